@@ -4,7 +4,7 @@
 use zc_stats::{huber_location, median};
 
 use crate::costs::{Side, TrialCost};
-use crate::figures::{figure, finite, gbit_per_core, per, ratio_figure};
+use crate::figures::{figure, finite, gbit_per_core, per, ratio_figure, wandering};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, Sides};
@@ -24,9 +24,15 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let costs = |of: &dyn Fn(&TrialCost) -> Option<f64>| -> Vec<f64> {
         kept.costs.iter().filter_map(|block| of(block.get(place)?.as_ref()?)).collect()
     };
-    let cost_figure = |side| figure(&costs(&|cost| cost.ns_per_kib(side)), kept.level);
+    let cost_figure = |side| {
+        let figure = figure(&costs(&|cost| cost.ns_per_kib(side)), kept.level);
+        wandering(figure, kept.wanders.costs(side), kept.level)
+    };
     let cost = sides(cost_figure);
-    let gross = sides(|side| figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level));
+    let gross = sides(|side| {
+        let figure = figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level);
+        wandering(figure, kept.wanders.costs(side), kept.level)
+    });
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
     let ratio = sides(|side| to_base(kept, place, side));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
@@ -76,7 +82,8 @@ fn reaches_zero(cost: &Figure) -> bool {
 }
 
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
-    ratio(&to_base_pairs(kept, place, side), kept.level)
+    let wander = kept.wanders.ratios(side).filter(|_| !kept.header.plan.cells[place].control);
+    ratio(&to_base_pairs(kept, place, side), kept.level, wander)
         .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 

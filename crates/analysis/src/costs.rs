@@ -87,8 +87,6 @@ impl Losses {
 /// The soaked CPU time of one trial's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialCost {
-    /// The session of its block.
-    pub session: usize,
     /// Payload bytes that arrived in the window; above 0.
     pub bytes: u64,
     /// Everything that was lost in the window.
@@ -204,7 +202,7 @@ fn net_cost<'h>(
             softirq_ns: softirq_burned_ns(trial),
         }),
     };
-    Some(TrialCost { session: block.session, bytes, gross, harness, burned })
+    Some(TrialCost { bytes, gross, harness, burned })
 }
 
 /// What the units that the sender burned in a window took from the soaker of its CPU: the soaker

@@ -3,12 +3,12 @@
 use crate::account;
 use crate::cells;
 use crate::components;
-use crate::costs::{sender_alone, sides_apart};
+use crate::costs::{Side, sender_alone, sides_apart};
 use crate::idle_host;
 use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
-use crate::model::estimates::{Control, Estimates};
+use crate::model::estimates::{Control, Estimates, WanderFigures};
 use crate::netperf;
 use crate::others;
 use crate::parallel;
@@ -45,6 +45,10 @@ pub fn estimate(run: &Run) -> Estimates {
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control,
         positive_control,
+        wander: WanderFigures {
+            ratios: kept.wanders.ratios(Side::Both).map(|wander| wander.variance.sqrt()),
+            costs: kept.wanders.costs(Side::Both).map(|wander| wander.variance.sqrt()),
+        },
         blocks,
         conditions: account::conditions(run),
         verdict,

@@ -1,7 +1,7 @@
 //! Medians with intervals over blocks. Neighbouring blocks are alike, so intervals take their
 //! correlation into account.
 
-use zc_stats::{Interval, median, median_interval_of_series};
+use zc_stats::{Interval, Wander, median, median_interval_of_series};
 
 use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
@@ -25,6 +25,26 @@ pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
         median_interval_of_series(&values, level).and_then(bounds),
         values.len(),
     ))
+}
+
+/// A cost with its interval widened for what costs of its run wander.
+pub(super) fn wandering(
+    figure: Option<Figure>,
+    wander: Option<Wander>,
+    level: f64,
+) -> Option<Figure> {
+    let figure = figure?;
+    let half = figure.half_width.and_then(|half| per(half, figure.value));
+    let factor =
+        wander.zip(half).and_then(|(wander, half)| wander.inflation(half, figure.blocks, level));
+    let Some(factor) = factor else { return Some(figure) };
+    let away = |end: f64| figure.value + factor * (end - figure.value);
+    let interval = figure.interval.map(|interval| Bounds {
+        low: away(interval.low),
+        high: interval.high.map(away),
+        ..interval
+    });
+    Some(with_interval(figure.value, interval, figure.blocks))
 }
 
 /// A figure with the half-width of its interval.
@@ -87,7 +107,7 @@ pub(super) fn ratio_figure(ratio: &Ratio, target: f64) -> RatioFigure {
         },
         p_value: ratio.p_value,
         blocks: ratio.blocks,
-        session_inflation: ratio.session_inflation,
+        wander_inflation: ratio.wander_inflation,
         not_enough_blocks: interval.is_none(),
     }
 }

@@ -7,6 +7,7 @@ use crate::figures::per;
 use crate::interim::level_of;
 use crate::parallel;
 use crate::plan_index::PlanIndex;
+use crate::wanders::Wanders;
 use zc_run::{Block, Cell, Dropped, Header, Run, Slot, Trial, TrialKind};
 
 /// The blocks that were not dropped, with the costs of their soaked trials.
@@ -23,6 +24,8 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) reference: Option<usize>,
     /// Confidence level of each single interval.
     pub(super) level: f64,
+    /// By how much ratios and costs wander.
+    pub(super) wanders: Wanders,
 }
 
 impl<'a> KeptBlocks<'a> {
@@ -45,9 +48,12 @@ impl<'a> KeptBlocks<'a> {
         let header = &run.header;
         let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
+        let costs =
+            parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index));
         Self {
             header,
-            costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index)),
+            wanders: Wanders::of(&costs, &header.plan, &index),
+            costs,
             trials: by_cell(&blocks),
             blocks,
             reference: index.reference(),
@@ -66,6 +72,7 @@ impl<'a> KeptBlocks<'a> {
         for cost in self.costs.iter_mut().flatten().flatten() {
             cost.harness = None;
         }
+        self.wanders = Wanders::of(&self.costs, &self.header.plan, &self.index);
         self
     }
 

@@ -28,6 +28,7 @@ mod parallel;
 mod plan_index;
 mod positive;
 pub mod profile;
+pub mod progress;
 pub mod ratios;
 mod rough;
 pub mod rules;
@@ -37,6 +38,7 @@ mod states;
 mod traffic;
 mod unit;
 mod verdict;
+mod wanders;
 mod window;
 
 pub use cost_series::{CostSeries, cost_series};
@@ -46,7 +48,7 @@ pub use model::cell::{
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{
-    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough,
+    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough, WanderFigures,
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides, farthest_from_one};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};

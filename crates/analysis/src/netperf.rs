@@ -172,9 +172,11 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
 
 fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio {
     let plan = &kept.header.plan;
-    let by_pairs =
-        |pairs: &[Pair]| ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
-    let by_soakers = |side| by_pairs(&pairs(&kept.costs, above, &[below], side));
+    let by_pairs = |pairs: &[Pair], wander| {
+        ratio(pairs, kept.level, wander).map(|ratio| ratio_figure(&ratio, plan.target))
+    };
+    let by_soakers =
+        |side| by_pairs(&pairs(&kept.costs, above, &[below], side), kept.wanders.ratios(side));
     let demand = Sides {
         sender: by_soakers(Side::Sender),
         receiver: by_soakers(Side::Receiver),
@@ -188,12 +190,10 @@ fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio 
         trials.filter_map(in_block).collect()
     };
     let (of_above, of_below) = (per_byte(above), per_byte(below));
-    let in_both = |(block, cost): (&usize, &f64)| {
-        let (base, session) = (*of_below.get(block)?, kept.blocks[*block].session);
-        Some(Pair { cost: *cost, base, session })
-    };
+    let in_both =
+        |(block, cost): (&usize, &f64)| Some(Pair { cost: *cost, base: *of_below.get(block)? });
     let time: Vec<Pair> = of_above.iter().filter_map(in_both).collect();
-    let time = by_pairs(&time);
+    let time = by_pairs(&time, kept.wanders.ratios(Side::Both));
     AccountRatio {
         above: plan.cells[above].label.clone(),
         below: plan.cells[below].label.clone(),

@@ -21,7 +21,8 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
     let (pairs, (shares, in_softirqs)): (Vec<Pair>, (Vec<f64>, Vec<f64>)) = found.unzip();
     let expected = median(&shares).filter(|expected| expected.is_finite());
-    let by_expected = ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
+    let by_expected =
+        ratio(&pairs, kept.level, None).map(|ratio| ratio_figure(&ratio, plan.target));
     Some(PositiveControl {
         label: plan.cells[place].label.clone(),
         expected,

@@ -85,9 +85,10 @@ fn ratio_intervals_cover_the_truth_in_most_of_many_runs() {
             all += 1;
         }
     }
-    // 540 intervals at 95 %; sharing a reference makes them depend on each other.
+    // 540 intervals at 95 %; sharing a reference makes them depend on each other. These runs do not
+    // wander, but each has to look for it, so that more than 95 % hold.
     let share = f64::from(u32::try_from(covered).unwrap()) / f64::from(all);
-    assert!((0.93..0.98).contains(&share), "{share}");
+    assert!((0.93..0.99).contains(&share), "{share}");
     assert!(withheld <= 8, "{withheld} of 60 runs withheld");
 }
 
@@ -759,7 +760,7 @@ mod any_run {
             for block in &run.blocks {
                 let _ = crate::rules::drop_reason(block, &run.header);
             }
-            let _ = crate::ratios::progress(&run.blocks, &run.header, 0.95);
+            let _ = crate::progress::progress(&run.blocks, &run.header, 0.95);
             let estimates = estimate(&run);
             // serde_json writes NaN and infinities as null, which the schema allows for optional
             // numbers only. So every number that is not optional must be one.

@@ -102,7 +102,8 @@ fn comparison(ratio: &RatioFigure, differs: bool, error: f64) -> Comparison {
 fn ratios_of(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<Option<Ratio>> {
     parallel::each(pairs.len(), |place| {
         let (cell, divisors) = &pairs[place];
-        ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)
+        let pairs = ratios::pairs(&kept.costs, *cell, divisors, Side::Both);
+        ratio(&pairs, kept.level, kept.wanders.ratios(Side::Both))
     })
 }
 

@@ -166,11 +166,15 @@ fn legend(estimates: &Estimates, several: bool) -> String {
     parts.join("; ")
 }
 
+/// Intervals that are more than so many times as wide because of wander are explained.
+const WORTH_A_LINE: f64 = 1.5;
+
 /// The controls, one per line. Doubts are named here and explained in the full report.
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
     controls.extend(notes::positive_control(estimates));
     controls.extend(notes::two_states(estimates));
+    controls.extend(notes::wander(estimates, WORTH_A_LINE));
     controls.extend(notes::harness(estimates));
     controls.extend(notes::idle_host(estimates));
     controls.extend(perturbation(estimates));

@@ -4,7 +4,7 @@
 use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
     DropCounts, Estimates, Figure, OtherMethod, Others, Perturbation, PositiveControl, RatioFigure,
-    RatioMethod, Sides, Traffic, Verdict,
+    RatioMethod, Sides, Traffic, Verdict, WanderFigures,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -98,6 +98,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         cells,
         rough: Vec::new(),
         cost_ratio_with_soakers: Some(figure(0.96, 0.03)),
+        wander: WanderFigures { ratios: Some(0.004), costs: Some(0.03) },
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),
             ratio: Sides { sender: None, receiver: None, both: Some(ratio(1.002, 0.012)) },
@@ -318,7 +319,7 @@ pub(super) fn ratio(value: f64, half: f64) -> RatioFigure {
         method: RatioMethod::HodgesLehmann,
         p_value: Some(0.001),
         blocks: 143,
-        session_inflation: 1.0,
+        wander_inflation: 1.0,
         not_enough_blocks: false,
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
         ));
     }
     notes.extend(two_states(estimates));
+    notes.extend(wander(estimates, 1.0));
     notes.extend(harness(estimates));
     notes.extend(idle_host(estimates));
     notes.extend(perturbation(estimates));
@@ -247,6 +248,24 @@ pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
     });
     let each: Vec<String> = each.collect();
     (!each.is_empty()).then(|| note("two states", each.join("; ")))
+}
+
+/// By how much ratios and costs wander, where an interval is more than `least` times as wide for it.
+pub(super) fn wander(estimates: &Estimates, least: f64) -> Option<Note> {
+    let (ratios, costs) = (estimates.wander.ratios?, estimates.wander.costs?);
+    let cells = estimates.cells.iter().filter_map(|cell| cell.ratio.both);
+    let widest = cells.map(|ratio| ratio.wander_inflation).fold(1.0, f64::max);
+    (widest > least).then(|| {
+        note(
+            "wander",
+            format!(
+                "ratios moved by {} and costs by {} during the run, which makes intervals up to \
+                 {widest:.1} times as wide",
+                percent(ratios),
+                percent(costs)
+            ),
+        )
+    })
 }
 
 /// What was taken off the costs, where the run measured it.

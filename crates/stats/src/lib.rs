@@ -4,7 +4,6 @@
 mod alpha_spending;
 mod autocorrelation;
 mod bootstrap;
-mod clusters;
 mod dip;
 mod interval;
 mod location;
@@ -18,12 +17,12 @@ mod signed_rank;
 mod signed_rank_ratio;
 mod student_t;
 mod variance_component;
+mod wander;
 mod welch;
 
 pub use alpha_spending::AlphaSpending;
 pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
-pub use clusters::{cluster_inflation, inflated_p_value};
 pub use dip::{dip, unimodality_p_value};
 pub use interval::Interval;
 pub use location::huber_location;
@@ -37,4 +36,5 @@ pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxo
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};
 pub use variance_component::{VarianceComponent, variance_component};
+pub use wander::{Wander, inflated_p_value, wander};
 pub use welch::{Welch, welch_interval};

@@ -56,7 +56,7 @@ fn main() {
             let Some((bounds, half)) = ratio.interval.zip(ratio.half_width) else { continue };
             let reach = normal.critical_value(bounds.confidence).expect("a level");
             row.logs.push(ratio.value.ln());
-            row.errors.push(half / ratio.value / reach);
+            row.errors.push(half / reach);
             row.bounds.push((bounds.low.ln(), bounds.high.map_or(f64::INFINITY, f64::ln)));
             row.lags.extend(
                 logs(run, &estimates.reference, &cell.label)

@@ -65,7 +65,7 @@ pub(super) enum Command {
     /// Takes several saved runs of one plan on one machine (`zc run --like`), and prints the
     /// standard deviation between them beyond what their own intervals show, and the smallest change
     /// that zc compare would find. zc compare --calibration takes the same runs, and uses their
-    /// deviation in place of an assumed one.
+    /// deviation in place of what the two runs show of it.
     Calibrate(CalibrateArgs),
     /// Show the load of this machine, or measure what a command costs all of it, by the soakers
     /// alone

@@ -32,7 +32,7 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
     /// Measure by how much runs differ where nothing changed, from saved runs of one state. It takes
-    /// all files after it, so give it last [default: assumed]
+    /// all files after it, so give it last [default: what the compared runs wander]
     #[arg(
         long,
         value_name = "RUN",

@@ -3,7 +3,7 @@
 
 use super::busy::Busy;
 use zc_analysis::interim::InterimAnalyses;
-use zc_analysis::{ratios, rules};
+use zc_analysis::{progress, rules};
 use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
@@ -27,7 +27,7 @@ impl Interim for Planned {
         }
         let level = self.0.level();
         self.0.take();
-        if ratios::all_within(&ratios::progress(&run.blocks, &run.header, level), &run.header) {
+        if progress::all_within(&progress::progress(&run.blocks, &run.header, level), &run.header) {
             InterimResult::Stop
         } else {
             InterimResult::GoOn

@@ -1,9 +1,8 @@
 //! By how much the costs of this machine differ from run to run while nothing is changed, from
 //! several runs of one state.
 //!
-//! No run shows it of itself: what a run draws once (where its memory lies, which neighbours the
-//! machine has) is in all of its blocks alike. So a comparison of two runs needs it from elsewhere.
-//! Each run gives one value for each cell, with the standard error that its blocks show, and
+//! Two runs show it of themselves, by what they wander, but not well: a minute has few stretches to
+//! compare. Several runs know it better. Each run gives one value for each cell, with the standard error that its blocks show, and
 //! [`zc_stats::variance_component`] says how much more the values differ than that. Two quantities
 //! are estimated: of *costs*, and of the part of a cost that is its path's own, from costs relative
 //! to those of all other cells in the same blocks. Both are as a comparison uses them.

@@ -8,12 +8,11 @@
 //! standard error comes from the width of the Mann-Whitney interval, which has the right size if
 //! blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and
 //! blocks take tenths of seconds. So the variance is multiplied by the blocks' autocorrelation time
-//! ([`zc_stats::autocorrelation_time`]). A single run cannot show the difference between two
-//! runs of one state, so that is added as a variance component. The result has Student's t
-//! distribution.
+//! ([`zc_stats::autocorrelation_time`]). What two runs of one state differ by is added as a variance
+//! component (`spread`). The result has Student's t distribution.
 
 use zc_stats::{
-    MannWhitney, StudentT, hodges_lehmann, mann_whitney, welch_interval, wilcoxon_interval,
+    MannWhitney, StudentT, Wander, hodges_lehmann, mann_whitney, welch_interval, wilcoxon_interval,
 };
 
 use super::model::{Change, Method, WelchFigure};
@@ -44,22 +43,28 @@ pub(super) const MIN_BLOCKS: usize = 6;
 pub(super) enum Effect {
     /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the
     /// run's A/A control is wrong: no test says what it could explain.
-    Paired { pairs: Vec<Pair>, level: f64, ratio: Ratio, error: f64 },
+    Paired { pairs: Vec<Pair>, level: f64, wander: Option<Wander>, ratio: Ratio, error: f64 },
     /// A shift of logarithms between two runs.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
     /// The effect between two cells of one run: the new one over the old one in each block. `level`
-    /// as in [`ratio`], `error` as in [`Effect::Paired`].
-    pub(super) fn paired(pairs: Vec<Pair>, level: f64, error: f64) -> Option<Self> {
-        let ratio = ratio(&pairs, level)?;
-        Some(Self::Paired { pairs, level, ratio, error })
+    /// and `wander` as in [`ratio`], `error` as in [`Effect::Paired`].
+    pub(super) fn paired(
+        pairs: Vec<Pair>,
+        level: f64,
+        wander: Option<Wander>,
+        error: f64,
+    ) -> Option<Self> {
+        let ratio = ratio(&pairs, level, wander)?;
+        Some(Self::Paired { pairs, level, wander, ratio, error })
     }
 
     /// The effect between two runs: logarithms of costs, or of ratios to a reference, by block.
-    /// `between` is what a logarithm differs by between runs of one state.
-    pub(super) fn independent(old: &[f64], new: &[f64], between: Spread) -> Option<Self> {
+    /// `between` is what a logarithm differs by between runs of one state; without it there is no
+    /// interval.
+    pub(super) fn independent(old: &[f64], new: &[f64], between: Option<Spread>) -> Option<Self> {
         let non_finite = |logs: &[f64]| logs.iter().filter(|log| !log.is_finite()).count() as f64;
         if old.is_empty() || new.is_empty() {
             return None;
@@ -80,12 +85,12 @@ impl Effect {
             (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt()
         });
         let degrees_of_freedom = (old.len() + new.len()) as f64 / inflation - 2.0;
-        let error = within.and_then(|within| standard_error(within, degrees_of_freedom, between));
+        let error = within.and_then(|within| standard_error(within, degrees_of_freedom, between?));
         let method = Method::Independent {
             old_blocks: old.len(),
             new_blocks: new.len(),
             correlation_inflation: inflation,
-            between_runs: between.deviation(),
+            between_runs: between.map(Spread::deviation),
             mann_whitney_p: figures::finite(p_value),
             welch: (non_finite(old) + non_finite(new) == 0.0).then(|| welch(new, old)).flatten(),
         };
@@ -142,14 +147,14 @@ impl Effect {
     /// `margin`; `None` with too few blocks.
     pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
-            Self::Paired { pairs, level, error, .. } => {
+            Self::Paired { pairs, level, wander, error, .. } => {
                 // The p-values of a ratio not above, and not below, `bound`.
                 let at = |bound: f64| {
                     let moved: Vec<Pair> = pairs
                         .iter()
                         .map(|pair| Pair { base: pair.base * bound, ..*pair })
                         .collect();
-                    let found = ratio(&moved, *level)?;
+                    let found = ratio(&moved, *level, *wander)?;
                     found.interval?;
                     let p = found.p_value? / 2.0;
                     Some(if found.value >= 1.0 { (p, 1.0 - p) } else { (1.0 - p, p) })
@@ -170,8 +175,8 @@ impl Effect {
     /// blocks.
     pub(super) fn upper_bound(&self, alpha: f64) -> Option<f64> {
         let high = match self {
-            Self::Paired { pairs, error, .. } => {
-                ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high * error
+            Self::Paired { pairs, wander, error, .. } => {
+                ratio(pairs, 1.0 - 2.0 * alpha, *wander)?.interval?.high * error
             }
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;

@@ -4,8 +4,8 @@
 //! **In one run** both cells were measured in the same blocks, so the ratio is taken within
 //! blocks. **Between two runs** there are two ratios with different meanings. The *cost* ratio
 //! is the new cost divided by the old one, as measured. It includes whatever the machine did in
-//! between (neighbours that use memory, another clock, another placement of pages), and no interval
-//! of a single run covers that. The *relative* ratio first divides every cost by others of the
+//! between (neighbours that use memory, another clock, another placement of pages), and its interval
+//! is wide for that. The *relative* ratio first divides every cost by others of the
 //! same block, where most of that cancels. It is several times more precise, but does not show a
 //! change of all paths alike. So the reference is judged by its cost, and the other cells by their
 //! relative ratios. If the reference itself has moved, ratios to it mean nothing for a cell, and
@@ -47,7 +47,7 @@ use crate::kept::KeptBlocks;
 
 /// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
 /// `margin`, also tests whether any cell is dearer by more than that share. What runs of one state
-/// differ by comes from `calibration`, and is assumed without one.
+/// differ by comes from `calibration`, and from what the runs wander without one.
 pub fn compare(
     old: &Selection<'_>,
     new: &[Selection<'_>],

@@ -28,7 +28,7 @@ pub struct Compared {
     /// Simultaneous confidence level of all verdicts: 0.95.
     pub confidence: f64,
     /// What the deviation between runs of one state was calibrated with; `None` where it is
-    /// assumed, and in one run.
+    /// derived from the two runs, and in one run.
     pub calibration: Option<CalibrationBasis>,
     /// Label of the common reference; `None` in one run, and where there is none.
     pub reference: Option<String>,
@@ -66,7 +66,7 @@ pub struct CalibrationBasis {
     pub net: bool,
     /// Of a cost.
     pub cost: Deviation,
-    /// Of the part of a cost that is its path's own; `None` where it is assumed.
+    /// Of the part of a cost that is its path's own; `None` where the runs have one cell.
     pub path: Option<Deviation>,
 }
 
@@ -384,9 +384,9 @@ pub enum Method {
         new_blocks: usize,
         /// Factor of the variance due to the autocorrelation of successive blocks: 1 or more.
         correlation_inflation: f64,
-        /// Standard deviation of the logarithm between two runs of one state: calibrated or
-        /// assumed.
-        between_runs: f64,
+        /// Standard deviation of the logarithm between two runs of one state: calibrated, or that
+        /// of neighbouring parts of these runs; `None` with too few blocks.
+        between_runs: Option<f64>,
         /// p-value of the textbook Mann-Whitney test: independent blocks, no variance between
         /// runs.
         mann_whitney_p: Option<f64>,

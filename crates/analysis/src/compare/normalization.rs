@@ -9,6 +9,7 @@ use crate::costs::{Side, sides_apart};
 use crate::kept::KeptBlocks;
 use crate::ratios::{Pair, pairs};
 use zc_run::Cell;
+use zc_stats::{Wander, wander};
 
 /// p-value at and below which the reference is taken to have moved relative to the other cells.
 const MOVED_AT: f64 = 0.05;
@@ -39,7 +40,7 @@ impl Normalizations {
         after: &KeptBlocks<'_>,
         reference: (usize, usize),
         same_labels: bool,
-        path: Spread,
+        path: Option<Spread>,
     ) -> Self {
         let mut old =
             Normalization { reference: with_control(before, reference.0), all: Vec::new() };
@@ -54,7 +55,7 @@ impl Normalizations {
             let moved = Effect::independent(
                 &old.reference_logs(before),
                 &new.reference_logs(after),
-                path.times(variances_in_a_relative_cost(others)),
+                path.map(|path| path.times(variances_in_a_relative_cost(others))),
             );
             let p = moved.and_then(|moved| moved.change()).and_then(|change| change.p_value);
             if p.is_some_and(|p| p > MOVED_AT) {
@@ -67,8 +68,9 @@ impl Normalizations {
     }
 
     /// Spread between runs of the logarithm of a cost relative to these divisors.
-    pub(super) fn spread(&self, path: Spread) -> Spread {
-        path.times(variances_in_a_relative_cost(self.old.all.len().saturating_sub(1)))
+    pub(super) fn spread(&self, path: Option<Spread>) -> Option<Spread> {
+        let others = self.old.all.len().saturating_sub(1);
+        path.map(|path| path.times(variances_in_a_relative_cost(others)))
     }
 }
 
@@ -156,6 +158,32 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
         .into_iter()
         .filter(|(place, other)| measured(before, *place) && measured(after, *other))
         .unzip()
+}
+
+/// By how much the part of a cost that is its path's own wanders, in each of two runs.
+pub(super) fn own_parts(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> [Option<Wander>; 2] {
+    let (of_old, of_new) = shared(before, after);
+    [own_part(before, &of_old), own_part(after, &of_new)]
+}
+
+fn own_part(kept: &KeptBlocks<'_>, cells: &[usize]) -> Option<Wander> {
+    let paths: Vec<usize> =
+        cells.iter().copied().filter(|cell| !kept.header.plan.cells[*cell].control).collect();
+    // Fewer cells have nothing to be relative to but the reference.
+    if paths.len() < 3 {
+        return kept.wanders.ratios(Side::Both).map(|wander| part(wander, 0));
+    }
+    let relative = |cell: &usize| {
+        let others: Vec<usize> = paths.iter().copied().filter(|other| other != cell).collect();
+        contrast(kept, &[*cell], &others, Side::Both)
+    };
+    let series: Vec<Vec<f64>> = paths.iter().map(relative).collect();
+    wander(&series).map(|wander| part(wander, paths.len() - 1))
+}
+
+/// The own part of one path in what its cost relative to so many others wanders.
+fn part(wander: Wander, others: usize) -> Wander {
+    Wander { variance: wander.variance / variances_in_a_relative_cost(others), ..wander }
 }
 
 /// The indices, in each plan, of the cells that both have without disqualifying differences.

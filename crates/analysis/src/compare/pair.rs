@@ -6,15 +6,17 @@ use super::matching::{common, shared_reference};
 use super::model::{
     Basis, CalibrationBasis, CellChange, ChangeVerdict, Compared, Impossible, JudgedBy, Weight,
 };
-use super::normalization::{Normalizations, cost_logs};
-use super::selection::{Selection, facts};
+use super::normalization::{Normalizations, cost_logs, own_parts};
+use super::selection::{Selection, facts, lengths_apart};
 use super::spread::Spreads;
 use super::trust::assess;
 use crate::costs::Side;
-use crate::figures::figure;
+use crate::figures::{figure, wandering};
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::pairs;
+use crate::wanders::of_pairs;
+use zc_stats::Wander;
 
 /// Two selections, and the effects in each cell that both have.
 pub(super) struct Pair {
@@ -84,7 +86,13 @@ impl Pair {
             rows: Vec::new(),
             reference: None,
         };
-        let spreads = Spreads::of(calibration.as_ref(), before, after);
+        let costs = [before, after].map(|kept| kept.wanders.costs(Side::Both));
+        let spreads = Spreads::of(
+            calibration.as_ref(),
+            costs,
+            own_parts(before, after),
+            lengths_apart(old.run, new.run),
+        );
         pair.fill(old, before, new, after, one_run, &spreads);
         pair
     }
@@ -139,11 +147,12 @@ impl Pair {
             Normalizations::of(before, after, reference, same_labels, spreads.path)
         });
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
+        let wander = one_run.then(|| within(before, &common)).flatten();
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Effect>, Option<Effect>) {
                 if one_run {
-                    (within_run(before, of_old, of_new, side, error), None)
+                    (within_run(before, of_old, of_new, side, wander, error), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (
@@ -205,18 +214,35 @@ fn within_run(
     old: usize,
     new: usize,
     side: Side,
+    wander: Option<Wander>,
     error: f64,
 ) -> Option<Effect> {
+    let by = divisors(kept, old, new);
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, error)
+}
+
+fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {
     let index = &kept.index;
-    let by = if index.baseline(new) == Some(old) { index.divisors(new) } else { vec![old] };
-    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, error)
+    if index.baseline(new) == Some(old) { index.divisors(new) } else { vec![old] }
+}
+
+/// By how much the ratios of these pairs of cells of one run wander, of both sides together.
+fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
+    let of = |&(old, new): &(usize, usize)| {
+        pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)
+    };
+    of_pairs(cells.iter().map(of))
 }
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
     let of = |side| {
         let costs =
             kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
-        figure(&costs.collect::<Vec<_>>(), kept.level)
+        wandering(
+            figure(&costs.collect::<Vec<_>>(), kept.level),
+            kept.wanders.costs(side),
+            kept.level,
+        )
     };
     Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }
 }

@@ -3,7 +3,8 @@
 use super::model::SelectionFacts;
 use crate::account;
 use crate::kept::KeptBlocks;
-use zc_run::{HostState, Run};
+use jiff::Timestamp;
+use zc_run::{Block, HostState, Run};
 
 /// A run or a part of it, with the name that the user gave it.
 #[derive(Debug, Clone)]
@@ -42,4 +43,18 @@ pub(super) fn facts(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> SelectionFac
         blocks: part.run.blocks.len(),
         memcpy_bytes_per_s: account::conditions(part.run).memcpy_bytes_per_s,
     }
+}
+
+/// How far apart two runs began, in lengths of the longer one. 1, as if one had followed the other,
+/// where a file does not tell.
+pub(super) fn lengths_apart(old: &Run, new: &Run) -> f64 {
+    let began = |run: &Run| run.header.started_at.parse::<Timestamp>().ok();
+    let length = |run: &Run| {
+        let of = |block: Option<&Block>| block.map_or(0, |block| block.began_ns);
+        of(run.blocks.last()).saturating_sub(of(run.blocks.first())) as f64 / 1e9
+    };
+    let apart =
+        began(old).zip(began(new)).map(|(old, new)| new.duration_since(old).as_secs_f64().abs());
+    let length = length(old).max(length(new));
+    apart.map(|apart| apart / length).filter(|lengths| lengths.is_finite()).unwrap_or(1.0)
 }

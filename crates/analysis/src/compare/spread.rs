@@ -2,35 +2,17 @@
 //! each run show.
 
 use super::model::CalibrationBasis;
-use crate::kept::KeptBlocks;
-use zc_stats::VarianceComponent;
-
-/// Standard deviation of the logarithm of a cost between runs, assumed in a virtual machine. It was
-/// 0.11, 0.07 and 0.03 in three series of 21 consecutive runs: the neighbours of a guest come and
-/// go in minutes (docs/method.md, "Two runs").
-const COST_OF_GUESTS: f64 = 0.11;
-
-/// The same, assumed on a machine without other guests.
-const COST: f64 = 0.04;
-
-/// Standard deviation between runs of the logarithm of one path's cost, without what moves the
-/// whole machine. For a cost relative to eleven others, in pairs of runs 2 to 14 minutes apart, it
-/// was 0.007 in one series of 21 runs over null and 0.013 in another; less depends on neighbours.
-const PATH: f64 = 0.010;
+use zc_stats::{VarianceComponent, Wander};
 
 /// A variance of logarithms between runs of one state, and how well it is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
     pub(super) variance: f64,
-    /// Variance of the estimate; 0 for what is assumed.
+    /// Variance of the estimate.
     pub(super) variance_of_estimate: f64,
 }
 
 impl Spread {
-    fn assumed(deviation: f64) -> Self {
-        Self { variance: deviation.powi(2), variance_of_estimate: 0.0 }
-    }
-
     /// That of a sum of so many quantities which each differ by as much.
     pub(super) fn times(self, factor: f64) -> Self {
         Self {
@@ -54,28 +36,42 @@ impl From<&VarianceComponent> for Spread {
     }
 }
 
-/// What a comparison of two runs takes costs to differ by where nothing changed.
+impl From<Wander> for Spread {
+    fn from(wander: Wander) -> Self {
+        Self { variance: wander.variance, variance_of_estimate: wander.variance_of_estimate() }
+    }
+}
+
+/// What a comparison of two runs takes costs to differ by where nothing changed; `None` where too
+/// few blocks tell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spreads {
     /// Of a cost.
-    pub(super) cost: Spread,
+    pub(super) cost: Option<Spread>,
     /// Of the part of a cost that is its path's own.
-    pub(super) path: Spread,
+    pub(super) path: Option<Spread>,
 }
 
 impl Spreads {
-    /// What was measured, and what is assumed where nothing was.
+    /// By a calibration, and by what the two runs themselves wander where there is none: runs one
+    /// after the other differ by as much as neighbouring parts of a run do, and by more the farther
+    /// `apart` they began, in lengths of a run (docs/method.md, "Two runs"). `cost` and `path` are
+    /// the wanders of each run, as [`Spreads`] has them.
     pub(super) fn of(
         calibration: Option<&CalibrationBasis>,
-        before: &KeptBlocks<'_>,
-        after: &KeptBlocks<'_>,
+        cost: [Option<Wander>; 2],
+        path: [Option<Wander>; 2],
+        apart: f64,
     ) -> Self {
-        let guest = [before, after].iter().any(|kept| kept.header.host.hypervisor.is_some());
-        let cost = calibration.map(|calibration| Spread::from(&calibration.cost.component));
-        let path = calibration.and_then(|calibration| calibration.path.as_ref());
+        let of_runs = |each: [Option<Wander>; 2]| {
+            let each: Option<Vec<Wander>> = each.into_iter().collect();
+            Wander::pooled(&each?).map(|wander| Spread::from(wander.apart(apart)))
+        };
+        let calibrated = calibration.map(|calibration| Spread::from(&calibration.cost.component));
+        let path_of = calibration.and_then(|calibration| calibration.path.as_ref());
         Self {
-            cost: cost.unwrap_or(Spread::assumed(if guest { COST_OF_GUESTS } else { COST })),
-            path: path.map_or(Spread::assumed(PATH), |path| Spread::from(&path.component)),
+            cost: calibrated.or_else(|| of_runs(cost)),
+            path: path_of.map(|path| Spread::from(&path.component)).or_else(|| of_runs(path)),
         }
     }
 }

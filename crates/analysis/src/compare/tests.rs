@@ -104,13 +104,18 @@ fn a_change_of_all_paths_is_judged_by_their_costs() {
 
 #[test]
 fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
-    let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
-    assert!(!compared.reference_moved);
-    assert_eq!(compared.cells.len(), 4);
-    assert!(compared.cells.iter().all(|cell| !matches!(
-        cell.verdict,
-        ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }
-    )));
+    let mut moved = 0;
+    for seed in 0..10 {
+        let compared = pair(&run(seed, 1.0, 1.0), &run(seed + 100, 1.0, 1.01));
+        assert_eq!(compared.cells.len(), 4);
+        moved += usize::from(compared.reference_moved);
+        let changed = |cell: &&CellChange| {
+            matches!(cell.verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. })
+        };
+        let changed: Vec<_> = compared.cells.iter().filter(changed).collect();
+        assert!(compared.reference_moved || changed.is_empty(), "{changed:?}");
+    }
+    assert!(moved <= 1, "{moved} of 10 pairs");
 }
 
 #[test]

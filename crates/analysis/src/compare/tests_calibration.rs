@@ -64,10 +64,10 @@ fn runs_that_differ_in_nothing_but_noise_have_little_between_them() {
 }
 
 #[test]
-fn a_comparison_uses_what_was_calibrated_in_place_of_what_is_assumed() {
+fn a_comparison_uses_what_was_calibrated_in_place_of_what_its_runs_wander() {
     let calibrated = runs(10, 0.06, 0.03);
     let found = calibrate(&parts(&calibrated), &[]).unwrap();
-    // 6 % in one path: more than the assumed 1 %, and not more than this machine's 3 %.
+    // 6 % in one path: more than these runs wander, and not more than this machine's 3 %.
     let (old, new) = (world(1, 1.0, 1.0).run(), world(2, 1.06, 1.0).run());
     let verdict = |calibration| {
         let compared =
@@ -77,11 +77,11 @@ fn a_comparison_uses_what_was_calibrated_in_place_of_what_is_assumed() {
         let Method::Independent { between_runs, .. } = cell.relative.both.unwrap().method else {
             panic!("{cell:?}");
         };
-        (cell.verdict, between_runs)
+        (cell.verdict, between_runs.unwrap())
     };
-    let (assumed, small) = verdict(None);
+    let (by_wander, small) = verdict(None);
     let (measured, large) = verdict(Some(&found));
-    assert!(matches!(assumed, ChangeVerdict::Worse { .. }), "{assumed:?}");
+    assert!(matches!(by_wander, ChangeVerdict::Worse { .. }), "{by_wander:?}");
     assert_eq!(measured, ChangeVerdict::Undecided);
     assert!(large > 2.0 * small, "{small} {large}");
     // What is compared is no part of its own yardstick.

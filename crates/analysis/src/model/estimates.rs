@@ -42,6 +42,8 @@ pub struct Estimates {
     /// The positive control: the reference with a known cost on top. `None` in runs from before
     /// format 3.1, and where the plan has none.
     pub positive_control: Option<PositiveControl>,
+    /// By how much ratios and costs wander.
+    pub wander: WanderFigures,
     /// Numbers of kept and dropped blocks.
     pub blocks: BlockAccount,
     /// Conditions of the machine during the run.
@@ -57,6 +59,16 @@ pub struct Estimates {
     pub components: Sides<Vec<Components>>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
+}
+
+/// What neighbouring stretches of a run differ by, beyond what the scatter of its blocks explains:
+/// standard deviations of logarithms, of both sides together. `None` with fewer than six blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct WanderFigures {
+    /// Of the ratios of cells to their baselines. It is in their intervals.
+    pub ratios: Option<f64>,
+    /// Of costs. It is in their intervals.
+    pub costs: Option<f64>,
 }
 
 /// The A/A control compared with the reference.

@@ -5,14 +5,13 @@ use serde::Serialize;
 
 /// A median over blocks with its confidence interval.
 ///
-/// The interval assumes independent blocks. A slow drift over the whole run (such as the
-/// neighbours' use of memory) changes a cost and is only partly covered by its interval; in a ratio
-/// it cancels.
+/// Neighbouring blocks are alike, and the interval takes that into account. The interval of a cost
+/// also has in it what costs wander in the run ([`crate::WanderFigures`]).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The median over blocks.
     pub value: f64,
-    /// The exact order-statistics interval of the median; `None` with too few blocks for the level.
+    /// By the order statistics of the median; `None` with too few blocks for the level.
     pub interval: Option<Bounds>,
     /// The larger distance of an interval's end from the value, in the unit of the value.
     pub half_width: Option<f64>,
@@ -92,8 +91,8 @@ pub struct RatioFigure {
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
     /// How many times as wide the interval is as one over independent blocks would be, because
-    /// blocks of one session are alike: 1 or more.
-    pub session_inflation: f64,
+    /// ratios wander in the run beyond the scatter of its blocks: 1 or more, and 1 for a control.
+    pub wander_inflation: f64,
     /// Too few blocks for an interval at this level.
     pub not_enough_blocks: bool,
 }

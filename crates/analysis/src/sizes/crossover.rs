@@ -100,16 +100,17 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
             false => vec![against],
         };
         let pairs = pairs(&kept.costs, of, &by, side);
-        let at_level = ratio(&pairs, kept.level)?;
+        let wander = kept.wanders.ratios(side);
+        let at_level = ratio(&pairs, kept.level, wander)?;
         let is_end = index == 0 || index == last;
-        let telling = if is_end { Some(at_level) } else { ratio(&pairs, corrected) };
+        let telling = if is_end { Some(at_level) } else { ratio(&pairs, corrected, wander) };
         let shown = match telling.and_then(|ratio| ratio.interval) {
             Some(interval) if interval.high < 1.0 => Shown::Cheaper,
             Some(interval) if interval.low > 1.0 => Shown::Dearer,
             _ => Shown::Nothing,
         };
-        let bounds =
-            ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
+        let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64, wander)
+            .and_then(|ratio| ratio.interval);
         let logs = Midmean::new(kept.costs.iter().map(|block| pair(block, of, &by, side)?.log()));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };

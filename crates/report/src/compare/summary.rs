@@ -165,7 +165,7 @@ fn basis(compared: &Compared) -> String {
                         JudgedBy::Relative => cell.relative.both,
                     };
                     match change?.method {
-                        Method::Independent { between_runs, .. } => Some(between_runs),
+                        Method::Independent { between_runs, .. } => between_runs,
                         Method::Paired { .. } => None,
                     }
                 })
@@ -193,9 +193,9 @@ fn basis(compared: &Compared) -> String {
 fn origin(compared: &Compared) -> String {
     let relative = compared.cells.iter().any(|cell| cell.relative.both.is_some());
     let origin = match compared.calibration {
-        None => "which is assumed (zc calibrate measures it)".to_owned(),
+        None => "which is by how much parts of these runs differ".to_owned(),
         Some(CalibrationBasis { runs, path: None, .. }) if relative => {
-            format!("the first from {runs} runs (--calibration), the second assumed")
+            format!("the first from {runs} runs (--calibration), the second by these runs' parts")
         }
         Some(CalibrationBasis { runs, .. }) => format!("from {runs} runs (--calibration)"),
     };

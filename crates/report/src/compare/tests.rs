@@ -152,8 +152,8 @@ fn a_comparison_says_where_the_deviation_between_runs_is_from() {
             compare(&part("old.json", &old), &[part("new.json", &new)], None, calibration);
         table(&compared, None, 400)
     };
-    let assumed = said(None);
-    assert!(assumed.contains("which is assumed (zc calibrate measures it)"), "{assumed}");
+    let own = said(None);
+    assert!(own.contains("which is by how much parts of these runs differ"), "{own}");
     let measured = said(Some(&found));
     assert!(measured.contains("from 5 runs (--calibration); "), "{measured}");
     let mut other = found.clone();

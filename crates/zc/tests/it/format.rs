@@ -129,7 +129,7 @@ fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
     };
     let kept = run.blocks.iter().filter(|block| block.dropped.is_none());
     let pairs: Vec<zc_analysis::ratios::Pair> = kept.filter_map(pair).collect();
-    Some(zc_analysis::ratios::ratio(&pairs, 0.95)?.value)
+    Some(zc_analysis::ratios::ratio(&pairs, 0.95, None)?.value)
 }
 
 #[test]
