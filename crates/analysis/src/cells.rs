@@ -82,7 +82,7 @@ fn reaches_zero(cost: &Figure) -> bool {
 }
 
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
-    let wander = kept.wanders.ratios(side).filter(|_| !kept.header.plan.cells[place].control);
+    let wander = kept.wanders.ratios(side).filter(|_| !kept.index.wanders_with_its_baseline(place));
     ratio(&to_base_pairs(kept, place, side), kept.level, wander)
         .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }

@@ -71,7 +71,7 @@ impl Losses {
     }
 
     /// The same in a window of another length, if losses are the same in any time.
-    fn scaled_to(self, window_ns: f64) -> Self {
+    pub(crate) fn scaled_to(self, window_ns: f64) -> Self {
         let by = window_ns / self.window_ns;
         let times = |ns: Option<f64>| ns.map(|ns| ns * by);
         Self {

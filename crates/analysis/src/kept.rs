@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::costs::{TrialCost, block_costs};
 use crate::figures::per;
+use crate::harness;
 use crate::interim::level_of;
 use crate::parallel;
 use crate::plan_index::PlanIndex;
@@ -48,8 +49,9 @@ impl<'a> KeptBlocks<'a> {
         let header = &run.header;
         let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
-        let costs =
+        let mut costs =
             parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index));
+        harness::settle(&mut costs);
         Self {
             header,
             wanders: Wanders::of(&costs, &header.plan, &index),

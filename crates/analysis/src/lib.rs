@@ -16,6 +16,7 @@ mod cost_series;
 pub mod costs;
 mod estimate;
 mod figures;
+mod harness;
 mod idle_host;
 pub mod interim;
 mod kept;

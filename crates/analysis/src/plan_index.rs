@@ -48,6 +48,14 @@ impl<'p> PlanIndex<'p> {
         self.reference
     }
 
+    /// Whether a cell runs the same path as its baseline, and so wanders with it: a control, and a
+    /// cell in another state of the host.
+    pub fn wanders_with_its_baseline(&self, cell: usize) -> bool {
+        let state = |place: usize| self.plan.cells[place].levels.state;
+        let in_another_state = |base: usize| state(base) != state(cell);
+        self.plan.cells[cell].control || self.baseline(cell).is_some_and(in_another_state)
+    }
+
     /// The place of a cell's baseline: the cell that it names, else the plan's reference. `None` for
     /// the reference, which has no baseline, and where the named cell is not in the plan.
     pub fn baseline(&self, cell: usize) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! How far a run in progress has come: its ratios so far, and whether they are narrow enough.
 
 use crate::costs::{Side, block_costs};
+use crate::harness;
 use crate::plan_index::PlanIndex;
 use crate::ratios::{Ratio, pairs, ratio};
 use crate::wanders::Wanders;
@@ -10,16 +11,17 @@ use zc_run::{Block, Header};
 /// blocks kept so far; `None` for cells without a baseline, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
     let index = PlanIndex::of(&header.plan);
-    let costs: Vec<_> = blocks
+    let mut costs: Vec<_> = blocks
         .iter()
         .filter(|block| block.dropped.is_none())
         .map(|block| block_costs(block, header, &index))
         .collect();
+    harness::settle(&mut costs);
     let plan = &header.plan;
     let wander = Wanders::of(&costs, plan, &index).ratios(Side::Both);
     let of = |cell: usize| {
         let pairs = pairs(&costs, cell, &index.divisors(cell), Side::Both);
-        ratio(&pairs, level, wander.filter(|_| !plan.cells[cell].control))
+        ratio(&pairs, level, wander.filter(|_| !index.wanders_with_its_baseline(cell)))
     };
     (0..plan.cells.len()).map(of).collect()
 }

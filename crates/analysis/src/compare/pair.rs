@@ -231,7 +231,10 @@ fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
     let of = |&(old, new): &(usize, usize)| {
         pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)
     };
-    of_pairs(cells.iter().map(of))
+    // A path in another state of the host wanders with itself.
+    let state = |cell: usize| kept.header.plan.cells[cell].levels.state;
+    let apart = cells.iter().filter(|(old, new)| state(*old) == state(*new));
+    of_pairs(apart.map(of))
 }
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
