@@ -313,7 +313,8 @@ fn send_alone() -> Vec<Factor> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsoaked {
-    /// One cell at top speed, and in every second block one as unsoaked control; cells take turns.
+    /// One cell at top speed, and in every third block one as unsoaked control instead; cells take
+    /// turns, controls have none.
     #[default]
     InTurn,
     /// Every cell at top speed, for plans that ask for throughput.
