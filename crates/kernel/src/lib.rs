@@ -27,6 +27,7 @@ pub mod mapping;
 pub mod movsb;
 pub mod netlink;
 pub mod netns;
+pub mod new_file;
 pub mod nftables;
 pub mod packet;
 pub mod pages;

@@ -2,6 +2,7 @@
 //! trial calls.
 
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -33,6 +34,35 @@ pub fn threads() -> io::Result<usize> {
     status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok()).ok_or_else(
         || io::Error::new(io::ErrorKind::InvalidData, "/proc/self/status has no count of threads"),
     )
+}
+
+/// Overwrites a word of this process's command line, which every user can read in
+/// /proc/PID/cmdline, with as many `x`. Copies that the program has made of it stay.
+///
+/// # Errors
+/// - ENOENT: /proc is not mounted.
+/// - EACCES: a security policy forbids to write to /proc/self/mem.
+///
+/// # References
+/// - [proc_pid_cmdline(5)]
+/// - [proc_pid_stat(5)], `arg_start`
+///
+/// [proc_pid_cmdline(5)]: https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
+/// [proc_pid_stat(5)]: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+pub fn hide_in_command_line(word: &str) -> io::Result<()> {
+    // Field 48; the name of the program, the second, may have spaces and brackets in it.
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let arg_start: u64 = stat
+        .rsplit_once(')')
+        .and_then(|(_, fields)| fields.split_ascii_whitespace().nth(48 - 3)?.parse().ok())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no arg_start"))?;
+    let line = std::fs::read("/proc/self/cmdline")?;
+    let memory = std::fs::File::options().write(true).open("/proc/self/mem")?;
+    let places = (0..line.len()).filter(|at| line[*at..].starts_with(word.as_bytes()));
+    for place in places {
+        memory.write_all_at(&vec![b'x'; word.len()], arg_start + place as u64)?;
+    }
+    Ok(())
 }
 
 /// Whether the calling thread has the capabilities to create network namespaces and devices in them

@@ -51,7 +51,8 @@ use zc_classic::Tool;
 use zc_run::Result;
 
 fn main() -> ExitCode {
-    match set_id::refuse().and_then(|()| perform()) {
+    let ready = set_id::refuse().and_then(|()| interrupt::survive_file_size_limit());
+    match ready.and_then(|()| perform()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             tell::error(&error);

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
-use zc_measure::session::{PORT, RemoteEnd, Secret};
+use zc_measure::session::{PORT, RemoteEnd, Secret, hide_in_command_line};
 use zc_run::escape;
 use zc_run::{Error, Result};
+
+/// The environment variable that may have the token.
+const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 
 /// Arguments that name another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,7 +39,8 @@ pub(super) struct RemoteArgs {
         ],
     )]
     via: Option<String>,
-    /// The token that `zc serve` there has printed
+    /// The token that `zc serve` there has printed; ZC_TOKEN and --token-file do not show it to the
+    /// users of this machine
     #[arg(
         long,
         value_name = "TOKEN",
@@ -97,15 +101,23 @@ impl RemoteArgs {
     }
 }
 
-/// The given token; without one, only connections over loopback are accepted.
+/// The token of `--token`, `--token-file` or the environment; without one, only connections over
+/// loopback are accepted.
 ///
 /// # Errors
-/// The file cannot be read, or is not a token.
-pub(super) fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> {
-    match (word, file) {
-        (Some(word), _) => Secret::from_word(word),
-        (None, Some(file)) => Secret::from_file(file),
-        (None, None) => Ok(Secret::open()),
+/// The file cannot be read, or what was given is not a token.
+fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> {
+    if let Some(word) = word {
+        // Best effort: where this is refused, the word is as visible as before.
+        let _ = hide_in_command_line(word);
+        return Secret::from_word(word);
+    }
+    if let Some(file) = file {
+        return Secret::from_file(file);
+    }
+    match std::env::var(TOKEN_VARIABLE) {
+        Ok(word) if !word.is_empty() => Secret::from_word(&word),
+        _ => Ok(Secret::open()),
     }
 }
 

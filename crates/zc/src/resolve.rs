@@ -311,6 +311,8 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
             ))
             .help("name a file in it with --out"));
         }
+        // What a process left that was killed before it wrote anything; `Saving` claims it.
+        Ok(found) if found.is_file() && found.len() == 0 => {}
         Ok(_) => {
             return Err(Error::output(format!(
                 "file \"{name}\" exists, and zc does not write over anything"
@@ -490,6 +492,16 @@ mod tests {
             (Some(80 * MS), Some(40 * MS), Some(0))
         );
         assert_eq!(options.out, PathBuf::from("x.json"));
+    }
+
+    #[test]
+    fn an_empty_file_is_a_place_for_a_run_and_one_with_something_in_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("run.json");
+        std::fs::write(&out, "").unwrap();
+        check_out(&out, true).unwrap();
+        std::fs::write(&out, "x").unwrap();
+        assert!(check_out(&out, true).unwrap_err().message.contains("exists"));
     }
 
     #[test]

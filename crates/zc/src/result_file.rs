@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::tell;
+use zc_measure::session::claim_file;
 use zc_run::{Error, Result, in_words};
 
 /// A file that is still empty.
@@ -22,8 +23,7 @@ impl ResultFile {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, or cannot be created.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = File::options().write(true).create_new(true).open(path);
-        let file = file.map_err(|error| unwritten(path, &error))?;
+        let file = claim_file(path).map_err(|error| unwritten(path, &error))?;
         Ok(Self { path: path.to_owned(), file, is_written: false })
     }
 

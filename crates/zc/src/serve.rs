@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
-use super::remote::{host_and_port, secret};
+use super::remote::host_and_port;
 use super::{interrupt, tell};
 use zc_measure::session::serve::{
     Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
 };
-use zc_measure::session::{PORT, SessionEnd};
+use zc_measure::session::{PORT, Secret, SessionEnd};
 use zc_run::escape;
 use zc_run::{Error, Result};
 
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
         });
     }
     let admission = match &args.token_file {
-        Some(file) => Admission::Token(secret(None, Some(file))?),
+        Some(file) => Admission::Token(Secret::from_file(file)?),
         None if listen.ip().is_loopback() => Admission::Everybody,
         None => Admission::OneTime,
     };

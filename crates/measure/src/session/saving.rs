@@ -5,11 +5,12 @@
 //! anything is measured, and never over an existing one: a run that cannot be saved should fail
 //! before the measurement and not after it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use zc_kernel::new_file;
 use zc_run::{Block, Error, Header, Result, Run, in_words};
 
 /// A run file being written.
@@ -30,11 +31,7 @@ impl Saving {
     /// # Errors
     /// It exists, or its folder cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|error| creation(path, &error))?;
+        let file = new_file::claim(path).map_err(|error| creation(path, &error))?;
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 

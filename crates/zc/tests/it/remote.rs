@@ -178,6 +178,40 @@ fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
 }
 
 #[test]
+fn a_token_does_not_stay_in_the_command_line_and_may_come_from_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    // Somebody who says nothing, so that the client waits.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = mute.local_addr().unwrap().to_string();
+    let word = "a token that is long enough";
+    let mut client = near(folder.path(), &["--remote", &address, "--token", word])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let has_called = mute.accept();
+    let line = std::fs::read(format!("/proc/{}/cmdline", client.id())).unwrap();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    has_called.unwrap();
+    let line = String::from_utf8(line).unwrap();
+    assert!(line.contains("--token") && !line.contains(word), "{line}");
+
+    let secret = folder.path().join("token");
+    std::fs::write(&secret, format!("{word}\n")).unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut far =
+        Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
+    let address = far.address();
+    for (word, what) in
+        [("", "wants a token"), ("another that is long enough", "refuses the token")]
+    {
+        let mut command = near(folder.path(), &["--remote", &address]);
+        let message = refused(&command.env("ZC_TOKEN", word).finish().unwrap(), 6);
+        assert!(message.contains(what), "{message}");
+    }
+}
+
+#[test]
 fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
