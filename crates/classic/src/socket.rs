@@ -134,10 +134,15 @@ pub(super) fn connect(
         .help("does the other end listen there? -p chooses the port"))
 }
 
+/// A receiver whose window stays closed for so long, or that acknowledges nothing, is given up
+/// (TCP_USER_TIMEOUT). The tools of 2001 waited for ever.
+const PATIENCE_MS: u32 = 60_000;
+
 fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, Vec<Capped>)> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = new(family)?;
     let capped = buffers.set(&socket)?;
+    sockopt::set_tcp_user_timeout(&socket, PATIENCE_MS)?;
     loop {
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::ISCONN) => return Ok((TcpStream::from(socket), capped)),
@@ -160,6 +165,7 @@ pub(super) fn finish(stream: &TcpStream) -> Result<()> {
         | io::ErrorKind::NotConnected => {
             Error::failed("the receiver closed the connection before it had taken everything")
         }
+        io::ErrorKind::TimedOut => mute(),
         _ => Error::os("end the connection", error),
     };
     stream.shutdown(std::net::Shutdown::Write).map_err(lost)?;
@@ -182,11 +188,16 @@ pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 Error::failed("the receiver closed the connection while bytes were being sent")
             }
+            io::ErrorKind::TimedOut => mute(),
             _ => Error::os("send to the receiver", error),
         })?;
         calls += 1;
     }
     Ok(calls)
+}
+
+fn mute() -> Error {
+    Error::failed("the receiver has taken nothing for a minute")
 }
 
 /// The text of an address; an IPv4-mapped IPv6 address is shown as IPv4.
@@ -219,6 +230,18 @@ mod tests {
             drop(other);
             finish(&stream).unwrap();
         }
+    }
+
+    #[test]
+    fn a_receiver_that_takes_nothing_is_given_up_some_time() {
+        let (listener, _) = listen(0, Buffers::default()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (stream, _) = connect("0", port, Buffers::default()).unwrap();
+        // A shorter time, so that the test need not wait for a minute.
+        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), PATIENCE_MS);
+        sockopt::set_tcp_user_timeout(&stream, 300).unwrap();
+        let error = send_all(&stream, &vec![0; 64 << 20]).unwrap_err();
+        assert_eq!(error.message, "the receiver has taken nothing for a minute");
     }
 
     #[test]

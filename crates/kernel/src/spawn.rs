@@ -221,6 +221,22 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::
     }
 }
 
+/// Whether the peer of a socket has closed its sending side, or the writers of a pipe have all closed
+/// it, by poll(2). What was sent before may still be unread.
+///
+/// # Errors
+/// - ENOMEM: no kernel memory.
+///
+/// # References
+/// [poll(2)], POLLRDHUP and POLLHUP
+///
+/// [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
+#[doc(alias = "POLLRDHUP")]
+pub fn is_hung_up(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let found = crate::tcp::wait(fd, PollFlags::RDHUP, Some(Duration::ZERO))?;
+    Ok(found.intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR))
+}
+
 /// Waits with ppoll(2) until `fd` accepts bytes without blocking (a pipe: PIPE_BUF of them) or
 /// `patience` is over, and returns whether it does. A closed peer counts as accepting: the write
 /// reports it.

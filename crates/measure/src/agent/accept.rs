@@ -10,6 +10,7 @@ use zc_kernel::spawn::wait_readable;
 
 use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
+use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, Result};
 
 /// Limit of connections without a complete greeting. The oldest is dropped for a newer one.
@@ -44,11 +45,12 @@ struct PendingFlow {
 /// Waits for a connection with each of `greetings`, and returns them in that order.
 ///
 /// # Errors
-/// Not all of them arrived in time.
+/// Not all of them arrived in time, or nobody wants them any more.
 pub(super) fn gather(
     listener: &TcpListener,
     greetings: &[Greeting],
     patience: Duration,
+    still_wanted: StillWanted<'_>,
 ) -> Result<Vec<TcpStream>> {
     let failed = |error| Error::os("accept a flow", error);
     listener.set_nonblocking(true).map_err(failed)?;
@@ -66,9 +68,10 @@ pub(super) fn gather(
             ))
             .help(format!("does a firewall let TCP to port {} through?", port(listener))));
         }
+        still_wanted()?;
         let mut waited_for = vec![listener.as_fd()];
         waited_for.extend(pending.iter().map(|pending| pending.socket.as_fd()));
-        let readable = wait_readable(&waited_for, Some(left)).map_err(failed)?;
+        let readable = wait_readable(&waited_for, Some(left.min(GLANCE))).map_err(failed)?;
         let received: Vec<bool> = readable[1..].to_vec();
         let mut received = received.into_iter();
         let mut still = Vec::new();
@@ -161,7 +164,7 @@ mod tests {
         };
         let flows: Vec<TcpStream> =
             [2, 0, 1].into_iter().map(|index| connect(&payload(index))).collect();
-        let found = gather(&listener, &greetings, Duration::from_secs(10)).unwrap();
+        let found = gather(&listener, &greetings, Duration::from_secs(10), &|| Ok(())).unwrap();
         drop(flows);
         for (index, mut socket) in found.into_iter().enumerate() {
             let mut text = String::new();
@@ -173,7 +176,8 @@ mod tests {
     #[test]
     fn a_flow_that_does_not_arrive_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20)).unwrap_err();
+        let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20), &|| Ok(()))
+            .unwrap_err();
         assert!(error.message.contains("1 of 1"), "{error}");
     }
 }

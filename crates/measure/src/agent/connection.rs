@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zc_kernel::spawn::{wait_readable, wait_writable};
+use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 
+use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result};
 
 /// Bytes read or written at a time: no more than a writable pipe takes at once (PIPE_BUF).
@@ -27,6 +28,17 @@ pub struct Connection {
     write: File,
     /// Bytes received and not yet returned.
     pending: Vec<u8>,
+}
+
+/// The other end of a connection.
+#[derive(Debug)]
+pub struct Peer(OwnedFd);
+
+impl Peer {
+    /// Whether it has closed its stream.
+    pub fn is_gone(&self) -> bool {
+        is_hung_up(self.0.as_fd()).unwrap_or(false)
+    }
 }
 
 /// Result of waiting for a message.
@@ -66,25 +78,53 @@ impl Connection {
     /// # Errors
     /// The peer is gone, or has read nothing for ten seconds.
     pub fn send(&mut self, message: &impl Serialize) -> Result<()> {
+        self.send_while(message, &|| Ok(()))
+    }
+
+    /// Sends a message, and gives up once it is not wanted any more.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send), or that of `still_wanted`.
+    pub fn send_while(
+        &mut self,
+        message: &impl Serialize,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<()> {
         let mut line =
             serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
         line.push(b'\n');
-        self.write_all(&line)
+        self.write_while(&line, still_wanted)
+    }
+
+    /// Another descriptor of the stream from the peer, to see whether it is still there.
+    ///
+    /// # Errors
+    /// No descriptors are left.
+    pub fn peer(&self) -> Result<Peer> {
+        let read = self.read.try_clone();
+        read.map(|read| Peer(read.into())).map_err(|error| Error::os("duplicate a stream", error))
     }
 
     /// Sends raw bytes.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
-    pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<()> {
+    pub fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_while(bytes, &|| Ok(()))
+    }
+
+    fn write_while(&mut self, mut bytes: &[u8], still_wanted: StillWanted<'_>) -> Result<()> {
         let until = Instant::now() + PATIENCE_TO_WRITE;
         while !bytes.is_empty() {
-            let ready =
-                wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
-            if !ready.map_err(lost)? && Instant::now() >= until {
-                return Err(Error::remote(
-                    "the other end of the control connection does not read its messages",
-                ));
+            let left = until.saturating_duration_since(Instant::now());
+            if !wait_writable(self.write.as_fd(), left.min(GLANCE)).map_err(lost)? {
+                still_wanted()?;
+                if left.is_zero() {
+                    return Err(Error::remote(
+                        "the other end of the control connection does not read its messages",
+                    ));
+                }
+                continue;
             }
             match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
                 Ok(written) => bytes = &bytes[written..],

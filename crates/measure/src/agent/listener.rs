@@ -1,10 +1,11 @@
 //! Authenticates clients and bounds what unauthenticated ones can cost.
 //!
 //! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`, and
-//! there are at most `MOST_PENDING`. When another one arrives, the oldest is dropped: a client that
-//! knows the token needs one round trip, so a slower one is part of the flood.
+//! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has the
+//! most is dropped: a client that knows the token needs one round trip, and in that time nobody else
+//! can take its place, however fast connections come from elsewhere.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use zc_kernel::spawn::wait_readable;
 
 use super::connection::Connection;
+use super::guesses::{Guesses, Source};
 use super::handshake::{Answer, Challenge, Known, Line, MOST_BYTES};
 use super::reject_log::{ListenerEvent, RejectLog, RejectReason};
 use super::secret::Secret;
@@ -52,6 +54,7 @@ pub struct Listener {
     pending: VecDeque<PendingConnection>,
     rests_until: Option<Instant>,
     rejects: RejectLog,
+    guesses: Guesses,
 }
 
 /// An authenticated client.
@@ -102,6 +105,7 @@ impl Listener {
             pending: VecDeque::new(),
             rests_until: None,
             rejects: RejectLog::default(),
+            guesses: Guesses::default(),
         })
     }
 
@@ -217,6 +221,9 @@ impl Listener {
             if !matches!(why, RejectReason::Slow | RejectReason::Left | RejectReason::Crowded) {
                 pending.send(&Line::Refused);
             }
+            if why == RejectReason::WrongToken {
+                self.guesses.note(Instant::now(), pending.peer.ip().into());
+            }
             self.rejects.report(ListenerEvent::Refused { peer: pending.peer, why }, report);
         }
     }
@@ -250,6 +257,18 @@ impl Listener {
         Some(AcceptedClient { connection, peer, local, version: known.version })
     }
 
+    /// The place of the oldest connection of the source that has the most.
+    fn most_crowded(&self) -> usize {
+        let mut of_source: HashMap<Source, usize> = HashMap::new();
+        for pending in &self.pending {
+            *of_source.entry(pending.peer.ip().into()).or_default() += 1;
+        }
+        let most = of_source.values().max();
+        let is_of_most =
+            |pending: &PendingConnection| of_source.get(&pending.peer.ip().into()) == most;
+        self.pending.iter().position(is_of_most).unwrap_or(0)
+    }
+
     /// Accepts up to `most` connections.
     fn accept(&mut self, most: usize, report: &mut dyn FnMut(ListenerEvent)) -> Result<()> {
         if self.rests_until.is_some_and(|until| Instant::now() < until) {
@@ -274,9 +293,9 @@ impl Listener {
                 }
                 Err(error) => {
                     // No descriptors or no memory. The connection stays in the backlog, so poll(2)
-                    // would return at once. Dropping the oldest pending connection makes room.
+                    // would return at once. Dropping a pending connection makes room.
                     self.rests_until = Some(Instant::now() + REST);
-                    self.reject(0, RejectReason::Crowded, report);
+                    self.reject(self.most_crowded(), RejectReason::Crowded, report);
                     self.rejects.report(
                         ListenerEvent::NotAccepted(Error::os("accept a connection", error)),
                         report,
@@ -284,8 +303,13 @@ impl Listener {
                     return Ok(());
                 }
             };
+            if self.guesses.exhausted(Instant::now(), peer.ip().into()) {
+                let why = RejectReason::Guesses;
+                self.rejects.report(ListenerEvent::Refused { peer, why }, report);
+                continue;
+            }
             if self.pending.len() >= MOST_PENDING {
-                self.reject(0, RejectReason::Crowded, report);
+                self.reject(self.most_crowded(), RejectReason::Crowded, report);
             }
             let challenge = Challenge::fresh()?;
             let mut pending = PendingConnection {
@@ -360,6 +384,7 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::sync::mpsc;
 
+    use super::super::guesses::MOST_GUESSES;
     use super::super::handshake::authenticate;
     use super::*;
 
@@ -601,6 +626,45 @@ mod tests {
         assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
         assert_eq!(server.why(), RejectReason::Crowded);
         drop(silent);
+    }
+
+    /// A connection from one of the addresses of loopback.
+    fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        )
+        .unwrap();
+        rustix::net::bind(&socket, &SocketAddr::from((source, 0))).unwrap();
+        rustix::net::connect(&socket, &to).unwrap();
+        TcpStream::from(socket)
+    }
+
+    #[test]
+    fn a_client_far_away_keeps_its_place_whoever_else_knocks_meanwhile() {
+        let server = TestServer::new(secret(), false);
+        let slow = server.pending();
+        // More than there are places, while the client's answer is under way.
+        let flood: Vec<TcpStream> =
+            (0..300).map(|_| connect_from([127, 0, 0, 2], server.address)).collect();
+        assert_eq!(server.why(), RejectReason::Crowded);
+        authenticate(Connection::over(slow).unwrap(), &secret(), SOON).unwrap();
+        server.clients.recv_timeout(SOON).unwrap();
+        drop(flood);
+    }
+
+    #[test]
+    fn who_guesses_tokens_is_not_heard_for_a_while_and_others_are() {
+        let server = TestServer::new(secret(), false);
+        for _ in 0..MOST_GUESSES {
+            server.authenticate("not the word of the day").unwrap_err();
+        }
+        // Not even with the right one.
+        assert!(server.authenticate(WORD).is_err());
+        let elsewhere = connect_from([127, 0, 0, 2], server.address);
+        authenticate(Connection::over(elsewhere).unwrap(), &secret(), SOON).unwrap();
+        server.clients.recv_timeout(SOON).unwrap();
     }
 
     #[test]

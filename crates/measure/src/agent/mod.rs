@@ -7,6 +7,7 @@
 mod accept;
 mod client;
 pub mod connection;
+mod guesses;
 pub mod handshake;
 mod hex;
 pub mod iperf3;

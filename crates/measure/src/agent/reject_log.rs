@@ -52,6 +52,8 @@ pub enum RejectReason {
     Left,
     /// Newer connections took its place.
     Crowded,
+    /// Its address has tried too many wrong tokens.
+    Guesses,
 }
 
 impl fmt::Display for ListenerEvent {
@@ -84,6 +86,7 @@ impl fmt::Display for RejectReason {
             Self::Slow => f.write_str("was dropped: it did not authenticate within 5 s"),
             Self::Left => f.write_str("closed the connection before it had authenticated"),
             Self::Crowded => f.write_str("was dropped: there were too many pending connections"),
+            Self::Guesses => f.write_str("was dropped: wrong tokens came from its address"),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
-use crate::trial::{self, Machine, Receivers, RecvConfig, TrialError};
+use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
 use crate::workload::available_bytes;
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
@@ -24,8 +24,8 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How long flows may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Interval at which the stop flag is checked while waiting for a request.
-const GLANCE: Duration = Duration::from_millis(200);
+/// What a client is told when the server is stopped.
+const STOPPED: &str = "the far end was stopped";
 
 /// Limit of flows of a trial.
 const MOST_FLOWS: usize = 1024;
@@ -67,13 +67,20 @@ pub enum SessionEnd {
 /// The stream broke. Failed requests are reported to the client, and the session goes on.
 pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> Result<SessionEnd> {
     let mut session: Option<Session> = None;
+    let peer = connection.peer()?;
+    // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
+    let still_wanted = || match () {
+        () if stop.load(Ordering::Relaxed) => Err(Error::remote(STOPPED)),
+        () if peer.is_gone() => Err(Error::remote("the client is gone")),
+        () => Ok(()),
+    };
     loop {
         let request = match receive(&mut connection, stop)? {
             Ok(request) => request,
             Err(end) => {
                 if end != SessionEnd::Closed {
                     let message = match end {
-                        SessionEnd::Stopped => "the far end was stopped",
+                        SessionEnd::Stopped => STOPPED,
                         SessionEnd::Idle => {
                             "the far end received no request for ten minutes and ended the session"
                         }
@@ -94,9 +101,12 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                 })
             }
             (_, None) => return Ok(SessionEnd::Nonsense),
-            (_, Some(session)) => session.answer(&request, &mut connection),
+            (_, Some(session)) => session.answer(&request, &mut connection, &still_wanted),
         };
-        connection.send(&answered.unwrap_or_else(reply_of))?;
+        if peer.is_gone() {
+            return Ok(SessionEnd::Closed);
+        }
+        connection.send_while(&answered.unwrap_or_else(reply_of), &still_wanted)?;
     }
 }
 
@@ -182,11 +192,16 @@ impl Session {
         ))
     }
 
-    fn answer(&mut self, request: &Request, connection: &mut Connection) -> Result<Reply> {
+    fn answer(
+        &mut self,
+        request: &Request,
+        connection: &mut Connection,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<Reply> {
         match *request {
             // Not reached: see `serve`.
             Request::Prepare(_) => Err(Error::failed("the session is prepared")),
-            Request::Meet => self.meet(connection),
+            Request::Meet => self.meet(connection, still_wanted),
             Request::Soak { on } => {
                 self.machine.soak(on);
                 Ok(Reply::Done)
@@ -201,18 +216,18 @@ impl Session {
                 }
                 let config =
                     RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
-                self.expect(flows, config, connection)
+                self.expect(flows, config, connection, still_wanted)
             }
             Request::Window { opens_in_ns, lasts_ns } => {
                 if opens_in_ns.max(lasts_ns) > LONGEST_WINDOW_NS {
                     return Err(Error::usage("a window of more than two minutes was asked for"));
                 }
                 let opens_ns = monotonic_ns() + opens_in_ns;
-                let window =
-                    self.machine.watch(self.receivers.as_ref(), opens_ns, opens_ns + lasts_ns)?;
+                let (receivers, closes_ns) = (self.receivers.as_ref(), opens_ns + lasts_ns);
+                let window = self.machine.watch(receivers, opens_ns, closes_ns, still_wanted)?;
                 Ok(Reply::Window(window))
             }
-            Request::Finish => match self.receivers.take().map(Receivers::finish) {
+            Request::Finish => match self.receivers.take().map(|all| all.finish(still_wanted)) {
                 None => Err(Error::failed("there are no flows to finish")),
                 Some(Ok(ended)) => Ok(Reply::Finished {
                     received_bytes: ended.iter().map(|(bytes, _)| *bytes).collect(),
@@ -228,10 +243,14 @@ impl Session {
     }
 
     /// Accepts one connection, by which the client finds a usable address.
-    fn meet(&mut self, connection: &mut Connection) -> Result<Reply> {
+    fn meet(
+        &mut self,
+        connection: &mut Connection,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<Reply> {
         let greeting = Greeting::fresh();
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
-        for mut socket in gather(&self.listener, &[greeting], PATIENCE)? {
+        for mut socket in gather(&self.listener, &[greeting], PATIENCE, still_wanted)? {
             let _ = socket.write_all(b"!"); // a client that is gone by now asks again
         }
         Ok(Reply::Arrived)
@@ -242,14 +261,15 @@ impl Session {
         flows: usize,
         config: RecvConfig,
         connection: &mut Connection,
+        still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         self.receivers = None;
         let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
         connection.send(&Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;
-        let sockets = gather(&self.listener, &greetings, PATIENCE)?;
-        match Receivers::start(sockets, &config) {
+        let sockets = gather(&self.listener, &greetings, PATIENCE, still_wanted)?;
+        match Receivers::start(sockets, &config, still_wanted) {
             Ok(receivers) => {
                 self.receivers = Some(receivers);
                 Ok(Reply::Arrived)
@@ -318,7 +338,9 @@ fn most_buffer_bytes(available: Option<u64>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
     use std::thread::JoinHandle;
 
     use super::super::protocol::LONGEST_REPLY;
@@ -329,12 +351,16 @@ mod tests {
 
     /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
+        session_until(Arc::default())
+    }
+
+    fn session_until(stop: Arc<AtomicBool>) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [client, server] = {
             let (client, server) = UnixStream::pair().unwrap();
             [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
         };
         let data = DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false };
-        (client, std::thread::spawn(move || serve(server, data, &AtomicBool::new(false))))
+        (client, std::thread::spawn(move || serve(server, data, &stop)))
     }
 
     /// For this machine, all of whose CPUs are soaked by the client.
@@ -410,6 +436,80 @@ mod tests {
         assert!(matches!(ask(&mut connection, &prepare()), Reply::Ready(_)));
         connection.write_all(b"{\"ask\":\"for the moon\"}\n").unwrap();
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
+    }
+
+    /// What a session waits for, up to 10 s or a minute.
+    #[derive(Debug, Clone, Copy)]
+    enum Wait {
+        Meeting,
+        Flows,
+        EndOfFlows,
+        Window,
+    }
+
+    impl Wait {
+        const ALL: [Self; 4] = [Self::Meeting, Self::Flows, Self::EndOfFlows, Self::Window];
+
+        /// Makes the session wait; returns what has to stay open for it.
+        fn begin(self, connection: &mut Connection) -> Option<TcpStream> {
+            let Reply::Ready(ready) = ask(connection, &prepare()) else { panic!() };
+            let flows = Request::Flows {
+                flows: 1,
+                path: RecvPath::Recv,
+                buffer_bytes: 4096,
+                checksum: false,
+            };
+            match self {
+                Self::Meeting => drop(ask(connection, &Request::Meet)),
+                Self::Flows => drop(ask(connection, &flows)),
+                Self::Window => connection
+                    .send(&Request::Window { opens_in_ns: 60_000_000_000, lasts_ns: 1 })
+                    .unwrap(),
+                Self::EndOfFlows => {
+                    let Reply::Listening { greetings } = ask(connection, &flows) else { panic!() };
+                    let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
+                    flow.write_all(&Greeting::bytes_of_hex(&greetings[0]).unwrap()).unwrap();
+                    let arrived = connection.receive(LONGEST_REPLY, SOON).unwrap();
+                    assert!(matches!(arrived, Received::Message(Reply::Arrived)), "{arrived:?}");
+                    connection.send(&Request::Finish).unwrap();
+                    return Some(flow);
+                }
+            }
+            None
+        }
+    }
+
+    /// Every one of them takes at least 10 s by itself.
+    fn ends_soon(session: JoinHandle<Result<SessionEnd>>, wait: Wait) -> Result<SessionEnd> {
+        let until = Instant::now() + Duration::from_secs(5);
+        while !session.is_finished() {
+            assert!(Instant::now() < until, "{wait:?} goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        session.join().unwrap()
+    }
+
+    #[test]
+    fn no_wait_goes_on_when_the_server_is_stopped_or_the_client_is_gone() {
+        for wait in Wait::ALL {
+            let stop: Arc<AtomicBool> = Arc::default();
+            let (mut connection, stopped) = session_until(Arc::clone(&stop));
+            let open = wait.begin(&mut connection);
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
+            let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
+            assert!(
+                matches!(&said, Received::Message(Reply::Error { message, .. }) if message == STOPPED),
+                "{wait:?}: {said:?}"
+            );
+            drop(open);
+
+            let (mut connection, left) = session();
+            let open = wait.begin(&mut connection);
+            drop(connection);
+            assert_eq!(ends_soon(left, wait).unwrap(), SessionEnd::Closed, "{wait:?}");
+            drop(open);
+        }
     }
 
     #[test]

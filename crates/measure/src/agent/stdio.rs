@@ -2,6 +2,7 @@
 //! the command that carries the bytes. The client chooses the token and sends it in its first line.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::fcntl_dupfd_cloexec;
@@ -9,6 +10,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::connection::{Connection, Received};
 use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
 use super::secret::Secret;
+use crate::trial::GLANCE;
 use zc_run::{Error, Result};
 
 /// The control connection over this process's stdin and stdout.
@@ -31,14 +33,18 @@ pub fn connection() -> Result<Connection> {
 /// the script that starts zc, and what they have read is lost for zc.
 ///
 /// # Errors
-/// The client is gone, sends nothing for `patience`, or is not zc.
-pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connection> {
+/// The client is gone, sends nothing for `patience`, or is not zc; or `stop` was set.
+pub fn welcome(
+    mut connection: Connection,
+    patience: Duration,
+    stop: &AtomicBool,
+) -> Result<Connection> {
     let until = Instant::now() + patience;
     let challenge = Challenge::fresh()?;
     connection.send(&challenge.line())?;
-    let word = line(&mut connection, until)?;
+    let word = line(&mut connection, until, stop)?;
     let secret = Secret::from_word(&String::from_utf8_lossy(&word))?;
-    let answer = line(&mut connection, until)?;
+    let answer = line(&mut connection, until, stop)?;
     match challenge.judge(&answer, &secret) {
         Answer::Right(known) => {
             connection.send(&known.welcome(&secret))?;
@@ -55,12 +61,20 @@ pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connect
     }
 }
 
-fn line(connection: &mut Connection, until: Instant) -> Result<Vec<u8>> {
-    match connection.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
-        Received::Message(line) => Ok(line),
-        Received::Closed => Err(Error::remote("the client is gone")),
-        Received::Late => Err(not_a_client()),
-        Received::TooLong | Received::Nonsense => Err(not_a_client()),
+fn line(connection: &mut Connection, until: Instant, stop: &AtomicBool) -> Result<Vec<u8>> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match connection.line(MOST_BYTES, left.min(GLANCE))? {
+            Received::Message(line) => return Ok(line),
+            Received::Closed => return Err(Error::remote("the client is gone")),
+            Received::Late if stop.load(Ordering::Relaxed) => {
+                return Err(Error::remote("stopped before a client came"));
+            }
+            Received::Late if !left.is_zero() => {}
+            Received::Late | Received::TooLong | Received::Nonsense => {
+                return Err(not_a_client());
+            }
+        }
     }
 }
 
@@ -88,7 +102,7 @@ mod tests {
     #[test]
     fn the_token_is_the_client_s_first_line() {
         let [mut client, server] = pair();
-        let server = std::thread::spawn(move || welcome(server, SOON));
+        let server = std::thread::spawn(move || welcome(server, SOON, &AtomicBool::new(false)));
         let (secret, word) = Secret::one_time().unwrap();
         let Received::Message(hello) = client.receive(MOST_BYTES, SOON).unwrap() else { panic!() };
         client.write_all(format!("{word}\n").as_bytes()).unwrap();
@@ -102,7 +116,7 @@ mod tests {
     fn a_peer_that_is_not_a_client_is_refused_and_the_server_returns_an_error() {
         for said in ["help\n", "a token that is long enough\nhelp\n", "", &"x".repeat(5000)] {
             let [mut client, server] = pair();
-            let server = std::thread::spawn(move || welcome(server, SOON));
+            let server = std::thread::spawn(move || welcome(server, SOON, &AtomicBool::new(false)));
             // The server may close the connection before all is sent.
             drop(client.write_all(said.as_bytes()));
             drop(client);

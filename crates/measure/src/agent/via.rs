@@ -311,7 +311,8 @@ mod tests {
     #[test]
     fn what_runs_in_a_child() {
         let Ok(name) = std::env::var(IN_CHILD) else { return };
-        let mut connection = stdio::welcome(stdio::connection().unwrap(), SOON).unwrap();
+        let mut connection =
+            stdio::welcome(stdio::connection().unwrap(), SOON, &Default::default()).unwrap();
         connection.send(&(name, std::process::id())).unwrap();
         assert!(matches!(connection.line(10, SOON).unwrap(), Received::Closed));
     }

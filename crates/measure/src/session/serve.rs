@@ -164,7 +164,7 @@ impl Drop for SetOnDrop<'_> {
 /// # Errors
 /// There is no zc at the other end.
 pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
-    let connection = stdio::welcome(stdio::connection()?, PATIENCE)?;
+    let connection = stdio::welcome(stdio::connection()?, PATIENCE, stop)?;
     let any = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
     // IPv6 and IPv4 if the host has both.
     let six = any(IpAddr::from([0_u16; 8]));

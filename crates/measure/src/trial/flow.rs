@@ -16,11 +16,14 @@ use super::cell_config::CellConfig;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    PATIENCE, Published, Ready, TrialError, Worker, await_message, lower_priority, pin_to, spawn,
-    timed_out,
+    PATIENCE, Published, Ready, StillWanted, TrialError, Worker, await_message, lower_priority,
+    pin_to, spawn, timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
+
+/// Both ends are this process's: nobody else may lose interest.
+const UNASKED: StillWanted<'static> = &|| Ok(());
 
 /// What receives the bytes.
 enum Sink {
@@ -78,7 +81,8 @@ impl Flow {
                         drop(listener);
                         receiving::receive(&socket, &how, ready, counts, &crc32)
                     })?;
-                let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
+                let address =
+                    await_message(&address_in, &receiver.done, "the receiver to listen", UNASKED)?;
                 (Some((receiver, ready)), Target::plain(address))
             }
         };
@@ -96,10 +100,15 @@ impl Flow {
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed
         // socket ends the receiver's.
         let sender_ready =
-            await_message(&sender_ready, &sender.done, "the sender to open its path")?;
+            await_message(&sender_ready, &sender.done, "the sender to open its path", UNASKED)?;
         let sink = match (receiver, sender_ready.acked) {
             (Some((receiver, ready)), _) => {
-                let ready = await_message(&ready, &receiver.done, "the receiver to open its path")?;
+                let ready = await_message(
+                    &ready,
+                    &receiver.done,
+                    "the receiver to open its path",
+                    UNASKED,
+                )?;
                 Sink::Thread(receiver.into_worker(ready))
             }
             (None, Some(flow)) => Sink::AckGenerator(flow),

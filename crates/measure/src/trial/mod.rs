@@ -47,4 +47,4 @@ pub use setup::{
     try_out_link,
 };
 pub use window::LEAST_WARMUP_NS;
-pub use worker::TrialError;
+pub use worker::{GLANCE, StillWanted, TrialError};

@@ -9,7 +9,8 @@ use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
 use super::worker::{
-    PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, spawn, timed_out,
+    GLANCE, Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive,
+    spawn, timed_out,
 };
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
 
@@ -28,10 +29,11 @@ impl Receivers {
     /// Starts a receiver on each of `sockets`.
     ///
     /// # Errors
-    /// The path cannot run here.
+    /// The path cannot run here, or nobody wants them any more.
     pub fn start(
         sockets: Vec<TcpStream>,
         how: &RecvConfig,
+        still_wanted: StillWanted<'_>,
     ) -> std::result::Result<Self, TrialError> {
         let mut flows = Vec::new();
         for (index, socket) in sockets.into_iter().enumerate() {
@@ -42,7 +44,7 @@ impl Receivers {
                 receiving::receive(&socket, &how, ready, counts, &published)
             })?;
             let ready: Ready =
-                await_message(&ready, &starting.done, "a receiver to open its path")?;
+                await_message(&ready, &starting.done, "a receiver to open its path", still_wanted)?;
             flows.push(Receiving { side: starting.into_worker(ready), crc32 });
         }
         let tids: Vec<i32> = flows.iter().map(|flow| flow.side.tid).collect();
@@ -63,17 +65,17 @@ impl Receivers {
     /// no checksum was asked for.
     ///
     /// # Errors
-    /// A receiver failed, or the end of a stream does not come.
-    pub fn finish(mut self) -> std::result::Result<Vec<(u64, u32)>, TrialError> {
+    /// A receiver failed, the end of a stream does not come, or nobody wants it any more.
+    pub fn finish(
+        mut self,
+        still_wanted: StillWanted<'_>,
+    ) -> std::result::Result<Vec<(u64, u32)>, TrialError> {
         let mut ended = Vec::new();
         for flow in std::mem::take(&mut self.flows) {
             let mut receiver = Receivers { flows: vec![flow], threads: Threads::default() };
             // In a struct that joins its thread on every return.
             let flow = &mut receiver.flows[0];
-            let counts = flow
-                .side
-                .done
-                .recv_timeout(PATIENCE)
+            let counts = receive(&flow.side.done, still_wanted)?
                 .map_err(|_| timed_out("a receiver did not end"))??;
             ended.push((counts.bytes, flow.crc32.get()));
         }
@@ -99,19 +101,20 @@ impl Machine {
     /// CLOCK_MONOTONIC. The slow meters are read outside of it, as on the sender's machine.
     ///
     /// # Errors
-    /// A meter that could be read before cannot be read now.
+    /// A meter that could be read before cannot be read now, or nobody wants the window any more.
     pub fn watch(
         &mut self,
         receivers: Option<&Receivers>,
         opens_ns: u64,
         closes_ns: u64,
+        still_wanted: StillWanted<'_>,
     ) -> Result<RemoteWindow> {
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
         let no_threads = Threads::default();
         let threads = receivers.map_or(&no_threads, |receivers| &receivers.threads);
         // An idle window opens so soon that its slow meters are read at once.
         let early_ns = if receivers.is_some() { APART_NS } else { SETTLE_NS };
-        sleep_until(opens_ns.saturating_sub(early_ns).max(monotonic_ns()));
+        sleep(opens_ns.saturating_sub(early_ns).max(monotonic_ns()), still_wanted)?;
         self.kernel(threads.cpu_ns(), &mut opened)?;
         threads.read_switches(&mut opened);
 
@@ -120,7 +123,7 @@ impl Machine {
         opened.received = receivers.map(Receivers::counts).unwrap_or_default();
         opened.soak = self.soaked();
 
-        sleep_until(closes_ns);
+        sleep(closes_ns, still_wanted)?;
         closed.soak = self.soaked();
         closed.received = receivers.map(Receivers::counts).unwrap_or_default();
         threads.read_cpu(&mut closed);
@@ -128,6 +131,18 @@ impl Machine {
         threads.read_switches(&mut closed);
         Ok(RemoteWindow { opened, closed })
     }
+}
+
+/// Sleeps until `at_ns`. A sleep that is shorter than a glance, as in a window of a run, is not
+/// interrupted.
+fn sleep(at_ns: u64, still_wanted: StillWanted<'_>) -> Result<()> {
+    let glance_ns = GLANCE.as_nanos() as u64;
+    while at_ns.saturating_sub(monotonic_ns()) > glance_ns {
+        sleep_until(monotonic_ns() + glance_ns);
+        still_wanted()?;
+    }
+    sleep_until(at_ns);
+    Ok(())
 }
 
 /// Listens for the flows of trials.

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
@@ -14,6 +14,12 @@ use zc_run::{Error, ErrorKind, Result, Unavailable};
 
 /// How long a thread may take to connect and open its path, or to drain, before the trial fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asked every [`GLANCE`] while a thread is waited for: an error once nobody wants the result.
+pub type StillWanted<'a> = &'a dyn Fn() -> Result<()>;
+
+/// Interval at which a wait asks whether it is still wanted.
+pub const GLANCE: Duration = Duration::from_millis(200);
 
 /// A value that one thread publishes when it ends and another reads then.
 #[derive(Debug, Default)]
@@ -114,8 +120,9 @@ pub(super) fn await_message<T, C>(
     inbox: &Inbox<T>,
     done: &Inbox<std::result::Result<C, TrialError>>,
     what: &str,
+    still_wanted: StillWanted<'_>,
 ) -> std::result::Result<T, TrialError> {
-    match inbox.recv_timeout(PATIENCE) {
+    match receive(inbox, still_wanted)? {
         Ok(message) => Ok(message),
         Err(RecvTimeoutError::Timeout) => Err(TrialError::Broke(Error::failed(format!(
             "waited {} s for {what}",
@@ -127,6 +134,24 @@ pub(super) fn await_message<T, C>(
                 "a thread ended while zc waited for {what}"
             )))),
         },
+    }
+}
+
+/// Waits for a message for up to [`PATIENCE`].
+///
+/// # Errors
+/// Nobody wants it any more.
+pub(super) fn receive<T>(
+    inbox: &Inbox<T>,
+    still_wanted: StillWanted<'_>,
+) -> Result<std::result::Result<T, RecvTimeoutError>> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match inbox.recv_timeout(left.min(GLANCE)) {
+            Err(RecvTimeoutError::Timeout) if left > GLANCE => still_wanted()?,
+            received => return Ok(received),
+        }
     }
 }
 
