@@ -34,6 +34,7 @@ pub mod pages;
 pub mod perf;
 pub mod process;
 pub mod sched;
+pub mod source_filter;
 pub mod spawn;
 pub mod splice;
 pub mod tc_bpf;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::netlink::Devices;
+use zc_kernel::source_filter::{accept_only_from, lift};
 
 use super::accept::{Greeting, gather};
 use super::connection::{Connection, Received};
@@ -46,6 +47,8 @@ pub struct DataPort {
     pub at: SocketAddr,
     /// Whether another port may be used if this one is taken.
     pub or_another: bool,
+    /// The only address that may connect to it; `None` where the client's is not known.
+    pub from: Option<IpAddr>,
 }
 
 /// Why a session has ended.
@@ -269,6 +272,10 @@ impl Session {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;
         let sockets = gather(&self.listener, &greetings, PATIENCE, still_wanted)?;
+        for socket in &sockets {
+            // It would run for every packet of the flow, and be in its cost.
+            lift(socket).map_err(|error| Error::os("remove a filter", error))?;
+        }
         match Receivers::start(sockets, &config, still_wanted) {
             Ok(receivers) => {
                 self.receivers = Some(receivers);
@@ -287,10 +294,16 @@ fn refusal(error: TrialError) -> Result<Reply> {
 }
 
 fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
-    match trial::listen(data.at, rcvbuf_bytes) {
+    let listener = match trial::listen(data.at, rcvbuf_bytes) {
         Err(_) if data.or_another => trial::listen(SocketAddr::new(data.at.ip(), 0), rcvbuf_bytes),
         listening => listening,
+    }?;
+    if let Some(client) = data.from {
+        // Best effort: without it strangers can fill the backlog, and are told apart by their
+        // greetings.
+        let _ = accept_only_from(&listener, client);
     }
+    Ok(listener)
 }
 
 /// CPU to receive on: not the one that the client sends on, if that is on this machine.
@@ -359,7 +372,8 @@ mod tests {
             let (client, server) = UnixStream::pair().unwrap();
             [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
         };
-        let data = DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false };
+        let data =
+            DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false, from: None };
         (client, std::thread::spawn(move || serve(server, data, &stop)))
     }
 

@@ -130,6 +130,7 @@ pub fn serve(
                 options.data_port.unwrap_or(at.port().saturating_add(1)),
             ),
             or_another: options.data_port.is_none(),
+            from: Some(peer.ip()),
         };
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {
@@ -169,5 +170,5 @@ pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
     // IPv6 and IPv4 if the host has both.
     let six = any(IpAddr::from([0_u16; 8]));
     let at = if TcpListener::bind(six).is_ok() { six } else { any(IpAddr::from([0, 0, 0, 0])) };
-    agent::serve(connection, DataPort { at, or_another: false }, stop).map(drop)
+    agent::serve(connection, DataPort { at, or_another: false, from: None }, stop).map(drop)
 }
