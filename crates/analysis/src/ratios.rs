@@ -149,7 +149,7 @@ fn inflation(half: Option<f64>, blocks: usize, level: f64, wander: Option<Wander
 }
 
 /// The cost of a cell and the geometric mean of the costs of its divisors
-/// ([`PlanIndex::divisors`]) in one block, per KiB; `None` unless the block has them all.
+/// ([`crate::PlanIndex::divisors`]) in one block, per KiB; `None` unless the block has them all.
 ///
 /// The ratio is estimated from logarithms, whose mean is the logarithm of the geometric mean. The
 /// arithmetic mean lies above it, and made ratios 0.1 to 1.0 % too small here. Where noise took a
