@@ -19,9 +19,6 @@ use super::progress::{Next, Progress};
 use super::sessions::Sessions;
 use super::states::States;
 
-/// Of so many blocks one has the unsoaked control of a cell, the others the top speed of one.
-const TURN: usize = 3;
-
 /// A cell that fails this many times in a row is not run any more: its time goes to the others.
 const FAILURES: usize = 5;
 
@@ -245,35 +242,6 @@ impl<'s> Blocks<'s> {
         ))
     }
 
-    /// The unsoaked trials of a block where cells take turns, of which controls have none. Every third
-    /// block has the unsoaked control of one cell, and beside it, in turn before and after it, what
-    /// the harness is without soakers: the difference is the cell's cost on an idle host. The others
-    /// have the top speed of one. More of them would cost the soaked trials a good part of the
-    /// budget; with fewer, a run of a minute gives a top speed no interval.
-    fn in_turn(&self, index: usize) -> Vec<(usize, TrialKind)> {
-        let plan = &self.header.plan;
-        let measured: Vec<usize> =
-            (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
-        if measured.is_empty() {
-            return Vec::new();
-        }
-        let turn = index / TURN;
-        if !index.is_multiple_of(TURN) {
-            let cell = measured[(index - turn - 1) % measured.len()];
-            return vec![(cell, TrialKind::TopSpeed)];
-        }
-        let cell = measured[turn % measured.len()];
-        let harness = plan.cells[cell].harness.as_ref();
-        let paced = harness.and_then(|label| plan.cells.iter().position(|it| it.label == *label));
-        let mut trials = vec![(cell, TrialKind::UnsoakedControl)];
-        trials.extend(paced.map(|cell| (cell, TrialKind::UnsoakedPaced)));
-        // Cells take turns too: the order has to change within one's own.
-        if !(turn / measured.len() + turn).is_multiple_of(2) {
-            trials.reverse();
-        }
-        trials
-    }
-
     /// The trials of a block: the soaked ones in random order, among them those of the harness,
     /// then the unsoaked ones of the plan.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
@@ -293,7 +261,7 @@ impl<'s> Blocks<'s> {
             .map(|trial| soaked[trial])
             .collect();
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
-            Unsoaked::InTurn => self.in_turn(index),
+            Unsoaked::InTurn => plan::unsoaked_in_turn(plan, index),
             Unsoaked::TopSpeed => soaked
                 .iter()
                 .filter(|(_, kind)| *kind == TrialKind::Soaked)
