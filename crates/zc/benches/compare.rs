@@ -9,19 +9,17 @@
 
 mod common;
 
-use common::{only_asked_to_start, setting};
+use common::{named_runs, only_asked_to_start, setting};
 use zc_analysis::compare::{ChangeVerdict, Compared, Selection, compare};
-use zc_run::{Run, Slot, parse};
+use zc_run::{Run, Slot};
 use zc_testkit::synthetic::Synthetic;
 
 fn main() {
     if only_asked_to_start() {
         return;
     }
-    let runs: Vec<(String, Run)> = match std::env::var("ZC_PAIRS_OF") {
-        Ok(names) => names.split_whitespace().map(|name| (short(name), read(name))).collect(),
-        Err(_) => (0..8).map(|seed| (format!("made up {seed}"), made_up(seed))).collect(),
-    };
+    let runs = named_runs("ZC_PAIRS_OF")
+        .unwrap_or_else(|| (0..8).map(|seed| (format!("made up {seed}"), made_up(seed))).collect());
     let runs: Vec<(String, Run)> =
         runs.chunks_exact(setting("ZC_JOINED", 1)).filter_map(joined).collect();
     let later = runs.iter().skip(setting("ZC_APART", 1));
@@ -82,10 +80,6 @@ fn differs(verdict: ChangeVerdict) -> bool {
     matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. })
 }
 
-fn short(name: &str) -> String {
-    name.rsplit('/').next().unwrap_or(name).to_owned()
-}
-
 /// Pairs of real runs of one state.
 fn as_they_are(pairs: &[[&(String, Run); 2]]) {
     println!(
@@ -138,11 +132,6 @@ fn held(old: &Run, new: &Run, cell: Option<String>) -> Compared {
     let old = Selection { name: "old".to_owned(), run: old, cell: cell.clone(), state: None };
     let new = Selection { name: "new".to_owned(), run: new, cell, state: None };
     compare(&old, &[new], None, None).0.remove(0)
-}
-
-fn read(path: &str) -> Run {
-    let text = std::fs::read_to_string(path).expect("a saved run");
-    parse(&text).expect("a saved run").0
 }
 
 /// The run, if a cell had cost `factor` times as much.

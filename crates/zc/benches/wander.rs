@@ -7,9 +7,9 @@
 
 mod common;
 
-use common::{only_asked_to_start, sorted};
+use common::{named_runs, only_asked_to_start, sorted};
 use zc_analysis::cost_series;
-use zc_run::{Run, parse};
+use zc_run::Run;
 
 /// Parts that a run is cut into.
 const PARTS: [usize; 4] = [16, 8, 4, 2];
@@ -24,18 +24,19 @@ fn main() {
     if only_asked_to_start() {
         return;
     }
-    let Ok(names) = std::env::var("ZC_RUNS") else {
+    let Some(runs) = named_runs("ZC_RUNS") else {
         println!("ZC_RUNS names no saved runs");
         return;
     };
-    let runs: Vec<Run> = names.split_whitespace().map(read).collect();
     let parts = PARTS.map(|parts| format!("1/{parts} run"));
     let apart = APART.map(|apart| format!("{apart} apart"));
     println!("| | {} | {} |", parts.join(" | "), apart.join(" | "));
     println!("|---|{}", "---|".repeat(PARTS.len() + APART.len()));
     for (name, of) in [("ratios", ratios as fn(&Run) -> Vec<Vec<f64>>), ("costs", costs)] {
-        let all: Vec<Vec<Series>> =
-            runs.iter().map(|run| of(run).into_iter().filter_map(Series::of).collect()).collect();
+        let all: Vec<Vec<Series>> = runs
+            .iter()
+            .map(|(_, run)| of(run).into_iter().filter_map(Series::of).collect())
+            .collect();
         let within = PARTS.map(|parts| {
             deviation(all.iter().flatten().flat_map(|series| series.neighbours(parts)))
         });
@@ -50,10 +51,6 @@ fn main() {
         let row: Vec<String> = within.iter().chain(&between).cloned().collect();
         println!("| {name} | {} |", row.join(" | "));
     }
-}
-
-fn read(name: &str) -> Run {
-    parse(&std::fs::read_to_string(name).expect("a saved run")).expect("a saved run").0
 }
 
 /// The mean variance, as a deviation in per cent.

@@ -9,9 +9,9 @@
 
 mod common;
 
-use common::{median, only_asked_to_start, setting, sorted};
+use common::{median, named_runs, only_asked_to_start, setting, sorted};
 use zc_analysis::{Estimates, cost_series, estimate};
-use zc_run::{Run, parse};
+use zc_run::Run;
 use zc_stats::StudentT;
 
 /// Lags of the autocorrelation that is shown as one.
@@ -21,15 +21,13 @@ fn main() {
     if only_asked_to_start() {
         return;
     }
-    let Ok(names) = std::env::var("ZC_RUNS") else {
+    let Some(runs) = named_runs("ZC_RUNS") else {
         println!("ZC_RUNS names no saved runs");
         return;
     };
-    let runs: Vec<(Run, Estimates)> = names
-        .split_whitespace()
-        .map(|name| {
-            let run =
-                parse(&std::fs::read_to_string(name).expect("a saved run")).expect("a saved run").0;
+    let runs: Vec<(Run, Estimates)> = runs
+        .into_iter()
+        .map(|(_, run)| {
             let estimates = estimate(&run);
             (run, estimates)
         })

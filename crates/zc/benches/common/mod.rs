@@ -11,7 +11,7 @@ use std::str::FromStr;
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
     AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push,
-    RecvPath, SendPath, SoakerKind, Timing,
+    RecvPath, Run, SendPath, SoakerKind, Timing, parse,
 };
 
 /// Of every buffer, in bytes.
@@ -25,6 +25,16 @@ pub(crate) fn only_asked_to_start() -> bool {
 /// What the environment variable `name` says, or the default.
 pub(crate) fn setting<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// The saved runs whose names the environment variable `name` lists; `None` if it is not set.
+pub(crate) fn named_runs(name: &str) -> Option<Vec<(String, Run)>> {
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(path).expect("a saved run");
+        let short = path.rsplit('/').next().unwrap_or(path);
+        (short.to_owned(), parse(&text).expect("a saved run").0)
+    };
+    std::env::var(name).ok().map(|names| names.split_whitespace().map(read).collect())
 }
 
 /// The path, to a receiver that does recv(2).
