@@ -48,12 +48,15 @@ impl<'p> PlanIndex<'p> {
         self.reference
     }
 
-    /// Whether a cell runs the same path as its baseline, and so wanders with it: a control, and a
-    /// cell in another state of the host.
+    /// Whether two cells run the same path, and so wander together.
+    pub fn wander_together(&self, cell: usize, other: usize) -> bool {
+        self.plan.cells[cell].runs_the_path_of(&self.plan.cells[other])
+    }
+
+    /// Whether a cell wanders with what it is divided by: a control does, and a cell that is compared
+    /// with itself in another state of the host.
     pub fn wanders_with_its_baseline(&self, cell: usize) -> bool {
-        let state = |place: usize| self.plan.cells[place].levels.state;
-        let in_another_state = |base: usize| state(base) != state(cell);
-        self.plan.cells[cell].control || self.baseline(cell).is_some_and(in_another_state)
+        self.baseline(cell).is_some_and(|base| self.wander_together(cell, base))
     }
 
     /// The place of a cell's baseline: the cell that it names, else the plan's reference. `None` for

@@ -505,6 +505,60 @@ fn the_effect_of_soakers_on_the_cost_is_a_figure_over_pairs_in_a_block() {
     assert!(figure.interval.unwrap().contains(figure.value), "{figure:?}");
 }
 
+/// The run, if a cell had cost so many times as much in its second half.
+fn dearer_later(mut run: zc_run::Run, label: &str, factor: f64) -> zc_run::Run {
+    let half = run.blocks.len() / 2;
+    for slot in run.blocks[half..].iter_mut().flat_map(|block| &mut block.slots) {
+        if let Slot::Trial(trial) = slot
+            && trial.cell == label
+        {
+            let bytes = trial.closed.received.bytes - trial.opened.received.bytes;
+            trial.closed.received.bytes =
+                trial.opened.received.bytes + (bytes as f64 / factor) as u64;
+        }
+    }
+    run
+}
+
+#[test]
+fn what_paths_wander_is_in_the_intervals_of_all_of_them_and_not_in_that_of_a_control() {
+    let world = Synthetic { blocks: 100, block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    let (still, moved) =
+        (estimate(&world.run()), estimate(&dearer_later(world.run(), "sendfile", 1.3)));
+    assert!(still.wander.ratios.unwrap() < 0.01, "{:?}", still.wander);
+    assert!(moved.wander.ratios.unwrap() > 0.02, "{:?}", moved.wander);
+    for (cell, before) in moved.cells.iter().zip(&still.cells).filter(|(cell, _)| !cell.reference) {
+        let factors = [cell, before].map(|cell| cell.ratio.both.unwrap().wander_inflation);
+        match cell.control {
+            true => assert_eq!(factors, [1.0, 1.0], "{}", cell.label),
+            false => assert!(factors[0] > 2.0 * factors[1], "{}: {factors:?}", cell.label),
+        }
+    }
+    let width = |estimates: &Estimates| estimates.cells[0].cost_ns_per_kib.both.unwrap().half_width;
+    assert!(width(&moved) > width(&still), "a cost has what costs wander in it");
+}
+
+#[test]
+fn one_block_whose_harness_was_disturbed_has_the_same_costs() {
+    let run = Synthetic { blocks: 40, harness_share: 0.05, ..Synthetic::default() }.run();
+    let mut disturbed = run.clone();
+    for slot in &mut disturbed.blocks[20].slots {
+        if let Slot::Trial(trial) = slot
+            && trial.kind == TrialKind::Paced
+        {
+            for (at, units) in trial.closed.soak.units.iter_mut().enumerate() {
+                *units -= (*units - trial.opened.soak.units[at]) / 4;
+            }
+        }
+    }
+    assert_ne!(run, disturbed);
+    for (before, after) in crate::cost_series(&run).iter().zip(crate::cost_series(&disturbed)) {
+        for (before, after) in before.ns_per_kib.iter().zip(&after.ns_per_kib) {
+            assert!((after / before - 1.0).abs() < 0.02, "{before} {after}");
+        }
+    }
+}
+
 #[test]
 fn the_cost_on_an_idle_host_comes_back_from_its_idle_time() {
     let world = Synthetic {

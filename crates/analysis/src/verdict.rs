@@ -103,9 +103,9 @@ fn ratios_of(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<Option<Rat
     parallel::each(pairs.len(), |place| {
         let (cell, divisors) = &pairs[place];
         let pairs = ratios::pairs(&kept.costs, *cell, divisors, Side::Both);
-        let state = |cell: usize| kept.header.plan.cells[cell].levels.state;
-        let same_path = divisors.iter().all(|divisor| state(*divisor) != state(*cell));
-        ratio(&pairs, kept.level, kept.wanders.ratios(Side::Both).filter(|_| !same_path))
+        let together = |divisor: &usize| kept.index.wander_together(*cell, *divisor);
+        let wander = kept.wanders.ratios(Side::Both).filter(|_| !divisors.iter().all(together));
+        ratio(&pairs, kept.level, wander)
     })
 }
 

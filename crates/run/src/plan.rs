@@ -63,6 +63,13 @@ impl Cell {
         }
     }
 
+    /// Whether this runs the same path as another cell, at the same levels, if in another state of
+    /// the host: a control runs that of the reference.
+    pub fn runs_the_path_of(&self, other: &Self) -> bool {
+        let levels = Levels { state: other.levels.state, ..self.levels.clone() };
+        (self.send, self.recv) == (other.send, other.recv) && levels == other.levels
+    }
+
     /// Whether this is the A/A control: the reference once more, with nothing added.
     pub fn is_aa_control(&self) -> bool {
         self.control && !self.is_positive_control()
@@ -319,4 +326,26 @@ pub enum Unsoaked {
     InTurn,
     /// Every cell at top speed, for plans that ask for throughput.
     TopSpeed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_runs_the_path_of_its_control_and_of_itself_in_another_state_and_of_no_other() {
+        let cell = Cell::of_paths(SendPath::Sendfile, RecvPath::Recv);
+        let with = |levels: Levels| Cell { levels, ..cell.clone() };
+        let control = Cell { control: true, label: "again".to_owned(), ..cell.clone() };
+        let in_b = with(Levels { state: Some(HostState::B), ..Levels::default() });
+        assert!(control.runs_the_path_of(&cell));
+        assert!(in_b.runs_the_path_of(&cell) && cell.runs_the_path_of(&in_b));
+        for other in [
+            Cell::of_paths(SendPath::Splice, RecvPath::Recv),
+            Cell::of_paths(SendPath::Sendfile, RecvPath::RecvTrunc),
+            with(Levels { message_bytes: Some(4096), ..Levels::default() }),
+        ] {
+            assert!(!other.runs_the_path_of(&cell), "{other:?}");
+        }
+    }
 }

@@ -108,9 +108,10 @@ impl RemoteArgs {
 /// The file cannot be read, or what was given is not a token.
 fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> {
     if let Some(word) = word {
+        let secret = Secret::from_word(word)?;
         // Best effort: where this is refused, the word is as visible as before.
         let _ = hide_in_command_line(word);
-        return Secret::from_word(word);
+        return Ok(secret);
     }
     if let Some(file) = file {
         return Secret::from_file(file);

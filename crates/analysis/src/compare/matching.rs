@@ -4,7 +4,7 @@ use super::config_diff;
 use super::model::{Compared, Incomparable, Weight};
 use super::selection::Selection;
 use crate::kept::KeptBlocks;
-use zc_run::{Cell, HostState, Levels};
+use zc_run::{Cell, HostState};
 
 /// The indices of the cells that are compared, in both plans.
 pub(super) fn common(
@@ -17,11 +17,8 @@ pub(super) fn common(
 ) -> Vec<(usize, usize)> {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let of_state = |cells: &[Cell], cell: usize, state: HostState| {
-        let partner = |other: &Cell| {
-            Levels { state: Some(state), ..cells[cell].levels.clone() } == other.levels
-        };
-        let same = |other: &Cell| (other.send, other.recv) == (cells[cell].send, cells[cell].recv);
-        cells.iter().position(|other| !other.control && same(other) && partner(other))
+        let is_in_it = |other: &Cell| !other.control && other.levels.state == Some(state);
+        cells.iter().position(|other| is_in_it(other) && other.runs_the_path_of(&cells[cell]))
     };
     let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
         (None, None) if old.state.is_some() || new.state.is_some() => {

@@ -231,9 +231,7 @@ fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
     let of = |&(old, new): &(usize, usize)| {
         pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)
     };
-    // A path in another state of the host wanders with itself.
-    let state = |cell: usize| kept.header.plan.cells[cell].levels.state;
-    let apart = cells.iter().filter(|(old, new)| state(*old) == state(*new));
+    let apart = cells.iter().filter(|(old, new)| !kept.index.wander_together(*old, *new));
     of_pairs(apart.map(of))
 }
 

@@ -426,3 +426,27 @@ fn a_run_that_measured_its_harness_is_compared_gross_with_one_that_did_not() {
     assert!(both.net && near(costs(&both)[0], 180.0), "{:?}", costs(&both));
     assert!(near(costs(&both)[1], 180.0), "{:?}", costs(&both));
 }
+
+#[test]
+fn runs_that_began_a_day_apart_may_differ_by_more_than_runs_in_a_row() {
+    let at = |seed, began: &str| {
+        let mut run = Synthetic { block_drift: 0.02, ..world(seed, 1.0, 1.0) }.run();
+        run.header.started_at = began.to_owned();
+        run
+    };
+    let old = at(1, "2026-11-21T12:00:00Z");
+    let between = |began: &str| {
+        let compared = pair(&old, &at(2, began));
+        let Method::Independent { between_runs, .. } =
+            of(&compared, "read+send").cost.both.unwrap().method
+        else {
+            panic!("{compared:?}");
+        };
+        between_runs.unwrap()
+    };
+    let in_a_row = between("2026-11-21T12:00:10Z");
+    assert!(in_a_row > 0.0);
+    assert!(between("2026-11-22T12:00:00Z") > 1.5 * in_a_row);
+    assert_eq!(between("2026-11-20T12:00:00Z"), between("2026-11-22T12:00:00Z"), "either way");
+    assert_eq!(between("some day"), in_a_row, "a file that does not tell");
+}
