@@ -4,7 +4,7 @@
 use zc_stats::{huber_location, median};
 
 use crate::costs::{Side, TrialCost};
-use crate::figures::{figure, finite, gbit_per_core, per, ratio_figure, wandering};
+use crate::figures::{cost_figure, figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, Sides};
@@ -24,15 +24,12 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let costs = |of: &dyn Fn(&TrialCost) -> Option<f64>| -> Vec<f64> {
         kept.costs.iter().filter_map(|block| of(block.get(place)?.as_ref()?)).collect()
     };
-    let cost_figure = |side| {
-        let figure = figure(&costs(&|cost| cost.ns_per_kib(side)), kept.level);
-        wandering(figure, kept.wanders.costs(side), kept.level)
+    let figure_of = |side, of: &dyn Fn(&TrialCost) -> Option<f64>| {
+        cost_figure(&costs(of), kept.wanders.costs(side), kept.level)
     };
-    let cost = sides(cost_figure);
-    let gross = sides(|side| {
-        let figure = figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level);
-        wandering(figure, kept.wanders.costs(side), kept.level)
-    });
+    let net = |side| figure_of(side, &|cost| cost.ns_per_kib(side));
+    let cost = sides(net);
+    let gross = sides(|side| figure_of(side, &|cost| cost.gross_ns_per_kib(side)));
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
     let ratio = sides(|side| to_base(kept, place, side));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
@@ -51,7 +48,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         mean_cost_ns_per_kib: sides(|side| kept.total_cost(place, |cost| cost.ns(side))),
         gross_cost_ns_per_kib: gross,
         harness_ns_per_kib: figure(&harness, kept.level),
-        other_cpus_ns_per_kib: cost_figure(Side::OtherCpus),
+        other_cpus_ns_per_kib: net(Side::OtherCpus),
         ratio,
         two_states: two_states(kept, &to_base_pairs(kept, place, Side::Both)),
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero),

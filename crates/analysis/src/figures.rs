@@ -27,13 +27,11 @@ pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
     ))
 }
 
-/// A cost with its interval widened for what costs of its run wander.
-pub(super) fn wandering(
-    figure: Option<Figure>,
-    wander: Option<Wander>,
-    level: f64,
-) -> Option<Figure> {
-    let figure = figure?;
+/// The [`figure`] of a series of costs, its interval widened for what costs of the run wander. What
+/// neighbouring blocks have in common is partly counted twice. Counted once, intervals of recorded
+/// runs held too little of what later runs gave (docs/performance.md, "Wander").
+pub(super) fn cost_figure(values: &[f64], wander: Option<Wander>, level: f64) -> Option<Figure> {
+    let figure = figure(values, level)?;
     let half = figure.half_width.and_then(|half| per(half, figure.value));
     let factor =
         wander.zip(half).and_then(|(wander, half)| wander.inflation(half, figure.blocks, level));

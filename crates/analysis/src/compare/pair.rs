@@ -11,7 +11,7 @@ use super::selection::{Selection, facts, lengths_apart};
 use super::spread::Spreads;
 use super::trust::assess;
 use crate::costs::Side;
-use crate::figures::{figure, wandering};
+use crate::figures::cost_figure;
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::pairs;
@@ -239,11 +239,7 @@ fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
     let of = |side| {
         let costs =
             kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
-        wandering(
-            figure(&costs.collect::<Vec<_>>(), kept.level),
-            kept.wanders.costs(side),
-            kept.level,
-        )
+        cost_figure(&costs.collect::<Vec<_>>(), kept.wanders.costs(side), kept.level)
     };
     Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }
 }
