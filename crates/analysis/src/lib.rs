@@ -51,7 +51,7 @@ pub use model::components::{Components, Prediction};
 pub use model::estimates::{
     BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough, WanderFigures,
 };
-pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides, farthest_from_one};
+pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use model::sizes::{
     Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,

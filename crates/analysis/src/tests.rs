@@ -338,7 +338,8 @@ fn a_known_cost_that_was_added_is_found() {
         // Costs drift by some 20 % in a run; what is burned does not.
         assert!((positive.expected.unwrap() - 1.1).abs() < 0.05, "{positive:?}");
         assert!((positive.in_softirqs.unwrap() - 0.05).abs() < 0.03, "{positive:?}");
-        assert_eq!(positive.fits, Some(estimates.verdict.stands()));
+        assert!(estimates.verdict.stands());
+        assert!(positive.fits.unwrap() || estimates.verdict.control_error.is_some());
         found += usize::from(positive.fits.unwrap());
         let of_cell = estimates.cells.last().unwrap().ratio.both.unwrap();
         assert!((positive.found.unwrap().value / of_cell.value - 1.0).abs() < 0.01);
@@ -350,7 +351,7 @@ fn a_known_cost_that_was_added_is_found() {
 
 #[test]
 fn a_known_cost_that_is_not_found_withholds_the_verdicts() {
-    for said in [0.3, 1.7] {
+    for said in [0.3, 2.5] {
         let estimates = with_positive_control(1, said);
         assert_eq!(estimates.positive_control.unwrap().fits, Some(false));
         let [Withheld::PositiveControlMissed { expected, found, .. }] =
@@ -360,6 +361,23 @@ fn a_known_cost_that_is_not_found_withholds_the_verdicts() {
         };
         assert!((expected - (1.0 + 0.1 * said)).abs() < 0.05, "{expected}");
         assert!((found - 1.1).abs() < 0.05, "{found}");
+    }
+}
+
+#[test]
+fn a_known_cost_that_is_found_inexactly_takes_only_the_differences_that_this_could_explain() {
+    for said in [0.75, 1.5] {
+        let estimates = with_positive_control(1, said);
+        let positive = estimates.positive_control.as_ref().unwrap();
+        assert_eq!(positive.fits, Some(false));
+        let verdict = &estimates.verdict;
+        assert!(verdict.stands(), "{:?}", verdict.withheld);
+        let (found, expected) = (positive.found.unwrap(), positive.expected.unwrap());
+        let off = (found.value / expected).ln().abs().exp() - 1.0;
+        let error = verdict.control_error.unwrap();
+        // The far end of an interval.
+        assert!((off..off + 0.06).contains(&error), "{error} for {off}");
+        assert!(matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { .. }));
     }
 }
 

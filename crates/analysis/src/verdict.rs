@@ -5,15 +5,15 @@
 //! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
 //! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
 //! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
-//! controls are not among the comparisons. What the A/A control's error could explain is undecided,
-//! and a positive control that misses withholds all verdicts.
+//! controls are not among the comparisons. What the error that they show could explain is undecided.
+//! A positive control that misses by more than half of what was added withholds all verdicts.
 
 use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
 use crate::model::estimates::{BlockAccount, Control, PositiveControl};
-use crate::model::figure::{Bounds, RatioFigure, farthest_from_one};
+use crate::model::figure::{Bounds, RatioFigure};
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
 use crate::ratios::{self, Ratio, ratio};
@@ -39,7 +39,7 @@ pub(super) fn verdict(
         kept,
         &compared.iter().map(|cell| (*cell, kept.index.divisors(*cell))).collect::<Vec<_>>(),
     );
-    let error = control_error(control);
+    let error = missed(control, positive).iter().filter_map(Withheld::error).fold(1.0, f64::max);
     let cheapest_by = cheapest(kept, cells, &compared, error);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
@@ -74,14 +74,26 @@ pub(super) fn verdict(
     }
 }
 
-/// The error that a control shows, as a factor of at least 1: where the interval of its ratio
-/// excludes 1, the end that is farther from 1. Infinite if that has no bound.
-fn control_error(control: Option<&Control>) -> f64 {
-    let interval = control.and_then(Control::error).and_then(|ratio| ratio.interval);
-    interval.map_or(1.0, |interval| farthest_from_one(interval.low, interval.high))
+/// The controls whose intervals exclude the truth.
+pub(super) fn missed(
+    control: Option<&Control>,
+    positive: Option<&PositiveControl>,
+) -> Vec<Withheld> {
+    let differs = || {
+        let ratio = control.filter(|control| control.fits == Some(false))?.ratio.both?;
+        let Bounds { low, high, .. } = ratio.interval?;
+        Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
+    };
+    let missed = || {
+        let positive = positive.filter(|positive| positive.fits == Some(false))?;
+        let (expected, found) = (positive.expected?, positive.found?);
+        let Bounds { low, high, .. } = found.interval?;
+        Some(Withheld::PositiveControlMissed { expected, found: found.value, low, high })
+    };
+    differs().into_iter().chain(missed()).collect()
 }
 
-/// What is said of a cell. An error of the control by the factor `error` explains ratios up to it.
+/// What is said of a cell. An error of a control by the factor `error` explains ratios up to it.
 fn comparison(ratio: &RatioFigure, differs: bool, error: f64) -> Comparison {
     let Some(Bounds { low, high, .. }) = ratio.interval else { return Comparison::Undecided };
     let explained = high.is_none_or(|high| high * error >= 1.0) && low / error <= 1.0;
@@ -135,8 +147,8 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// cell is left out if, taken for the best in advance, it is dearer than the observed one by more
 /// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
-/// for normal values. Where the A/A control shows an error, cells that it could make as cheap are
-/// in the list, too.
+/// for normal values. Where a control shows an error, cells that it could make as cheap are in the
+/// list, too.
 fn cheapest(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
@@ -195,12 +207,6 @@ fn cheapest(
         .collect()
 }
 
-fn missed(positive: &PositiveControl) -> Option<Withheld> {
-    let (expected, found) = (positive.expected?, positive.found?);
-    let Bounds { low, high, .. } = found.interval?;
-    Some(Withheld::PositiveControlMissed { expected, found: found.value, low, high })
-}
-
 pub(super) fn withheld(
     run: &Run,
     kept: &KeptBlocks,
@@ -222,7 +228,7 @@ pub(super) fn withheld(
         let judged = control.and_then(|control| control.ratio.both?.interval);
         reasons.extend(judged.is_none().then_some(Withheld::NoControl));
     }
-    reasons.extend(positive.filter(|positive| positive.fits == Some(false)).and_then(missed));
+    reasons.extend(missed(control, positive).into_iter().filter(|why| why.error().is_none()));
     let saturated =
         reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
     if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {

@@ -144,7 +144,7 @@ pub(super) fn control(estimates: &Estimates) -> Note {
                 if fits {
                     "no difference, as expected".to_owned()
                 } else {
-                    control_error(estimates)
+                    format!("A DIFFERENCE WHERE THERE IS NONE{}", unjudged(estimates))
                 }
             ),
             (Some(figure), None) => format!(
@@ -158,11 +158,11 @@ pub(super) fn control(estimates: &Estimates) -> Note {
     note("A/A control", text)
 }
 
-fn control_error(estimates: &Estimates) -> String {
-    let unjudged = estimates.verdict.control_error.map_or_else(String::new, |error| {
+/// What the error that the controls show leaves undecided.
+fn unjudged(estimates: &Estimates) -> String {
+    estimates.verdict.control_error.map_or_else(String::new, |error| {
         format!("; differences of up to {} are not judged", percent(error))
-    });
-    format!("A DIFFERENCE WHERE THERE IS NONE{unjudged}")
+    })
 }
 
 /// Whether a known cost was found.
@@ -186,9 +186,9 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
                     percent(high - 1.0)
                 )),
                 match positive.fits {
-                    Some(true) => "",
-                    Some(false) => ": NOT WHAT WAS ADDED",
-                    None => ": too few blocks for an interval",
+                    Some(true) => String::new(),
+                    Some(false) => format!(": NOT WHAT WAS ADDED{}", unjudged(estimates)),
+                    None => ": too few blocks for an interval".to_owned(),
                 }
             )
         }

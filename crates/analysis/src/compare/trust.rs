@@ -6,18 +6,16 @@ use crate::account;
 use crate::cells;
 use crate::estimate::control;
 use crate::kept::KeptBlocks;
-use crate::model::estimates::Control;
-use crate::model::figure::{Bounds, farthest_from_one};
 use crate::model::verdict::Withheld;
 use crate::positive;
 use crate::verdict;
 use zc_run::Run;
 
-/// Records the reasons to withhold verdicts, and doubts. By chance, the A/A control of one run in
-/// twenty differs from the reference, which is a doubt. In one run, whose own ratios are
-/// compared, the error that it shows is returned, a factor of at least 1: as in the run's own
-/// report, nothing is said that it could explain. Between two runs it explains nothing, as the
-/// reference is not what costs are divided by.
+/// Records the reasons to withhold verdicts, and doubts. By chance, a control of one run in twenty
+/// misses, which is a doubt. In one run, whose own ratios are compared, the error that it shows is
+/// returned, a factor of at least 1: as in the run's own report, nothing is said that it could
+/// explain. Between two runs it explains nothing, as the reference is not what costs are divided
+/// by.
 pub(super) fn assess(
     compared: &mut Compared,
     old: &Selection<'_>,
@@ -26,13 +24,11 @@ pub(super) fn assess(
     after: &KeptBlocks<'_>,
     one_run: bool,
 ) -> f64 {
-    let mut error = 1.0;
+    let mut error: f64 = 1.0;
     let parts = [(old, before), (new, after)];
     for (part, kept) in parts.iter().take(if one_run { 1 } else { 2 }) {
         for why in withheld(part.run, kept) {
-            if let (true, Withheld::ControlDiffers { low, high, .. }) = (one_run, &why) {
-                error = farthest_from_one(*low, *high);
-            }
+            error = error.max(why.error().filter(|_| one_run).unwrap_or(1.0));
             let barred = is_bar(&why, part, one_run);
             let reason = Reason { name: part.name.clone(), why };
             if barred { compared.withheld.push(reason) } else { compared.doubts.push(reason) }
@@ -50,9 +46,8 @@ pub(super) fn bars(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> Option<Withhe
 /// otherwise.
 fn is_bar(why: &Withheld, part: &Selection<'_>, one_run: bool) -> bool {
     match why {
-        Withheld::NoControl
-        | Withheld::PositiveControlMissed { .. }
-        | Withheld::ReferenceSaturated { .. } => one_run,
+        Withheld::NoControl | Withheld::ReferenceSaturated { .. } => one_run,
+        Withheld::PositiveControlMissed { .. } => one_run && why.error().is_none(),
         Withheld::NoReference => part.cell.is_none(),
         // Without an interval there is no verdict.
         Withheld::ControlDiffers { .. } | Withheld::TooFewBlocks { .. } => false,
@@ -60,7 +55,7 @@ fn is_bar(why: &Withheld, part: &Selection<'_>, one_run: bool) -> bool {
     }
 }
 
-/// The reasons to withhold a run's own verdicts.
+/// The reasons to withhold a run's own verdicts, all or those that an error could explain.
 fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let plan = &kept.header.plan;
     let judged = plan
@@ -72,11 +67,10 @@ fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let control = control(&cells);
     let positive = positive::control(kept);
     let blocks = account::blocks(run);
-    let of_run = verdict::withheld(run, kept, &cells, control.as_ref(), positive.as_ref(), &blocks);
-    let error = control.as_ref().and_then(Control::error);
-    let differs = error.and_then(|ratio| {
-        let Bounds { low, high, .. } = ratio.interval?;
-        Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
-    });
-    differs.into_iter().chain(of_run).collect()
+    let (control, positive) = (control.as_ref(), positive.as_ref());
+    let explained = verdict::missed(control, positive).into_iter();
+    explained
+        .filter(|why| why.error().is_some())
+        .chain(verdict::withheld(run, kept, &cells, control, positive, &blocks))
+        .collect()
 }

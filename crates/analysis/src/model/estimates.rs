@@ -83,13 +83,6 @@ pub struct Control {
     pub fits: Option<bool>,
 }
 
-impl Control {
-    /// The ratio of both sides, where its interval shows a difference.
-    pub(crate) fn error(&self) -> Option<RatioFigure> {
-        self.ratio.both.filter(|_| self.fits == Some(false))
-    }
-}
-
 /// The positive control compared with the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PositiveControl {

@@ -40,7 +40,7 @@ impl Bounds {
 
 /// The end of a ratio's interval that is farther from 1, as a factor of at least 1. Infinite
 /// without a bound.
-pub fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
+pub(crate) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
     high.map_or(f64::INFINITY, |high| high.max(1.0 / low))
 }
 

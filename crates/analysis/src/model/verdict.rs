@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::figure::farthest_from_one;
 use zc_run::Severity;
+
+/// A positive control that misses by more than this share of what was added withholds all verdicts.
+const MOST_OFF: f64 = 0.5;
 
 /// The verdicts about a run's cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -22,9 +26,10 @@ pub struct Verdict {
     pub cheapest_by: Vec<Cheapest>,
     /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
-    /// Where the A/A control differs from the reference: by how much at most, as a share. No
-    /// difference that this could explain is among the comparisons. `None` where the control does
-    /// not differ.
+    /// Where a control misses: the error that it shows, at most, as a share. That is by how much
+    /// the A/A control differs from the reference, or what was found of the positive control from
+    /// what its cost should be; the larger of the two. No difference that this could explain is
+    /// among the comparisons. `None` where neither misses.
     pub control_error: Option<f64>,
 }
 
@@ -44,7 +49,7 @@ pub struct Cheapest {
     pub cells: Vec<String>,
 }
 
-/// Why verdicts are withheld.
+/// Why verdicts are withheld, all or those that an error could explain.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Withheld {
@@ -60,7 +65,8 @@ pub enum Withheld {
         high: Option<f64>,
     },
     /// The positive control was not found: the interval of its ratio to the reference does not
-    /// contain what was added.
+    /// contain what was added. Among a run's own verdicts only where what was found is less than
+    /// half of what was added or more than one and a half times that; `control_error` otherwise.
     PositiveControlMissed {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -102,6 +108,32 @@ pub enum Withheld {
         /// Always `withhold`.
         severity: Severity,
     },
+}
+
+impl Withheld {
+    /// The error that this shows, a factor of at least 1; infinite without a bound. `None` where
+    /// no ratio can be trusted whatever its size.
+    ///
+    /// A positive control that misses by more than half of what was added shows an instrument that
+    /// does not see a kind of cost, or sees what is not there. How much of another path's cost that
+    /// is, it cannot tell.
+    pub fn error(&self) -> Option<f64> {
+        match *self {
+            Self::ControlDiffers { low, high, .. } => Some(farthest_from_one(low, high)),
+            Self::PositiveControlMissed { expected, found, low, high } => {
+                let off = (found - expected).abs() / (expected - 1.0);
+                let by_expected = |end: f64| end / expected;
+                (off <= MOST_OFF)
+                    .then(|| farthest_from_one(by_expected(low), high.map(by_expected)))
+            }
+            Self::NoControl
+            | Self::NoReference
+            | Self::TooFewBlocks { .. }
+            | Self::ReferenceSaturated { .. }
+            | Self::BusyMachine { .. }
+            | Self::Warning { .. } => None,
+        }
+    }
 }
 
 /// Comparison of a cell with its baseline.

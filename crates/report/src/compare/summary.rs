@@ -6,11 +6,11 @@ use super::super::prose::missed;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
+use zc_analysis::Withheld;
 use zc_analysis::compare::{
     Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy, Judgement,
     Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
 };
-use zc_analysis::{Withheld, farthest_from_one};
 use zc_run::escape;
 
 /// At most this many differences of a kind are listed; further ones are counted.
@@ -129,12 +129,11 @@ pub(super) fn gross() -> Note {
     )
 }
 
-/// In one run: what an A/A control that differs leaves undecided.
+/// In one run: what a control that misses leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
-    match (compared.basis, &doubt.why) {
-        (Basis::OneRun, Withheld::ControlDiffers { low, high: high @ Some(_), .. }) => {
-            let error = farthest_from_one(*low, *high) - 1.0;
-            format!("; differences of up to {} are not judged", percent(error))
+    match (compared.basis, doubt.why.error().filter(|error| error.is_finite())) {
+        (Basis::OneRun, Some(error)) => {
+            format!("; differences of up to {} are not judged", percent(error - 1.0))
         }
         _ => String::new(),
     }
