@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, Factor, Result, SupportRow, Unavailable};
+use zc_run::{Cell, ErrorKind, Factor, Result, SupportRow, Unavailable};
 
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
@@ -79,18 +79,32 @@ pub(super) fn top_speeds(
     let mut broken = Vec::new();
     for cell in cells.cells.extract_if(.., |cell| has_none(cell)) {
         let why = why_none.remove(&cell.label);
-        let no = why.map_or_else(starved, Unavailable::failed);
-        broken.push(cannot_run(cell.label, &cells.reference, no)?);
+        broken.push(without_speed(cell.label, &cells.reference, why)?);
     }
     let found =
         cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))
 }
 
+/// The row of a cell that has no top speed; `why` if it failed.
+///
+/// # Errors
+/// It is the reference. Where none of its bytes arrived in time, its path is not to blame: they were
+/// proven a moment ago.
+fn without_speed(label: String, reference: &str, why: Option<String>) -> Result<SupportRow> {
+    match why {
+        Some(why) => cannot_run(label, reference, Unavailable::failed(why)),
+        None if label != reference => cannot_run(label, reference, starved()),
+        None => {
+            Err(starved().into_error("nothing can be measured now").kind(ErrorKind::NothingKept))
+        }
+    }
+}
+
 /// Why a cell whose bytes were proven a moment ago has no top speed.
 fn starved() -> Unavailable {
     Unavailable::failed(
-        "no byte arrived in any window in which its top speed was measured: other programs may \
+        "no byte arrived in any window in which the top speed was measured: other programs may \
          keep the CPUs from it",
     )
     .remedy("wait for a quiet machine: --wait-until-quiet 10min")
@@ -157,6 +171,24 @@ mod tests {
         }
         assert!(is_due(1, late, Some(0.0)));
         assert!(!is_due(1, late, Some(1e9)) && !is_due(1, late, None));
+    }
+
+    #[test]
+    fn a_reference_that_got_no_cpu_is_the_machine_s_fault_and_one_that_failed_its_own() {
+        let without = |label: &str, why: Option<&str>| {
+            without_speed(label.to_owned(), "read+send", why.map(str::to_owned))
+        };
+        let starved = without("read+send", None).unwrap_err();
+        assert_eq!(starved.kind, ErrorKind::NothingKept);
+        assert!(starved.message.starts_with("nothing can be measured now: no byte arrived"));
+        assert_eq!(
+            starved.help.as_deref(),
+            Some("wait for a quiet machine: --wait-until-quiet 10min")
+        );
+        let failed = without("read+send", Some("it was reset")).unwrap_err();
+        assert_eq!(failed.kind, ErrorKind::Failed);
+        assert!(failed.message.contains("it was reset"), "{failed}");
+        assert_eq!(without("splice", None).unwrap().name, "splice");
     }
 
     #[test]
