@@ -3,13 +3,14 @@
 
 mod builtin;
 mod order;
+mod schedule;
 pub mod spec;
 pub mod time;
 mod toml;
 mod unsoaked;
 
 pub use builtin::{builtin, text};
-pub use order::{grouped, order};
+pub use order::order;
+pub use schedule::{Turn, schedule};
 pub use spec::Spec;
 pub use toml::parse;
-pub use unsoaked::unsoaked_in_turn;

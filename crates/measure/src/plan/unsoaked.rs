@@ -11,7 +11,7 @@ const TURN: usize = 3;
 /// what the harness is without soakers: the difference is the cell's cost on an idle host. The others
 /// have the top speed of one. More of them would cost the soaked trials a good part of the budget;
 /// with fewer, a run of a minute gives a top speed no interval.
-pub fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKind)> {
+pub(super) fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKind)> {
     let measured: Vec<usize> =
         (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
     if measured.is_empty() {

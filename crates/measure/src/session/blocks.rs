@@ -3,14 +3,13 @@
 //! are due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::plan;
 use crate::plan::time::IDLE_APART_NS;
+use crate::plan::{self, Turn};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{
-    Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning,
-};
+use zc_run::{Block, Dropped, Error, FailedTrial, Header, Result, Slot, Warning};
 
 use super::budget::Budget;
 use super::copied::CopiedShares;
@@ -158,7 +157,7 @@ impl<'s> Blocks<'s> {
         let trials = schedule.len();
         let mut soaking = false;
         let mut idle_due_ns = 0;
-        for (trial, &(cell, kind)) in schedule.iter().enumerate() {
+        for (trial, &Turn { cell, kind, kept }) in schedule.iter().enumerate() {
             let label = self.header.plan.cells[cell].label.clone();
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::Stopped);
@@ -175,7 +174,7 @@ impl<'s> Blocks<'s> {
             });
             let named = |error| (label.clone(), error);
             let switched = match self.enter(cell) {
-                Ok(switched) => switched,
+                Ok(settling) => settling.map(|settling| Instant::now() + settling),
                 // What follows would not be measured in the state that the cell names.
                 Err(error) => return Ok(BlockEnd::Broken(error)),
             };
@@ -185,16 +184,21 @@ impl<'s> Blocks<'s> {
                 self.rig.soak(soaking).map_err(named)?;
             }
             // Idle rates may differ between states.
-            if soaking && (begins || switched) {
+            if soaking && (begins || switched.is_some()) {
+                let unwanted = || stop.load(Ordering::Relaxed) || budget.left().is_zero();
+                let until = switched.unwrap_or_else(Instant::now);
+                self.lead_in(&schedule[trial..], until, unwanted).map_err(named)?;
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
                 idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
-                Ok(trial) => {
+                Ok(trial) if kept => {
                     self.failures[cell].clear();
                     block.slots.push(Slot::Trial(trial));
                 }
                 Err(error) if error.kind.ends_a_run() => return Err(named(error)),
+                Ok(_) => {}
+                Err(_) if !kept => {}
                 Err(error) => {
                     self.failures[cell].push(error.message.clone());
                     block.failed.push(FailedTrial { cell: label.clone(), reason: error.message });
@@ -211,16 +215,48 @@ impl<'s> Blocks<'s> {
 
     /// Whether a trial that follows one of `cell` may do without an idle window in between: it is
     /// soaked, and in the same state of the host.
-    fn shares_idle(&self, cell: usize, (next, kind): (usize, TrialKind)) -> bool {
+    fn shares_idle(&self, cell: usize, next: Turn) -> bool {
         let state = |cell: usize| self.header.plan.cells[cell].levels.state;
-        kind.is_soaked() && state(next) == state(cell)
+        next.kind.is_soaked() && state(next.cell) == state(cell)
     }
 
-    /// Puts the host into the state of a cell; returns whether anything had to be done.
-    fn enter(&mut self, cell: usize) -> Result<bool> {
+    /// Puts the host into the state of a cell. Returns the time for which it is to settle; `None`
+    /// if nothing had to be done.
+    fn enter(&mut self, cell: usize) -> Result<Option<Duration>> {
         match (&mut self.states, self.header.plan.cells[cell].levels.state) {
             (Some(states), Some(state)) => states.enter(state),
-            _ => Ok(false),
+            _ => Ok(None),
+        }
+    }
+
+    /// Sends until the host has settled in the state of the trials that are `ahead`, once at least,
+    /// and measures nothing. Without states it does nothing.
+    ///
+    /// A pause makes soakers faster than they are right after a trial, by 0.8 %, and the trials
+    /// after it dearer, the first ones most (docs/performance.md, "Two states"): an idle rate
+    /// between one before them and one after them would be that of neither.
+    ///
+    /// What is sent is the last cell of the state, so that no trial follows one of its own cell. It
+    /// may fail here: it will be run again.
+    fn lead_in(
+        &mut self,
+        ahead: &[Turn],
+        until: Instant,
+        unwanted: impl Fn() -> bool,
+    ) -> Result<()> {
+        let state = |cell: usize| self.header.plan.cells[cell].levels.state;
+        let Some(now) = ahead.first().and_then(|turn| state(turn.cell)) else { return Ok(()) };
+        let of_state = |turn: &&Turn| turn.kind.is_soaked() && state(turn.cell) == Some(now);
+        let Some(last) = ahead.iter().take_while(of_state).last() else { return Ok(()) };
+        loop {
+            match self.rig.run(&self.header.plan.cells[last.cell], last.kind) {
+                Ok(_) => {}
+                Err(error) if error.kind.ends_a_run() => return Err(error),
+                Err(_) => std::thread::sleep(until.saturating_duration_since(Instant::now())),
+            }
+            if Instant::now() >= until || unwanted() {
+                return Ok(());
+            }
         }
     }
 
@@ -242,37 +278,10 @@ impl<'s> Blocks<'s> {
         ))
     }
 
-    /// The trials of a block: the soaked ones in random order, among them those of the harness,
-    /// then the unsoaked ones of the plan.
-    fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
-        let plan = &self.header.plan;
-        let cells = plan.cells.len();
-        let is_harness =
-            |label: &String| plan.cells.iter().any(|cell| cell.harness.as_ref() == Some(label));
-        let paced = (0..cells).filter(|cell| is_harness(&plan.cells[*cell].label));
-        let soaked: Vec<(usize, TrialKind)> = (0..cells)
-            .map(|cell| (cell, TrialKind::Soaked))
-            .chain(paced.map(|cell| (cell, TrialKind::Paced)))
-            .collect();
-        let state = |cell: usize| plan.cells[cell].levels.state;
-        let states: Vec<_> = soaked.iter().map(|(cell, _)| state(*cell)).collect();
-        let soaked: Vec<(usize, TrialKind)> = plan::grouped(plan.seed, index, &states)
-            .into_iter()
-            .map(|trial| soaked[trial])
-            .collect();
-        let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
-            Unsoaked::InTurn => plan::unsoaked_in_turn(plan, index),
-            Unsoaked::TopSpeed => soaked
-                .iter()
-                .filter(|(_, kind)| *kind == TrialKind::Soaked)
-                .map(|(cell, _)| (*cell, TrialKind::TopSpeed))
-                .collect(),
-        };
-        let turns: Vec<_> = soaked.iter().map(|(cell, _)| state(*cell)).collect();
-        let mut trials: Vec<(usize, TrialKind)> = soaked.into_iter().chain(unsoaked).collect();
-        // Unsoaked trials follow the others of their state: a switch takes longer than they do.
-        trials.sort_by_key(|(cell, _)| turns.iter().position(|turn| *turn == state(*cell)));
-        trials.retain(|(cell, _)| !self.is_given_up(*cell));
-        trials
+    /// The trials of a block, without those of cells that are given up.
+    fn schedule(&self, index: usize) -> Vec<Turn> {
+        let mut turns = plan::schedule(&self.header.plan, index);
+        turns.retain(|turn| !self.is_given_up(turn.cell));
+        turns
     }
 }

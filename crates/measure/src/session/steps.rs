@@ -36,7 +36,7 @@ impl Steps<'_> {
             ));
         }
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
-            states.enter(state)?;
+            std::thread::sleep(states.enter(state)?.unwrap_or_default());
         }
         self.say(&format!("{what} {}", cell.label));
         Ok(())

@@ -71,13 +71,14 @@ impl States {
             .push(("ZC_USERNS".to_owned(), format!("/proc/{}/ns/user", std::process::id())));
     }
 
-    /// Puts the host into a state, unless it is in it; returns whether anything was done.
+    /// Puts the host into a state. Returns the time for which it is to settle; `None` if it was in
+    /// that state.
     ///
     /// # Errors
     /// The command failed, or took too long.
-    pub(super) fn enter(&mut self, state: HostState) -> Result<bool> {
+    pub(super) fn enter(&mut self, state: HostState) -> Result<Option<Duration>> {
         if self.current == Some(state) {
-            return Ok(false);
+            return Ok(None);
         }
         self.current = None;
         self.touched = true;
@@ -88,9 +89,8 @@ impl States {
             self.restore_request(),
             &format!("the command of state \"{state}\""),
         )?;
-        std::thread::sleep(Duration::from_nanos(self.commands.settle_ns));
         self.current = Some(state);
-        Ok(true)
+        Ok(Some(Duration::from_nanos(self.commands.settle_ns)))
     }
 
     /// Restores the host, if there is a command for it and something to undo.
