@@ -17,6 +17,7 @@
 )]
 
 mod attributes;
+pub mod bpf;
 pub mod cgroup_bpf;
 pub mod checksum;
 pub mod clock;
@@ -37,7 +38,6 @@ pub mod sched;
 pub mod source_filter;
 pub mod spawn;
 pub mod splice;
-pub mod tc_bpf;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

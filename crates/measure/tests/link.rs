@@ -66,7 +66,6 @@ const CASES: &[(&str, Case)] = &[
         "null_counts_the_fragments_of_packets_where_it_is_asked_to",
         null_counts_the_fragments_of_packets_where_it_is_asked_to,
     ),
-    ("time_is_burned_while_a_sender_sleeps", time_is_burned_while_a_sender_sleeps),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
@@ -702,40 +701,6 @@ fn null_acknowledges_as_often_as_it_is_asked_to() -> End {
     End::Passed
 }
 
-fn time_is_burned_while_a_sender_sleeps() -> End {
-    const BYTES: usize = 4_000_000;
-    const NS_PER_MB: f64 = 1_500_000.0;
-    let link = or_skip!(null(AckOptions::default()));
-    let burner = match link.softirq_burner() {
-        Ok(burner) => burner,
-        Err(no) => return End::Skipped(no.reason),
-    };
-    let send = |sleeps: bool| {
-        let before_ns = burner.burned_ns();
-        let (mut stream, flow) = connect_to_far_end(&*link);
-        let burned = burner.flow(stream.local_addr().unwrap().port());
-        burned.set_sleeps(sleeps);
-        let began = std::time::Instant::now();
-        stream.write_all(&[0; BYTES]).unwrap();
-        drop(stream);
-        assert!(flow.wait_for_end(PATIENCE).ended);
-        (burner.burned_ns() - before_ns, began.elapsed())
-    };
-    let asked_ns = (BYTES as f64 / 1e6 * NS_PER_MB) as u64;
-    on_senders_side(&*link, || {
-        assert_eq!(send(true).0, 0, "it has not been started");
-        burner.start(NS_PER_MB).unwrap();
-        let (burned_ns, elapsed) = send(true);
-        assert!(burned_ns >= asked_ns, "{burned_ns} ns of {asked_ns}");
-        assert!(u128::from(burned_ns) <= elapsed.as_nanos(), "{burned_ns} ns in {elapsed:?}");
-        let awake = send(false).0;
-        assert!(awake > 0 && awake < asked_ns, "it has counted its own time: {awake} ns");
-        burner.stop();
-        assert_eq!(send(true).0, 0, "it has been stopped");
-    });
-    End::Passed
-}
-
 fn null_counts_the_fragments_of_packets_where_it_is_asked_to() -> End {
     let link = or_skip!(null(AckOptions::default()));
     let far_end = link.far_end().unwrap();
@@ -982,7 +947,7 @@ fn null_needs_two_cpus_and_root() -> End {
 /// moment.
 fn wait_until_unloaded(program_id: u32) {
     let until = std::time::Instant::now() + PATIENCE;
-    while zc_kernel::tc_bpf::is_loaded(program_id).unwrap() {
+    while zc_kernel::bpf::is_loaded(program_id).unwrap() {
         assert!(std::time::Instant::now() < until, "program {program_id} is still loaded");
         std::thread::yield_now();
     }
@@ -992,7 +957,7 @@ fn null_leaves_nothing() -> End {
     let before = whereabouts();
     let link = or_skip!(null(AckOptions::default()));
     let program_id = link.far_end().unwrap().program_id();
-    assert!(zc_kernel::tc_bpf::is_loaded(program_id).unwrap());
+    assert!(zc_kernel::bpf::is_loaded(program_id).unwrap());
     on_senders_side(&*link, || {
         let (mut stream, _flow) = connect_to_far_end(&*link);
         stream.write_all(&[0; 1000]).unwrap();

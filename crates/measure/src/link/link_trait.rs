@@ -4,8 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use super::null::ack_generator::AckGenerator;
-use super::softirq_burner::SoftirqBurner;
-use zc_run::{LinkCounters, LinkFacts, Result, Unavailable, Warning};
+use zc_run::{LinkCounters, LinkFacts, Result, Warning};
 
 /// A link that is up.
 pub trait Link: Send + Sync {
@@ -46,14 +45,5 @@ pub trait Link: Send + Sync {
     /// The ACK generator of the link `null`; `None` where a receive path of zc's receives.
     fn far_end(&self) -> Option<&AckGenerator> {
         None
-    }
-
-    /// Burns CPU time where acknowledgements arrive.
-    ///
-    /// # Errors
-    /// It cannot, with the reason.
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
-        Err(Unavailable::refused("CPU time is burned in softirqs only on devices of zc's own")
-            .remedy("--link veth or --link null"))
     }
 }

@@ -13,7 +13,6 @@ mod refusal;
 mod remote;
 mod settings;
 mod sides;
-mod softirq_burner;
 mod steering;
 mod veth;
 
@@ -21,9 +20,9 @@ use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
 
 pub use link_trait::Link;
 pub use null::{AckCounts, AckGenerator, AckedFlow};
+pub use refusal::explain_bpf;
 pub use remote::towards;
 pub use sides::Sides;
-pub use softirq_burner::SoftirqBurner;
 pub use steering::Steering;
 
 /// Brings a link up. For `veth` without root this makes a user namespace, which only a process with

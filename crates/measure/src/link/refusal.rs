@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use zc_kernel::tc_bpf::{BpfError, Stage as BpfStage};
+use zc_kernel::bpf::{BpfError, Stage as BpfStage};
 
 use zc_run::Unavailable;
 
@@ -103,7 +103,7 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> U
 }
 
 /// The reason and the remedy for a BPF program that could not be loaded or attached.
-pub(super) fn explain_bpf(error: &BpfError) -> Unavailable {
+pub fn explain_bpf(error: &BpfError) -> Unavailable {
     let errno = Errno::from_io_error(&error.error);
     match (error.stage, errno) {
         (_, Some(Errno::NOSYS)) => Unavailable::unsupported(

@@ -6,7 +6,6 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use zc_kernel::netlink::{Device, Devices};
 use zc_kernel::netns::{NetNs, unshare_user};
@@ -19,7 +18,6 @@ use super::offloads;
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
-use super::softirq_burner::SoftirqBurner;
 use super::steering::{self, Steering, on_thread};
 
 use zc_run::{
@@ -91,8 +89,6 @@ pub(super) struct Veth {
     receiver_devices: Devices,
     index: u32,
     addresses: Addresses,
-    /// Loaded when it is first asked for.
-    softirq_burner: OnceLock<std::result::Result<SoftirqBurner, Unavailable>>,
 }
 
 /// The link that is to be made, for all steps.
@@ -314,17 +310,7 @@ impl Wanted {
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth {
-            facts,
-            warnings,
-            sender,
-            receiver,
-            devices,
-            receiver_devices,
-            index,
-            addresses,
-            softirq_burner: OnceLock::new(),
-        })
+        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
     }
 
     /// Switches merging by the receiver's device, in whose namespace the calling thread is. Returns
@@ -495,14 +481,6 @@ impl Link for Veth {
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
         Some([self.sender.as_fd(), self.receiver.as_fd()])
-    }
-
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
-        let load = || {
-            on_thread(|| self.sender.enter().map(|()| SoftirqBurner::load(SENDER)))
-                .unwrap_or_else(|error| Err(Unavailable::failed(error.to_string())))
-        };
-        self.softirq_burner.get_or_init(load).as_ref().map_err(Unavailable::clone)
     }
 }
 

@@ -1,44 +1,32 @@
-//! A trial whose cell has a known cost in softirq context.
+//! What burns a known cost in softirq context, for cells that have one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::bursts::Bursts;
-use crate::link::Link;
-use zc_run::{Error, Result};
+use super::worker::TrialError;
+use crate::link::explain_bpf;
+use zc_kernel::bpf::AckBurn;
+use zc_run::{Cell, Unavailable};
 
-/// CPU time is burned on the sender's CPU until this is dropped.
-pub(super) struct Burning(Arc<dyn Link>);
+/// The program that burns, loaded when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct SoftirqBurner(OnceLock<std::result::Result<Arc<AckBurn>, Unavailable>>);
 
-impl Burning {
-    /// Burns `ns_per_mb` between the bursts of the connections that begin from now on. Without
-    /// pacing there are no bursts, and nothing is burned. The calling thread must be on the sender's
-    /// side of the link.
+impl SoftirqBurner {
+    /// The program.
     ///
     /// # Errors
-    /// The link cannot do that.
-    pub(super) fn begin(
-        link: &Arc<dyn Link>,
-        bursts: Bursts,
-        ns_per_mb: f64,
-    ) -> Result<Option<Self>> {
-        if bursts.rate_bytes_per_s().is_none() {
-            return Ok(None);
-        }
-        let burner = link.softirq_burner().map_err(|no| Error::failed(no.reason))?;
-        burner.start(ns_per_mb)?;
-        Ok(Some(Self(Arc::clone(link))))
+    /// It cannot be had, with the reason.
+    pub(super) fn program(&self) -> std::result::Result<Arc<AckBurn>, Unavailable> {
+        let load = || AckBurn::load().map(Arc::new).map_err(|error| explain_bpf(&error));
+        self.0.get_or_init(load).clone()
     }
 
-    /// CPU time burned so far, in this trial and others.
-    pub(super) fn burned_ns(&self) -> Option<u64> {
-        self.0.softirq_burner().ok().map(|burner| burner.burned_ns())
-    }
-}
-
-impl Drop for Burning {
-    fn drop(&mut self) {
-        if let Ok(burner) = self.0.softirq_burner() {
-            burner.stop();
-        }
+    /// The program, if the cell needs it.
+    ///
+    /// # Errors
+    /// The cell needs it, and it cannot be had.
+    pub(super) fn of(&self, cell: &Cell) -> std::result::Result<Option<Arc<AckBurn>>, TrialError> {
+        let needed = cell.burn_softirq_ns_per_mb.map(|_| self.program());
+        needed.transpose().map_err(TrialError::CannotRun)
     }
 }

@@ -1,9 +1,12 @@
 //! Resolved configuration of one cell: the plan's fixed parameters with the cell's levels in place,
 //! what its paths are built from, and whether it can run.
 
+use std::sync::Arc;
+
 use crate::link::Link;
 use crate::path::SendSetup;
 use crate::workload::{Room, raise_descriptor_limit};
+use zc_kernel::bpf::AckBurn;
 use zc_run::{Cell, FixedParams, Unavailable};
 
 use super::bursts::Bursts;
@@ -26,6 +29,8 @@ pub(super) struct CellConfig {
     pub(super) cell: Cell,
     pub(super) fixed: FixedParams,
     pub(super) setup: SendSetup,
+    /// What burns the cell's cost in softirq context, if it has one.
+    pub(super) burner: Option<Arc<AckBurn>>,
 }
 
 impl CellConfig {
@@ -36,7 +41,7 @@ impl CellConfig {
         for effect in EFFECTS {
             effect.set_up(cell, &fixed, &mut setup);
         }
-        Self { cell: cell.clone(), fixed, setup }
+        Self { cell: cell.clone(), fixed, setup, burner: None }
     }
 
     /// The bursts at the cell's rate.
@@ -71,9 +76,6 @@ impl CellConfig {
     /// # Errors
     /// The cell cannot run, with the reason.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
-        if self.cell.burn_softirq_ns_per_mb.is_some() {
-            link.softirq_burner().map_err(TrialError::CannotRun)?;
-        }
         let kind = link.facts().kind;
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))

@@ -10,13 +10,14 @@ use crate::meter::{
     self, Environment, IdleClock, InstanceLock, SampledThreads, Sampler, WakeLatency, checks,
 };
 use crate::path::SendSetup;
+use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Levels, LinkFacts,
-    Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, LinkFacts, Reading,
+    RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 
-use super::burning::Burning;
+use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::flow::Flow;
@@ -75,6 +76,7 @@ pub struct Rig {
     /// Flows of the previous trial.
     ended_flows: usize,
     machine: Machine,
+    burner: SoftirqBurner,
     /// `None` where there is no such clock, and with another machine, which has its own.
     idle_clock: Option<IdleClock>,
     pub(super) remote: Option<Box<dyn RemoteSide>>,
@@ -102,6 +104,7 @@ impl Rig {
             warm_bytes,
             ended_flows: 0,
             machine,
+            burner: SoftirqBurner::default(),
             idle_clock,
             remote,
             sampler,
@@ -218,7 +221,8 @@ impl Rig {
 
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
-        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let burner = self.burner.of(cell)?;
+        let config = CellConfig { burner, ..CellConfig::of(cell, &self.fixed, &self.setup) };
         config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
         Ok(Arc::new(config))
     }
@@ -405,7 +409,6 @@ impl Rig {
         for far_end in self.links.all().filter_map(|link| link.far_end()) {
             far_end.count_fragments(!kind.is_soaked());
         }
-        let burning = self.burn(cell, bursts, kind)?;
         let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);
         // Late enough for every thread to receive it in time.
@@ -416,7 +419,7 @@ impl Rig {
             bursts,
             sampled: (kind == TrialKind::Soaked).then_some(cell.label.as_str()),
             by_idle_clock,
-            burning: burning.as_ref(),
+            burner: config.burner.as_deref().filter(|_| send_config.burns()),
         };
         let (flows, watched) = self.watch(flows, threads, &window)?;
         stop_all(&flows);
@@ -436,18 +439,9 @@ impl Rig {
         })
     }
 
-    /// Begins what the cell burns in softirq context, if its trial sends anything.
-    fn burn(&self, cell: &Cell, bursts: Bursts, kind: TrialKind) -> Result<Option<Burning>> {
-        let Some(ns_per_mb) = cell.burn_softirq_ns_per_mb.filter(|_| !kind.sends_nothing()) else {
-            return Ok(None);
-        };
-        let link = self.links.of(&cell.levels).map_err(|no| Error::failed(no.reason))?;
-        on_senders_side(&**link, || Burning::begin(link, bursts, ns_per_mb))?
-    }
-
-    /// Whether cells of these levels can burn CPU time in softirq context.
-    pub fn can_burn_in_softirqs(&self, levels: &Levels) -> bool {
-        self.links.of(levels).is_ok_and(|link| link.softirq_burner().is_ok())
+    /// Whether cells can burn CPU time in softirq context.
+    pub fn can_burn_in_softirqs(&self) -> bool {
+        self.burner.program().is_ok()
     }
 
     /// Starts the flows, and reads all meters at both edges of the window over them; the flows go
@@ -483,7 +477,7 @@ impl Rig {
             opened.idle_ns = idle_ns;
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
-            opened.burned_ns = window.burning.and_then(Burning::burned_ns);
+            opened.burned_ns = window.burner.map(AckBurn::burned_ns);
             opened.soak = soakers.soaked();
         });
         let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
@@ -492,7 +486,7 @@ impl Rig {
         let closed_ns = self.edge_of(window, closes_ns, flows.len(), |soakers, idle_ns| {
             closed.idle_ns = idle_ns;
             closed.soak = soakers.soaked();
-            closed.burned_ns = window.burning.and_then(Burning::burned_ns);
+            closed.burned_ns = window.burner.map(AckBurn::burned_ns);
             flow_counts(&flows, &mut closed);
             threads.read_cpu(&mut closed);
         });
@@ -597,8 +591,8 @@ struct Window<'a> {
     sampled: Option<&'a str>,
     /// Whether its edges lie at steps of the idle clock.
     by_idle_clock: bool,
-    /// What is burned on purpose in softirq context, if anything is.
-    burning: Option<&'a Burning>,
+    /// What burns on purpose in softirq context, if anything does.
+    burner: Option<&'a AckBurn>,
 }
 
 /// Readings at the edges of a window over flows that go on.

@@ -42,6 +42,11 @@ pub(super) struct SendConfig {
 }
 
 impl SendConfig {
+    /// Whether cells burn on purpose in softirq context: between bursts, so where there are any.
+    pub(super) fn burns(self) -> bool {
+        self.bursts.rate_bytes_per_s().is_some() && !self.sends_nothing
+    }
+
     /// The link's ACK generator, if that is what receives the bytes.
     pub(super) fn ack_generator(self, link: &dyn Link) -> Option<&AckGenerator> {
         if self.to_listener { None } else { link.far_end() }
@@ -92,7 +97,7 @@ pub(super) fn send(
     used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), TrialError> {
     let &Sending { index, config, link, send_config, to } = what;
-    let CellConfig { cell, fixed, setup } = config;
+    let CellConfig { cell, fixed, setup, burner } = config;
     pin_to(&config.sender_cpus())?;
     if send_config.low_priority {
         lower_priority()?;
@@ -108,11 +113,14 @@ pub(super) fn send(
     let (bursts, first_due_ns) =
         (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
-    let mut burner = cell.burn_units_per_mb.map(Burner::new);
-    let burned = cell.burn_softirq_ns_per_mb.and_then(|_| {
-        let port = socket.local_addr().ok()?.port();
-        Some(link.softirq_burner().ok()?.flow(port))
-    });
+    let mut own_burner = cell.burn_units_per_mb.map(Burner::new);
+    let burned = match (burner, cell.burn_softirq_ns_per_mb) {
+        (Some(burner), Some(ns_per_mb)) if send_config.burns() => {
+            let burned = burner.burn(&socket, ns_per_mb);
+            Some(burned.map_err(|error| Error::os("burn CPU time in softirqs", error))?)
+        }
+        _ => None,
+    };
     let sleeps = |sleeps| burned.iter().for_each(|flow| flow.set_sleeps(sleeps));
     let mut since_begin = None;
     let mut left = send_config.stop_after_bytes;
@@ -139,7 +147,7 @@ pub(super) fn send(
             since_begin = UsedSince::now();
         }
         if !send_config.sends_nothing {
-            if let Some(burner) = &mut burner {
+            if let Some(burner) = &mut own_burner {
                 burner.before_piece(piece.len, pacer.due());
             }
             sender.send(piece)?;

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use zc_kernel::bpf::{Cell, Egress, SWALLOWED_PORT};
 use zc_kernel::clock::{monotonic_ns, thread_cpu_ns};
 use zc_kernel::packet::FrameSender;
-use zc_kernel::tc_bpf::{Cell, Egress, SWALLOWED_PORT};
 
 use zc_run::{AckOptions, FragmentCounts};
 

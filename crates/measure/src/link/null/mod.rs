@@ -1,7 +1,7 @@
 //! `null`: an ideal network card with an infinitely fast receiver behind it, so that only the
 //! sender works, and what is sent without a copy stays uncopied.
 //!
-//! It is a veth pair whose sender's end discards packets at its egress (`zc_kernel::tc_bpf`),
+//! It is a veth pair whose sender's end discards packets at its egress (`zc_kernel::bpf`),
 //! and an ACK generator that answers them (`ack_generator`). Only packets to one port are
 //! discarded. Everything else, such as the connections that prove paths, travels over the pair as
 //! on `veth`. docs/null-link.md lists what this leaves out.
@@ -16,16 +16,15 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use zc_kernel::bpf::Egress;
 use zc_kernel::packet::FrameSender;
 use zc_kernel::process;
-use zc_kernel::tc_bpf::Egress;
 use zc_kernel::tcp::Unconnected;
 
 use super::link_trait::Link;
 use super::offloads;
 use super::refusal::explain_bpf;
 use super::sides::Sides;
-use super::softirq_burner::SoftirqBurner;
 use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
 use ack_generator::FrameAddresses;
@@ -198,10 +197,6 @@ impl Link for Null {
 
     fn counters(&self) -> Result<LinkCounters> {
         self.veth.counters()
-    }
-
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
-        self.veth.softirq_burner()
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::Ebpf;
 use aya::maps::Map;
-use aya::programs::SchedClassifier;
+use aya::programs::{Program, ProgramError};
 
 /// Step of loading and attaching a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,18 +47,15 @@ pub(super) fn object(bytes: &[u8]) -> Result<Ebpf, BpfError> {
     Ebpf::load(bytes).map_err(|error| at(Stage::Map, &error))
 }
 
-pub(super) fn program<'e>(
-    ebpf: &'e mut Ebpf,
-    name: &str,
-) -> Result<&'e mut SchedClassifier, BpfError> {
+/// A program of an object, by its type.
+pub(super) fn program<'e, P>(ebpf: &'e mut Ebpf, name: &str) -> Result<&'e mut P, BpfError>
+where
+    &'e mut P: TryFrom<&'e mut Program, Error = ProgramError>,
+{
     ebpf.program_mut(name)
         .ok_or_else(|| missing(Stage::Load, format!("the object has no program \"{name}\"")))?
         .try_into()
-        .map_err(|error: aya::programs::ProgramError| at(Stage::Load, &error))
-}
-
-pub(super) fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), BpfError> {
-    program(ebpf, name)?.load().map_err(|error| at(Stage::Load, &error))
+        .map_err(|error| at(Stage::Load, &error))
 }
 
 pub(super) fn array<'e>(ebpf: &'e Ebpf, name: &str) -> Result<BorrowedFd<'e>, BpfError> {

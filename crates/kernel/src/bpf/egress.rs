@@ -8,7 +8,7 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
-use super::load::{BpfError, Stage, array, at, load, object, program};
+use super::load::{BpfError, Stage, array, at, object, program};
 use super::mapped::{Mapped, PORTS};
 
 /// TCP destination port whose packets the program discards. All others pass.
@@ -69,7 +69,7 @@ impl Egress {
         if !counts {
             load(&mut ebpf, PLAIN)?;
         }
-        let program = program(&mut ebpf, name)?;
+        let program: &mut SchedClassifier = program(&mut ebpf, name)?;
         let program_id = program.info().map_err(|error| at(Stage::Load, &error))?.id();
         attach(program, device)?;
         let cells = Mapped::of(array(&ebpf, "cells")?, PORTS, ProtFlags::READ);
@@ -106,6 +106,11 @@ impl Egress {
     pub fn cell(&self, source_port: u16) -> &Cell {
         self.cells.of_port(source_port)
     }
+}
+
+fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), BpfError> {
+    let classifier: &mut SchedClassifier = program(ebpf, name)?;
+    classifier.load().map_err(|error| at(Stage::Load, &error))
 }
 
 /// Adds a clsact qdisc with the program as its filter. tcx is not usable: there a packet can only
