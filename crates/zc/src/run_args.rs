@@ -153,7 +153,7 @@ pub(super) struct RunArgs {
     pub(super) ab_limit: Option<String>,
 
     /// CPU time per MB to burn in softirq context in a cell, as in sendfile=4us: a known cost, to
-    /// see whether zc finds it (root, on veth and null)
+    /// see whether zc finds it (root)
     #[arg(
         long,
         value_name = "CELL=TIME",

@@ -265,24 +265,12 @@ impl Drop for Flow {
     fn drop(&mut self) {
         self.stop();
         self.begin(0);
-        let receiver = match &mut self.sink {
-            Sink::Thread(receiver) => Some(receiver),
-            Sink::AckGenerator(_) | Sink::Remote => None,
-        };
-        if !(self.sender.has_ended()
-            && receiver.as_ref().is_none_or(|receiver| receiver.has_ended()))
-        {
-            // Wakes threads that are blocked on the socket, with an error.
-            let _ = self.sender.socket.shutdown(Shutdown::Both);
-            if let Some(receiver) = &receiver {
-                let _ = receiver.socket.shutdown(Shutdown::Both);
-            }
+        self.sender.wake();
+        if let Sink::Thread(receiver) = &mut self.sink {
+            receiver.wake();
+            receiver.join();
         }
-        let threads =
-            [self.sender.thread.take(), receiver.and_then(|receiver| receiver.thread.take())];
-        for thread in threads.into_iter().flatten() {
-            let _ = thread.join();
-        }
+        self.sender.join();
     }
 }
 
@@ -317,6 +305,8 @@ fn acknowledged(socket: &TcpStream) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
     use super::*;
     use crate::trial;
     use crate::trial::testing::{fixed, loopback};
@@ -341,6 +331,16 @@ mod tests {
         };
         Flow::open(0, &config, links.base(), send_config, None)
             .unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    /// Makes a system call of this thread, and of those that it starts, fail with EPERM, as the
+    /// seccomp filter of a container does.
+    fn forbid(call: libc::c_long) -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let rules = [(call, Vec::new())].into();
+        let forbidden = SeccompAction::Errno(libc::EPERM as u32);
+        let arch = std::env::consts::ARCH.try_into()?;
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, forbidden, arch)?;
+        Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {
@@ -381,6 +381,25 @@ mod tests {
         assert_eq!(sent.bytes, received.bytes);
         let used = flow.sender_usage().unwrap();
         assert!(used.elapsed_ns > 0, "{used:?}");
+    }
+
+    #[test]
+    fn where_shutdown_is_forbidden_a_flow_that_sends_is_dropped_without_a_hang() {
+        let (out, dropped) = channel();
+        std::thread::spawn(move || {
+            if let Err(error) = forbid(libc::SYS_shutdown) {
+                eprintln!("skipped: no seccomp filter: {error}");
+                return out.send(());
+            }
+            let flow = flow(SendPath::ReadSend);
+            assert!(flow.sender.socket.shutdown(Shutdown::Both).is_err());
+            flow.begin(zc_kernel::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            // Its receiver waits for an end that the sender cannot send.
+            drop(flow);
+            out.send(())
+        });
+        assert!(dropped.recv_timeout(4 * PATIENCE).is_ok());
     }
 
     #[test]

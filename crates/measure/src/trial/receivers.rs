@@ -1,6 +1,6 @@
 //! The receiving half of a trial whose senders are on another machine, and the window over it.
 
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use zc_kernel::clock::{monotonic_ns, sleep_until};
@@ -85,14 +85,8 @@ impl Receivers {
 
 impl Drop for Receivers {
     fn drop(&mut self) {
-        for flow in &mut self.flows {
-            if !flow.side.has_ended() {
-                let _ = flow.side.socket.shutdown(Shutdown::Both); // wakes its thread with an error
-            }
-        }
-        for thread in self.flows.iter_mut().filter_map(|flow| flow.side.thread.take()) {
-            let _ = thread.join();
-        }
+        self.flows.iter_mut().for_each(|flow| flow.side.wake());
+        self.flows.iter_mut().for_each(|flow| flow.side.join());
     }
 }
 

@@ -2,7 +2,8 @@
 //! piece, and reports how it ended. The coordinator reads the counts and knows of windows; the
 //! thread does not.
 
-use std::net::TcpStream;
+use std::io;
+use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -62,6 +63,25 @@ pub(super) struct Worker<C> {
 impl<C> Worker<C> {
     pub(super) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends what the thread waits for on its socket, with an error. Where the kernel forbids that
+    /// (a seccomp filter), the thread is left behind: there would be no end of waiting for it.
+    pub(super) fn wake(&mut self) {
+        if self.has_ended() {
+            return;
+        }
+        match self.socket.shutdown(Shutdown::Both) {
+            Err(error) if error.kind() != io::ErrorKind::NotConnected => self.thread = None,
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Waits for the end of the thread.
+    pub(super) fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // a panic of it has been printed
+        }
     }
 }
 
