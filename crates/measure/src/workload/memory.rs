@@ -7,6 +7,26 @@
 
 use std::path::{Path, PathBuf};
 
+use zc_run::{Error, Result};
+
+/// What a run needs at least: the generated files, their resident copy, the buffers of sockets and
+/// rings. One with all paths was killed by the kernel in a cgroup of 96 MiB and ran in one of 128.
+const NEEDED_BYTES: u64 = 100 << 20;
+
+/// Checks that this process has memory for a run, before the kernel kills it in the middle.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it has not.
+pub fn check_enough(available: Option<u64>) -> Result<()> {
+    let Some(left) = available.filter(|left| *left < NEEDED_BYTES) else { return Ok(()) };
+    Err(Error::unsupported(format!(
+        "a run needs {} MiB of memory, and {} are left for it on this machine or in its cgroup",
+        NEEDED_BYTES >> 20,
+        left >> 20
+    ))
+    .help("give its cgroup more: systemd-run -p MemoryMax=256M, or docker run --memory 256m"))
+}
+
 /// Bytes that are available to this process; `None` if unknown.
 pub fn available_bytes() -> Option<u64> {
     available_below(Path::new("/"))
@@ -300,6 +320,16 @@ mod tests {
             ];
             assert_eq!(available(&files), Some(6 << 30), "{cgroup:?} {mountinfo:?}");
         }
+    }
+
+    #[test]
+    fn a_run_is_not_begun_in_less_memory_than_it_needs() {
+        for enough in [None, Some(NEEDED_BYTES), Some(u64::MAX)] {
+            check_enough(enough).unwrap();
+        }
+        let error = check_enough(Some(52 * MIB)).unwrap_err();
+        assert_eq!(error.kind, zc_run::ErrorKind::Unsupported);
+        assert!(error.message.contains("needs 100 MiB of memory, and 52 are left"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub use descriptors::{Room, raise_descriptor_limit};
 pub use fileset::{FileSet, Piece, SourceFile, Walk, checksum};
 pub use generate::{GENERATED_BYTES, GENERATED_FILES};
 pub use memory::{
-    available_below, available_bytes, cgroup_limit_below, cgroup2_below, meminfo_bytes,
+    available_below, available_bytes, cgroup_limit_below, cgroup2_below, check_enough,
+    meminfo_bytes,
 };
 pub use pacer::{Clock, Monotonic, Pacer};

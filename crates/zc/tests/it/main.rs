@@ -12,6 +12,7 @@ mod compare;
 mod docs;
 mod format;
 mod hostile_runs;
+mod limits;
 mod memory;
 mod plans;
 mod profile;
