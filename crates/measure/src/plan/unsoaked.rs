@@ -5,12 +5,16 @@ use zc_run::{Plan, TrialKind};
 /// Of so many blocks one has the unsoaked control of a cell, the others the top speed of one.
 const TURN: usize = 3;
 
+/// With so many cells and more, the reference has two turns with its pair for each of the others'.
+const MANY: usize = 4;
+
 /// The unsoaked trials of block `block`, as indices into the plan's cells. Controls have none.
 ///
 /// Every third block has the unsoaked control of one cell, and beside it, in turn before and after it,
 /// what the harness is without soakers: the difference is the cell's cost on an idle host. The others
 /// have the top speed of one. More of them would cost the soaked trials a good part of the budget;
-/// with fewer, a run of a minute gives a top speed no interval.
+/// with fewer, a run of a minute gives a top speed no interval. What the two hosts differ by is said of
+/// the reference, whose cost three pairs in a minute often leave without an interval above 0.
 pub(super) fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKind)> {
     let measured: Vec<usize> =
         (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
@@ -22,16 +26,28 @@ pub(super) fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKi
         let cell = measured[(block - turn - 1) % measured.len()];
         return vec![(cell, TrialKind::TopSpeed)];
     }
-    let cell = measured[turn % measured.len()];
+    let pairs = with_reference_twice(plan, measured);
+    let cell = pairs[turn % pairs.len()];
     let harness = plan.cells[cell].harness.as_ref();
     let paced = harness.and_then(|label| plan.cells.iter().position(|it| it.label == *label));
     let mut trials = vec![(cell, TrialKind::UnsoakedControl)];
     trials.extend(paced.map(|cell| (cell, TrialKind::UnsoakedPaced)));
     // Cells take turns too: the order has to change within one's own.
-    if !(turn / measured.len() + turn % measured.len()).is_multiple_of(2) {
+    if !(turn / pairs.len() + turn % pairs.len()).is_multiple_of(2) {
         trials.reverse();
     }
     trials
+}
+
+/// These cells with the reference once more, about half a cycle after its own turn. The distance is
+/// odd, so that the order of its pair changes from one to the next.
+fn with_reference_twice(plan: &Plan, mut cells: Vec<usize>) -> Vec<usize> {
+    let reference = cells.iter().position(|cell| plan.cells[*cell].label == plan.reference);
+    if let Some(place) = reference.filter(|_| cells.len() >= MANY) {
+        cells.rotate_left(place);
+        cells.insert(cells.len() / 2 | 1, cells[0]);
+    }
+    cells
 }
 
 #[cfg(test)]
@@ -65,24 +81,52 @@ mod tests {
         }
     }
 
+    /// The trials of a kind that a cell has in so many blocks.
+    fn of(
+        plan: &Plan,
+        blocks: usize,
+        cell: usize,
+        kind: TrialKind,
+    ) -> Vec<Vec<(usize, TrialKind)>> {
+        let trials = (0..blocks).map(|block| unsoaked_in_turn(plan, block));
+        trials.filter(|trials| trials.contains(&(cell, kind))).collect()
+    }
+
+    fn measured(plan: &Plan) -> Vec<usize> {
+        (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect()
+    }
+
     #[test]
-    fn cells_take_turns_and_a_cell_s_pair_changes_its_order_and_controls_have_none() {
+    fn top_speeds_take_turns_and_controls_have_none() {
         let plan = plan();
-        let cells: Vec<usize> =
-            (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
-        let n = cells.len();
-        let trials: Vec<_> = (0..2 * 3 * n).map(|block| unsoaked_in_turn(&plan, block)).collect();
-        let of = |cell: usize, kind| {
-            let is_it = |trials: &&Vec<_>| trials.contains(&(cell, kind));
-            trials.iter().filter(is_it).collect::<Vec<_>>()
-        };
+        let cells = measured(&plan);
         for cell in 0..plan.cells.len() {
-            let times = if cells.contains(&cell) { 2 } else { 0 };
-            let pairs = of(cell, TrialKind::UnsoakedControl);
-            assert_eq!(pairs.len(), times, "{cell}");
-            assert_eq!(of(cell, TrialKind::TopSpeed).len(), 2 * times, "{cell}");
-            if let [one, other] = pairs[..] {
-                assert_ne!(one[0].1, other[0].1, "{cell}");
+            let times = if cells.contains(&cell) { 4 } else { 0 };
+            let found = of(&plan, 2 * TURN * cells.len(), cell, TrialKind::TopSpeed);
+            assert_eq!(found.len(), times, "{cell}");
+        }
+    }
+
+    #[test]
+    fn pairs_take_turns_the_reference_twice_and_each_changes_its_order() {
+        for (many, of_reference) in [(MANY, 4), (MANY + 1, 4), (MANY - 1, 2), (1, 2)] {
+            let mut plan = plan();
+            let kept: Vec<_> = measured(&plan).into_iter().rev().take(many).collect();
+            plan.reference = plan.cells[kept[many / 2]].label.clone();
+            for cell in (0..plan.cells.len()).filter(|cell| !kept.contains(cell)) {
+                plan.cells[cell].control = true;
+            }
+            let turns = many + usize::from(many >= MANY);
+            for cell in 0..plan.cells.len() {
+                let times = match plan.cells[cell].label == plan.reference {
+                    true => of_reference,
+                    false if kept.contains(&cell) => 2,
+                    false => 0,
+                };
+                let pairs = of(&plan, 2 * TURN * turns, cell, TrialKind::UnsoakedControl);
+                assert_eq!(pairs.len(), times, "{cell} of {many}");
+                let first = pairs.iter().filter(|pair| pair[0].1 == TrialKind::UnsoakedControl);
+                assert_eq!(first.count(), times / 2, "{cell} of {many}");
             }
         }
     }
