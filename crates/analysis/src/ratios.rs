@@ -13,8 +13,7 @@
 //! ([`zc_stats::wander`]): it then holds for what another such run would find.
 
 use zc_stats::{
-    Interval, Wander, hodges_lehmann, inflated_p_value, signed_rank_ratio, wilcoxon_interval,
-    wilcoxon_p_value,
+    Interval, Wander, hodges_lehmann, signed_rank_ratio, wilcoxon_interval, wilcoxon_p_value,
 };
 
 use super::costs::{Side, TrialCost};
@@ -63,7 +62,8 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// The estimator.
     pub method: Method,
-    /// Two-sided signed-rank p-value of the hypothesis that the ratio is 1.
+    /// Two-sided p-value of the hypothesis that the ratio is 1: of the signed-rank test, and at
+    /// least that of the wander.
     pub p_value: Option<f64>,
     /// Number of blocks with both costs.
     pub blocks: usize,
@@ -113,7 +113,7 @@ fn log_ratio(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio
         value,
         interval,
         method: Method::HodgesLehmann,
-        p_value: wilcoxon_p_value(&logs).and_then(|p| inflated_p_value(p, inflation)),
+        p_value: p_value(&logs, value, half, level, wander),
         blocks: logs.len(),
         wander_inflation: inflation,
     })
@@ -136,7 +136,7 @@ fn ranked(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
             achieved_confidence: interval.achieved_confidence,
         }),
         method: Method::RankedDifferences,
-        p_value: wilcoxon_p_value(&from(1.0)).and_then(|p| inflated_p_value(p, inflation)),
+        p_value: p_value(&from(1.0), value, half, level, wander),
         blocks: pairs.len(),
         wander_inflation: inflation,
     })
@@ -146,6 +146,20 @@ fn ranked(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
 /// half-width in logarithms.
 fn inflation(half: Option<f64>, blocks: usize, level: f64, wander: Option<Wander>) -> f64 {
     wander.and_then(|wander| wander.inflation(half?, blocks, level)).unwrap_or(1.0)
+}
+
+/// The p-value of a ratio `value`, whose interval over blocks has the half-width `half` in logarithms:
+/// that of the signed ranks of `values`, or of the distance from 1 in wander, whichever is larger.
+fn p_value(
+    values: &[f64],
+    value: f64,
+    half: Option<f64>,
+    level: f64,
+    wander: Option<Wander>,
+) -> Option<f64> {
+    let wander = wander.filter(|wander| wander.variance > 0.0);
+    let by_wander = wander.and_then(|it| it.p_value(value.ln(), half?, values.len(), level));
+    wilcoxon_p_value(values).map(|p| p.max(by_wander.unwrap_or(0.0)))
 }
 
 /// The cost of a cell and the geometric mean of the costs of its divisors
@@ -294,6 +308,23 @@ mod tests {
         assert!((logs(&wandering).0 - factor * logs(&still).0).abs() < 1e-12);
         assert!((logs(&wandering).1 - factor * logs(&still).1).abs() < 1e-12);
         assert!(wandering.p_value > still.p_value);
+        // Thirty times the wander is no matter of chance, which ranks alone cannot say.
+        assert!(wandering.p_value.unwrap() < 1e-6, "{wandering:?}");
+    }
+
+    #[test]
+    fn a_p_value_is_one_less_the_confidence_of_the_interval_that_ends_at_1() {
+        let wander = Wander { variance: 0.02_f64.powi(2), degrees_of_freedom: 7.0 };
+        for value in [0.96, 1.05, 0.92] {
+            let pairs = scattered(|noise| value * (0.02 * noise).exp());
+            let p = ratio(&pairs, 0.95, Some(wander)).unwrap().p_value.unwrap();
+            let holds_one = |p: f64| {
+                let found = ratio(&pairs, 1.0 - p, Some(wander)).unwrap();
+                (found.interval.unwrap().low..found.interval.unwrap().high).contains(&1.0)
+            };
+            // Far out, quantiles of forty ranks are not those of the normal distribution.
+            assert!(holds_one(0.5 * p) && !holds_one(2.0 * p), "{p} of {value}");
+        }
     }
 
     #[test]

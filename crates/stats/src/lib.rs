@@ -36,5 +36,5 @@ pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxo
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};
 pub use variance_component::{VarianceComponent, variance_component};
-pub use wander::{Wander, inflated_p_value, wander};
+pub use wander::{Wander, wander};
 pub use welch::{Welch, welch_interval};

@@ -1,7 +1,6 @@
 //! Wander: by how much the level of a series moves beyond what the scatter of its values explains,
 //! and what that means for the interval of its location.
 
-use crate::normal::{normal_cdf, normal_quantile};
 use crate::order_statistics::{quantile_of_sorted, sorted};
 use crate::student_t::StudentT;
 
@@ -170,6 +169,39 @@ impl Wander {
     /// assert!((factor - 2.0).abs() < 1e-3);
     /// ```
     pub fn inflation(&self, half_width: f64, n: usize, confidence: f64) -> Option<f64> {
+        let spread = self.spread(half_width, n, confidence)?;
+        // Scatter alone has the quantile of its own interval.
+        let of_scatter = StudentT::new((n.max(2) - 1) as f64)?.critical_value(confidence)?;
+        let critical = spread.student.critical_value(confidence)?;
+        let factor = (spread.variance / spread.by_scatter).sqrt() * critical / of_scatter;
+        factor.is_finite().then(|| factor.max(1.0))
+    }
+
+    /// The two-sided p-value of an estimate that lies `distance` from the hypothesis; the other
+    /// parameters are those of [`inflation`](Self::inflation).
+    ///
+    /// It is not the p-value of a rank test, widened: ranks cannot say how far beyond the scatter
+    /// an estimate lies, and what is many times the scatter may be few times the wander.
+    ///
+    /// ```
+    /// let wander = zc_stats::Wander { variance: 3.0, degrees_of_freedom: 1e9 };
+    /// let p = wander.p_value(2.0 * 1.959_964, 1.959_964, 1_000_000, 0.95).unwrap();
+    /// assert!((p - 0.05).abs() < 1e-3);
+    /// ```
+    pub fn p_value(
+        &self,
+        distance: f64,
+        half_width: f64,
+        n: usize,
+        confidence: f64,
+    ) -> Option<f64> {
+        let spread = self.spread(half_width, n, confidence)?;
+        let p = 2.0 * spread.student.survival(distance.abs() / spread.variance.sqrt());
+        (!p.is_nan()).then(|| p.min(1.0))
+    }
+
+    /// What an estimate is spread by, from its interval as long as only scatter counts.
+    fn spread(&self, half_width: f64, n: usize, confidence: f64) -> Option<Spread> {
         let normal = StudentT::new(1e9)?.critical_value(confidence)?;
         let by_scatter = (half_width / normal).powi(2);
         if by_scatter.is_nan() || by_scatter <= 0.0 {
@@ -179,29 +211,18 @@ impl Wander {
         let of_estimate =
             2.0 * by_scatter.powi(2) / (n.max(2) - 1) as f64 + self.variance_of_estimate();
         let freedom = (2.0 * variance.powi(2) / of_estimate).clamp(1.0, 1e9);
-        // Scatter alone has the quantile of its own interval.
-        let of_scatter = StudentT::new((n.max(2) - 1) as f64)?.critical_value(confidence)?;
-        let critical = StudentT::new(freedom)?.critical_value(confidence)?;
-        let factor = (variance / by_scatter).sqrt() * critical / of_scatter;
-        factor.is_finite().then(|| factor.max(1.0))
+        Some(Spread { by_scatter, variance, student: StudentT::new(freedom)? })
     }
 }
 
-/// The two-sided p-value of an estimate whose standard error is `inflation` times what `p_value`
-/// was computed with. `None` unless `p_value` is between 0 and 1 and `inflation` is above 0.
-///
-/// ```
-/// let p = zc_stats::inflated_p_value(0.05, 1.959_964 / 1.644_854).unwrap();
-/// assert!((p - 0.1).abs() < 1e-6);
-/// ```
-pub fn inflated_p_value(p_value: f64, inflation: f64) -> Option<f64> {
-    if !(0.0..=1.0).contains(&p_value) || inflation.is_nan() || inflation <= 0.0 {
-        return None;
-    }
-    if p_value == 0.0 || p_value == 1.0 || inflation == 1.0 {
-        return Some(p_value);
-    }
-    Some(2.0 * normal_cdf(normal_quantile(p_value / 2.0) / inflation))
+/// What an estimate is spread by.
+struct Spread {
+    /// Variance by scatter alone.
+    by_scatter: f64,
+    /// With the wander.
+    variance: f64,
+    /// With the degrees of freedom of that.
+    student: StudentT,
 }
 
 #[cfg(test)]
@@ -284,12 +305,16 @@ mod tests {
     }
 
     #[test]
-    fn an_inflated_p_value_is_that_of_a_smaller_deviation() {
-        assert_eq!(inflated_p_value(0.3, 1.0), Some(0.3));
-        assert!(inflated_p_value(1e-12, 3.0).unwrap() > 0.01);
-        assert_eq!(inflated_p_value(0.0, 2.0), Some(0.0));
-        assert_eq!(inflated_p_value(1.0, 2.0), Some(1.0));
-        assert_eq!(inflated_p_value(0.5, 0.0), None);
-        assert_eq!(inflated_p_value(f64::NAN, 2.0), None);
+    fn a_p_value_is_one_less_the_confidence_at_which_the_interval_ends_at_the_hypothesis() {
+        let wander = Wander { variance: 4.0, degrees_of_freedom: 7.0 };
+        for (confidence, half) in [(0.95, 1.959_964), (0.9999, 3.890_592)] {
+            let factor = wander.inflation(half, 1_000_000, confidence).unwrap();
+            let p = wander.p_value(half * factor, half, 1_000_000, confidence).unwrap();
+            assert!((p / (1.0 - confidence) - 1.0).abs() < 0.01, "{p} at {confidence}");
+        }
+        let p = |distance| wander.p_value(distance, 1.0, 100, 0.95);
+        assert_eq!(p(0.0), Some(1.0));
+        assert_eq!(p(-3.0), p(3.0));
+        assert_eq!((p(f64::NAN), wander.p_value(1.0, 0.0, 100, 0.95)), (None, None));
     }
 }
