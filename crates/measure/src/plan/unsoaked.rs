@@ -45,7 +45,7 @@ fn with_reference_twice(plan: &Plan, mut cells: Vec<usize>) -> Vec<usize> {
     let reference = cells.iter().position(|cell| plan.cells[*cell].label == plan.reference);
     if let Some(place) = reference.filter(|_| cells.len() >= MANY) {
         cells.rotate_left(place);
-        cells.insert(cells.len() / 2 | 1, cells[0]);
+        cells.insert((cells.len() / 2) | 1, cells[0]);
     }
     cells
 }
