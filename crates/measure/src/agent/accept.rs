@@ -1,7 +1,7 @@
 //! Accepts the connections of flows. Each sends a greeting first; connections with a wrong one, or
-//! none, are not flows.
+//! none, are not flows. The answer proves to a flow that it has reached the server of its session.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use zc_kernel::spawn::wait_readable;
 
 use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
+use super::secret::{BYTES as ANSWER_BYTES, SessionKey};
 use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, Result};
 
@@ -31,9 +32,19 @@ impl Greeting {
         hex(&self.0)
     }
 
+    /// The server's answer to it.
+    pub(super) fn answer(self, key: SessionKey) -> [u8; ANSWER_BYTES] {
+        key.answer(&self.0)
+    }
+
+    /// Its bytes.
+    pub(super) fn bytes(self) -> [u8; GREETING_BYTES] {
+        self.0
+    }
+
     /// Decodes a greeting from its digits. `None` for anything else.
-    pub(super) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-        unhex::<GREETING_BYTES>(text).map(Vec::from)
+    pub(super) fn of_hex(text: &str) -> Option<Self> {
+        unhex::<GREETING_BYTES>(text).map(Self)
     }
 }
 
@@ -42,13 +53,15 @@ struct PendingFlow {
     said: Vec<u8>,
 }
 
-/// Waits for a connection with each of `greetings`, and returns them in that order.
+/// Waits for a connection with each of `greetings`, answers it with `key`, and returns them in that
+/// order.
 ///
 /// # Errors
 /// Not all of them arrived in time, or nobody wants them any more.
 pub(super) fn gather(
     listener: &TcpListener,
     greetings: &[Greeting],
+    key: SessionKey,
     patience: Duration,
     still_wanted: StillWanted<'_>,
 ) -> Result<Vec<TcpStream>> {
@@ -87,6 +100,8 @@ pub(super) fn gather(
                         greetings.iter().position(|greeting| greeting.0[..] == pending.said[..]);
                     if let Some(place) = place.filter(|&place| found[place].is_none()) {
                         pending.socket.set_nonblocking(false).map_err(failed)?;
+                        // It has room for this; a client that is gone by now is seen later.
+                        let _ = pending.socket.write_all(&greetings[place].answer(key));
                         found[place] = Some(pending.socket);
                     }
                 }
@@ -142,8 +157,7 @@ fn port(listener: &TcpListener) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
+    use super::super::secret::Secret;
     use super::*;
 
     #[test]
@@ -164,8 +178,15 @@ mod tests {
         };
         let flows: Vec<TcpStream> =
             [2, 0, 1].into_iter().map(|index| connect(&payload(index))).collect();
-        let found = gather(&listener, &greetings, Duration::from_secs(10), &|| Ok(())).unwrap();
-        drop(flows);
+        let key = Secret::from_word("0123456789abcdef").unwrap().session_key(&[[1; 32], [2; 32]]);
+        let found =
+            gather(&listener, &greetings, key, Duration::from_secs(10), &|| Ok(())).unwrap();
+        for (mut flow, index) in flows.into_iter().zip([2, 0, 1]) {
+            let mut answer = [0; ANSWER_BYTES];
+            flow.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, greetings[index].answer(key), "the answer to its own greeting");
+            assert_ne!(answer, greetings[index].answer(SessionKey::default()));
+        }
         for (index, mut socket) in found.into_iter().enumerate() {
             let mut text = String::new();
             socket.read_to_string(&mut text).unwrap();
@@ -176,8 +197,9 @@ mod tests {
     #[test]
     fn a_flow_that_does_not_arrive_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20), &|| Ok(()))
-            .unwrap_err();
+        let (greetings, key) = ([Greeting::fresh()], SessionKey::default());
+        let error =
+            gather(&listener, &greetings, key, Duration::from_millis(20), &|| Ok(())).unwrap_err();
         assert!(error.message.contains("1 of 1"), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::secret::SessionKey;
 use super::via::Via;
 use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, RemoteWindow, Result};
@@ -83,13 +84,12 @@ impl<T: Transport> Client<T> {
         let Reply::Listening { greetings } = client.ask(&Request::Meet, PATIENCE)? else {
             return Err(unexpected());
         };
-        let greeting = greetings
-            .first()
-            .and_then(|text| Greeting::bytes_of_hex(text))
-            .ok_or_else(unexpected)?;
+        let greeting =
+            greetings.first().and_then(|text| Greeting::of_hex(text)).ok_or_else(unexpected)?;
+        let key = client.connection.key();
         let reached = candidates
             .iter()
-            .find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
+            .find_map(|&address| meet(SocketAddr::new(address, ready.data_port), greeting, key));
         let Some((data, rtt_ns)) = reached else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
@@ -165,9 +165,11 @@ impl<T: Transport> RemoteSide for Client<T> {
         let targets: Option<Vec<Target>> = greetings
             .iter()
             .map(|text| {
+                let greeting = Greeting::of_hex(text)?;
                 Some(Target {
                     address: self.data,
-                    greeting: Greeting::bytes_of_hex(text)?,
+                    greeting: greeting.bytes().to_vec(),
+                    answer: greeting.answer(self.connection.key()).to_vec(),
                     stays_open: false,
                 })
             })
@@ -230,12 +232,13 @@ impl<T: Transport> RemoteSide for Client<T> {
     }
 }
 
-/// Connects, sends the greeting, and waits for the byte that confirms it.
-fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
+/// Connects, sends the greeting, and waits for the answer, which nobody else could give.
+fn meet(address: SocketAddr, greeting: Greeting, key: SessionKey) -> Option<(SocketAddr, u64)> {
     let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
-    std::io::Write::write_all(&mut socket, greeting).ok()?;
+    std::io::Write::write_all(&mut socket, &greeting.bytes()).ok()?;
     socket.set_read_timeout(Some(TO_CONNECT)).ok()?;
-    socket.read_exact(&mut [0]).ok()?;
+    let (mut answer, expected) = ([0; 32], greeting.answer(key));
+    socket.read_exact(&mut answer).ok().filter(|()| answer == expected)?;
     let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
     Some((address, u64::from(rtt_us) * 1000))
 }
@@ -284,6 +287,29 @@ mod tests {
             },
             server,
         )
+    }
+
+    #[test]
+    fn an_address_at_which_a_stranger_answers_is_not_the_far_end_s() {
+        let greeting = Greeting::fresh();
+        let key = SessionKey::default();
+        let met = |said: &[u8]| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut socket, _) = listener.accept().unwrap();
+                    socket.read_exact(&mut [0; 16]).unwrap();
+                    std::io::Write::write_all(&mut socket, said).unwrap();
+                });
+                meet(address, greeting, key).map(|(address, _)| address) == Some(address)
+            })
+        };
+        assert!(met(&greeting.answer(key)));
+        let another = Greeting::fresh().answer(key);
+        for said in [&b"!"[..], &another, &greeting.answer(key)[..31]] {
+            assert!(!met(said), "{said:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 
+use super::secret::SessionKey;
 use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result};
 
@@ -28,6 +29,8 @@ pub struct Connection {
     write: File,
     /// Bytes received and not yet returned.
     pending: Vec<u8>,
+    /// Of the session, once a handshake has opened one.
+    key: SessionKey,
 }
 
 /// The other end of a connection.
@@ -59,7 +62,22 @@ pub enum Received<T> {
 impl Connection {
     /// A connection that reads one descriptor and writes another. For a socket they are duplicates.
     pub fn new(read: OwnedFd, write: OwnedFd) -> Self {
-        Self { read: File::from(read), write: File::from(write), pending: Vec::new() }
+        Self {
+            read: File::from(read),
+            write: File::from(write),
+            pending: Vec::new(),
+            key: SessionKey::default(),
+        }
+    }
+
+    /// The connection of a session with this key.
+    pub(super) fn with_key(self, key: SessionKey) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The key of its session.
+    pub(super) fn key(&self) -> SessionKey {
+        self.key
     }
 
     /// A connection over a TCP socket, with TCP_NODELAY. Without that option a short message after

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::{Connection, Received};
 use super::hex::{hex, unhex};
-use super::secret::{BYTES, Secret, random};
+use super::secret::{BYTES, Secret, SessionKey, random};
 use zc_run::{Error, Result};
 
 /// Protocol version. Ends with different protocols cannot work together; ends with the same
 /// protocol can, whatever their versions.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Version of this zc, as sent to the peer.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -117,6 +117,11 @@ impl Known {
         Line::Welcome { proof: hex(&secret.proof(WELCOME, &self.nonces)) }
     }
 
+    /// The key of the session that this opens.
+    pub(super) fn session_key(&self, secret: &Secret) -> SessionKey {
+        secret.session_key(&self.nonces)
+    }
+
     pub(super) fn busy(&self, secret: &Secret) -> Line {
         Line::Busy { proof: hex(&secret.proof(BUSY, &self.nonces)) }
     }
@@ -201,7 +206,7 @@ pub(super) fn answer_hello(
         return Err(Error::remote("the far end is busy with another session")
             .help("try again when it has ended, or start another `zc serve` on another port"));
     }
-    Ok(connection)
+    Ok(connection.with_key(secret.session_key(&nonces)))
 }
 
 fn not_zc() -> Error {
@@ -283,7 +288,7 @@ mod tests {
         let error = received(&[
             "{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n",
         ]);
-        let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 2 (zc ";
+        let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 3 (zc ";
         assert!(error.message.starts_with(start), "{error}");
         assert!(
             error.message.ends_with("install the same version on both") && error.help.is_some(),
@@ -295,7 +300,7 @@ mod tests {
     fn each_failure_of_the_server_has_an_error_of_its_own() {
         assert!(received(&[]).message.contains("before its hello"));
         let hello = format!(
-            "{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
+            "{{\"zc\":\"serve\",\"protocol\":3,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
             hex(&[7; BYTES])
         );
         assert!(

@@ -252,7 +252,8 @@ impl Listener {
         }
         pending.stream.set_nonblocking(false).ok()?;
         let (peer, local) = (pending.peer, pending.stream.local_addr().ok()?);
-        let connection = Connection::over(pending.stream).ok()?;
+        let key = known.session_key(&self.secret);
+        let connection = Connection::over(pending.stream).ok()?.with_key(key);
         self.used_up = self.secret.is_one_time();
         Some(AcceptedClient { connection, peer, local, version: known.version })
     }
@@ -579,11 +580,11 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&newer.replace(":9,", ":2,"), RejectReason::WrongToken),
+            (&newer.replace(":9,", ":3,"), RejectReason::WrongToken),
             (&newer, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = server.pending();
-            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":2,\"version\":"));
+            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":3,\"version\":"));
             pending.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(pending), "{\"zc\":\"refused\"}\n", "{said}");
             assert_eq!(server.why(), why, "{said}");

@@ -45,8 +45,12 @@ impl RemoteSide for Iperf3 {
         _: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
         let test = Test::open(self.to, flows, PATIENCE)?;
-        let target =
-            Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
+        let target = Target {
+            address: self.to,
+            greeting: test.cookie().to_vec(),
+            answer: Vec::new(),
+            stays_open: true,
+        };
         self.test = Some(test);
         Ok(vec![target; flows])
     }
@@ -103,7 +107,7 @@ impl RemoteSide for Discard {
         flows: usize,
         _: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
-        Ok(vec![Target { address: self.to, greeting: Vec::new(), stays_open: true }; flows])
+        Ok(vec![Target { stays_open: true, ..Target::plain(self.to) }; flows])
     }
 
     fn await_flows(&mut self) -> std::result::Result<(), TrialError> {

@@ -36,6 +36,29 @@ pub struct Secret {
 }
 
 /// Leaves out the token, which belongs in no log.
+/// Label of a session's key (docs/protocol.md).
+const FLOWS: &[u8] = b"zc flows\0";
+
+/// What the server proves with, on each connection of a flow, that it is the server of the session.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SessionKey([u8; BYTES]);
+
+impl std::fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionKey(..)")
+    }
+}
+
+impl SessionKey {
+    /// The server's answer to a greeting: HMAC-SHA256(key, greeting), RFC 2104.
+    pub(super) fn answer(&self, greeting: &[u8]) -> [u8; BYTES] {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        mac.update(greeting);
+        mac.finalize().into_bytes().into()
+    }
+}
+
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_open() { "Secret(open)" } else { "Secret(..)" })
@@ -142,6 +165,12 @@ impl Secret {
     /// Proof of knowing the token: HMAC-SHA256(token, label, nonces), RFC 2104.
     pub(super) fn proof(&self, label: &[u8], nonces: &[[u8; BYTES]; 2]) -> [u8; BYTES] {
         self.mac(label, nonces).finalize().into_bytes().into()
+    }
+
+    /// The key of the session that a handshake with these nonces opens. Both ends have it, and
+    /// nobody else.
+    pub(super) fn session_key(&self, nonces: &[[u8; BYTES]; 2]) -> SessionKey {
+        SessionKey(self.proof(FLOWS, nonces))
     }
 
     /// Whether `proof` is correct. The comparison takes constant time.

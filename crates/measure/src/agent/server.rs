@@ -1,6 +1,5 @@
 //! The server: answers the requests of one session, from the first one to the end of the stream.
 
-use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -253,9 +252,7 @@ impl Session {
     ) -> Result<Reply> {
         let greeting = Greeting::fresh();
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
-        for mut socket in gather(&self.listener, &[greeting], PATIENCE, still_wanted)? {
-            let _ = socket.write_all(b"!"); // a client that is gone by now asks again
-        }
+        gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
         Ok(Reply::Arrived)
     }
 
@@ -271,7 +268,8 @@ impl Session {
         connection.send(&Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;
-        let sockets = gather(&self.listener, &greetings, PATIENCE, still_wanted)?;
+        let key = connection.key();
+        let sockets = gather(&self.listener, &greetings, key, PATIENCE, still_wanted)?;
         for socket in &sockets {
             // It would run for every packet of the flow, and be in its cost.
             lift(socket).map_err(|error| Error::os("remove a filter", error))?;
@@ -351,6 +349,7 @@ fn most_buffer_bytes(available: Option<u64>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
@@ -482,7 +481,7 @@ mod tests {
                 Self::EndOfFlows => {
                     let Reply::Listening { greetings } = ask(connection, &flows) else { panic!() };
                     let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
-                    flow.write_all(&Greeting::bytes_of_hex(&greetings[0]).unwrap()).unwrap();
+                    flow.write_all(&Greeting::of_hex(&greetings[0]).unwrap().bytes()).unwrap();
                     let arrived = connection.receive(LONGEST_REPLY, SOON).unwrap();
                     assert!(matches!(arrived, Received::Message(Reply::Arrived)), "{arrived:?}");
                     connection.send(&Request::Finish).unwrap();

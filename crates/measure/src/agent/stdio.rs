@@ -48,7 +48,7 @@ pub fn welcome(
     match challenge.judge(&answer, &secret) {
         Answer::Right(known) => {
             connection.send(&known.welcome(&secret))?;
-            Ok(connection)
+            Ok(connection.with_key(known.session_key(&secret)))
         }
         Answer::OtherProtocol(protocol) => {
             connection.send(&Line::Refused)?;

@@ -58,6 +58,7 @@ impl Flow {
     ) -> std::result::Result<Self, TrialError> {
         let stop = Arc::new(AtomicBool::new(false));
         let crc32 = Arc::new(Published::default());
+        let connected = Arc::new(Published::default());
         let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
             (Some(target), _) => (None, target),
             (None, Some(generator)) => (None, Target::plain(generator.address())),
@@ -65,6 +66,7 @@ impl Flow {
                 let (address_out, address_in) = channel();
                 let (link, crc32, rcvbuf_bytes) =
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
+                let connected = Arc::clone(&connected);
                 let how = config.recv_config(send_config.checksum);
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
@@ -77,7 +79,7 @@ impl Flow {
                             .local_addr()
                             .map_err(|error| Error::os("ask for a port", error))?;
                         let _ = address_out.send(local);
-                        let socket = receiving::accept(&listener)?;
+                        let socket = receiving::accept(&listener, &connected)?;
                         drop(listener);
                         receiving::receive(&socket, &how, ready, counts, &crc32)
                     })?;
@@ -94,7 +96,7 @@ impl Flow {
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
                 let what =
                     Sending { index, config: &config, link: &*link, send_config, to: &target };
-                sending::send(&what, &begin_in, &stop, ready, counts, &used)
+                sending::send(&what, &begin_in, &stop, &connected, ready, counts, &used)
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed

@@ -3,6 +3,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender as Outbox;
+use std::time::{Duration, Instant};
 
 use super::counting::Counting;
 use super::worker::{PATIENCE, Published, Ready, TrialError, clone};
@@ -69,16 +70,49 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
     Ok(listener)
 }
 
-/// accept(2) with a timeout.
-pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream> {
-    zc_kernel::tcp::wait_readable(listener, PATIENCE)
-        .and_then(|readable| {
-            if readable {
-                listener.accept()
-            } else {
-                Err(std::io::Error::from(std::io::ErrorKind::TimedOut))
-            }
-        })
-        .map(|(socket, _)| socket)
-        .map_err(|error| Error::os("accept a flow", error))
+/// Accepts the connection from the address that the sender publishes once it has connected. Those of
+/// others are dropped: over loopback every user of this machine can connect.
+///
+/// # Errors
+/// It does not come in time.
+pub(super) fn accept(
+    listener: &TcpListener,
+    sender: &Published<Option<SocketAddr>>,
+) -> Result<TcpStream> {
+    let until = Instant::now() + PATIENCE;
+    let failed = |error| Error::os("accept a flow", error);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if !zc_kernel::tcp::wait_readable(listener, left).map_err(failed)? {
+            return Err(failed(std::io::ErrorKind::TimedOut.into()));
+        }
+        let (socket, peer) = listener.accept().map_err(failed)?;
+        while sender.get().is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        if sender.get() == Some(peer) {
+            return Ok(socket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_s_connection_is_not_taken_for_the_sender_s() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _strangers: Vec<TcpStream> =
+            (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let connected = Published::default();
+        std::thread::scope(|scope| {
+            let accepted = scope.spawn(|| accept(&listener, &connected).unwrap());
+            let sender = TcpStream::connect(address).unwrap();
+            let own = sender.local_addr().unwrap();
+            connected.set(Some(own));
+            assert_eq!(accepted.join().unwrap().peer_addr().unwrap(), own);
+        });
+    }
 }

@@ -1,7 +1,7 @@
 //! The sender's thread of a flow: it connects, opens its path, and sends pieces of the files until
 //! it is stopped.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
@@ -60,6 +60,8 @@ pub struct Target {
     pub address: SocketAddr,
     /// Sent before anything else, so that the server knows which flow the connection belongs to.
     pub greeting: Vec<u8>,
+    /// What the server answers to it, which nobody else could; empty if it answers nothing.
+    pub answer: Vec<u8>,
     /// The connection is left open for sending after the last byte: an iperf3 server spins on a
     /// stream that is at its end.
     pub stays_open: bool,
@@ -68,7 +70,7 @@ pub struct Target {
 impl Target {
     /// A connection that needs no greeting.
     pub fn plain(address: SocketAddr) -> Self {
-        Self { address, greeting: Vec::new(), stays_open: false }
+        Self { address, greeting: Vec::new(), answer: Vec::new(), stays_open: false }
     }
 }
 
@@ -87,11 +89,13 @@ pub(super) struct Sending<'a> {
     pub(super) to: &'a Target,
 }
 
-/// Sends pieces until `stop`, at the configured number of bytes, or at an error; then drains.
+/// Sends pieces until `stop`, at the configured number of bytes, or at an error; then drains. Its
+/// address is published once it has `connected`.
 pub(super) fn send(
     what: &Sending<'_>,
     begin: &Inbox<u64>,
     stop: &AtomicBool,
+    connected: &Published<Option<SocketAddr>>,
     ready: &Outbox<SenderReady>,
     counts: &Counting<SendCounts>,
     used: &Published<Option<Usage>>,
@@ -104,9 +108,12 @@ pub(super) fn send(
     }
     link.enter_sender()?;
     let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
+    connected.set(socket.local_addr().ok());
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
     let _ = ready.send(SenderReady { ready: at_work, acked });
+    // All flows wait for their answers together: a thousand round trips would take long.
+    await_answer(&socket, to)?;
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
@@ -166,6 +173,27 @@ pub(super) fn send(
     Ok(())
 }
 
+/// Waits for the answer to the greeting: nothing is sent to a stranger.
+///
+/// # Errors
+/// Another answer comes, or none in time.
+fn await_answer(mut socket: &TcpStream, to: &Target) -> Result<()> {
+    if to.answer.is_empty() {
+        return Ok(());
+    }
+    let mut answer = vec![0; to.answer.len()];
+    let read = socket
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| socket.read_exact(&mut answer))
+        .and_then(|()| socket.set_read_timeout(None));
+    if read.is_ok() && answer == to.answer {
+        return Ok(());
+    }
+    let message =
+        format!("what takes connections at {} does not prove that it is the far end", to.address);
+    Err(Error::remote(message).help("--far-address names an address that leads there"))
+}
+
 fn connect(
     to: &Target,
     fixed: &FixedParams,
@@ -182,4 +210,34 @@ fn connect(
         .map_err(|error| Error::os("send the greeting of a flow", error))?;
     factor::set_tcp_options(&socket, fixed)?;
     Ok((socket, acked))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use zc_run::ErrorKind;
+
+    /// What a flow makes of a server that answers the greeting with `said`.
+    fn answered(said: &[u8]) -> Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let target = Target { answer: b"the right one".to_vec(), ..Target::plain(address) };
+        let socket = TcpStream::connect(address).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.write_all(said).unwrap();
+        drop(server);
+        await_answer(&socket, &target)
+    }
+
+    #[test]
+    fn a_flow_sends_nothing_to_a_server_that_does_not_prove_that_it_is_the_far_end() {
+        answered(b"the right one").unwrap();
+        for said in [&b"another one.."[..], b"the right on", b""] {
+            let error = answered(said).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Remote);
+            assert!(error.message.contains("does not prove that it is the far end"), "{error}");
+        }
+    }
 }
