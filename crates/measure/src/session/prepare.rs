@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
-use crate::workload;
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
@@ -62,7 +61,7 @@ pub(super) fn set_up(
     seed: u64,
     mut say: impl FnMut(&str),
 ) -> Result<Standing> {
-    workload::check_enough(workload::available_bytes())?;
+    trial::check_memory()?;
     // Both come before the link: they belong to the host's own namespaces.
     let instance_lock = InstanceLock::claim();
     let host = meter::host();

@@ -43,8 +43,8 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use setup::{
-    LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards,
-    try_out_link,
+    LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, open_files, touch_memory,
+    towards, try_out_link,
 };
 pub use window::LEAST_WARMUP_NS;
 pub use worker::{GLANCE, StillWanted, TrialError};

@@ -131,6 +131,14 @@ pub fn open_files(
     ))
 }
 
+/// Checks that this process has memory for a run, before the kernel kills it in the middle.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it has not.
+pub fn check_memory() -> Result<()> {
+    workload::check_enough(workload::available_bytes())
+}
+
 /// Touches up to 2 GiB of memory and frees it, for at most 2 s, so that the memory which the kernel
 /// will allocate for packets has been touched before. Call it before anything is measured. A
 /// virtual machine gets a page from its host on the first touch, which takes 10 us here, six times
