@@ -39,14 +39,15 @@ pub(super) fn verdict(
         kept,
         &compared.iter().map(|cell| (*cell, kept.index.divisors(*cell))).collect::<Vec<_>>(),
     );
-    let error = missed(control, positive).iter().filter_map(Withheld::error).fold(1.0, f64::max);
+    let missed = missed(control, positive);
+    let error = missed.iter().filter_map(Withheld::error).fold(1.0, f64::max);
     let cheapest_by = cheapest(kept, cells, &compared, error);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
         _ => Vec::new(),
     };
     Verdict {
-        withheld: withheld(run, kept, cells, control, positive, blocks),
+        withheld: withheld(run, kept, cells, control, &missed, blocks),
         cells: compared
             .iter()
             .zip(differs)
@@ -207,12 +208,14 @@ fn cheapest(
         .collect()
 }
 
+/// Why a run's own verdicts are withheld. Of the controls that `missed`, those whose error has no
+/// bound on what it could explain.
 pub(super) fn withheld(
     run: &Run,
     kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
-    positive: Option<&PositiveControl>,
+    missed: &[Withheld],
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     let mut reasons = Vec::new();
@@ -228,7 +231,7 @@ pub(super) fn withheld(
         let judged = control.and_then(|control| control.ratio.both?.interval);
         reasons.extend(judged.is_none().then_some(Withheld::NoControl));
     }
-    reasons.extend(missed(control, positive).into_iter().filter(|why| why.error().is_none()));
+    reasons.extend(missed.iter().filter(|why| why.error().is_none()).cloned());
     let saturated =
         reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
     if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {

@@ -35,6 +35,7 @@ pub mod pages;
 pub mod perf;
 pub mod process;
 pub mod sched;
+mod sockopt;
 pub mod source_filter;
 pub mod spawn;
 pub mod splice;

@@ -7,6 +7,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::sockopt::set_int;
+
 /// An AF_PACKET socket that sends frames on one device.
 ///
 /// # References
@@ -68,18 +70,8 @@ impl FrameSender {
         if bound != 0 {
             return Err(io::Error::last_os_error());
         }
-        let on: libc::c_int = 1;
-        // A kernel before 3.14 lacks the option and sends through the queueing discipline. SAFETY:
-        // `on` is an int, and its size is passed with it.
-        unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_QDISC_BYPASS,
-                (&raw const on).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
+        // A kernel before 3.14 lacks the option and sends through the queueing discipline.
+        let _ = set_int(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1);
         Ok(Self { socket })
     }
 

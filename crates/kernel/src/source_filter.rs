@@ -8,6 +8,8 @@ use libc::{
     BPF_ABS, BPF_H, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog,
 };
 
+use crate::sockopt::set_int;
+
 /// Ethernet types, as `skb->protocol` has them.
 const IPV4: u32 = 0x0800;
 const IPV6: u32 = 0x86dd;
@@ -83,19 +85,11 @@ pub fn accept_only_from(listener: impl AsFd, source: IpAddr) -> io::Result<()> {
 /// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
 #[doc(alias = "SO_DETACH_FILTER")]
 pub fn lift(socket: impl AsFd) -> io::Result<()> {
-    let unused: libc::c_int = 0;
-    // SAFETY: `unused` is an int, and its size is passed with it.
-    let detached = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_DETACH_FILTER,
-            (&raw const unused).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    let error = io::Error::last_os_error();
-    if detached == 0 || error.raw_os_error() == Some(libc::ENOENT) { Ok(()) } else { Err(error) }
+    // The value is not used.
+    match set_int(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0) {
+        Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn op(code: u32, k: u32) -> sock_filter {

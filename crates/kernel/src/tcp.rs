@@ -13,6 +13,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::clock::{monotonic_ns, sleep_until};
+use crate::sockopt::set_int;
 
 /// State of a connection, from `struct tcp_info`. Fields that the kernel did not return are 0; see
 /// [`known_bytes`](Self::known_bytes).
@@ -299,18 +300,7 @@ pub fn set_cork(socket: impl AsFd, on: bool) -> io::Result<()> {
 /// tcp(7), setsockopt(2).
 #[doc(alias = "setsockopt")]
 pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: setsockopt reads one int through the pointer, which outlives the call. An int is too
-    // short to hold an address, so no option makes the kernel follow one.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            mem::size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_int(socket, libc::IPPROTO_TCP, option, value)
 }
 
 /// The value of an option of level IPPROTO_TCP that is an int.
@@ -369,18 +359,7 @@ pub fn incoming_cpu(socket: impl AsFd) -> io::Result<Option<usize>> {
 #[doc(alias = "setsockopt")]
 #[doc(alias = "SO_ZEROCOPY")]
 pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
-    let value = libc::c_int::from(on);
-    // SAFETY: setsockopt reads one int through the pointer, which outlives the call.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ZEROCOPY,
-            (&raw const value).cast(),
-            mem::size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, libc::c_int::from(on))
 }
 
 /// Reads and clears the pending error of a socket with getsockopt(2), SO_ERROR.

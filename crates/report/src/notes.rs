@@ -5,6 +5,7 @@ use super::digits::{
     bound, percent, rate, ratio, signed_percent, significant, us_per_mb, with_half_width,
 };
 use super::note::{Note, note};
+use super::prose;
 use super::rows::beyond_noise;
 use super::text::{list, shown};
 use super::{grids, rows};
@@ -160,9 +161,7 @@ pub(super) fn control(estimates: &Estimates) -> Note {
 
 /// What the error that the controls show leaves undecided.
 fn unjudged(estimates: &Estimates) -> String {
-    estimates.verdict.control_error.map_or_else(String::new, |error| {
-        format!("; differences of up to {} are not judged", percent(error))
-    })
+    estimates.verdict.control_error.map_or_else(String::new, prose::unjudged)
 }
 
 /// Whether a known cost was found.

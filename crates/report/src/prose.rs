@@ -62,6 +62,11 @@ pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
 }
 
+/// What an error of the controls, as a share, leaves undecided.
+pub(super) fn unjudged(error: f64) -> String {
+    format!("; differences of up to {} are not judged", percent(error))
+}
+
 /// What a positive control found that did not find what was added.
 pub(super) fn missed(expected: f64, found: f64) -> String {
     format!(

@@ -67,10 +67,7 @@ fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let control = control(&cells);
     let positive = positive::control(kept);
     let blocks = account::blocks(run);
-    let (control, positive) = (control.as_ref(), positive.as_ref());
-    let explained = verdict::missed(control, positive).into_iter();
-    explained
-        .filter(|why| why.error().is_some())
-        .chain(verdict::withheld(run, kept, &cells, control, positive, &blocks))
-        .collect()
+    let missed = verdict::missed(control.as_ref(), positive.as_ref());
+    let of_run = verdict::withheld(run, kept, &cells, control.as_ref(), &missed, &blocks);
+    missed.into_iter().filter(|why| why.error().is_some()).chain(of_run).collect()
 }

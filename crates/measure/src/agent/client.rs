@@ -1,7 +1,6 @@
 //! The client of a zc server: sends requests, checks the answers, and skips those still outstanding
 //! after a failure.
 
-use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -87,9 +86,10 @@ impl<T: Transport> Client<T> {
         let greeting =
             greetings.first().and_then(|text| Greeting::of_hex(text)).ok_or_else(unexpected)?;
         let key = client.connection.key();
-        let reached = candidates
-            .iter()
-            .find_map(|&address| meet(SocketAddr::new(address, ready.data_port), greeting, key));
+        let target = |address: &IpAddr| {
+            Target::greeted(SocketAddr::new(*address, ready.data_port), greeting, key)
+        };
+        let reached = candidates.iter().find_map(|address| meet(&target(address)));
         let Some((data, rtt_ns)) = reached else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
@@ -166,12 +166,7 @@ impl<T: Transport> RemoteSide for Client<T> {
             .iter()
             .map(|text| {
                 let greeting = Greeting::of_hex(text)?;
-                Some(Target {
-                    address: self.data,
-                    greeting: greeting.bytes().to_vec(),
-                    answer: greeting.answer(self.connection.key()).to_vec(),
-                    stays_open: false,
-                })
+                Some(Target::greeted(self.data, greeting, self.connection.key()))
             })
             .collect();
         targets.filter(|targets| targets.len() == flows).ok_or_else(|| unexpected().into())
@@ -232,15 +227,26 @@ impl<T: Transport> RemoteSide for Client<T> {
     }
 }
 
+impl Target {
+    /// A connection of the session with this key, which begins with `greeting`.
+    fn greeted(address: SocketAddr, greeting: Greeting, key: SessionKey) -> Self {
+        Self {
+            greeting: greeting.bytes().to_vec(),
+            answer: greeting.answer(key).to_vec(),
+            ..Self::plain(address)
+        }
+    }
+}
+
 /// Connects, sends the greeting, and waits for the answer, which nobody else could give.
-fn meet(address: SocketAddr, greeting: Greeting, key: SessionKey) -> Option<(SocketAddr, u64)> {
-    let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
-    std::io::Write::write_all(&mut socket, &greeting.bytes()).ok()?;
-    socket.set_read_timeout(Some(TO_CONNECT)).ok()?;
-    let (mut answer, expected) = ([0; 32], greeting.answer(key));
-    socket.read_exact(&mut answer).ok().filter(|()| answer == expected)?;
+fn meet(target: &Target) -> Option<(SocketAddr, u64)> {
+    let mut socket = TcpStream::connect_timeout(&target.address, TO_CONNECT).ok()?;
+    std::io::Write::write_all(&mut socket, &target.greeting).ok()?;
+    if !target.is_answered(&socket, TO_CONNECT) {
+        return None;
+    }
     let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
-    Some((address, u64::from(rtt_us) * 1000))
+    Some((target.address, u64::from(rtt_us) * 1000))
 }
 
 fn unexpected() -> Error {
@@ -257,6 +263,7 @@ fn list(addresses: &[IpAddr]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -299,10 +306,11 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     let (mut socket, _) = listener.accept().unwrap();
-                    socket.read_exact(&mut [0; 16]).unwrap();
+                    socket.read_exact(&mut greeting.bytes()).unwrap();
                     std::io::Write::write_all(&mut socket, said).unwrap();
                 });
-                meet(address, greeting, key).map(|(address, _)| address) == Some(address)
+                let met = meet(&Target::greeted(address, greeting, key));
+                met.is_some_and(|(met, _)| met == address)
             })
         };
         assert!(met(&greeting.answer(key)));

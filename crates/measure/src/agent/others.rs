@@ -45,12 +45,8 @@ impl RemoteSide for Iperf3 {
         _: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
         let test = Test::open(self.to, flows, PATIENCE)?;
-        let target = Target {
-            address: self.to,
-            greeting: test.cookie().to_vec(),
-            answer: Vec::new(),
-            stays_open: true,
-        };
+        let target =
+            Target { greeting: test.cookie().to_vec(), stays_open: true, ..Target::plain(self.to) };
         self.test = Some(test);
         Ok(vec![target; flows])
     }

@@ -11,6 +11,6 @@ mod unsoaked;
 
 pub use builtin::{builtin, text};
 pub use order::order;
-pub use schedule::{Turn, schedule};
+pub use schedule::{Turn, lead_in, schedule};
 pub use spec::Spec;
 pub use toml::parse;

@@ -44,6 +44,15 @@ pub fn schedule(plan: &Plan, block: usize) -> Vec<Turn> {
     turns
 }
 
+/// What is sent before the trials that are `ahead`, while the host settles in their state: the last
+/// of them that sends anything. So the first, as any other, follows another trial of the state.
+/// `None` without states.
+pub fn lead_in<'t>(plan: &Plan, ahead: &'t [Turn]) -> Option<&'t Turn> {
+    let state = state_of(plan, ahead.first()?.cell)?;
+    let of_state = ahead.iter().take_while(|turn| state_of(plan, turn.cell) == Some(state));
+    of_state.filter(|turn| turn.kind == TrialKind::Soaked).last()
+}
+
 fn state_of(plan: &Plan, cell: usize) -> Option<HostState> {
     plan.cells[cell].levels.state
 }
@@ -168,6 +177,26 @@ mod tests {
                 assert!(!same || pair[0].kind.is_soaked() || !pair[1].kind.is_soaked());
             }
         }
+    }
+
+    #[test]
+    fn what_leads_in_is_soaked_traffic_of_the_same_state_and_there_is_none_without_states() {
+        let plan = plan_in_two_states();
+        for block in 0..20 {
+            let turns = schedule(&plan, block);
+            let state = |turn: &Turn| state_of(&plan, turn.cell);
+            for ahead in [0, turns.iter().position(|it| state(it) != state(&turns[0])).unwrap()] {
+                let lead = lead_in(&plan, &turns[ahead..]).unwrap();
+                assert_eq!((state(lead), lead.kind), (state(&turns[ahead]), TrialKind::Soaked));
+                let later = &turns[ahead..];
+                let place = later.iter().position(|turn| std::ptr::eq(turn, lead)).unwrap();
+                let sends = |it: &&Turn| it.kind == TrialKind::Soaked && state(it) == state(lead);
+                assert_eq!(later[place + 1..].iter().filter(sends).count(), 0, "it is the last");
+            }
+        }
+        assert_eq!(lead_in(&plan, &[]), None);
+        let stateless = self::plan();
+        assert_eq!(lead_in(&stateless, &schedule(&stateless, 0)), None);
     }
 
     #[test]

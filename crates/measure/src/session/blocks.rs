@@ -192,13 +192,12 @@ impl<'s> Blocks<'s> {
                 idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
-                Ok(trial) if kept => {
+                Err(error) if error.kind.ends_a_run() => return Err(named(error)),
+                _ if !kept => {}
+                Ok(trial) => {
                     self.failures[cell].clear();
                     block.slots.push(Slot::Trial(trial));
                 }
-                Err(error) if error.kind.ends_a_run() => return Err(named(error)),
-                Ok(_) => {}
-                Err(_) if !kept => {}
                 Err(error) => {
                     self.failures[cell].push(error.message.clone());
                     block.failed.push(FailedTrial { cell: label.clone(), reason: error.message });
@@ -234,22 +233,17 @@ impl<'s> Blocks<'s> {
     ///
     /// A pause makes soakers faster than they are right after a trial, by 0.8 %, and the trials
     /// after it dearer, the first ones most (docs/performance.md, "Two states"): an idle rate
-    /// between one before them and one after them would be that of neither.
-    ///
-    /// What is sent is the last cell of the state, so that no trial follows one of its own cell. It
-    /// may fail here: it will be run again.
+    /// between one before them and one after them would be that of neither. A trial that fails here
+    /// will be run again.
     fn lead_in(
         &mut self,
         ahead: &[Turn],
         until: Instant,
         unwanted: impl Fn() -> bool,
     ) -> Result<()> {
-        let state = |cell: usize| self.header.plan.cells[cell].levels.state;
-        let Some(now) = ahead.first().and_then(|turn| state(turn.cell)) else { return Ok(()) };
-        let of_state = |turn: &&Turn| turn.kind.is_soaked() && state(turn.cell) == Some(now);
-        let Some(last) = ahead.iter().take_while(of_state).last() else { return Ok(()) };
+        let Some(turn) = plan::lead_in(&self.header.plan, ahead) else { return Ok(()) };
         loop {
-            match self.rig.run(&self.header.plan.cells[last.cell], last.kind) {
+            match self.rig.run(&self.header.plan.cells[turn.cell], turn.kind) {
                 Ok(_) => {}
                 Err(error) if error.kind.ends_a_run() => return Err(error),
                 Err(_) => std::thread::sleep(until.saturating_duration_since(Instant::now())),

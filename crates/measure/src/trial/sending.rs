@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
+use std::time::Duration;
 
 use zc_kernel::tcp::Unconnected;
 
@@ -71,6 +72,20 @@ impl Target {
     /// A connection that needs no greeting.
     pub fn plain(address: SocketAddr) -> Self {
         Self { address, greeting: Vec::new(), answer: Vec::new(), stays_open: false }
+    }
+
+    /// Whether the server at the other end of `socket` gives the answer within `patience`, or owes
+    /// none.
+    pub fn is_answered(&self, mut socket: &TcpStream, patience: Duration) -> bool {
+        if self.answer.is_empty() {
+            return true;
+        }
+        let mut answer = vec![0; self.answer.len()];
+        let read = socket
+            .set_read_timeout(Some(patience))
+            .and_then(|()| socket.read_exact(&mut answer))
+            .and_then(|()| socket.set_read_timeout(None));
+        read.is_ok() && answer == self.answer
     }
 }
 
@@ -177,16 +192,8 @@ pub(super) fn send(
 ///
 /// # Errors
 /// Another answer comes, or none in time.
-fn await_answer(mut socket: &TcpStream, to: &Target) -> Result<()> {
-    if to.answer.is_empty() {
-        return Ok(());
-    }
-    let mut answer = vec![0; to.answer.len()];
-    let read = socket
-        .set_read_timeout(Some(PATIENCE))
-        .and_then(|()| socket.read_exact(&mut answer))
-        .and_then(|()| socket.set_read_timeout(None));
-    if read.is_ok() && answer == to.answer {
+fn await_answer(socket: &TcpStream, to: &Target) -> Result<()> {
+    if to.is_answered(socket, PATIENCE) {
         return Ok(());
     }
     let message =

@@ -2,7 +2,7 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
-use super::super::prose::missed;
+use super::super::prose::{self, missed};
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
@@ -132,9 +132,7 @@ pub(super) fn gross() -> Note {
 /// In one run: what a control that misses leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, doubt.why.error().filter(|error| error.is_finite())) {
-        (Basis::OneRun, Some(error)) => {
-            format!("; differences of up to {} are not judged", percent(error - 1.0))
-        }
+        (Basis::OneRun, Some(error)) => prose::unjudged(error - 1.0),
         _ => String::new(),
     }
 }
