@@ -40,7 +40,7 @@ pub(super) fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKi
 }
 
 /// These cells with the reference once more, about half a cycle after its own turn. The distance is
-/// odd, so that the order of its pair changes from one to the next.
+/// odd, so that its two pairs of a cycle differ in their order.
 fn with_reference_twice(plan: &Plan, mut cells: Vec<usize>) -> Vec<usize> {
     let reference = cells.iter().position(|cell| plan.cells[*cell].label == plan.reference);
     if let Some(place) = reference.filter(|_| cells.len() >= MANY) {
@@ -127,6 +127,8 @@ mod tests {
                 assert_eq!(pairs.len(), times, "{cell} of {many}");
                 let first = pairs.iter().filter(|pair| pair[0].1 == TrialKind::UnsoakedControl);
                 assert_eq!(first.count(), times / 2, "{cell} of {many}");
+                // Also within a cycle of the reference, which has two pairs in each.
+                assert!(pairs.chunks(2).all(|two| two[0][0].1 != two[1][0].1), "{cell} of {many}");
             }
         }
     }
