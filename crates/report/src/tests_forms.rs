@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::fixture::{loopback, veth};
 use super::fixture_plans::{offloads, sizes, sockbuf};
 use super::*;
-use zc_analysis::Estimates;
-use zc_run::Run;
+use zc_analysis::{Estimates, Withheld};
+use zc_run::{Run, Support, SupportRow, Unavailable};
 
 type Made = (Run, Estimates);
 
@@ -17,15 +17,14 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
 /// A metric family of an exposition.
 #[derive(Debug, Default)]
 struct Family {
-    kind: String,
     unit: Option<String>,
     help: Option<String>,
     /// Keyed by name and labels of the sample.
     samples: BTreeMap<String, f64>,
 }
 
-/// Parses an exposition by the grammar and the rules of the specification, as far as zc's output
-/// uses them.
+/// Parses an exposition by what OpenMetrics text 1.0 and Prometheus text 0.0.4 both allow, as far as
+/// zc's output uses it: the older format knows gauges, but no info and no state set.
 fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
@@ -39,7 +38,8 @@ fn exposed(text: &str) -> BTreeMap<String, Family> {
             if what == "TYPE" {
                 assert!(!families.contains_key(name), "{name} is interleaved or there twice");
                 now = name.to_owned();
-                families.entry(now.clone()).or_default().kind = rest.to_owned();
+                assert_eq!(rest, "gauge", "{name}: Prometheus text has no other that fits");
+                families.entry(now.clone()).or_default();
                 continue;
             }
             assert_eq!(name, now, "metadata of another family");
@@ -62,12 +62,9 @@ fn exposed(text: &str) -> BTreeMap<String, Family> {
         let (series, value) = line.rsplit_once(' ').unwrap();
         let name = series.split('{').next().unwrap();
         let family = families.get_mut(&now).unwrap();
-        let suffix = if family.kind == "info" { "_info" } else { "" };
-        assert_eq!(name, format!("{now}{suffix}"), "a sample of another family");
-        let labels = labels(series[name.len()..].trim_start_matches('{'));
-        assert_eq!(family.kind == "stateset", labels.contains_key(&now), "{series}");
+        assert_eq!(name, now, "a sample of another family");
+        labels(series[name.len()..].trim_start_matches('{'));
         let value = number(value);
-        assert!(family.kind == "gauge" || [0.0, 1.0].contains(&value), "{line}");
         assert_eq!(
             family.samples.insert(series.to_owned(), value),
             None,
@@ -132,26 +129,21 @@ fn openmetrics_conform_to_the_specification() {
                 .values()
                 .all(|family| family.help.as_ref().is_some_and(|help| !help.is_empty()))
         );
-        assert!(
-            families
-                .values()
-                .filter(|family| family.kind == "info")
-                .all(|family| family.unit.is_none())
-        );
-        assert_eq!(families["zc_run"].samples.len(), made.len());
+        assert_eq!(families["zc_run_info"].samples.len(), made.len());
+        assert_eq!(families["zc_run_started_timestamp_seconds"].samples.len(), made.len());
         let cells = made.iter().flat_map(|(_, estimates)| &estimates.cells);
         let cells = cells.filter(|cell| cell.cost_ns_per_kib.both.is_some()).count();
         let of_both = |name: &str| {
             families[name].samples.keys().filter(|series| series.contains("side=\"both\"")).count()
         };
-        assert_eq!(of_both("zc_cost_us_per_mb"), cells);
+        assert_eq!(of_both("zc_cost_seconds_per_byte"), cells);
         // An interval's ends are on either side of its value.
-        for (series, value) in &families["zc_cost_us_per_mb"].samples {
+        for (series, value) in &families["zc_cost_seconds_per_byte"].samples {
             let end = |end: &str| {
-                let family = format!("zc_cost_{end}_us_per_mb");
+                let family = format!("zc_cost_{end}_seconds_per_byte");
                 families[&family]
                     .samples
-                    .get(&series.replacen("zc_cost_us_per_mb", &family, 1))
+                    .get(&series.replacen("zc_cost_seconds_per_byte", &family, 1))
                     .copied()
             };
             assert!(end("low").is_none_or(|low| low <= *value), "{series}");
@@ -182,11 +174,14 @@ fn a_cost_is_the_same_number_in_every_machine_readable_output() {
             .unwrap();
         assert!((read / expected - 1.0).abs() < 1e-12, "{label}: {read}");
         assert_eq!(lines[place][column].parse::<f64>().unwrap(), read, "{label}");
-        let series = format!(
-            "zc_cost_us_per_mb{{cell=\"{label}\",send=\"{}\",recv=\"recv\",side=\"both\"}}",
-            cell.send
-        );
-        assert_eq!(families["zc_cost_us_per_mb"].samples[&series], read, "{label}");
+        // Metrics are in base units.
+        let named = |series: &&String| {
+            let cell = format!("cell=\"{label}\"");
+            series.contains(&cell) && series.contains("side=\"both\"")
+        };
+        let samples = &families["zc_cost_seconds_per_byte"].samples;
+        let series = samples.keys().find(named).unwrap();
+        assert!((samples[series] / (read * 1e-12) - 1.0).abs() < 1e-12, "{series}");
         let Some(row) = rows.iter().find(|row| row["cell"] == label && row["side"] == "both")
         else {
             assert!(cell.control, "{label}: charts leave the control out, and nothing else");
@@ -236,6 +231,61 @@ fn openmetrics_samples_of_several_runs_are_labelled() {
 }
 
 #[test]
+fn two_nights_of_one_plan_are_the_same_series() {
+    let (night, estimates) = veth();
+    let mut next = night.clone();
+    next.header.started_at = "2026-11-23T02:00:00Z".to_owned();
+    let [first, second] = [&night, &next].map(|run| exposed(&openmetrics(&[(run, &estimates)])));
+    let series = |families: &BTreeMap<String, Family>| -> Vec<String> {
+        families.values().flat_map(|family| family.samples.keys().cloned()).collect()
+    };
+    assert_eq!(series(&first), series(&second));
+    let began = &second["zc_run_started_timestamp_seconds"].samples;
+    assert_eq!(began.values().copied().collect::<Vec<f64>>(), [1_795_399_200.0]);
+}
+
+#[test]
+fn runs_over_two_links_may_stand_in_two_files_of_one_host() {
+    let [veth, loopback] =
+        [veth(), loopback()].map(|(run, estimates)| exposed(&openmetrics(&[(&run, &estimates)])));
+    for (name, family) in &veth {
+        let mut series = family.samples.keys();
+        assert!(series.all(|series| !loopback[name].samples.contains_key(series)), "{name}");
+    }
+}
+
+#[test]
+fn what_happened_to_a_run_is_in_its_metrics() {
+    let (mut run, mut estimates) = veth();
+    run.end = None;
+    run.header.started_at = "yesterday".to_owned();
+    estimates.verdict.withheld = vec![Withheld::BusyMachine { dropped: 100, measured: 120 }];
+    run.header.unavailable = vec![SupportRow {
+        what: "send path".to_owned(),
+        name: "uring-splice".to_owned(),
+        support: Support::No(Unavailable::refused("io_uring is switched off")),
+    }];
+    let families = exposed(&openmetrics(&[(&run, &estimates)]));
+    let of = |family: &str, label: &str| -> Vec<f64> {
+        let samples = families[family].samples.iter();
+        samples.filter(|(series, _)| series.contains(label)).map(|(_, value)| *value).collect()
+    };
+    assert_eq!(of("zc_run_info", "end=\"cut-off\""), [1.0]);
+    assert!(of("zc_run_started_timestamp_seconds", "").is_empty(), "no time is made up");
+    assert!(of("zc_run_duration_seconds", "").is_empty());
+    assert_eq!(of("zc_verdicts_withheld", "reason=\"busy-machine\""), [1.0]);
+    assert_eq!(of("zc_verdicts_withheld", "").iter().sum::<f64>(), 1.0);
+    assert_eq!(
+        of("zc_comparison", "verdict=\"withheld\""),
+        vec![1.0; estimates.verdict.cells.len()]
+    );
+    assert_eq!(of("zc_unavailable", "cell=\"uring-splice\",kind=\"refused\""), [1.0]);
+    let roles = |role: &str| of("zc_comparison", &format!("role=\"{role}\"")).len();
+    assert_eq!((roles("control"), roles("reference")), (0, 0), "they have no verdict");
+    assert_eq!(of("zc_top_speed_bytes_per_second", "role=\"reference\"").len(), 1);
+}
+
+#[test]
 fn labels_from_outside_are_escaped() {
     let (mut run, mut estimates) = veth();
     let name = "a\"} 1\n# EOF\n\\\u{1b}[2J";
@@ -243,12 +293,14 @@ fn labels_from_outside_are_escaped() {
     for cell in &mut estimates.cells {
         cell.label = name.to_owned();
     }
+    let again = estimates.cells[0].clone();
+    estimates.cells.push(again);
     let families = exposed(&openmetrics(&[(&run, &estimates)]));
-    assert_eq!(families["zc_run"].samples.len(), 1);
+    assert_eq!(families["zc_run_info"].samples.len(), 1);
     assert_eq!(
-        families["zc_cost_us_per_mb"].samples.len(),
-        8 * 3,
-        "the control is another of that name and path"
+        families["zc_cost_seconds_per_byte"].samples.len(),
+        10 * 3,
+        "roles keep the controls apart, and what is one series is written once"
     );
 }
 

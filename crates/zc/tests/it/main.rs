@@ -9,6 +9,7 @@ mod ab;
 mod classic;
 mod cli;
 mod compare;
+mod contrib;
 mod docs;
 mod format;
 mod hostile_runs;

@@ -1,0 +1,63 @@
+//! The text of an exposition, in what OpenMetrics text 1.0 and the Prometheus text format 0.0.4
+//! have in common: gauges only, as the older format knows no info and no state set. `# UNIT` and
+//! `# EOF`, which it does not know either, are comments to it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use zc_run::escape;
+
+/// Labels and their values.
+pub(super) type Labels = Vec<(String, String)>;
+
+/// The most characters of a label's value: those of a host or a cell come from the file.
+const MOST: usize = 400;
+
+/// The text so far, and the series in it: each may occur only once.
+#[derive(Default)]
+pub(super) struct Exposition {
+    text: String,
+    seen: BTreeSet<String>,
+}
+
+impl Exposition {
+    /// Begins a family of gauges. Its name ends in its unit, if it has one.
+    pub(super) fn family(&mut self, name: &str, unit: &str, help: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "# TYPE {name} gauge");
+        if !unit.is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.text, "# HELP {name} {help}");
+    }
+
+    /// Writes a sample of the family that was begun last. Of several samples of one series only the
+    /// first is written.
+    pub(super) fn sample(&mut self, name: &str, labels: &[(String, String)], value: &str) {
+        let each: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", label_value(value)))
+            .collect();
+        let series = format!("{name}{{{}}}", each.join(","));
+        if self.seen.insert(series.clone()) {
+            let _ = writeln!(self.text, "{series} {value}");
+        }
+    }
+
+    /// The whole text.
+    pub(super) fn end(mut self) -> String {
+        self.text.push_str("# EOF\n");
+        self.text
+    }
+}
+
+/// The value of a label, with control characters and the delimiters of the format escaped.
+fn label_value(text: &str) -> String {
+    escape(text, MOST).replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// A floating-point number, always with a point or an exponent, as in Rust's debug format; `None`
+/// if it is not finite.
+pub(super) fn real(value: f64) -> Option<String> {
+    value.is_finite().then(|| format!("{value:?}"))
+}

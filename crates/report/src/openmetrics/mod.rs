@@ -1,0 +1,307 @@
+//! Runs as metrics, for collecting figures over months: OpenMetrics text 1.0
+//! (prometheus.io/docs/specs/om/open_metrics_spec) that is Prometheus text 0.0.4 at the same time,
+//! which is the only one that node_exporter's textfile collector reads. All are gauges in base
+//! units: costs in seconds of CPU time per byte. Intervals have a family for each end, with `_low`
+//! and `_high` in its name. Unknown values are absent.
+//!
+//! Labels do not change from one run to the next of the same plan, so that each figure remains one
+//! series. What does change (when the run began, how it ended) is a value, or a label of
+//! `zc_run_info`.
+
+mod exposition;
+mod families;
+
+use jiff::Timestamp;
+
+use super::csv::{comparison, raw};
+use super::pivot::level;
+use exposition::{Exposition, Labels, real};
+use families::{FAMILIES, Family, Of};
+use zc_analysis::{CellEstimate, Estimates, Sides, Withheld};
+use zc_run::{EndReason, Run, Support};
+
+/// The whole exposition. With several runs, every sample has the number of its run as a label, from
+/// 1; `zc_run_info` describes each run.
+pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
+    let mut out = Exposition::default();
+    let several = runs.len() > 1;
+    let runs: Vec<LabelledRun> = runs
+        .iter()
+        .enumerate()
+        .map(|(number, &(run, estimates))| LabelledRun {
+            labels: labels(run, several.then_some(number + 1)),
+            run,
+            estimates,
+        })
+        .collect();
+    info(&mut out, &runs);
+    times(&mut out, &runs);
+    for family in FAMILIES {
+        family.write(&mut out, &runs);
+    }
+    blocks(&mut out, &runs);
+    comparisons(&mut out, &runs);
+    withheld(&mut out, &runs);
+    unavailable(&mut out, &runs);
+    out.end()
+}
+
+/// A run with the labels of all its samples.
+struct LabelledRun<'a> {
+    labels: Labels,
+    run: &'a Run,
+    estimates: &'a Estimates,
+}
+
+/// The labels of all samples of a run. Plan and link keep apart what several files of one host say.
+fn labels(run: &Run, number: Option<usize>) -> Labels {
+    let plan = &run.header.plan;
+    let number = number.map(|number| ("run".to_owned(), number.to_string()));
+    let own = [
+        ("experiment".to_owned(), plan.experiment.clone()),
+        ("link".to_owned(), plan.fixed.link.to_string()),
+    ];
+    number.into_iter().chain(own).collect()
+}
+
+fn info(out: &mut Exposition, runs: &[LabelledRun]) {
+    const NAME: &str = "zc_run_info";
+    out.family(NAME, "", "A saved run of zc.");
+    for labelled in runs {
+        let header = &labelled.run.header;
+        let own = [
+            ("zc_version", header.zc_version.clone()),
+            ("host", header.host.hostname.clone()),
+            ("kernel", header.host.kernel_release.clone()),
+            ("machine", header.host.machine.clone()),
+            ("cpu", header.host.cpu.model.clone()),
+            ("reference", labelled.estimates.reference.clone()),
+            ("end", end(labelled.run).to_owned()),
+        ];
+        out.sample(NAME, &labelled.with(own), "1");
+    }
+}
+
+/// How the run ended.
+fn end(run: &Run) -> &'static str {
+    match run.end.as_ref().map(|end| &end.reason) {
+        Some(EndReason::TargetReached) => "target-reached",
+        Some(EndReason::BudgetSpent) => "budget-spent",
+        Some(EndReason::Interrupted) => "interrupted",
+        Some(EndReason::Failed { .. }) => "failed",
+        None => "cut-off",
+    }
+}
+
+/// When each run began, and how long it took.
+fn times(out: &mut Exposition, runs: &[LabelledRun]) {
+    const STARTED: &str = "zc_run_started_timestamp_seconds";
+    out.family(STARTED, "seconds", "When the run began, since 1970: the age of all its figures.");
+    for labelled in runs {
+        let began = labelled.run.header.started_at.parse::<Timestamp>().ok();
+        if let Some(value) = began.and_then(|began| real(began.as_duration().as_secs_f64())) {
+            out.sample(STARTED, &labelled.labels, &value);
+        }
+    }
+    const DURATION: &str = "zc_run_duration_seconds";
+    out.family(DURATION, "seconds", "How long the run took; absent if it was cut off.");
+    for labelled in runs {
+        let value = labelled.run.end.as_ref().and_then(|end| real(end.elapsed_ns as f64 / 1e9));
+        if let Some(value) = value {
+            out.sample(DURATION, &labelled.labels, &value);
+        }
+    }
+}
+
+impl Family {
+    fn write(&self, out: &mut Exposition, runs: &[LabelledRun]) {
+        self.part(out, runs, "", self.help, |ends| Some(ends.value));
+        if self.interval {
+            let low = format!("Lower end of the interval of {}_{}.", self.name, self.unit);
+            self.part(out, runs, "_low", &low, |ends| ends.low);
+            let high = format!("Upper end of the interval of {}_{}.", self.name, self.unit);
+            self.part(out, runs, "_high", &high, |ends| ends.high);
+        }
+    }
+
+    fn part(
+        &self,
+        out: &mut Exposition,
+        runs: &[LabelledRun],
+        part: &str,
+        help: &str,
+        of: impl Fn(&families::Ends) -> Option<f64>,
+    ) {
+        let name = format!("{}{part}_{}", self.name, self.unit);
+        out.family(&name, self.unit, help);
+        let mut sample = |labels: &[(String, String)], ends: Option<families::Ends>| {
+            if let Some(value) = ends.as_ref().and_then(&of).and_then(real) {
+                out.sample(&name, labels, &value);
+            }
+        };
+        for labelled in runs {
+            match self.of {
+                Of::Run(value) => {
+                    let value = value(labelled.estimates).map(families::Ends::alone);
+                    sample(&labelled.labels, value);
+                }
+                Of::Cell(ends) => {
+                    for (labels, cell) in labelled.cells() {
+                        sample(&labels, ends(cell));
+                    }
+                }
+                Of::Side(ends) => {
+                    for (labels, cell) in labelled.cells() {
+                        let Sides { sender, receiver, both } = ends(cell);
+                        for (side, ends) in
+                            [("sender", sender), ("receiver", receiver), ("both", both)]
+                        {
+                            let side = [("side".to_owned(), side.to_owned())];
+                            sample(&[labels.as_slice(), &side].concat(), ends);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl LabelledRun<'_> {
+    /// The labels of the run and further ones.
+    fn with<const N: usize>(&self, own: [(&str, String); N]) -> Labels {
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        [self.labels.as_slice(), &own].concat()
+    }
+
+    /// Each cell with its labels: name, role, paths, and levels of the plan's other factors.
+    fn cells(&self) -> impl Iterator<Item = (Labels, &CellEstimate)> {
+        let header = &self.run.header;
+        let factors =
+            if header.plan.factors.len() > 1 { header.plan.factors.as_slice() } else { &[] };
+        self.estimates.cells.iter().enumerate().map(move |(place, figures)| {
+            let mut labels = self.with([
+                ("cell", figures.label.clone()),
+                ("role", role(figures).to_owned()),
+                ("send", figures.send.to_string()),
+                ("recv", figures.recv.to_string()),
+            ]);
+            for factor in factors {
+                let name = factor.name().replace('-', "_");
+                if let (Some(cell), false) =
+                    (header.plan.cells.get(place), labels.iter().any(|(known, _)| *known == name))
+                {
+                    labels.push((name, raw(&level(header, cell, *factor))));
+                }
+            }
+            (labels, figures)
+        })
+    }
+}
+
+/// What a cell is in its plan. Controls have the paths of the reference, and are not to be taken
+/// for it.
+fn role(cell: &CellEstimate) -> &'static str {
+    match cell {
+        CellEstimate { positive_control: true, .. } => "positive-control",
+        CellEstimate { control: true, .. } => "control",
+        CellEstimate { reference: true, .. } => "reference",
+        _ => "compared",
+    }
+}
+
+fn blocks(out: &mut Exposition, runs: &[LabelledRun]) {
+    const NAME: &str = "zc_blocks";
+    out.family(NAME, "", "Blocks of measurements, by what became of them.");
+    for labelled in runs {
+        let account = &labelled.estimates.blocks;
+        let dropped = &account.dropped;
+        for (fate, count) in [
+            ("kept", account.kept),
+            ("steal", dropped.steal),
+            ("idle-drift", dropped.idle_drift),
+            ("foreign", dropped.foreign),
+            ("trial-failed", dropped.trial_failed),
+            ("unfinished", dropped.unfinished),
+        ] {
+            out.sample(NAME, &labelled.with([("fate", fate.to_owned())]), &count.to_string());
+        }
+    }
+}
+
+/// The verdicts, one of which is 1 for each cell with a baseline.
+fn comparisons(out: &mut Exposition, runs: &[LabelledRun]) {
+    const NAME: &str = "zc_comparison";
+    out.family(
+        NAME,
+        "",
+        "What may be said of a cell's cost against that of the cell it is compared with: 1 for \
+            what holds, 0 for all else.",
+    );
+    for labelled in runs {
+        for (labels, cell) in labelled.cells() {
+            let found = comparison(labelled.estimates, cell);
+            if found.is_empty() {
+                continue;
+            }
+            for verdict in ["cheaper", "dearer", "same", "undecided", "withheld"] {
+                let own = [("verdict".to_owned(), verdict.to_owned())];
+                let value = if verdict == found { "1" } else { "0" };
+                out.sample(NAME, &[labels.as_slice(), &own].concat(), value);
+            }
+        }
+    }
+}
+
+/// Each reason for which verdicts can be withheld, so that an alert finds a 0 where all is well.
+fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
+    const NAME: &str = "zc_verdicts_withheld";
+    out.family(NAME, "", "Whether the run's verdicts are withheld for this reason.");
+    for labelled in runs {
+        let found: Vec<&str> = labelled.estimates.verdict.withheld.iter().map(reason).collect();
+        for reason in REASONS {
+            let value = if found.contains(reason) { "1" } else { "0" };
+            out.sample(NAME, &labelled.with([("reason", (*reason).to_owned())]), value);
+        }
+    }
+}
+
+/// The reasons, as [`reason`] names them.
+const REASONS: &[&str] = &[
+    "control-differs",
+    "positive-control-missed",
+    "no-control",
+    "no-reference",
+    "too-few-blocks",
+    "reference-saturated",
+    "busy-machine",
+    "warning",
+];
+
+/// The name of a reason, as in JSON.
+fn reason(withheld: &Withheld) -> &'static str {
+    match withheld {
+        Withheld::ControlDiffers { .. } => "control-differs",
+        Withheld::PositiveControlMissed { .. } => "positive-control-missed",
+        Withheld::NoControl => "no-control",
+        Withheld::NoReference => "no-reference",
+        Withheld::TooFewBlocks { .. } => "too-few-blocks",
+        Withheld::ReferenceSaturated { .. } => "reference-saturated",
+        Withheld::BusyMachine { .. } => "busy-machine",
+        Withheld::Warning { .. } => "warning",
+    }
+}
+
+/// What was asked for and is not available there: a path that a new kernel refuses is not to be
+/// taken for one that nobody measured.
+fn unavailable(out: &mut Exposition, runs: &[LabelledRun]) {
+    const NAME: &str = "zc_unavailable";
+    out.family(NAME, "", "A cell that could not be measured, and the kind of reason.");
+    for labelled in runs {
+        for row in &labelled.run.header.unavailable {
+            if let Support::No(no) = &row.support {
+                let own = [("cell", row.name.clone()), ("kind", no.kind.name().to_owned())];
+                out.sample(NAME, &labelled.with(own), "1");
+            }
+        }
+    }
+}
