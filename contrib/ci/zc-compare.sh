@@ -18,8 +18,8 @@ usage: zc-compare.sh [OPTION...] --after COMMAND [-- ARGUMENT-OF-ZC-RUN...]
   --build COMMAND    builds, in each of the two folders
   --two-runs         measure one state after the other, where a change takes longer than seconds; without it
                      both alternate within one run, which finds far smaller changes
-  --cell NAME        compare this path alone (sendfile), with --two-runs
-  --margin PERCENT   the rise that is allowed (default: 5%; with --two-runs 40%, or 10% with --cell)
+  --cell NAME        compare this path alone (sendfile)
+  --margin PERCENT   the rise that is allowed (default: 10%; with --two-runs 40%, or 15% with --cell)
   --once             believe the first measurement that says "worse", instead of measuring again
   --strict           exit with zc's own code (10, 12, 13) where this machine could not tell
   --out DIR          where runs, tables and pages go (default: zc-compare); must not exist
@@ -71,11 +71,8 @@ done
 [ -n "$after" ] || refuse "--after is missing; --help lists the arguments"
 [ -n "$before" ] || [ -n "$base" ] || refuse "there is no state to compare with: give --before or --base"
 [ -n "$before" ] || before=$after
-[ -z "$cell" ] || [ -n "$is_two_runs" ] || refuse "--cell needs --two-runs: an interleaved run compares all of its cells"
 if [ -z "$margin" ]; then
-    margin=5%
-    [ -z "$is_two_runs" ] || margin=40%
-    [ -z "$cell" ] || margin=10%
+    if [ -z "$is_two_runs" ]; then margin=10%; elif [ -n "$cell" ]; then margin=15%; else margin=40%; fi
 fi
 command -v "$zc" >/dev/null || refuse "there is no program \"$zc\": install zc, or name it with --zc"
 mkdir "$out" || refuse "the folder \"$out\" exists or cannot be made: choose another with --out"
@@ -136,7 +133,7 @@ measure() {
     shift 2
     mkdir "$folder" || exit 2
     if [ -z "$is_two_runs" ]; then
-        old=$folder/run.json:A new=$folder/run.json:B
+        old=$folder/run.json:${cell:+$cell }A new=$folder/run.json:${cell:+$cell }B
         # zc restores the host itself, also when it is killed.
         if [ -n "$restore" ]; then set -- --ab-restore "$restore" "$@"; fi
         "$zc" run --ab "$before" --ab "$after" --out "$folder/run.json" "$@"

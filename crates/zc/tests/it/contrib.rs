@@ -226,7 +226,6 @@ fn the_recipe_is_red_where_it_cannot_measure() {
         (&["--after", "true"], "there is no state to compare with"),
         (&["--after", "true", "--before"], "--before needs a value"),
         (&["--after", "true", "--frobnicate"], "unknown argument \"--frobnicate\""),
-        (&["--after", "true", "--before", "true", "--cell", "x"], "--cell needs --two-runs"),
         (&["--after", "true", "--before", "false", "--two-runs"], "the command of a state failed"),
         (&["--after", "true", "--before", "true", "--zc", "./nothing"], "there is no program"),
         (&["--after", "true", "--before", "true", "--out", "zc"], "exists or cannot be made"),
