@@ -34,7 +34,11 @@ say() { printf 'zc-compare: %s\n' "$*" >&2; }
 annotate() {
     level=$1
     shift
-    if [ "${GITHUB_ACTIONS-}" = true ]; then printf '::%s title=zc compare::%s\n' "$level" "$*"; else say "$*"; fi
+    if [ "${GITHUB_ACTIONS-}" = true ]; then
+        printf '::%s title=zc compare::%s\n' "$level" "$(printf '%s' "$*" | sed 's/%/%25/g')"
+    else
+        say "$*"
+    fi
 }
 refuse() {
     annotate error "$*"
@@ -75,6 +79,9 @@ if [ -z "$margin" ]; then
     if [ -z "$is_two_runs" ]; then margin=10%; elif [ -n "$cell" ]; then margin=15%; else margin=40%; fi
 fi
 command -v "$zc" >/dev/null || refuse "there is no program \"$zc\": install zc, or name it with --zc"
+case $zc in
+    */*) zc=$(cd "$(dirname "$zc")" && pwd)/$(basename "$zc") || exit 2 ;;
+esac
 mkdir "$out" || refuse "the folder \"$out\" exists or cannot be made: choose another with --out"
 out=$(cd "$out" && pwd) || exit 2
 
@@ -127,24 +134,24 @@ enter() {
 }
 
 # Measures both states into the folder $1. Measured the other way round ($2), what changes with time is on the other side.
-# Leaves the two arguments of zc compare in old and new.
+# Leaves the two arguments of zc compare in old and new: names in that folder, so that they are short in tables.
 measure() {
     folder=$1 order=$2
     shift 2
     mkdir "$folder" || exit 2
     if [ -z "$is_two_runs" ]; then
-        old=$folder/run.json:${cell:+$cell }A new=$folder/run.json:${cell:+$cell }B
+        old=run.json:${cell:+$cell }A new=run.json:${cell:+$cell }B
         # zc restores the host itself, also when it is killed.
         if [ -n "$restore" ]; then set -- --ab-restore "$restore" "$@"; fi
         "$zc" run --ab "$before" --ab "$after" --out "$folder/run.json" "$@"
         ran $?
         return
     fi
-    old=$folder/before.json new=$folder/after.json
+    old=before.json${cell:+:$cell} new=after.json${cell:+:$cell}
     if [ "$order" = forward ]; then
-        first=$before first_run=$old second=$after second_run=$new
+        first=$before first_run=$folder/before.json second=$after second_run=$folder/after.json
     else
-        first=$after first_run=$new second=$before second_run=$old
+        first=$after first_run=$folder/after.json second=$before second_run=$folder/before.json
     fi
     enter "$first"
     "$zc" run --out "$first_run" "$@"
@@ -152,10 +159,7 @@ measure() {
     enter "$second"
     # What cannot be taken from a file, such as another machine, is in the arguments.
     "$zc" run --like "$first_run" --out "$second_run" "$@"
-    ran $? || return
-    if [ -n "$cell" ]; then
-        old=$old:$cell new=$new:$cell
-    fi
+    ran $?
 }
 
 # Measures and compares in the folder $1; the answer is in answer, its exit code in code.
@@ -164,7 +168,7 @@ compare() {
     code=0
     measure "$@" || code=$?
     if [ "$code" = 0 ]; then
-        COLUMNS=120 "$zc" compare "$old" "$new" --fail-if-worse "$margin" >"$folder/compare.txt"
+        (cd "$folder" && COLUMNS=120 "$zc" compare "$old" "$new" --fail-if-worse "$margin" >compare.txt)
         code=$?
         cat "$folder/compare.txt"
     fi
@@ -178,8 +182,8 @@ compare() {
     esac
     # The same as pages. The code is known by now.
     if [ -f "$folder/compare.txt" ]; then
-        "$zc" compare "$old" "$new" --fail-if-worse "$margin" --html -o "$folder/compare.html"
-        "$zc" compare "$old" "$new" --fail-if-worse "$margin" --markdown >"$folder/compare.md"
+        (cd "$folder" && "$zc" compare "$old" "$new" --fail-if-worse "$margin" --html -o compare.html)
+        (cd "$folder" && "$zc" compare "$old" "$new" --fail-if-worse "$margin" --markdown >compare.md)
         [ -z "${GITHUB_STEP_SUMMARY-}" ] || cat "$folder/compare.md" >>"$GITHUB_STEP_SUMMARY"
     fi
     "$zc" report "$folder"/*.json -o "$folder/report.html" || say "no report could be written"

@@ -192,8 +192,8 @@ fn the_recipe_is_not_red_for_noise_unless_it_is_told_to() {
     };
     let (old, slightly) = (run(1, 1.0), run(2, 1.1));
     let undecided = || Recipe::new().measures(&old).measures(&slightly);
-    assert_eq!(undecided().answer(&[]), is(0, "undecided"));
-    assert_eq!(undecided().answer(&["--strict"]), is(10, "undecided"));
+    assert_eq!(undecided().answer(&["--margin", "10%"]), is(0, "undecided"));
+    assert_eq!(undecided().answer(&["--margin", "10%", "--strict"]), is(10, "undecided"));
     let no_word = || Recipe::new().measures(&old).measures(&withheld(run(3, 1.5)));
     assert_eq!(no_word().answer(&[]), is(0, "withheld"));
     assert_eq!(no_word().answer(&["--strict"]), is(12, "withheld"));
