@@ -123,13 +123,49 @@ pub enum CommandEnd {
     },
 }
 
-/// A command under soakers.
+/// Whose CPU time a [`ProcessTime`] is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessKind {
+    /// A process that is neither zc's nor the command's.
+    Other,
+    /// A thread of the kernel.
+    KernelThread,
+}
+
+/// CPU time of all processes of one name, by their CPU clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessTime {
+    /// Whose it is.
+    pub kind: ProcessKind,
+    /// The name of the process (`comm`), of at most 15 bytes.
+    pub name: String,
+    /// From before the command to after it.
+    pub window_ns: u64,
+    /// In the idle windows before and after it.
+    pub idle_ns: u64,
+}
+
+/// The CPU clocks of the processes around one execution of a command. A process that ended
+/// meanwhile is missing, and one that began is in it from its beginning. zc and its soakers are left
+/// out, and the command's first process too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessTimes {
+    /// Time between the readings before and after the command.
+    pub window_ns: u64,
+    /// Time between those before and after the idle windows.
+    pub idle_ns: u64,
+    /// One for each kind and name, without those that used nothing.
+    pub each: Vec<ProcessTime>,
+}
+
+/// One execution of a command under soakers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SoakCommand {
-    /// The command and its arguments.
-    pub command: Vec<String>,
-    /// The soakers, and the idle windows before the command.
-    pub start: SoakStart,
+pub struct CommandRun {
+    /// Idle windows before it.
+    pub idle_before: Vec<SoakWindow>,
     /// From before its process was made until it was waited for.
     pub window: SoakWindow,
     /// How it ended.
@@ -138,8 +174,23 @@ pub struct SoakCommand {
     pub user_ns: u64,
     /// The same in kernel mode.
     pub system_ns: u64,
-    /// Idle windows after the command.
+    /// Idle windows after it; empty after an interrupt.
     pub idle_after: Vec<SoakWindow>,
+    /// CPU time of zc itself, without its soakers: starting the command is in it.
+    pub zc_ns: u64,
+    /// All other processes.
+    pub processes: ProcessTimes,
+}
+
+/// A command under soakers, executed once or more often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SoakCommand {
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// The soakers, and the idle windows before the first execution.
+    pub start: SoakStart,
+    /// Its executions, without those that warm up.
+    pub runs: Vec<CommandRun>,
 }
 
 /// How a burner spreads its load over time.

@@ -38,6 +38,7 @@ mod serve;
 mod set_id;
 mod show;
 mod soak;
+mod soak_command;
 mod tell;
 mod wrong_arguments;
 

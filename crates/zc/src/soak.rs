@@ -3,35 +3,26 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use clap::ValueHint;
 use serde_json::json;
 
-use super::result_file::ResultFile;
+use super::soak_command::{self, OfCommandArgs};
 use super::{interrupt, tell};
-use zc_analysis::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
-use zc_measure::session::soak::{
-    CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, verify,
-};
+use zc_analysis::soak::{load, paces, taken_share, verified};
+use zc_measure::session::soak::{Heard, LiveOptions, Soaked, VerifyOptions, live, verify};
 use zc_report::soak as report;
-use zc_run::{CommandEnd, Error, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
-
-/// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,
-/// there is no such command.
-pub(super) const OWN_FAILURE: u8 = 125;
-pub(super) const NOT_EXECUTABLE: u8 = 126;
-pub(super) const NOT_FOUND: u8 = 127;
+use zc_run::{Error, Result, SoakStart, SoakerKind, in_words, units};
 
 const MS: u64 = 1_000_000;
-const S: u64 = 1000 * MS;
+pub(super) const S: u64 = 1000 * MS;
 
 /// Arguments of `zc soak`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
     /// Check the soakers with known loads
     #[arg(long, conflicts_with = "command")]
     verify: bool,
@@ -47,15 +38,11 @@ pub(super) struct SoakArgs {
         conflicts_with_all = ["command", "verify"],
     )]
     count: Option<String>,
-    /// Time for --verify
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "35s",
-        allow_hyphen_values = true,
-        requires = "verify"
-    )]
-    budget: String,
+    /// Time for --verify [default: 35s], or in which a command is executed again [default: 30s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(super) budget: Option<String>,
+    #[command(flatten)]
+    pub(super) of_command: OfCommandArgs,
     /// CPUs that get a soaker, as in 0,2-5 [default: all that may be used]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     cpus: Option<String>,
@@ -64,17 +51,14 @@ pub(super) struct SoakArgs {
     soaker: String,
     /// Print JSON: a document, or a line of it for each window of live load
     #[arg(long)]
-    json: bool,
-    /// Write the result of a command to this file, which must not exist, instead of stderr
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
-    output: Option<PathBuf>,
+    pub(super) json: bool,
 }
 
 /// Soaks, and returns the exit code: 0, or that of the command.
 ///
 /// # Errors
 /// The soakers cannot be started, or a measurement failed. Around a command, errors are printed
-/// here and the exit code is [`OWN_FAILURE`].
+/// there, and the exit code says what kind it was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
@@ -84,10 +68,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
         })?,
     };
     if !args.command.is_empty() {
-        return Ok(around_command(args, soaked).unwrap_or_else(|error| {
-            tell::error(&error);
-            OWN_FAILURE
-        }));
+        return soak_command::run(args, soaked);
     }
     if args.verify {
         return hold_against_known_loads(args, soaked).map(|()| 0);
@@ -153,58 +134,9 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
-    // Checked before the command runs.
-    let output = args.output.as_deref().map(ResultFile::create).transpose()?;
-    let seen = match command(&CommandOptions { soaked, command: args.command.clone() }) {
-        Ok(seen) => seen,
-        Err(CommandFault::NotRun { found, error }) => {
-            tell::error(&error);
-            return Ok(if found { NOT_EXECUTABLE } else { NOT_FOUND });
-        }
-        Err(CommandFault::NotStarted(error)) => return Err(error),
-        Err(CommandFault::NotMeasured { end, error }) => {
-            return Ok(unmeasured(end, &error));
-        }
-    };
-    let told = cost_of(args, &seen).and_then(|text| match output {
-        Some(file) => file.write(&text),
-        None => {
-            tell::note(text.trim_end());
-            Ok(())
-        }
-    });
-    Ok(told.map_or_else(|error| unmeasured(seen.end, &error), |()| exit_code(seen.end)))
-}
-
-/// The exit code of a command whose result is missing: its own, unless that means success.
-fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
-    tell::error(error);
-    match exit_code(end) {
-        0 => OWN_FAILURE,
-        code => code,
-    }
-}
-
-/// The result of a command as text.
-fn cost_of(args: &SoakArgs, seen: &SoakCommand) -> Result<String> {
-    let rates = paces(&seen.start).ok_or_else(stood_still)?;
-    let cost = command_cost(seen).ok_or_else(stood_still)?;
-    let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
-    let warning = not_quiet(&seen.start);
-    if args.json {
-        return Ok(line(
-            &json!({ "cost": cost, "taken": taken, "warnings": warning, "seen": seen }),
-        ));
-    }
-    if let Some(warning) = warning {
-        tell::warning(&warning.text, warning.remedy.as_deref());
-    }
-    Ok(report::command(seen, &cost) + &report::start(&seen.start, taken))
-}
-
 fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
-    let options = VerifyOptions { soaked, budget_ns: units::duration(&args.budget, S..=3600 * S)? };
+    let budget = args.budget.as_deref().unwrap_or("35s");
+    let options = VerifyOptions { soaked, budget_ns: units::duration(budget, S..=3600 * S)? };
     let stop = interrupt::flag()?;
     let mut round = |done: usize, of: usize| tell::note(&format!("round {done} of {of}"));
     let seen = verify(&options, &stop, &mut round)?;
@@ -222,20 +154,13 @@ fn begin(start: &SoakStart, rates: &[f64]) {
     tell::note(report::start(start, taken).trim_end());
 }
 
-fn stood_still() -> Error {
+pub(super) fn stood_still() -> Error {
     Error::failed("a soaker got no CPU time while its rate was taken")
         .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
 }
 
-fn line(document: &serde_json::Value) -> String {
+pub(super) fn line(document: &serde_json::Value) -> String {
     format!("{document}\n")
-}
-
-fn exit_code(end: CommandEnd) -> u8 {
-    match end {
-        CommandEnd::Exited { code } => code as u8, // wait(2) has no more than these 8 bits
-        CommandEnd::Killed { signal } => 128_u8.wrapping_add(signal as u8), // signals go to 64
-    }
 }
 
 /// Parses a list of CPUs: `0,2-5`.
@@ -276,11 +201,5 @@ mod tests {
             assert_eq!(error.kind, ErrorKind::Usage, "{wrong}");
             assert!(error.help.is_some(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn exit_codes_are_those_of_a_shell() {
-        assert_eq!(exit_code(CommandEnd::Exited { code: 255 }), 255);
-        assert_eq!(exit_code(CommandEnd::Killed { signal: 9 }), 137);
     }
 }

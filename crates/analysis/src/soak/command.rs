@@ -1,68 +1,157 @@
 //! The cost of a command in CPU seconds.
 
-use zc_stats::welch_interval;
+use zc_stats::{mean_interval, welch_interval};
 
+use super::accounts::accounts;
 use super::load::{WITHHOLD_LIMIT, idle_rates, load};
-use super::model::{Against, CommandCost, Load, PlusMinus};
+use super::model::{Against, CommandCost, IntervalOver, Load, PlusMinus};
 use super::window::{busy_share, elapsed_ns, stat_elapsed_ns, units};
-use zc_run::{SoakCommand, SoakWindow};
+use zc_run::{CommandEnd, CommandRun, SoakCommand, SoakWindow};
 
 /// Confidence level of every interval here.
 const CONFIDENCE: f64 = 0.95;
 
-/// The cost of a command. `None` when its readings are not of the same CPUs.
+/// One execution, in CPU seconds.
+pub(super) struct Execution {
+    pub(super) elapsed_s: f64,
+    pub(super) soaked_s: f64,
+    /// Its uncertainty by the idle windows around it alone.
+    half_width_s: Option<f64>,
+    pub(super) getrusage_s: f64,
+    stat_s: f64,
+    pub(super) steal_s: f64,
+    idle_shift: Option<f64>,
+    pub(super) rates: Vec<f64>,
+    load: Load,
+}
+
+/// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
+/// did. `None` without executions, and when their readings are not of the same CPUs.
 pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
-    let before = idle_rates(&seen.start.idle)?;
+    let well = |run: &&CommandRun| run.end == CommandEnd::Exited { code: 0 };
+    let mut runs: Vec<&CommandRun> = seen.runs.iter().filter(well).collect();
+    if runs.is_empty() {
+        runs = seen.runs.iter().collect();
+    }
+    let each: Vec<Execution> = runs.iter().map(|run| execution(run)).collect::<Option<_>>()?;
+    let of = |figure: fn(&Execution) -> f64| each.iter().map(figure).collect::<Vec<_>>();
+    let soaked = estimate(&of(|run| run.soaked_s), &each)?;
+    let beyond = estimate(&of(|run| run.soaked_s - run.getrusage_s), &each)?;
+    let withheld = withheld(&runs, &each, soaked);
+    let count = runs.len() as f64;
+    let seconds = |ns: fn(&CommandRun) -> u64| {
+        runs.iter().map(|run| ns(run) as f64).sum::<f64>() / count / 1e9
+    };
+    let elapsed = of(|run| run.elapsed_s);
+    Some(CommandCost {
+        executions: runs.len(),
+        failed: seen.runs.len() - runs.len(),
+        elapsed_s: PlusMinus { value: mean(&elapsed), half_width: over_executions(&elapsed) },
+        interval_over: match (soaked.half_width, runs.len()) {
+            (None, _) => IntervalOver::Nothing,
+            (Some(_), 1) => IntervalOver::IdleWindows,
+            (Some(_), _) => IntervalOver::Executions,
+        },
+        user_cpu_s: seconds(|run| run.user_ns),
+        system_cpu_s: seconds(|run| run.system_ns),
+        stat_cpu_s: mean(&of(|run| run.stat_s)),
+        beyond_getrusage_s: withheld.is_none().then_some(beyond),
+        against_getrusage: match beyond.half_width {
+            _ if withheld.is_some() => Against::Withheld,
+            None => Against::Unknown,
+            Some(half_width) if beyond.value.abs() <= half_width => Against::Same,
+            Some(_) if beyond.value > 0.0 => Against::More,
+            Some(_) => Against::Less,
+        },
+        accounts: withheld.is_none().then(|| accounts(&runs, &each, soaked)),
+        soaked_cpu_s: withheld.is_none().then_some(soaked),
+        withheld,
+        idle_shift: median(each.iter().filter_map(|run| run.idle_shift).collect()),
+        cpus: (0..each.first()?.load.cpus.len())
+            .map(|cpu| each.iter().map(|run| run.load.cpus[cpu]).sum::<f64>() / count)
+            .collect(),
+    })
+}
+
+/// The mean over executions with Student's interval; of one execution, the interval of its idle
+/// windows.
+fn estimate(values: &[f64], each: &[Execution]) -> Option<PlusMinus> {
+    let half_width = match each {
+        [only] => only.half_width_s,
+        _ => over_executions(values),
+    };
+    let value = mean(values);
+    value.is_finite().then_some(PlusMinus { value, half_width })
+}
+
+fn over_executions(values: &[f64]) -> Option<f64> {
+    mean_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0)
+}
+
+/// Why the soaked figure is not to be shown, if it is not.
+fn withheld(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Option<String> {
+    let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
+    let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
+    let busiest = median(runs.iter().map(of).collect())?;
+    if busiest > WITHHOLD_LIMIT {
+        return Some(format!(
+            "something else used {:.0} % of the CPUs in the idle windows: what the soakers lost to it and \
+             to the command cannot be separated",
+            100.0 * busiest
+        ));
+    }
+    let half = soaked.half_width.unwrap_or(0.0);
+    if soaked.value + half < 0.0 {
+        return Some(
+            "the soakers counted more beside the command than on the idle machine: something else \
+             ended meanwhile, or the clock of the CPUs rose"
+                .to_owned(),
+        );
+    }
+    let had =
+        mean(&each.iter().map(|run| run.elapsed_s * run.rates.len() as f64).collect::<Vec<_>>());
+    (soaked.value - half > had).then(|| "it is more than the CPUs had".to_owned())
+}
+
+/// The cost of one execution. `None` when its readings are not of the same CPUs.
+fn execution(run: &CommandRun) -> Option<Execution> {
+    let before = idle_rates(&run.idle_before)?;
     // After an interrupt there may be no idle windows. Then the rate before is used, and there is
     // no interval.
-    let after = idle_rates(&seen.idle_after);
+    let after = idle_rates(&run.idle_after);
     let rates: Vec<f64> = match &after {
         Some(after) if after.len() == before.len() => {
             before.iter().zip(after).map(|(a, b)| (a + b) / 2.0).collect()
         }
         _ => before.clone(),
     };
-    let load = load(&seen.window, &rates)?;
-    let elapsed_s = elapsed_ns(&seen.window) / 1e9;
-    let soaked = load.busy_cpus * elapsed_s;
-    let half_width = idle_half_width(seen, &rates, &load).map(|cpus| cpus * elapsed_s);
-    let getrusage_cpu_s = (seen.user_ns + seen.system_ns) as f64 / 1e9;
-    let beyond = soaked - getrusage_cpu_s;
-    let stat_elapsed_s = stat_elapsed_ns(&seen.window.opened.stat, &seen.window.closed.stat) / 1e9;
-    Some(CommandCost {
+    let load = load(&run.window, &rates)?;
+    let elapsed_s = elapsed_ns(&run.window) / 1e9;
+    let stat_elapsed_s = stat_elapsed_ns(&run.window.opened.stat, &run.window.closed.stat) / 1e9;
+    Some(Execution {
         elapsed_s,
-        soaked_cpu_s: PlusMinus { value: soaked, half_width },
-        getrusage_cpu_s,
-        stat_cpu_s: load.stat_cpus * stat_elapsed_s,
-        beyond_getrusage_s: beyond,
-        against_getrusage: match half_width {
-            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after))
-                > WITHHOLD_LIMIT =>
-            {
-                Against::Withheld
-            }
-            None => Against::Unknown,
-            Some(half_width) if beyond.abs() <= half_width => Against::Same,
-            Some(_) if beyond > 0.0 => Against::More,
-            Some(_) => Against::Less,
-        },
+        soaked_s: load.busy_cpus * elapsed_s,
+        half_width_s: idle_half_width(run, &rates, &load).map(|cpus| cpus * elapsed_s),
+        getrusage_s: (run.user_ns + run.system_ns) as f64 / 1e9,
+        stat_s: load.stat_cpus * stat_elapsed_s,
         steal_s: load.steal_cpus * stat_elapsed_s,
         idle_shift: after
             .map(|after| after.iter().sum::<f64>() / before.iter().sum::<f64>() - 1.0)
             .filter(|shift| shift.is_finite()),
-        cpus: load.cpus,
+        rates,
+        load,
     })
 }
 
-/// Half-width of the interval of a command's soaked load, in CPUs, from the uncertainty of the idle
-/// rate.
+/// Half-width of the interval of one execution's soaked load, in CPUs, from the uncertainty of the
+/// idle rate.
 ///
 /// Each idle window is treated as a load relative to the mean rates, with each CPU weighted by the
 /// part that the command left idle: an idle rate that is 1 % off causes no error on a CPU without
 /// idle time. There are three components: the interval of the mean of the windows before and after;
 /// half of the shift between them, because the moment of the shift is unknown; and the scatter of a
 /// window as long as the command's.
-fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64> {
+fn idle_half_width(run: &CommandRun, rates: &[f64], load: &Load) -> Option<f64> {
     let apparent = |window: &SoakWindow| -> Option<f64> {
         let elapsed = elapsed_ns(window);
         let each = rates.iter().zip(&load.cpus).enumerate();
@@ -71,8 +160,8 @@ fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64
         })
         .sum()
     };
-    let before: Vec<f64> = seen.start.idle.iter().map(apparent).collect::<Option<_>>()?;
-    let after: Vec<f64> = seen.idle_after.iter().map(apparent).collect::<Option<_>>()?;
+    let before: Vec<f64> = run.idle_before.iter().map(apparent).collect::<Option<_>>()?;
+    let after: Vec<f64> = run.idle_after.iter().map(apparent).collect::<Option<_>>()?;
     let welch = welch_interval(&before, &after, CONFIDENCE)?;
     // The mean of two means has half of the standard error of their difference, and the same
     // degrees of freedom.
@@ -82,8 +171,19 @@ fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64
     let windows = (before.len() * after.len()) as f64 / (before.len() + after.len()) as f64;
     // Variance of one idle window, if those before and after have equal variance.
     let variance = welch.standard_error.powi(2) * windows;
-    let idle_ns = elapsed_ns(&seen.start.idle[0]);
-    let own = t * (variance * idle_ns / elapsed_ns(&seen.window)).sqrt();
+    let idle_ns = elapsed_ns(run.idle_before.first()?);
+    let own = t * (variance * idle_ns / elapsed_ns(&run.window)).sqrt();
     let half = (mean.powi(2) + own.powi(2)).sqrt() + welch.difference.abs() / 2.0;
     half.is_finite().then_some(half)
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) =
+        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((low + high) / 2.0)
 }

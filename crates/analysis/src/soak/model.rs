@@ -59,27 +59,83 @@ pub enum Against {
     Withheld,
 }
 
-/// Cost of a command.
+/// What an interval of a command's cost covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalOver {
+    /// Executions: it holds the mean of many.
+    Executions,
+    /// The idle windows of the only execution: another one may cost something else.
+    IdleWindows,
+    /// There is none.
+    Nothing,
+}
+
+/// Cost of an execution of a command: means over its executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommandCost {
-    /// Run time of the command in seconds.
-    pub elapsed_s: f64,
-    /// CPU seconds that the soakers lost to it.
-    pub soaked_cpu_s: PlusMinus,
-    /// CPU seconds by getrusage of it and of its descendants that were waited for.
-    pub getrusage_cpu_s: f64,
+    /// Executions that count.
+    pub executions: usize,
+    /// Executions that ended otherwise than with exit code 0, and so do not count, if any did.
+    pub failed: usize,
+    /// Run time in seconds.
+    pub elapsed_s: PlusMinus,
+    /// CPU seconds that the soakers lost to it; `None` where that is withheld.
+    pub soaked_cpu_s: Option<PlusMinus>,
+    /// Why it is withheld: a lower-case sentence.
+    pub withheld: Option<String>,
+    /// What its interval covers.
+    pub interval_over: IntervalOver,
+    /// CPU seconds by getrusage of it and of its descendants that were waited for: user mode.
+    pub user_cpu_s: f64,
+    /// The same in kernel mode.
+    pub system_cpu_s: f64,
     /// CPU seconds by /proc/stat, all CPUs, user + system + irq + softirq.
     pub stat_cpu_s: f64,
-    /// `soaked_cpu_s` minus `getrusage_cpu_s`.
-    pub beyond_getrusage_s: f64,
+    /// `soaked_cpu_s` minus getrusage.
+    pub beyond_getrusage_s: Option<PlusMinus>,
     /// Significance of that difference.
     pub against_getrusage: Against,
-    /// CPU seconds of steal meanwhile, which are part of the soaked figure.
-    pub steal_s: f64,
-    /// Relative change of the idle rate from before to after.
+    /// What the soaked figure consists of; `None` where that is withheld.
+    pub accounts: Option<Accounts>,
+    /// Relative change of the idle rate from before to after; median over executions.
     pub idle_shift: Option<f64>,
     /// Load of each CPU as a share of its time.
     pub cpus: Vec<f64>,
+}
+
+/// What the soaked CPU time of an execution consists of, in CPU seconds, each less what it was in the
+/// idle windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Accounts {
+    /// The command and its descendants that were waited for, by getrusage.
+    pub command_s: f64,
+    /// Other processes by name, the largest first.
+    pub processes: Vec<NamedTime>,
+    /// Other processes that are not named.
+    pub other_processes_s: f64,
+    /// Threads of the kernel.
+    pub kernel_threads_s: f64,
+    /// zc itself: it starts the command.
+    pub zc_s: f64,
+    /// Interrupts and softirqs on the soakers' time: CPU time that they were charged with and did not
+    /// count in.
+    pub interrupts_s: f64,
+    /// Taken by the hypervisor, by /proc/stat.
+    pub stolen_s: f64,
+    /// What is left of the soaked figure.
+    pub missing_s: f64,
+    /// Whether that is within the interval of the soaked figure.
+    pub add_up: bool,
+}
+
+/// CPU time of the processes of one name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NamedTime {
+    /// Name of the process, of at most 15 bytes.
+    pub name: String,
+    /// CPU seconds.
+    pub cpu_s: f64,
 }
 
 /// Verification of the soakers with known loads.

@@ -101,6 +101,11 @@ impl SoakerProcess {
         &self.cpus
     }
 
+    /// The id of their process.
+    pub fn pid(&self) -> i32 {
+        self.process.child.id() as i32
+    }
+
     /// Their rank among other sessions and cgroups.
     pub fn rank(&self) -> &SoakerRank {
         &self.rank
@@ -118,7 +123,7 @@ impl SoakerProcess {
     /// # Errors
     /// It is gone.
     pub fn cpu_ns(&self) -> Result<u64> {
-        clock::cpu_ns_of_process(self.process.child.id() as i32)
+        clock::cpu_ns_of_process(self.pid())
             .map_err(|_| Error::failed("the process of the soakers has ended early"))
     }
 

@@ -9,7 +9,7 @@ mod usage;
 
 use std::ffi::OsString;
 
-use super::{soak, tell};
+use super::{soak_command, tell};
 use zc_classic::{Guard, NotRun, RunRrOptions, Tool};
 use zc_run::Result;
 
@@ -76,12 +76,12 @@ fn run_rr(words: &[OsString]) -> Result<u8> {
     }
     if let Err(error) = zc_classic::take_policy() {
         tell::error(&error);
-        return Ok(soak::OWN_FAILURE);
+        return Ok(soak_command::OWN_FAILURE);
     }
     tell::note(&format!("run_rr: SCHED_RR; {}", guard_text(zc_classic::guard())));
     let (error, code) = match zc_classic::run_rr(&options) {
-        NotRun::NotFound(error) => (error, soak::NOT_FOUND),
-        NotRun::NotRunnable(error) => (error, soak::NOT_EXECUTABLE),
+        NotRun::NotFound(error) => (error, soak_command::NOT_FOUND),
+        NotRun::NotRunnable(error) => (error, soak_command::NOT_EXECUTABLE),
     };
     tell::error(&error);
     Ok(code)

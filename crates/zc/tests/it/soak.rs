@@ -28,10 +28,13 @@ fn output_unless(arguments: &[&str], disturbed: impl Fn(&Output) -> bool) -> Out
     undisturbed(|| zc(arguments).finish().unwrap(), disturbed)
 }
 
+/// What a command's execution is to be seen with on a machine of any load.
+const ONCE: [&str; 4] = ["--run-anyway", "--runs", "1", "--"];
+
 /// The JSON document that a command's result is.
 fn result(output: &Output) -> Value {
     let text = stderr(output);
-    let line = text.lines().last().unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -78,7 +81,7 @@ fn started(script: &str) -> (Running, BufReader<std::process::ChildStdout>) {
     // its default again in the child (execve(2)).
     let default = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, default).unwrap();
-    let mut child = zc(&["--", "sh", "-c", script])
+    let mut child = zc(&[&ONCE[..], &["sh", "-c", script]].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -104,7 +107,7 @@ fn kill(pid: u32, signal: &str) {
 #[test]
 fn a_command_s_exit_code_and_streams_are_its_own() {
     let _turn = measuring();
-    let mut child = zc(&["--", "sh", "-c", "cat; echo err >&2; exit 7"])
+    let mut child = zc(&[&ONCE[..], &["sh", "-c", "cat; echo err >&2; exit 7"]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -119,13 +122,13 @@ fn a_command_s_exit_code_and_streams_are_its_own() {
     if is_starved(&stderr) {
         return;
     }
-    assert!(stderr.contains("exited with 7") && stderr.contains("getrusage"), "{stderr}");
+    assert!(stderr.contains("exited with 7") && stderr.contains("the command"), "{stderr}");
 }
 
 #[test]
 fn a_command_killed_by_a_signal_is_128_and_the_signal() {
     let _turn = measuring();
-    let output = output(&["--", "sh", "-c", "kill -KILL $$"]);
+    let output = output(&[&ONCE[..], &["sh", "-c", "kill -KILL $$"]].concat());
     assert_eq!(output.status.code(), Some(137));
     let said = stderr(&output);
     assert!(is_starved(&said) || said.contains("killed by signal 9"), "{said}");
@@ -135,8 +138,8 @@ fn a_command_killed_by_a_signal_is_128_and_the_signal() {
 fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
     let _turn = measuring();
     for (arguments, code, word) in [
-        (&["--", "zc-no-such-command"][..], 127, "\"zc-no-such-command\""),
-        (&["--", "/etc/passwd"], 126, "\"/etc/passwd\""),
+        (&["--run-anyway", "--", "zc-no-such-command"][..], 127, "\"zc-no-such-command\""),
+        (&["--run-anyway", "--", "/etc/passwd"], 126, "\"/etc/passwd\""),
         (&["--cpus", "99999", "--", "true"], 125, "\"99999\""),
         (&["--output", "/proc/nothing/out", "--", "true"], 125, "\"/proc/nothing/out\""),
         (&["--output", "/etc/passwd", "--", "true"], 125, "\"/etc/passwd\""),
@@ -146,6 +149,16 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
         (&["--soaker", "mmx"], 2, "\"mmx\""),
         (&["--count", "0"], 2, "\"0\""),
         (&["--verify", "--", "true"], 2, "--verify"),
+        (&["--runs", "0", "--", "true"], 2, "\"0\""),
+        (&["--budget", "soon", "--", "true"], 2, "\"soon\""),
+        (&["--raw", "--", "true"], 2, "--json"),
+        (&["--runs", "2"], 2, "COMMAND"),
+        (
+            &["--run-anyway", "--prepare", "exit 3", "--", "true"],
+            125,
+            "--prepare ended with exit code 3",
+        ),
+        (&["--run-anyway", "--warmup", "1", "--", "false"], 1, "while it warmed up"),
     ] {
         let output = output(arguments);
         let stderr = stderr(&output);
@@ -246,25 +259,126 @@ fn the_cost_of_a_known_load_is_found() {
     // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors
     // are errors.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
-    let withheld = r#""against_getrusage":"withheld""#;
-    let output = output_unless(&["--json", "--", "sh", "-c", script], |output| {
+    let disturbed = |output: &Output| {
         let said = stderr(output);
-        said.contains(STARVED) || said.contains(withheld)
-    });
-    if is_starved(&stderr(&output)) {
+        [STARVED, "something else used", "was not measured"].iter().any(|it| said.contains(it))
+    };
+    let arguments = ["--json", "--raw", "--runs", "3", "--", "sh", "-c", script];
+    let output = output_unless(&arguments, disturbed);
+    if disturbed(&output) {
+        eprintln!("skipped: something else uses this machine");
         return;
     }
     let result = result(&output);
     let cost = &result["cost"];
     let number = |value: &Value| value.as_f64().unwrap();
-    if cost["against_getrusage"] == "withheld" {
-        eprintln!("skipped: something else uses this machine");
-        return;
-    }
-    let (soaked, own) = (number(&cost["soaked_cpu_s"]["value"]), number(&cost["getrusage_cpu_s"]));
+    let soaked = number(&cost["soaked_cpu_s"]["value"]);
+    let own = number(&cost["user_cpu_s"]) + number(&cost["system_cpu_s"]);
     assert!(own > 0.0);
     assert!((0.5..2.0).contains(&(soaked / own)), "{cost}");
-    assert_eq!(result["seen"]["end"]["code"], 0);
+    assert_eq!(cost["executions"], 3);
+    assert_eq!(result["seen"]["runs"][2]["end"]["code"], 0);
+    // Without --raw a result is short.
+    let mut short = result.clone();
+    short.as_object_mut().unwrap().remove("seen");
+    assert!(short.to_string().len() < 3000, "{short}");
+}
+
+/// Runs a command whose executions write lines to the file `log`, and returns these.
+fn log_of(arguments: &[&str]) -> (Output, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = zc(arguments).current_dir(folder.path()).finish().unwrap();
+    (output, std::fs::read_to_string(folder.path().join("log")).unwrap_or_default())
+}
+
+#[test]
+fn a_command_is_prepared_executed_and_cleaned_up_as_often_as_wanted() {
+    let _turn = measuring();
+    let steps = [
+        "--run-anyway",
+        "--runs",
+        "2",
+        "--warmup",
+        "1",
+        "--prepare",
+        "echo prepare >>log",
+        "--cleanup",
+        "echo cleanup >>log",
+        "--",
+        "sh",
+        "-c",
+        "echo run >>log",
+    ];
+    let (output, log) = log_of(&steps);
+    assert_eq!(log, "prepare\nrun\ncleanup\n".repeat(3), "{}", stderr(&output));
+}
+
+#[test]
+fn an_execution_that_fails_is_the_last_one_unless_failures_are_ignored() {
+    let _turn = measuring();
+    let script = "echo run >>log; [ $(wc -l <log) != 2 ] || exit 5";
+    let (output, log) = log_of(&["--run-anyway", "--runs", "3", "--", "sh", "-c", script]);
+    assert_eq!((log.lines().count(), output.status.code()), (2, Some(5)), "{}", stderr(&output));
+    let ignored = ["--run-anyway", "--ignore-failure", "--runs", "3", "--", "sh", "-c", script];
+    let (output, log) = log_of(&ignored);
+    assert_eq!(log.lines().count(), 3, "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(is_starved(&said) || said.contains("left out: 1 that did not exit with 0"), "{said}");
+}
+
+#[test]
+fn each_execution_reads_the_same_file_from_stdin() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), "one\ntwo\n").unwrap();
+    let file = std::fs::File::open(folder.path().join("input")).unwrap();
+    let output = zc(&["--run-anyway", "--runs", "2", "--", "cat"]).stdin(file).finish().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n".repeat(2));
+}
+
+#[test]
+fn a_signal_ends_the_series_and_what_was_measured_is_told() {
+    let _turn = measuring();
+    let arguments = ["--run-anyway", "--runs", "1000", "--", "sh", "-c", "echo run"];
+    let mut child = zc(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        assert_eq!(lines.next().unwrap().unwrap(), "run");
+    }
+    kill(child.id(), "INT");
+    // What it still writes.
+    lines.for_each(drop);
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    // The signal may have hit the shell, before it could echo or after.
+    assert!(matches!(output.status.code(), Some(0 | 125 | 130)), "{said}");
+    assert!(is_starved(&said) || said.contains(" times, ") || said.contains("withheld"), "{said}");
+}
+
+#[test]
+fn on_a_busy_machine_the_command_is_not_executed_unless_that_is_wanted() {
+    let _turn = measuring();
+    // In sessions of their own, which the soakers rank below.
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let burners: Vec<Running> = (0..cpus)
+        .map(|_| {
+            let mut burner = Command::new("setsid");
+            burner.args(["sh", "-c", "while :; do :; done"]).start().unwrap()
+        })
+        .collect();
+    let (output, log) = log_of(&["--", "sh", "-c", "echo run >>log"]);
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), &*log), (Some(125), ""), "{said}");
+    assert!(said.contains("error: ") && said.contains("--run-anyway"), "{said}");
+    let (output, log) =
+        log_of(&["--run-anyway", "--runs", "1", "--", "sh", "-c", "echo run >>log"]);
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), &*log), (Some(125), "run\n"), "{said}");
+    assert!(
+        !said.contains("soaked           0.") && !said.contains("soaked           -"),
+        "{said}"
+    );
+    drop(burners);
 }
 
 #[test]
@@ -332,7 +446,7 @@ fn a_result_that_cannot_be_written_is_125_and_leaves_no_empty_file() {
     // A file can be made on a full disk, and nothing be written to it.
     let script = format!(
         "head -c 4096 /dev/zero >filler; for command in true 'exit 7'; do {ZC} soak --output cost \
-         -- sh -c \"$command\"; echo \"code $?\"; done; ls"
+         --run-anyway --runs 1 -- sh -c \"$command\"; echo \"code $?\"; done; ls"
     );
     let Some(output) = on_small_disk(folder.path(), "4k", &script) else { return };
     let said = stderr(&output);
@@ -345,16 +459,26 @@ fn the_result_of_a_command_goes_where_it_is_wanted() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cost.json");
-    let output =
-        output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
-    if is_starved(&stderr(&output)) {
+    let output = output(&[
+        "--json",
+        "--runs",
+        "1",
+        "--output",
+        file.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        "exit 0",
+    ]);
+    if is_starved(&stderr(&output)) || stderr(&output).contains("was not") {
+        eprintln!("skipped: something else uses this machine");
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    assert!(result["cost"]["elapsed_s"].as_f64().unwrap() > 0.0);
-    let rank = &result["seen"]["start"]["rank"]["by"];
+    assert!(result["cost"]["elapsed_s"]["value"].as_f64().unwrap() > 0.0);
+    let rank = &result["rank"]["by"];
     assert!(["cgroup", "autogroup", "class"].iter().any(|by| rank == by), "{rank}");
     match result["taken"]["soakers"].as_f64() {
         Some(share) => assert!((-0.01..0.5).contains(&share), "{share}"),

@@ -1,33 +1,23 @@
 //! What a command costs the whole machine, from before its process is created until it has been
-//! waited for.
+//! waited for: once or several times, with idle windows before and after each execution.
 //!
-//! The command is in zc's own session and process group, as it would be without zc. Signals from
-//! the terminal reach it directly; signals sent to zc alone are passed on. The soakers are in a
-//! helper process that ranks below it.
+//! The soakers are in a helper process that ranks below the command.
 
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
 
 use zc_kernel::clock;
-use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
-use super::setup::{Soaked, idle, interrupted, set_up, start};
-use zc_run::{CommandEnd, Error, SoakCommand, SoakWindow};
+use super::around::{Idle, times};
+use super::child::{Signals, end_of};
+use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up};
+use super::stdin::Stdin;
+use super::taken::try_out;
+use crate::meter::LoadMeter;
+use zc_run::{CommandEnd, CommandRun, Error, Result, SoakCommand, SoakStart, SoakWindow};
 
-/// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
-const PASSED_ON: [i32; 8] = [
-    signal_hook::consts::SIGINT,
-    signal_hook::consts::SIGTERM,
-    signal_hook::consts::SIGHUP,
-    signal_hook::consts::SIGQUIT,
-    signal_hook::consts::SIGUSR1,
-    signal_hook::consts::SIGUSR2,
-    signal_hook::consts::SIGTSTP,
-    signal_hook::consts::SIGCONT,
-];
+/// Idle windows between two executions.
+const BETWEEN: usize = 5;
 
 /// Options of [`command`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +25,24 @@ pub struct CommandOptions {
     /// CPUs and kind of the soakers.
     pub soaked: Soaked,
     /// The command and its arguments; not empty.
-    pub command: Vec<std::ffi::OsString>,
+    pub command: Vec<OsString>,
+    /// Executions before those that are measured.
+    pub warmup: usize,
+    /// A line for `sh -c` before each execution.
+    pub prepare: Option<String>,
+    /// A line for `sh -c` after each execution.
+    pub cleanup: Option<String>,
+    /// Whether it is executed again when it has failed.
+    pub ignore_failure: bool,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The executions; at least one.
+    pub seen: SoakCommand,
+    /// Why there are no more, if that was not asked for.
+    pub fault: Option<Error>,
 }
 
 /// Why there is no result.
@@ -59,118 +66,186 @@ pub enum CommandFault {
     },
 }
 
-/// Runs the command and measures it.
+/// A value, or why there is no result.
+pub type Outcome<T> = std::result::Result<T, CommandFault>;
+
+impl From<Error> for CommandFault {
+    fn from(error: Error) -> Self {
+        Self::NotStarted(error)
+    }
+}
+
+/// Executes the command and measures it, as often as `again` says of what was measured so far. It is
+/// asked before the first time too. A failed execution and a signal end the series.
 ///
 /// # Errors
-/// It could not be run or measured.
-pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
-    let own = CommandFault::NotStarted;
-    let (program, arguments) = options
-        .command
-        .split_first()
-        .ok_or_else(|| own(Error::usage("a command is missing after \"--\"")))?;
-    // Before there are threads, so that no other thread handles them.
-    let signals =
-        HeldSignals::hold(&PASSED_ON).map_err(|error| own(Error::os("block signals", error)))?;
-    let mut meter = set_up(&options.soaked).map_err(own)?;
-    let mut ended_early = |at_ns| signal_before(at_ns, &signals);
-    let start = start(&mut meter, &mut ended_early).map_err(own)?;
-    let start = start.ok_or_else(|| own(interrupted()))?;
-
-    let mut command = Command::new(program);
-    command.args(arguments);
-    signals.release_in_child(&mut command);
-    let opened = meter.open().map_err(own)?;
-    let child = command.spawn().map_err(|error| not_run(program, error))?;
-    let pid = child.id() as i32;
-    pass_signals_on(&signals, pid);
-    let ended = wait_with_usage(child);
-    let closed = meter.close();
-
-    let ended = ended.map_err(|error| own(Error::os("wait for the command", error)))?;
-    let end = end_of(ended.status);
-    let lost = |error| CommandFault::NotMeasured { end, error };
-    let window = SoakWindow { opened, closed: closed.map_err(lost)? };
-    let idle_after = idle(&mut meter, &mut ended_early).map_err(lost)?;
-    Ok(SoakCommand {
-        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        start,
-        window,
-        end,
-        user_ns: ended.user_ns,
-        system_ns: ended.system_ns,
-        idle_after,
-    })
-}
-
-/// Sleeps until `at_ns`; returns whether a signal asked zc to end before.
-fn signal_before(at_ns: u64, signals: &HeldSignals) -> bool {
-    loop {
-        while let Some(received) = signals.next() {
-            match received.signal {
-                signal_hook::consts::SIGTSTP => drop(signals.let_through(received.signal)),
-                signal_hook::consts::SIGCONT => {}
-                _ => return true,
-            }
-        }
-        let left = at_ns.saturating_sub(clock::monotonic_ns());
-        if left == 0 {
-            return false;
-        }
-        if wait_readable(&[signals.as_fd()], Some(Duration::from_nanos(left))).is_err() {
-            clock::sleep_until(at_ns);
-        }
+/// It could not be executed or measured even once; the error of `again`.
+pub fn command(
+    options: &CommandOptions,
+    again: &mut dyn FnMut(&SoakCommand) -> Result<bool>,
+) -> Outcome<Measured> {
+    if options.command.is_empty() {
+        return Err(Error::usage("a command is missing after \"--\"").into());
     }
-}
-
-/// Passes signals on until the process ends.
-fn pass_signals_on(signals: &HeldSignals, pid: i32) {
-    // Without a pidfd (before Linux 5.3) signals wait until the command has ended.
-    let Ok(process) = pidfd(pid) else { return };
-    loop {
-        match wait_readable(&[process.as_fd(), signals.as_fd()], None).as_deref() {
-            Ok([false, _]) => {}
-            _ => return,
-        }
-        while let Some(received) = signals.next() {
-            // The kernel sent it to the whole process group, the command included.
-            if !received.by_kernel {
-                drop(kill(pid, received.signal)); // fails if it has just ended, or has another user
+    let signals = Signals::hold()?;
+    let meter = set_up(&options.soaked)?;
+    let mut series = Series { options, signals, meter, stdin: Stdin::now(), idle: None };
+    let start = series.start()?;
+    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut seen = SoakCommand { command, start, runs: Vec::new() };
+    let mut fault = None;
+    while again(&seen)? {
+        let first = seen.runs.is_empty();
+        let executed = if first { series.first() } else { series.once() };
+        match executed {
+            Ok(run) => {
+                let failed = failed(run.end) && !options.ignore_failure;
+                seen.runs.push(run);
+                fault = series.clean_up().err();
+                if failed || fault.is_some() || series.signals.asked_to_end {
+                    break;
+                }
             }
-            if received.signal == signal_hook::consts::SIGTSTP {
-                drop(signals.let_through(received.signal));
+            Err(fault) if first => return Err(fault),
+            // What was measured before stands.
+            Err(_) if series.signals.asked_to_end => break,
+            Err(
+                CommandFault::NotRun { error, .. }
+                | CommandFault::NotStarted(error)
+                | CommandFault::NotMeasured { error, .. },
+            ) => {
+                fault = Some(error);
+                break;
             }
         }
     }
+    Ok(Measured { seen, fault })
 }
 
-fn end_of(status: ExitStatus) -> CommandEnd {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => CommandEnd::Exited { code },
-        (None, signal) => CommandEnd::Killed { signal: signal.unwrap_or(0) },
+fn failed(end: CommandEnd) -> bool {
+    end != CommandEnd::Exited { code: 0 }
+}
+
+/// The executions of a command.
+struct Series<'o> {
+    options: &'o CommandOptions,
+    signals: Signals,
+    meter: LoadMeter,
+    stdin: Stdin,
+    /// The idle windows since the last execution, if nothing was executed since.
+    idle: Option<Idle>,
+}
+
+impl Series<'_> {
+    /// What has to be known first.
+    fn start(&mut self) -> Result<SoakStart> {
+        // The competing process first: its effect on caches and clocks is over when the idle windows
+        // begin.
+        let taken = try_out(self.meter.soakers())?;
+        let (signals, idle) = (&mut self.signals, &mut self.idle);
+        let start = self.meter.know(taken, |meter| {
+            let measured =
+                Idle::measure(meter, IDLE_WINDOWS, &mut |at_ns| signals.end_before(at_ns))?;
+            Ok(idle.insert(measured).windows.clone())
+        })?;
+        if start.idle.len() < IDLE_WINDOWS { Err(interrupted()) } else { Ok(start) }
     }
-}
 
-fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
-    let name = program.to_string_lossy();
-    let found = match error.kind() {
-        io::ErrorKind::NotFound => false,
-        // execvp(3) fails with EACCES also when a folder of the PATH may not be searched and no
-        // other one has the command.
-        io::ErrorKind::PermissionDenied => name.contains('/') || is_in_path(program),
-        _ => true,
-    };
-    let error = if found {
-        Error::os(format!("run \"{name}\""), error)
-    } else {
-        Error::usage(format!("there is no command \"{name}\""))
-            .help("a shell's own words need a shell: sh -c '...'")
-    };
-    CommandFault::NotRun { found, error }
-}
+    /// Executes it the first time that counts.
+    fn first(&mut self) -> Outcome<CommandRun> {
+        for _ in 0..self.options.warmup {
+            self.prepare()?;
+            let end = end_of(self.execute()?.status);
+            if failed(end) && !self.options.ignore_failure {
+                let error = Error::failed("the command failed while it warmed up")
+                    .help("--ignore-failure goes on all the same");
+                return Err(CommandFault::NotMeasured { end, error });
+            }
+            self.clean_up()?;
+        }
+        self.once()
+    }
 
-/// Whether a folder of the PATH that can be searched has a file of this name.
-fn is_in_path(program: &std::ffi::OsStr) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+    /// Executes it once.
+    fn once(&mut self) -> Outcome<CommandRun> {
+        self.prepare()?;
+        let before = match self.idle.take() {
+            Some(before) => before,
+            None => self.idle()?,
+        };
+        if self.signals.asked_to_end {
+            return Err(interrupted().into());
+        }
+        let zc_before_ns = clock::process_cpu_ns();
+        let opened = self.meter.open()?;
+        let ended = self.execute();
+        let closed = self.meter.close();
+        let zc_ns = clock::process_cpu_ns() - zc_before_ns;
+
+        let ended = ended?;
+        let end = end_of(ended.status);
+        let lost = |error| CommandFault::NotMeasured { end, error };
+        let window = SoakWindow { opened, closed: closed.map_err(lost)? };
+        // Whoever asked for the end does not wait: there is a value then, without an interval.
+        let after = match self.signals.asked_to_end {
+            true => Idle::none(&mut self.meter),
+            false => self.idle().map_err(lost)?,
+        };
+        let run = CommandRun {
+            processes: times(&before, &after),
+            idle_before: before.windows,
+            window,
+            end,
+            user_ns: ended.user_ns,
+            system_ns: ended.system_ns,
+            zc_ns,
+            idle_after: after.windows.clone(),
+        };
+        self.idle = Some(after);
+        Ok(run)
+    }
+
+    fn idle(&mut self) -> Result<Idle> {
+        let signals = &mut self.signals;
+        Idle::measure(&mut self.meter, BETWEEN, &mut |at_ns| signals.end_before(at_ns))
+    }
+
+    fn execute(&mut self) -> Outcome<zc_kernel::spawn::Ended> {
+        self.stdin.rewind()?;
+        let mut words = self.options.command.iter();
+        let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
+        command.args(words);
+        self.signals.execute(command)
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.shell("--prepare", self.options.prepare.as_ref())
+    }
+
+    fn clean_up(&mut self) -> Result<()> {
+        self.shell("--cleanup", self.options.cleanup.as_ref())
+    }
+
+    /// Has a shell do what is not to be measured. What was idle before it says nothing of what comes
+    /// after it.
+    fn shell(&mut self, option: &str, line: Option<&String>) -> Result<()> {
+        let Some(line) = line else { return Ok(()) };
+        self.idle = None;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(line).stdin(Stdio::null()).stdout(Stdio::null());
+        let how = match self.signals.execute(command) {
+            Ok(ended) => match end_of(ended.status) {
+                CommandEnd::Exited { code: 0 } => return Ok(()),
+                CommandEnd::Exited { code } => format!("exit code {code}"),
+                CommandEnd::Killed { signal } => format!("signal {signal}"),
+            },
+            Err(
+                CommandFault::NotRun { error, .. }
+                | CommandFault::NotStarted(error)
+                | CommandFault::NotMeasured { error, .. },
+            ) => return Err(error),
+        };
+        Err(Error::failed(format!("the command of {option} ended with {how}"))
+            .help(format!("it is: {line}")))
+    }
 }

@@ -2,16 +2,20 @@
 //! a command from beginning to end ([`command`]), or a known load ([`verify`]). The result has
 //! counts and no estimates.
 
+mod around;
 mod burner;
+mod child;
 mod command;
 mod live;
 mod setup;
+mod stdin;
 mod taken;
 mod verify;
 
-pub use command::{CommandFault, CommandOptions, command};
+pub use command::{CommandFault, CommandOptions, Measured, Outcome, command};
 pub use live::{Heard, LiveOptions, live};
 pub use setup::Soaked;
+pub use stdin::stdin_is_read_once;
 pub use verify::{VerifyOptions, verify};
 
 /// The other end of a helper process: see [`crate::meter::serve`].

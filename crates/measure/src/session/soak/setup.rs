@@ -7,9 +7,9 @@ use super::taken::try_out;
 use crate::meter::LoadMeter;
 use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
 
-/// Number of idle windows before (and after) what is measured. There are several, because their
-/// scatter gives the precision of the result.
-const IDLE_WINDOWS: usize = 10;
+/// Number of idle windows before what is measured. There are several, because their scatter gives the
+/// precision of the result.
+pub(super) const IDLE_WINDOWS: usize = 10;
 /// Length of each idle window.
 const IDLE_NS: u64 = 100_000_000;
 
@@ -37,13 +37,15 @@ pub(super) fn set_up(soaked: &Soaked) -> Result<LoadMeter> {
     LoadMeter::start(&soaked.cpus()?, soaked.kind)
 }
 
-/// Measures windows in which nothing is done, as many as there is time for before `interrupted`.
+/// Measures so many windows in which nothing is done, or as many as there is time for before
+/// `interrupted`.
 pub(super) fn idle(
     meter: &mut LoadMeter,
+    count: usize,
     interrupted: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Vec<SoakWindow>> {
-    let mut windows = Vec::with_capacity(IDLE_WINDOWS);
-    for _ in 0..IDLE_WINDOWS {
+    let mut windows = Vec::with_capacity(count);
+    for _ in 0..count {
         let opened = meter.open()?;
         if interrupted(opened.soak.at_ns + IDLE_NS) {
             break;
@@ -61,7 +63,7 @@ pub(super) fn start(
     // The competing process first: its effect on caches and clocks is over when the idle windows
     // begin.
     let taken = try_out(meter.soakers())?;
-    let start = meter.know(taken, |meter| idle(meter, interrupted))?;
+    let start = meter.know(taken, |meter| idle(meter, IDLE_WINDOWS, interrupted))?;
     Ok((start.idle.len() == IDLE_WINDOWS).then_some(start))
 }
 

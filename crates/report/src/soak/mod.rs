@@ -1,11 +1,12 @@
-//! `zc soak` as text: live load, the cost of a command, and the verification with known loads.
+//! `zc soak` as text: live load, the verification with known loads, and the cost of a command.
+
+mod command;
 
 use std::fmt::Write as _;
 
-use zc_analysis::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
-use zc_run::{
-    BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape,
-};
+pub use command::command;
+use zc_analysis::soak::{Load, PlusMinus, TakenShare, Verified, VerifyRow};
+use zc_run::{BurnShape, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};
 
 /// The largest number of CPUs with a column each.
 const MOST_COLUMNS: usize = 16;
@@ -83,76 +84,6 @@ pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
         figure(load.busy_cpus, 2),
         figure(load.stat_cpus, 2)
     )
-}
-
-/// The cost of a command by soakers and by the other accounts, and the difference in words.
-pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
-    let mut text = String::new();
-    let end = match seen.end {
-        CommandEnd::Exited { code } => format!("exited with {code}"),
-        CommandEnd::Killed { signal } => format!("was killed by signal {signal}"),
-    };
-    let places = places(cost);
-    let _ = writeln!(
-        text,
-        "\"{}\" {end} after {:.*} s on {}",
-        escape(&seen.command.join(" "), 100),
-        places,
-        cost.elapsed_s,
-        cpus(&seen.start.cpus)
-    );
-    let half =
-        cost.soaked_cpu_s.half_width.map(|half| format!("±{half:.places$}")).unwrap_or_default();
-    let mut row = |name: &str, value: f64, half: &str, remark: &str| {
-        let _ =
-            writeln!(text, "  {name:<11}{:>12} {half:<9}CPU s   {remark}", figure(value, places));
-    };
-    row("soaked", cost.soaked_cpu_s.value, &half, "CPU time that the soakers lost");
-    let (user_s, system_s) = (seen.user_ns as f64 / 1e9, seen.system_ns as f64 / 1e9);
-    let remark = format!(
-        "{user_s:.places$} user, {system_s:.places$} system; the command and the children it \
-         waited for"
-    );
-    row("getrusage", cost.getrusage_cpu_s, "", &remark);
-    row(
-        "/proc/stat",
-        cost.stat_cpu_s,
-        "",
-        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
-    );
-    if cost.steal_s > 0.0 {
-        row("stolen", cost.steal_s, "", "by the hypervisor; part of the soaked figure");
-    }
-    text.push_str(&difference(cost, places));
-    text
-}
-
-/// The difference to the command's own accounts, in words.
-fn difference(cost: &CommandCost, places: usize) -> String {
-    let by = cost.beyond_getrusage_s.abs();
-    let half = cost.soaked_cpu_s.half_width.unwrap_or(0.0);
-    let by = format!("{by:.places$} ±{half:.places$} CPU s");
-    match cost.against_getrusage {
-        Against::More => format!(
-            "the kernel worked {by} more for it than its own accounts show: interrupts, softirqs \
-             and kernel threads, the \
-             cost of switching to it, and whatever else ran meanwhile\n"
-        ),
-        Against::Less => format!(
-            "its own accounts show {by} more than the machine lost: interrupts are charged to the \
-             task they interrupt, and what ran in the idle windows before it no longer ran\n"
-        ),
-        Against::Same => format!(
-            "its own accounts and the soakers agree within ±{half:.places$} \
-            CPU s\n"
-        ),
-        Against::Withheld => {
-            "something else used the machine: what the soakers lost to it and to the command \
-             cannot be separated\n"
-                .to_owned()
-        }
-        Against::Unknown => "there is no interval: no idle windows after it\n".to_owned(),
-    }
 }
 
 /// The table of known loads, and the largest error of each method.
@@ -246,14 +177,6 @@ fn cpus(cpus: &[usize]) -> String {
     format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, each.join(","))
 }
 
-/// Decimal places for a command's CPU seconds: two digits of the half-width.
-fn places(cost: &CommandCost) -> usize {
-    match cost.soaked_cpu_s.half_width {
-        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(1.0, 4.0) as usize,
-        _ => 3,
-    }
-}
-
 fn plus_minus(value: PlusMinus, places: usize) -> String {
     match value.half_width {
         Some(half) => format!("{} ±{half:.places$}", figure(value.value, places)),
@@ -298,45 +221,6 @@ mod tests {
             pace: Vec::new(),
             taken: None,
         }
-    }
-
-    fn cost(against: Against, beyond: f64) -> CommandCost {
-        CommandCost {
-            elapsed_s: 6.4021,
-            soaked_cpu_s: PlusMinus { value: 12.314, half_width: Some(0.083) },
-            getrusage_cpu_s: 12.314 - beyond,
-            stat_cpu_s: 12.1,
-            beyond_getrusage_s: beyond,
-            against_getrusage: against,
-            steal_s: 0.0,
-            idle_shift: Some(0.001),
-            cpus: vec![0.97, 0.95],
-        }
-    }
-
-    #[test]
-    fn the_cost_of_a_command_has_a_sentence() {
-        let seen = SoakCommand {
-            command: vec!["make".into(), "-j2".into(), "a\nb".into()],
-            start: soak_start(vec![0, 1], SoakerRank::Autogroup),
-            window: Default::default(),
-            end: CommandEnd::Exited { code: 2 },
-            user_ns: 10_000_000_000,
-            system_ns: 1_924_000_000,
-            idle_after: Vec::new(),
-        };
-        insta::assert_snapshot!(command(&seen, &cost(Against::More, 0.39)), @r#"
-        "make -j2 a\nb" exited with 2 after 6.402 s on CPUs 0-1
-          soaked           12.314 ±0.083   CPU s   CPU time that the soakers lost
-          getrusage        11.924          CPU s   10.000 user, 1.924 system; the command and the children it waited for
-          /proc/stat       12.100          CPU s   user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        the kernel worked 0.390 ±0.083 CPU s more for it than its own accounts show: interrupts, softirqs and kernel threads, the cost of switching to it, and whatever else ran meanwhile
-        "#);
-        assert!(command(&seen, &cost(Against::Same, 0.01)).contains("agree within ±0.083"));
-        assert!(
-            command(&seen, &cost(Against::Less, -0.5))
-                .contains("show 0.500 ±0.083 CPU s more than the machine lost")
-        );
     }
 
     #[test]

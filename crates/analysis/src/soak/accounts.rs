@@ -1,0 +1,82 @@
+//! What a command's soaked CPU time consists of: its own, that of other processes and of the kernel's
+//! threads by their CPU clocks, and interrupts by the soakers' clocks.
+//!
+//! A soaker that is interrupted is charged with the interrupt and does not count meanwhile. So what its
+//! CPU clock says beyond what it counted, at the pace of the idle windows, is interrupts and softirqs;
+//! and what that clock lacks of the time that there was, other tasks had.
+
+use std::collections::BTreeMap;
+
+use super::command::{Execution, mean};
+use super::model::{Accounts, NamedTime, PlusMinus};
+use super::window::{busy_share, elapsed_ns, units};
+use zc_run::{CommandRun, ProcessKind};
+
+/// The largest number of processes with a name.
+const MOST_NAMES: usize = 8;
+
+/// A process that took a smaller share of the soaked figure has no row of its own.
+const SMALLEST_SHARE: f64 = 0.005;
+
+/// Means over executions; the two slices are of the same ones.
+pub(super) fn accounts(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Accounts {
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut kernel_threads_s = 0.0;
+    for run in runs {
+        let idle_share = run.processes.window_ns as f64 / run.processes.idle_ns as f64;
+        let idle_share = if idle_share.is_finite() { idle_share } else { 0.0 };
+        for process in &run.processes.each {
+            let net_ns = process.window_ns as f64 - idle_share * process.idle_ns as f64;
+            let net_s = net_ns / 1e9 / runs.len() as f64;
+            match process.kind {
+                ProcessKind::KernelThread => kernel_threads_s += net_s,
+                ProcessKind::Other => *by_name.entry(&process.name).or_default() += net_s,
+            }
+        }
+    }
+    let mut processes: Vec<NamedTime> = by_name
+        .iter()
+        .filter(|(_, cpu_s)| **cpu_s >= SMALLEST_SHARE * soaked.value.abs())
+        .map(|(name, cpu_s)| NamedTime { name: (*name).to_owned(), cpu_s: *cpu_s })
+        .collect();
+    processes.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
+    processes.truncate(MOST_NAMES);
+    let named: f64 = processes.iter().map(|process| process.cpu_s).sum();
+    let of = |figure: &dyn Fn(&CommandRun, &Execution) -> f64| {
+        mean(&std::iter::zip(runs, each).map(|(run, it)| figure(run, it)).collect::<Vec<_>>())
+    };
+    let mut accounts = Accounts {
+        command_s: of(&|_, it| it.getrusage_s),
+        processes,
+        other_processes_s: by_name.values().sum::<f64>() - named,
+        kernel_threads_s,
+        zc_s: of(&|run, _| run.zc_ns as f64 / 1e9),
+        interrupts_s: of(&interrupts_s),
+        stolen_s: of(&|_, it| it.steal_s),
+        missing_s: 0.0,
+        add_up: true,
+    };
+    accounts.missing_s = soaked.value
+        - accounts.command_s
+        - accounts.processes.iter().map(|process| process.cpu_s).sum::<f64>()
+        - accounts.other_processes_s
+        - accounts.kernel_threads_s
+        - accounts.zc_s
+        - accounts.interrupts_s
+        - accounts.stolen_s;
+    accounts.add_up = soaked.half_width.is_some_and(|half| accounts.missing_s.abs() <= half);
+    accounts
+}
+
+/// CPU time that the soakers were charged with and did not count in.
+fn interrupts_s(run: &CommandRun, it: &Execution) -> f64 {
+    // Of the time of an idle window this share was charged to the soakers.
+    let charged = 1.0 - busy_share(run.idle_before.iter().chain(&run.idle_after));
+    let counted_ns: f64 = (0..it.rates.len())
+        .filter_map(|cpu| Some(charged * units(&run.window, cpu)? / it.rates[cpu]))
+        .sum();
+    let (opened, closed) = (&run.window.opened, &run.window.closed);
+    let charged_ns = closed.soaker_cpu_ns.saturating_sub(opened.soaker_cpu_ns) as f64;
+    debug_assert!(elapsed_ns(&run.window) > 0.0);
+    (charged_ns - counted_ns) / 1e9
+}

@@ -1,0 +1,252 @@
+//! The cost of a command as text: the soaked CPU time, what it consists of, and what the command's
+//! own accounts say.
+
+use std::fmt::Write as _;
+
+use super::{cpus, figure, plus_minus};
+use zc_analysis::soak::{Against, CommandCost, IntervalOver};
+use zc_run::{CommandEnd, SoakCommand, escape};
+
+/// The cost of a command by soakers and by the other accounts, and the difference in words.
+pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
+    let places = places(cost);
+    let mut text = executions(seen, cost, places);
+    let mut row = |name: &str, value: &str, remark: &str| {
+        let _ = writeln!(text, "  {name:<17}{value:<17}{remark}");
+    };
+    let figure = |value: f64| figure(value, places);
+    match (&cost.withheld, cost.soaked_cpu_s) {
+        (None, Some(soaked)) => row(
+            "soaked",
+            &plus_minus(soaked, places),
+            &format!("CPU s that the soakers lost{}", interval(cost)),
+        ),
+        (withheld, _) => {
+            row("soaked", "withheld", withheld.as_deref().unwrap_or("there is no figure"));
+        }
+    }
+    let own = format!(
+        "{} user, {} system: it and the children it waited for",
+        figure(cost.user_cpu_s),
+        figure(cost.system_cpu_s)
+    );
+    row("  the command", &figure(cost.user_cpu_s + cost.system_cpu_s), &own);
+    if let Some(accounts) = &cost.accounts {
+        for process in &accounts.processes {
+            let name = format!("  {}", escape(&process.name, 15));
+            row(&name, &figure(process.cpu_s), "another process, by its CPU clock");
+        }
+        let least = 0.5 * 10_f64.powi(-(places as i32));
+        let mut small = |name: &str, value: f64, remark: &str| {
+            if value.abs() >= least {
+                row(name, &figure(value), remark);
+            }
+        };
+        small("  other processes", accounts.other_processes_s, "small ones");
+        small("  kernel threads", accounts.kernel_threads_s, "by their CPU clocks");
+        small(
+            "  interrupts",
+            accounts.interrupts_s,
+            "and softirqs, on the soakers' time; those on a task's time are in that task's",
+        );
+        small("  zc", accounts.zc_s, "which starts it");
+        small("  stolen", accounts.stolen_s, "by the hypervisor");
+        let missing = if accounts.add_up {
+            "within the interval: the accounts add up"
+        } else {
+            "in no account: processes that ended meanwhile and were not its children, or noise"
+        };
+        row("  left", &figure(accounts.missing_s), missing);
+    }
+    row(
+        "/proc/stat",
+        &figure(cost.stat_cpu_s),
+        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
+    );
+    text.push_str(&difference(cost, places));
+    text
+}
+
+/// What was executed, how often, for how long, and how it ended.
+fn executions(seen: &SoakCommand, cost: &CommandCost, places: usize) -> String {
+    let name = escape(&seen.command.join(" "), 100);
+    let cpus = cpus(&seen.start.cpus);
+    let elapsed = plus_minus(cost.elapsed_s, places);
+    let last = seen.runs.last().map_or(CommandEnd::Exited { code: 0 }, |run| run.end);
+    let ended = |end| match end {
+        CommandEnd::Exited { code } => format!("exited with {code}"),
+        CommandEnd::Killed { signal } => format!("was killed by signal {signal}"),
+    };
+    let mut text = match cost.executions {
+        1 => format!("\"{name}\" {} after {elapsed} s on {cpus}\n", ended(last)),
+        count => format!("\"{name}\" {count} times, {elapsed} s each, on {cpus}\n"),
+    };
+    if cost.failed > 0 {
+        let _ = writeln!(
+            text,
+            "left out: {} that did not exit with 0; the last one {}",
+            cost.failed,
+            ended(last)
+        );
+    }
+    text
+}
+
+/// What the interval of the soaked figure covers, in words.
+fn interval(cost: &CommandCost) -> String {
+    match cost.interval_over {
+        IntervalOver::Executions => {
+            format!("; mean and 95 % interval of {} executions", cost.executions)
+        }
+        IntervalOver::IdleWindows => {
+            "; the interval is this execution's alone: another one may cost something else"
+                .to_owned()
+        }
+        IntervalOver::Nothing => "; without an interval".to_owned(),
+    }
+}
+
+/// The difference to the command's own accounts, in words.
+fn difference(cost: &CommandCost, places: usize) -> String {
+    let by = cost.beyond_getrusage_s.map_or_else(String::new, |beyond| {
+        let half = beyond.half_width.unwrap_or(0.0);
+        format!("{:.places$} ±{half:.places$} CPU s", beyond.value.abs())
+    });
+    match cost.against_getrusage {
+        Against::More => {
+            format!("the machine lost {by} more to it than its own accounts show\n")
+        }
+        Against::Less => format!(
+            "its own accounts show {by} more than the machine lost: interrupts are charged to the \
+             task they interrupt, and what ran in the idle windows before it no longer ran\n"
+        ),
+        Against::Same => {
+            let half = cost.beyond_getrusage_s.and_then(|it| it.half_width).unwrap_or(0.0);
+            format!("its own accounts and the soakers agree within ±{half:.places$} CPU s\n")
+        }
+        Against::Withheld => String::new(),
+        Against::Unknown => "there is no interval: no idle windows after it\n".to_owned(),
+    }
+}
+
+/// Decimal places for a command's CPU seconds: two digits of the half-width.
+fn places(cost: &CommandCost) -> usize {
+    match cost.soaked_cpu_s.and_then(|soaked| soaked.half_width) {
+        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(1.0, 4.0) as usize,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_analysis::soak::{Accounts, NamedTime, PlusMinus};
+    use zc_run::{SoakStart, SoakerKind, SoakerRank};
+
+    fn seen() -> SoakCommand {
+        SoakCommand {
+            command: vec!["make".into(), "-j2".into(), "a\nb".into()],
+            start: SoakStart {
+                cpus: vec![0, 1],
+                soaker: SoakerKind::Alu,
+                rank: SoakerRank::Autogroup,
+                idle: Vec::new(),
+                pace: Vec::new(),
+                taken: None,
+            },
+            runs: Vec::new(),
+        }
+    }
+
+    fn cost(against: Against, beyond: f64) -> CommandCost {
+        let plus_minus = |value, half| PlusMinus { value, half_width: Some(half) };
+        CommandCost {
+            executions: 9,
+            failed: 0,
+            elapsed_s: plus_minus(6.4021, 0.0112),
+            soaked_cpu_s: Some(plus_minus(12.314, 0.083)),
+            withheld: None,
+            interval_over: IntervalOver::Executions,
+            user_cpu_s: 10.0,
+            system_cpu_s: 2.314 - beyond,
+            stat_cpu_s: 12.1,
+            beyond_getrusage_s: Some(plus_minus(beyond, 0.061)),
+            against_getrusage: against,
+            accounts: Some(Accounts {
+                command_s: 12.314 - beyond,
+                processes: vec![NamedTime { name: "nginx".into(), cpu_s: beyond - 0.14 }],
+                other_processes_s: 0.0001,
+                kernel_threads_s: 0.021,
+                zc_s: 0.002,
+                interrupts_s: 0.1,
+                stolen_s: 0.0,
+                missing_s: 0.017,
+                add_up: true,
+            }),
+            idle_shift: Some(0.001),
+            cpus: vec![0.97, 0.95],
+        }
+    }
+
+    #[test]
+    fn a_command_s_cost_is_divided_among_those_who_had_it() {
+        insta::assert_snapshot!(command(&seen(), &cost(Against::More, 0.39)), @r#"
+        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
+          soaked           12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
+            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
+            nginx          0.250            another process, by its CPU clock
+            kernel threads 0.021            by their CPU clocks
+            interrupts     0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
+            zc             0.002            which starts it
+            left           0.017            within the interval: the accounts add up
+          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
+        "#);
+        assert!(command(&seen(), &cost(Against::Same, 0.01)).contains("agree within ±0.061"));
+        assert!(
+            command(&seen(), &cost(Against::Less, -0.5))
+                .contains("show 0.500 ±0.061 CPU s more than the machine lost")
+        );
+    }
+
+    #[test]
+    fn one_execution_says_nothing_of_the_next() {
+        let one = CommandCost {
+            executions: 1,
+            interval_over: IntervalOver::IdleWindows,
+            elapsed_s: PlusMinus { value: 6.4021, half_width: None },
+            ..cost(Against::More, 0.39)
+        };
+        insta::assert_snapshot!(command(&seen(), &one), @r#"
+        "make -j2 a\nb" exited with 0 after 6.402 s on CPUs 0-1
+          soaked           12.314 ±0.083    CPU s that the soakers lost; the interval is this execution's alone: another one may cost something else
+            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
+            nginx          0.250            another process, by its CPU clock
+            kernel threads 0.021            by their CPU clocks
+            interrupts     0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
+            zc             0.002            which starts it
+            left           0.017            within the interval: the accounts add up
+          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
+        "#);
+    }
+
+    #[test]
+    fn a_figure_that_is_withheld_is_not_there() {
+        let withheld = CommandCost {
+            soaked_cpu_s: None,
+            withheld: Some("it is more than the CPUs had".into()),
+            beyond_getrusage_s: None,
+            accounts: None,
+            failed: 1,
+            ..cost(Against::Withheld, 0.39)
+        };
+        insta::assert_snapshot!(command(&seen(), &withheld), @r#"
+        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
+        left out: 1 that did not exit with 0; the last one exited with 0
+          soaked           withheld         it is more than the CPUs had
+            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
+          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        "#);
+    }
+}

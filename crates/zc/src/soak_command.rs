@@ -1,0 +1,238 @@
+//! `zc soak -- COMMAND`: what an execution of a command costs the whole machine.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::ValueHint;
+use serde_json::json;
+
+use super::result_file::ResultFile;
+use super::soak::{S, SoakArgs, line, stood_still};
+use super::tell;
+use zc_analysis::soak::{CommandCost, command_cost, not_quiet, paces, taken_share};
+use zc_measure::session::soak::{
+    CommandFault, CommandOptions, Measured, Soaked, command, stdin_is_read_once,
+};
+use zc_report::soak as report;
+use zc_run::{
+    CommandEnd, Error, ErrorKind, Result, Severity, SoakCommand, SoakStart, Warning, units,
+};
+
+/// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,
+/// there is no such command.
+pub(super) const OWN_FAILURE: u8 = 125;
+pub(super) const NOT_EXECUTABLE: u8 = 126;
+pub(super) const NOT_FOUND: u8 = 127;
+
+/// Without `--runs`, executions before the interval may end the series. Whoever stops at the first
+/// narrow interval stops at those that are narrow by chance; with eight and more that is little.
+const LEAST_RUNS: usize = 8;
+/// Without `--runs`, an interval of this half-width, as a share of the cost, ends the series.
+const NARROW: f64 = 0.025;
+/// Time for executions, without `--budget`.
+const BUDGET: &str = "30s";
+
+/// Options of a command.
+#[derive(Debug, clap::Args)]
+pub(super) struct OfCommandArgs {
+    /// Times that the command is executed [default: until its cost is known within 2.5 %, eight times
+    /// or more, or --budget is spent]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "command")]
+    runs: Option<String>,
+    /// Times that it is executed before that, without being measured
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        allow_hyphen_values = true,
+        requires = "command"
+    )]
+    warmup: String,
+    /// A line for sh that is executed before each execution, and not measured
+    #[arg(long, value_name = "LINE", requires = "command")]
+    prepare: Option<String>,
+    /// A line for sh that is executed after each execution, and not measured
+    #[arg(long, value_name = "LINE", requires = "command")]
+    cleanup: Option<String>,
+    /// Go on when an execution ends with another exit code than 0
+    #[arg(long, requires = "command")]
+    ignore_failure: bool,
+    /// Execute the command also where its cost cannot be measured
+    #[arg(long, requires = "command")]
+    run_anyway: bool,
+    /// Add the readings of every execution to the JSON
+    #[arg(long, requires = "json", requires = "command")]
+    raw: bool,
+    /// Write the result of a command to this file, which must not exist, instead of stderr
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
+    output: Option<PathBuf>,
+}
+
+/// Executes the command and writes what it costs. Returns the exit code: that of its last execution,
+/// or [`OWN_FAILURE`] after an error, which has been printed.
+///
+/// # Errors
+/// The options are wrong.
+pub(super) fn run(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
+    let typed = &args.of_command;
+    let budget = args.budget.as_deref().unwrap_or(BUDGET);
+    let until = Until {
+        runs: typed
+            .runs
+            .as_deref()
+            .map(|runs| units::count("runs", runs, 1..=1_000_000))
+            .transpose()?,
+        budget_ns: units::duration(budget, 0..=7 * 24 * 3600 * S)?,
+        run_anyway: typed.run_anyway,
+        begun: None,
+    };
+    let options = CommandOptions {
+        soaked,
+        command: args.command.clone(),
+        warmup: units::count("warmup", &typed.warmup, 0..=1_000_000)? as usize,
+        prepare: typed.prepare.clone(),
+        cleanup: typed.cleanup.clone(),
+        ignore_failure: typed.ignore_failure,
+    };
+    Ok(measure(args, &options, until).unwrap_or_else(|error| {
+        tell::error(&error);
+        OWN_FAILURE
+    }))
+}
+
+fn measure(args: &SoakArgs, options: &CommandOptions, mut until: Until) -> Result<u8> {
+    // Checked before the command runs.
+    let output = args.of_command.output.as_deref().map(ResultFile::create).transpose()?;
+    let Measured { seen, fault } = match command(options, &mut |seen| until.again(seen)) {
+        Ok(measured) => measured,
+        Err(CommandFault::NotRun { found, error }) => {
+            tell::error(&error);
+            return Ok(if found { NOT_EXECUTABLE } else { NOT_FOUND });
+        }
+        Err(CommandFault::NotStarted(error)) => return Err(error),
+        Err(CommandFault::NotMeasured { end, error }) => return Ok(unmeasured(end, &error)),
+    };
+    let end = seen.runs.last().map_or(CommandEnd::Exited { code: 0 }, |run| run.end);
+    let told = result(args, &seen).and_then(|(cost, text)| {
+        match output {
+            Some(file) => file.write(&text)?,
+            None => tell::note(text.trim_end()),
+        }
+        let withheld = cost.withheld.map(|why| {
+            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
+                .help("stop what runs beside it, or wait until it has ended")
+        });
+        withheld.or(fault).map_or(Ok(()), Err)
+    });
+    Ok(told.map_or_else(|error| unmeasured(end, &error), |()| exit_code(end)))
+}
+
+/// When the command is not executed again.
+struct Until {
+    runs: Option<u64>,
+    budget_ns: u64,
+    run_anyway: bool,
+    begun: Option<Instant>,
+}
+
+impl Until {
+    /// Whether it is executed again. Before the first time, whether its cost can be measured.
+    fn again(&mut self, seen: &SoakCommand) -> Result<bool> {
+        let Some(begun) = self.begun else {
+            if !self.run_anyway {
+                fit(&seen.start)?;
+            }
+            if self.runs.is_none() && stdin_is_read_once() {
+                self.runs = Some(1);
+                tell::note(
+                    "the command is executed once: stdin is a pipe, which can be read once; --runs N or \
+                     </dev/null executes it more often",
+                );
+            }
+            self.begun = Some(Instant::now());
+            return Ok(true);
+        };
+        let done = seen.runs.len();
+        if let Some(runs) = self.runs {
+            return Ok((done as u64) < runs);
+        }
+        // With as much time for the next as for the others.
+        let spent_ns = begun.elapsed().as_nanos() as f64;
+        if spent_ns * (done + 1) as f64 / done as f64 > self.budget_ns as f64 {
+            return Ok(false);
+        }
+        Ok(done < LEAST_RUNS || !command_cost(seen).is_some_and(|cost| is_narrow(&cost)))
+    }
+}
+
+fn is_narrow(cost: &CommandCost) -> bool {
+    let soaked = cost.soaked_cpu_s;
+    soaked.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
+}
+
+/// Whether the machine is fit to measure.
+fn fit(start: &SoakStart) -> Result<()> {
+    let unfit = |error: Error| error.help("--run-anyway executes the command without a figure");
+    paces(start).ok_or_else(|| unfit(Error { help: None, ..stood_still() }))?;
+    match not_quiet(start) {
+        Some(Warning { severity: Severity::Withhold, text, .. }) => Err(unfit(Error::new(
+            ErrorKind::NothingKept,
+            format!("the command was not executed: {text}"),
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The exit code of a command whose result is missing: its own, unless that means success.
+fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
+    tell::error(error);
+    match exit_code(end) {
+        0 => OWN_FAILURE,
+        code => code,
+    }
+}
+
+/// The cost, and the result as text.
+fn result(args: &SoakArgs, seen: &SoakCommand) -> Result<(CommandCost, String)> {
+    let rates = paces(&seen.start).ok_or_else(stood_still)?;
+    let cost = command_cost(seen).ok_or_else(stood_still)?;
+    let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
+    let warning = not_quiet(&seen.start);
+    if args.json {
+        let mut document = json!({
+            "command": seen.command,
+            "cpus": seen.start.cpus,
+            "rank": seen.start.rank,
+            "cost": cost,
+            "taken": taken,
+            "warnings": warning.as_slice(),
+        });
+        if args.of_command.raw {
+            document["seen"] = json!(seen);
+        }
+        return Ok((cost, line(&document)));
+    }
+    if let Some(warning) = warning {
+        tell::warning(&warning.text, warning.remedy.as_deref());
+    }
+    let text = report::command(seen, &cost) + &report::start(&seen.start, taken);
+    Ok((cost, text))
+}
+
+fn exit_code(end: CommandEnd) -> u8 {
+    match end {
+        CommandEnd::Exited { code } => code as u8, // wait(2) has no more than these 8 bits
+        CommandEnd::Killed { signal } => 128_u8.wrapping_add(signal as u8), // signals go to 64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        assert_eq!(exit_code(CommandEnd::Exited { code: 255 }), 255);
+        assert_eq!(exit_code(CommandEnd::Killed { signal: 9 }), 137);
+    }
+}
