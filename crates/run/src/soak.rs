@@ -180,6 +180,8 @@ pub struct CommandRun {
     pub zc_ns: u64,
     /// All other processes.
     pub processes: ProcessTimes,
+    /// What it printed on stdout and stderr, at most the last MiB; null unless that was asked for.
+    pub printed: Option<String>,
 }
 
 /// A command under soakers, executed once or more often.

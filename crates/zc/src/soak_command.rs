@@ -9,7 +9,7 @@ use serde_json::json;
 use super::result_file::ResultFile;
 use super::soak::{S, SoakArgs, line, stood_still};
 use super::tell;
-use zc_analysis::soak::{CommandCost, command_cost, not_quiet, paces, taken_share};
+use zc_analysis::soak::{CommandCost, Per, command_cost, not_quiet, paces, taken_share};
 use zc_measure::session::soak::{
     CommandFault, CommandOptions, Measured, Soaked, command, stdin_is_read_once,
 };
@@ -54,6 +54,13 @@ pub(super) struct OfCommandArgs {
     /// A line for sh that is executed after each execution, and not measured
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
+    /// Cost of one of what the command did, by what wrk, ab, h2load, oha, hey, iperf3 -J, fio, curl -w,
+    /// dd, rsync --stats, pgbench or redis-benchmark prints
+    #[arg(long, value_name = "bytes|requests|transactions", requires = "command")]
+    per: Option<String>,
+    /// The same by the numbers that the group of an expression finds, added up: '(\d+) files'
+    #[arg(long, value_name = "REGEX", requires = "command", conflicts_with = "per")]
+    per_regex: Option<String>,
     /// Go on when an execution ends with another exit code than 0
     #[arg(long, requires = "command")]
     ignore_failure: bool,
@@ -85,6 +92,11 @@ pub(super) fn run(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         budget_ns: units::duration(budget, 0..=7 * 24 * 3600 * S)?,
         run_anyway: typed.run_anyway,
         begun: None,
+        per: match (&typed.per, &typed.per_regex) {
+            (Some(unit), _) => Some(Per::known(unit)?),
+            (None, Some(expression)) => Some(Per::regex(expression)?),
+            (None, None) => None,
+        },
     };
     let options = CommandOptions {
         soaked,
@@ -93,6 +105,7 @@ pub(super) fn run(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
         ignore_failure: typed.ignore_failure,
+        keep_printed: until.per.is_some(),
     };
     Ok(measure(args, &options, until).unwrap_or_else(|error| {
         tell::error(&error);
@@ -113,7 +126,7 @@ fn measure(args: &SoakArgs, options: &CommandOptions, mut until: Until) -> Resul
         Err(CommandFault::NotMeasured { end, error }) => return Ok(unmeasured(end, &error)),
     };
     let end = seen.runs.last().map_or(CommandEnd::Exited { code: 0 }, |run| run.end);
-    let told = result(args, &seen).and_then(|(cost, text)| {
+    let told = result(args, &seen, until.per.as_ref()).and_then(|(cost, text)| {
         match output {
             Some(file) => file.write(&text)?,
             None => tell::note(text.trim_end()),
@@ -122,7 +135,8 @@ fn measure(args: &SoakArgs, options: &CommandOptions, mut until: Until) -> Resul
             Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
                 .help("stop what runs beside it, or wait until it has ended")
         });
-        withheld.or(fault).map_or(Ok(()), Err)
+        let uncounted = until.per.as_ref().filter(|_| cost.per.is_none()).map(not_counted);
+        withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
     });
     Ok(told.map_or_else(|error| unmeasured(end, &error), |()| exit_code(end)))
 }
@@ -133,6 +147,8 @@ struct Until {
     budget_ns: u64,
     run_anyway: bool,
     begun: Option<Instant>,
+    /// What the cost is of.
+    per: Option<Per>,
 }
 
 impl Until {
@@ -161,13 +177,21 @@ impl Until {
         if spent_ns * (done + 1) as f64 / done as f64 > self.budget_ns as f64 {
             return Ok(false);
         }
-        Ok(done < LEAST_RUNS || !command_cost(seen).is_some_and(|cost| is_narrow(&cost)))
+        let cost = command_cost(seen, self.per.as_ref());
+        Ok(done < LEAST_RUNS || !cost.is_some_and(|cost| is_narrow(&cost)))
     }
 }
 
+/// Whether the figure that was asked for is known well enough.
 fn is_narrow(cost: &CommandCost) -> bool {
-    let soaked = cost.soaked_cpu_s;
-    soaked.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
+    let figure = cost.per.as_ref().map(|per| per.cost_ns).or(cost.soaked_cpu_s);
+    figure.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
+}
+
+fn not_counted(per: &Per) -> Error {
+    Error::input(format!("the command did not print a number of {}s", per.unit.name())).help(
+        "zc help soak names the programs whose output is known; --per-regex finds it in others",
+    )
 }
 
 /// Whether the machine is fit to measure.
@@ -193,9 +217,9 @@ fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
 }
 
 /// The cost, and the result as text.
-fn result(args: &SoakArgs, seen: &SoakCommand) -> Result<(CommandCost, String)> {
+fn result(args: &SoakArgs, seen: &SoakCommand, per: Option<&Per>) -> Result<(CommandCost, String)> {
     let rates = paces(&seen.start).ok_or_else(stood_still)?;
-    let cost = command_cost(seen).ok_or_else(stood_still)?;
+    let cost = command_cost(seen, per).ok_or_else(stood_still)?;
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
     if args.json {

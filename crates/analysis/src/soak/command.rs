@@ -4,7 +4,8 @@ use zc_stats::{mean_interval, welch_interval};
 
 use super::accounts::accounts;
 use super::load::{WITHHOLD_LIMIT, idle_rates, load};
-use super::model::{Against, CommandCost, IntervalOver, Load, PlusMinus};
+use super::model::{Against, CommandCost, IntervalOver, Load, PerCost, PlusMinus};
+use super::per::Per;
 use super::window::{busy_share, elapsed_ns, stat_elapsed_ns, units};
 use zc_run::{CommandEnd, CommandRun, SoakCommand, SoakWindow};
 
@@ -27,7 +28,9 @@ pub(super) struct Execution {
 
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
-pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
+///
+/// With `per`, the cost of one of what it did, too: each execution's, and the mean of these.
+pub fn command_cost(seen: &SoakCommand, per: Option<&Per>) -> Option<CommandCost> {
     let well = |run: &&CommandRun| run.end == CommandEnd::Exited { code: 0 };
     let mut runs: Vec<&CommandRun> = seen.runs.iter().filter(well).collect();
     if runs.is_empty() {
@@ -64,12 +67,32 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
             Some(_) => Against::Less,
         },
         accounts: withheld.is_none().then(|| accounts(&runs, &each, soaked)),
+        per: per.filter(|_| withheld.is_none()).and_then(|per| cost_per(per, &runs, &each)),
         soaked_cpu_s: withheld.is_none().then_some(soaked),
         withheld,
         idle_shift: median(each.iter().filter_map(|run| run.idle_shift).collect()),
         cpus: (0..each.first()?.load.cpus.len())
             .map(|cpu| each.iter().map(|run| run.load.cpus[cpu]).sum::<f64>() / count)
             .collect(),
+    })
+}
+
+/// `None` if an execution did not print how many there were.
+fn cost_per(per: &Per, runs: &[&CommandRun], each: &[Execution]) -> Option<PerCost> {
+    let counts: Option<Vec<_>> =
+        runs.iter().map(|run| per.count(run.printed.as_deref()?)).collect();
+    let counts = counts?;
+    let costs: Vec<f64> =
+        std::iter::zip(each, &counts).map(|(run, (count, _))| 1e9 * run.soaked_s / count).collect();
+    let half_width = match (each, counts.as_slice()) {
+        ([only], [(count, _)]) => only.half_width_s.map(|half| 1e9 * half / count),
+        _ => over_executions(&costs),
+    };
+    Some(PerCost {
+        unit: per.unit,
+        by: counts.first()?.1.to_owned(),
+        count: mean(&counts.iter().map(|(count, _)| *count).collect::<Vec<_>>()),
+        cost_ns: PlusMinus { value: mean(&costs), half_width },
     })
 }
 

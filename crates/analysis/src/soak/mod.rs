@@ -8,15 +8,17 @@ mod accounts;
 mod command;
 mod load;
 mod model;
+mod per;
 mod verify;
 mod window;
 
 pub use command::command_cost;
 pub use load::{idle_rates, load, not_quiet, paces, taken_share};
 pub use model::{
-    Accounts, Against, CommandCost, IntervalOver, Load, NamedTime, PlusMinus, TakenShare, Verified,
-    VerifyRow,
+    Accounts, Against, CommandCost, IntervalOver, Load, NamedTime, PerCost, PlusMinus, TakenShare,
+    Verified, VerifyRow,
 };
+pub use per::{Per, Unit};
 pub use verify::verified;
 
 #[cfg(test)]

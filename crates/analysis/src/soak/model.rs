@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::per::Unit;
 use zc_run::BurnShape;
 
 /// The load of a window.
@@ -98,6 +99,8 @@ pub struct CommandCost {
     pub against_getrusage: Against,
     /// What the soaked figure consists of; `None` where that is withheld.
     pub accounts: Option<Accounts>,
+    /// Cost of one of what an execution did; `None` where that is unknown, withheld, or not asked for.
+    pub per: Option<PerCost>,
     /// Relative change of the idle rate from before to after; median over executions.
     pub idle_shift: Option<f64>,
     /// Load of each CPU as a share of its time.
@@ -127,6 +130,19 @@ pub struct Accounts {
     pub missing_s: f64,
     /// Whether that is within the interval of the soaked figure.
     pub add_up: bool,
+}
+
+/// Cost of a request, a byte or a transaction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PerCost {
+    /// What is counted.
+    pub unit: Unit,
+    /// Whose output has the number.
+    pub by: String,
+    /// How many there were in an execution, mean.
+    pub count: f64,
+    /// Soaked CPU time of one in ns; its interval covers what that of the whole cost does.
+    pub cost_ns: PlusMinus,
 }
 
 /// CPU time of the processes of one name.

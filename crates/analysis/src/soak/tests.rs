@@ -60,6 +60,7 @@ fn execution(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandRun
         zc_ns: 0,
         idle_after: idle(5.0, after),
         processes: ProcessTimes { window_ns: 4 * S, idle_ns: 2 * S, each: vec![] },
+        printed: None,
     }
 }
 
@@ -68,7 +69,7 @@ fn seen(runs: Vec<CommandRun>) -> SoakCommand {
 }
 
 fn command(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandCost {
-    command_cost(&seen(vec![execution(before, units, after)])).unwrap()
+    command_cost(&seen(vec![execution(before, units, after)]), None).unwrap()
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn without_idle_windows_after_it_there_is_a_value_without_an_interval() {
     let mut run = execution([100_000; 10], [3_000_000, 4_000_000], [100_000; 10]);
     run.idle_after = vec![];
     run.end = CommandEnd::Killed { signal: 15 };
-    let cost = command_cost(&seen(vec![run])).unwrap();
+    let cost = command_cost(&seen(vec![run]), None).unwrap();
     let soaked = cost.soaked_cpu_s.unwrap();
     assert!((soaked.value - 1.0).abs() < 1e-9);
     assert_eq!((soaked.half_width, cost.interval_over), (None, IntervalOver::Nothing));
@@ -133,7 +134,7 @@ fn an_interval_of_several_executions_is_that_of_their_mean() {
     let runs = [2_000_000, 2_010_000, 1_990_000, 2_020_000, 1_980_000]
         .map(|units| execution(quiet, [units, 3_900_000], quiet));
     let mut all = seen(runs.to_vec());
-    let cost = command_cost(&all).unwrap();
+    let cost = command_cost(&all, None).unwrap();
     let soaked = cost.soaked_cpu_s.unwrap();
     assert!((soaked.value - 2.1).abs() < 1e-6, "{cost:?}");
     // Student's t for 4 degrees of freedom is 2.776, the deviation is 0.01581 CPU s.
@@ -144,9 +145,27 @@ fn an_interval_of_several_executions_is_that_of_their_mean() {
         end: CommandEnd::Exited { code: 1 },
         ..execution(quiet, [0, 0], quiet)
     });
-    let with_failed = command_cost(&all).unwrap();
+    let with_failed = command_cost(&all, None).unwrap();
     assert_eq!((with_failed.executions, with_failed.failed), (5, 1));
     assert_eq!(with_failed.soaked_cpu_s, cost.soaked_cpu_s);
+}
+
+#[test]
+fn a_request_costs_an_execution_s_cost_over_its_requests() {
+    let quiet = [100_000; 10];
+    let run = |units, requests| CommandRun {
+        printed: Some(format!("Complete requests:      {requests}\n")),
+        ..execution(quiet, [units, 3_900_000], quiet)
+    };
+    // 2.1 and 1.1 CPU s.
+    let both = seen(vec![run(2_000_000, 1000), run(3_000_000, 500)]);
+    let per = Per::known("requests").unwrap();
+    let found = command_cost(&both, Some(&per)).unwrap().per.unwrap();
+    assert!((found.cost_ns.value - 2.15e6).abs() < 1.0, "{found:?}");
+    assert_eq!((found.count, found.unit, &*found.by), (750.0, Unit::Requests, "ab"));
+    assert!(found.cost_ns.half_width.is_some());
+    let bytes = Per::known("bytes").unwrap();
+    assert_eq!(command_cost(&both, Some(&bytes)).unwrap().per, None);
 }
 
 #[test]
@@ -167,7 +186,7 @@ fn the_accounts_name_who_had_what_the_soakers_lost() {
         process(ProcessKind::KernelThread, "kworker/0:1", S / 10, 0),
         process(ProcessKind::Other, "cron", S / 1000, 0),
     ];
-    let accounts = command_cost(&seen(vec![run])).unwrap().accounts.unwrap();
+    let accounts = command_cost(&seen(vec![run]), None).unwrap().accounts.unwrap();
     let close = |value: f64, truth: f64| (value - truth).abs() < 1e-6;
     assert_eq!(accounts.processes.len(), 1, "{accounts:?}");
     assert!(accounts.processes[0].name == "nginx" && close(accounts.processes[0].cpu_s, 0.3));

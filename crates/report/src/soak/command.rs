@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{cpus, figure, plus_minus};
-use zc_analysis::soak::{Against, CommandCost, IntervalOver};
+use zc_analysis::soak::{Against, CommandCost, IntervalOver, PerCost, PlusMinus, Unit};
 use zc_run::{CommandEnd, SoakCommand, escape};
 
 /// The cost of a command by soakers and by the other accounts, and the difference in words.
@@ -24,6 +24,14 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
         (withheld, _) => {
             row("soaked", "withheld", withheld.as_deref().unwrap_or("there is no figure"));
         }
+    }
+    if let Some(per) = &cost.per {
+        let name = format!("per {}", per_name(per.unit));
+        row(
+            &name,
+            &per_figure(per),
+            &format!("of {:.0} in an execution, by {}", per.count, per.by),
+        );
     }
     let own = format!(
         "{} user, {} system: it and the children it waited for",
@@ -65,6 +73,30 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     );
     text.push_str(&difference(cost, places));
     text
+}
+
+/// Bytes come by the million.
+fn per_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "MB",
+        Unit::Requests => "request",
+        Unit::Transactions => "transaction",
+        Unit::Units => "unit",
+    }
+}
+
+/// The cost of one in us; of bytes, that of a MB.
+fn per_figure(per: &PerCost) -> String {
+    let scale = if per.unit == Unit::Bytes { 1e6 / 1e3 } else { 1.0 / 1e3 };
+    let us = PlusMinus {
+        value: per.cost_ns.value * scale,
+        half_width: per.cost_ns.half_width.map(|half| half * scale),
+    };
+    let places = match us.half_width {
+        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(0.0, 4.0) as usize,
+        _ => 2,
+    };
+    format!("{} us", plus_minus(us, places))
 }
 
 /// What was executed, how often, for how long, and how it ended.
@@ -140,7 +172,7 @@ fn places(cost: &CommandCost) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_analysis::soak::{Accounts, NamedTime, PlusMinus};
+    use zc_analysis::soak::{Accounts, NamedTime};
     use zc_run::{SoakStart, SoakerKind, SoakerRank};
 
     fn seen() -> SoakCommand {
@@ -183,6 +215,7 @@ mod tests {
                 missing_s: 0.017,
                 add_up: true,
             }),
+            per: None,
             idle_shift: Some(0.001),
             cpus: vec![0.97, 0.95],
         }
@@ -207,6 +240,21 @@ mod tests {
             command(&seen(), &cost(Against::Less, -0.5))
                 .contains("show 0.500 ±0.061 CPU s more than the machine lost")
         );
+    }
+
+    #[test]
+    fn a_request_has_a_row_and_so_has_a_megabyte() {
+        let per = |unit, ns| {
+            let cost_ns = PlusMinus { value: ns, half_width: Some(ns / 50.0) };
+            let per = Some(PerCost { unit, by: "wrk".into(), count: 31_234.4, cost_ns });
+            let text = command(&seen(), &CommandCost { per, ..cost(Against::More, 0.39) });
+            text.lines().nth(2).unwrap_or_default().trim().to_owned()
+        };
+        let rows = [per(Unit::Requests, 43_210.0), per(Unit::Bytes, 0.21)].join("\n");
+        insta::assert_snapshot!(rows, @"
+        per request      43.21 ±0.86 us   of 31234 in an execution, by wrk
+        per MB           210.0 ±4.2 us    of 31234 in an execution, by wrk
+        ");
     }
 
     #[test]

@@ -153,6 +153,8 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
         (&["--budget", "soon", "--", "true"], 2, "\"soon\""),
         (&["--raw", "--", "true"], 2, "--json"),
         (&["--runs", "2"], 2, "COMMAND"),
+        (&["--per", "pages", "--", "true"], 2, "\"pages\""),
+        (&["--per-regex", "(", "--", "true"], 2, "cannot be used"),
         (
             &["--run-anyway", "--prepare", "exit 3", "--", "true"],
             125,
@@ -324,6 +326,34 @@ fn an_execution_that_fails_is_the_last_one_unless_failures_are_ignored() {
     assert_eq!(log.lines().count(), 3, "{}", stderr(&output));
     let said = stderr(&output);
     assert!(is_starved(&said) || said.contains("left out: 1 that did not exit with 0"), "{said}");
+}
+
+#[test]
+fn a_cost_is_that_of_a_request_where_the_command_prints_how_many() {
+    let _turn = measuring();
+    let count = |arguments: &[&str], printed: &str| {
+        let script = format!("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo {printed}");
+        let base = ["--json", "--run-anyway", "--runs", "2"];
+        zc(&[&base[..], arguments, &["--", "sh", "-c", &script]].concat()).finish().unwrap()
+    };
+    for (arguments, printed, unit) in [
+        (["--per", "requests"], "'Complete requests:      500'", "requests"),
+        (["--per-regex", r"(\d+) files"], "500 files", "units"),
+    ] {
+        let output = count(&arguments, printed);
+        let said = stderr(&output);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("500"), "it is passed on");
+        if is_starved(&said) || said.contains("was not measured") {
+            continue;
+        }
+        let per = &result(&output)["cost"]["per"];
+        assert_eq!((&per["unit"], per["count"].as_f64()), (&unit.into(), Some(500.0)), "{said}");
+    }
+    let output = count(&["--per", "bytes"], "nothing");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    let known = [STARVED, "was not measured", "did not print a number of bytes"];
+    assert!(known.iter().any(|it| said.contains(it)), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
@@ -11,6 +11,7 @@ use zc_kernel::clock;
 use zc_kernel::spawn::{Ended, HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
 use super::command::{CommandFault, Outcome};
+use super::printed::Printed;
 use zc_run::{CommandEnd, Error, Result};
 
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
@@ -57,9 +58,27 @@ impl Signals {
     }
 
     /// Runs a command to its end.
-    pub(super) fn execute(&mut self, mut command: Command) -> Outcome<Ended> {
+    pub(super) fn execute(&mut self, command: Command) -> Outcome<Ended> {
+        let child = self.start(command)?;
+        self.wait(child)
+    }
+
+    /// The same; returns what it printed, too.
+    pub(super) fn execute_and_read(&mut self, mut command: Command) -> Outcome<(Ended, Printed)> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.start(command)?;
+        let printed = Printed::by(&mut child);
+        // Without threads that read, it ends by SIGPIPE.
+        let ended = self.wait(child)?;
+        Ok((ended, printed?))
+    }
+
+    fn start(&self, mut command: Command) -> Outcome<Child> {
         self.held.release_in_child(&mut command);
-        let child = command.spawn().map_err(|error| not_run(command.get_program(), error))?;
+        command.spawn().map_err(|error| not_run(command.get_program(), error))
+    }
+
+    fn wait(&mut self, child: Child) -> Outcome<Ended> {
         self.pass_on(child.id() as i32);
         wait_with_usage(child)
             .map_err(|error| CommandFault::NotStarted(Error::os("wait for the command", error)))

@@ -7,9 +7,11 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use zc_kernel::clock;
+use zc_kernel::spawn::Ended;
 
 use super::around::{Idle, times};
 use super::child::{Signals, end_of};
+use super::printed::Printed;
 use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up};
 use super::stdin::Stdin;
 use super::taken::try_out;
@@ -34,6 +36,8 @@ pub struct CommandOptions {
     pub cleanup: Option<String>,
     /// Whether it is executed again when it has failed.
     pub ignore_failure: bool,
+    /// Whether what it prints is kept. Its stdout and stderr are pipes then.
+    pub keep_printed: bool,
 }
 
 /// What was measured.
@@ -155,7 +159,7 @@ impl Series<'_> {
     fn first(&mut self) -> Outcome<CommandRun> {
         for _ in 0..self.options.warmup {
             self.prepare()?;
-            let end = end_of(self.execute()?.status);
+            let end = end_of(self.execute()?.0.status);
             if failed(end) && !self.options.ignore_failure {
                 let error = Error::failed("the command failed while it warmed up")
                     .help("--ignore-failure goes on all the same");
@@ -178,11 +182,11 @@ impl Series<'_> {
         }
         let zc_before_ns = clock::process_cpu_ns();
         let opened = self.meter.open()?;
-        let ended = self.execute();
+        let executed = self.execute();
         let closed = self.meter.close();
         let zc_ns = clock::process_cpu_ns() - zc_before_ns;
 
-        let ended = ended?;
+        let (ended, printed) = executed?;
         let end = end_of(ended.status);
         let lost = |error| CommandFault::NotMeasured { end, error };
         let window = SoakWindow { opened, closed: closed.map_err(lost)? };
@@ -199,6 +203,7 @@ impl Series<'_> {
             user_ns: ended.user_ns,
             system_ns: ended.system_ns,
             zc_ns,
+            printed: printed.map(Printed::text),
             idle_after: after.windows.clone(),
         };
         self.idle = Some(after);
@@ -210,12 +215,16 @@ impl Series<'_> {
         Idle::measure(&mut self.meter, BETWEEN, &mut |at_ns| signals.end_before(at_ns))
     }
 
-    fn execute(&mut self) -> Outcome<zc_kernel::spawn::Ended> {
+    fn execute(&mut self) -> Outcome<(Ended, Option<Printed>)> {
         self.stdin.rewind()?;
         let mut words = self.options.command.iter();
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         command.args(words);
-        self.signals.execute(command)
+        if self.options.keep_printed {
+            let (ended, printed) = self.signals.execute_and_read(command)?;
+            return Ok((ended, Some(printed)));
+        }
+        Ok((self.signals.execute(command)?, None))
     }
 
     fn prepare(&mut self) -> Result<()> {

@@ -7,6 +7,7 @@ mod burner;
 mod child;
 mod command;
 mod live;
+mod printed;
 mod setup;
 mod stdin;
 mod taken;

@@ -1,0 +1,120 @@
+//! What a command prints, on its way to where it was to go.
+
+use std::io::{self, Read, Write};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+use zc_run::{Error, Result};
+
+/// What is kept: the end of it, where programs print their results.
+const MOST_BYTES: usize = 1 << 20;
+
+/// How long something may hold the pipes open after the command has ended: what it started and left.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The streams of a command: each is passed on as it comes.
+#[derive(Debug)]
+pub(super) struct Printed {
+    kept: Arc<Mutex<Vec<u8>>>,
+    ends: Receiver<()>,
+    streams: usize,
+}
+
+impl Printed {
+    /// Passes on what the child prints, whose stdout and stderr are pipes.
+    ///
+    /// # Errors
+    /// There can be no thread for it.
+    pub(super) fn by(child: &mut Child) -> Result<Self> {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (end, ends) = channel();
+        let mut streams = 0;
+        let mut pass = |from: Option<Box<dyn Read + Send>>, to: Box<dyn Write + Send>| {
+            let Some(from) = from else { return Ok(()) };
+            let (kept, end) = (Arc::clone(&kept), end.clone());
+            streams += 1;
+            Builder::new()
+                .name("zc-printed".to_owned())
+                .spawn(move || {
+                    pass_on(from, to, &kept);
+                    let _ = end.send(()); // or nobody waits any more
+                })
+                .map(drop)
+                .map_err(|error| Error::os("start a thread for what the command prints", error))
+        };
+        pass(child.stdout.take().map(|it| Box::new(it) as _), Box::new(io::stdout()))?;
+        pass(child.stderr.take().map(|it| Box::new(it) as _), Box::new(io::stderr()))?;
+        Ok(Self { kept, ends, streams })
+    }
+
+    /// What it printed, now that it has ended.
+    pub(super) fn text(self) -> String {
+        for _ in 0..self.streams {
+            if self.ends.recv_timeout(PATIENCE).is_err() {
+                break; // its threads go on passing on
+            }
+        }
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// Passes on until the end, or until nobody reads any more: then the command gets SIGPIPE, as it would
+/// without zc.
+fn pass_on(mut from: impl Read, mut to: impl Write, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let length = match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&buffer[..length]);
+        // In large steps, so that each byte is moved once or twice.
+        if kept.len() > 2 * MOST_BYTES {
+            let excess = kept.len() - MOST_BYTES;
+            kept.drain(..excess);
+        }
+        drop(kept);
+        if to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_what_is_printed_is_kept_and_all_is_passed_on() {
+        let printed: Vec<u8> = (0..5 * MOST_BYTES).map(|at| (at % 251) as u8).collect();
+        let (mut passed, kept) = (Vec::new(), Mutex::new(Vec::new()));
+        pass_on(printed.as_slice(), &mut passed, &kept);
+        let kept = kept.into_inner().unwrap();
+        assert!(passed == printed);
+        assert!((MOST_BYTES..=2 * MOST_BYTES).contains(&kept.len()), "{}", kept.len());
+        assert!(printed.ends_with(&kept));
+    }
+
+    #[test]
+    fn nothing_more_is_read_when_nobody_reads() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let kept = Mutex::new(Vec::new());
+        pass_on(io::repeat(b'y'), Closed, &kept);
+        assert!(kept.into_inner().unwrap().len() <= 64 << 10);
+    }
+}
