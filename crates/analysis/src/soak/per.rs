@@ -49,7 +49,7 @@ const READERS: [Reader; 19] = [
     of("h2load", Unit::Bytes, r"(?m)^traffic: .* \((\d+)\) data$"),
     of("oha or hey", Unit::Requests, r"(?m)^\s+\[\d+\]\s+(\d+) responses$"),
     of("hey", Unit::Bytes, r"(?m)^\s+Total data:\s+(\d+) bytes$"),
-    of("iperf3 -J", Unit::Bytes, r#""sum_received":\s*\{[^}]*"bytes":\s*(\d+)"#),
+    of("iperf3 -J", Unit::Bytes, r#""sum_sent":\s*\{[^}]*"bytes":\s*(\d+)"#),
     of("fio --output-format=json", Unit::Bytes, r#""io_bytes"\s*:\s*(\d+)"#),
     of("fio --output-format=json", Unit::Requests, r#""total_ios"\s*:\s*(\d+)"#),
     of("curl -w %{json}", Unit::Bytes, r#""size_download":\s*(\d+)"#),
