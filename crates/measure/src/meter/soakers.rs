@@ -208,7 +208,7 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Pins the calling thread to `cpu`, and returns its thread id.
 fn pin(cpu: usize) -> Result<i32> {
     let doing = format!("put a soaker on CPU \"{cpu}\"");
-    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, error, ErrorKind::Usage))?;
+    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, &[cpu], error, ErrorKind::Usage))?;
     Ok(sched::gettid())
 }
 

@@ -1,9 +1,11 @@
 //! zc under the limits of a container: it works, or it ends with a sentence.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
-use super::support::{Bounded as _, ZC, measuring};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use super::support::{Bounded as _, ZC, measuring, stderr, zc_in};
 
 const MIB: u64 = 1 << 20;
 
@@ -72,5 +74,47 @@ fn in_a_small_memory_cgroup_a_run_works_or_ends_with_a_sentence() {
         let busy = code == 0 && ended.status.code() == Some(13);
         assert!(ended.status.code() == Some(code) || busy, "{:?}\n{stderr}", ended.status);
         assert_eq!(stderr.contains("a run needs 100 MiB of memory"), code != 0, "{stderr}");
+    }
+}
+
+/// What a program does for which a system call fails with this error; `None`, and a skip, where this
+/// machine has no seccomp filters.
+fn without(call: libc::c_long, errno: i32, command: &mut Command) -> Option<Output> {
+    let filter = || -> Result<BpfProgram, Box<dyn std::error::Error>> {
+        let rules = [(call, Vec::new())].into();
+        let fails = SeccompAction::Errno(errno as u32);
+        let arch = std::env::consts::ARCH.try_into()?;
+        Ok(SeccompFilter::new(rules, SeccompAction::Allow, fails, arch)?.try_into()?)
+    };
+    // A filter is a thread's, and of the programs that it starts.
+    std::thread::scope(|scope| {
+        let run = || match filter().and_then(|filter| Ok(seccompiler::apply_filter(&filter)?)) {
+            Ok(()) => Some(command.finish().unwrap()),
+            Err(error) => {
+                eprintln!("skipped: no seccomp filter: {error}");
+                None
+            }
+        };
+        scope.spawn(run).join().unwrap()
+    })
+}
+
+#[test]
+fn where_threads_may_not_be_bound_to_cpus_it_is_exit_code_4() {
+    let folder = tempfile::tempdir().unwrap();
+    let cpu = zc_kernel::sched::allowed_cpus().unwrap()[0].to_string();
+    for errno in [libc::EPERM, libc::EINVAL] {
+        for args in [
+            &["run", "--link", "loopback", "--paths", "sendfile"][..],
+            &["soak", "--count", "1"],
+            &["soak", "--count", "1", "--cpus", &cpu],
+            &["zcs", "-p0", "-B", &cpu],
+        ] {
+            let mut zc = zc_in(folder.path(), args);
+            let Some(output) = without(libc::SYS_sched_setaffinity, errno, &mut zc) else { return };
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(4), "{args:?}: {said}");
+            assert!(said.contains("hint: sched_setaffinity(2) is refused"), "{said}");
+        }
     }
 }
