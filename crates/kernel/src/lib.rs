@@ -39,6 +39,7 @@ mod sockopt;
 pub mod source_filter;
 pub mod spawn;
 pub mod splice;
+pub mod stack;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

@@ -51,7 +51,15 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use zc_classic::Tool;
 use zc_run::Result;
 
+/// The stack that parsing arguments needs is 128 KiB, and 512 KiB in a build for debugging.
+const STACK_BYTES: usize = 2 << 20;
+
 fn main() -> ExitCode {
+    zc_measure::stack::at_least(STACK_BYTES, whole)
+}
+
+/// The whole program.
+fn whole() -> ExitCode {
     let ready = set_id::refuse().and_then(|()| interrupt::survive_file_size_limit());
     match ready.and_then(|()| perform()) {
         Ok(code) => ExitCode::from(code),

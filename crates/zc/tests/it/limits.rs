@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use zc_run::LinkKind;
+use zc_testkit::synthetic::Synthetic;
 
-use super::support::{Bounded as _, ZC, measuring, stderr, zc_in};
+use super::support::{Bounded as _, ZC, blocks_of, measuring, saved, stderr, zc_in};
 
 const MIB: u64 = 1 << 20;
 
@@ -117,4 +119,48 @@ fn where_threads_may_not_be_bound_to_cpus_it_is_exit_code_4() {
             assert!(said.contains("hint: sched_setaffinity(2) is refused"), "{said}");
         }
     }
+}
+
+#[test]
+fn a_stack_of_64_kib_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Synthetic { blocks: 5, ..Synthetic::default() }.run();
+    std::fs::write(folder.path().join("run.json"), zc_run::whole(&whole)).unwrap();
+    let in_folder = |limit: &str, words: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{limit} exec \"$0\" {words}"), ZC]);
+        shell.current_dir(folder.path()).stdin(std::process::Stdio::null()).finish().unwrap()
+    };
+    for words in [
+        "show run.json",
+        "report run.json --html",
+        "compare run.json run.json",
+        "calibrate run.json",
+        "plan paths",
+        "schema run",
+        "doctor",
+        "run --like none.json",
+        "--help",
+        "zcs -h",
+    ] {
+        let (usual, small) = (in_folder("", words), in_folder("ulimit -s 64;", words));
+        assert_eq!(small.status.code(), usual.status.code(), "{words}: {}", stderr(&small));
+        assert!(words == "doctor" || small.stdout == usual.stdout, "{words}");
+    }
+}
+
+#[test]
+fn a_run_measures_on_a_stack_of_64_kib() {
+    let _measuring = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("sh");
+    let run = "ulimit -s 64; exec \"$0\" run --paths sendfile --out run.json \"$@\"";
+    shell.args(["-c", run, ZC]).current_dir(folder.path()).stdin(std::process::Stdio::null());
+    blocks_of(folder.path(), &mut shell, 1);
+    // It could make namespaces, for which a process needs to have one thread.
+    let may = zc_in(folder.path(), &["doctor"]).finish().unwrap();
+    let may = String::from_utf8(may.stdout).unwrap();
+    let link = saved(folder.path()).header.link;
+    let has_namespaces = may.lines().any(|line| line.contains("veth") && line.contains("yes"));
+    assert!(!has_namespaces || link.kind != LinkKind::Loopback, "{:?}", link.passed_over);
 }
