@@ -2,6 +2,7 @@
 //! stderr, and exits with a code (docs/exit-codes.md). No other crate prints; only `report` also
 //! makes text for people.
 
+mod apart;
 mod args;
 mod busy;
 mod calibrate;
@@ -31,11 +32,11 @@ mod replace;
 mod report;
 mod resolve;
 mod result_file;
+mod rights;
 mod run;
 mod run_args;
 mod schema;
 mod serve;
-mod set_id;
 mod show;
 mod soak;
 mod soak_command;
@@ -60,7 +61,8 @@ fn main() -> ExitCode {
 
 /// The whole program.
 fn whole() -> ExitCode {
-    let ready = set_id::refuse().and_then(|()| interrupt::survive_file_size_limit());
+    let ready =
+        rights::refuse_those_of_the_file().and_then(|()| interrupt::survive_file_size_limit());
     match ready.and_then(|()| perform()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -109,6 +111,9 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
 
 /// Runs the command, and returns the exit code.
 fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
+    if !rights::starts_commands(&cli.command) {
+        rights::refuse_new_ones();
+    }
     match cli.command {
         Command::Run(args) => run::run(args, &options_given(matches)),
         Command::Profile(args) => profile::profile(args),

@@ -14,6 +14,7 @@ use zc_classic::{
     Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
 };
 use zc_measure::agent::log_limit::LogLimit;
+use zc_measure::privileges::{self, Work};
 use zc_run::Result;
 
 pub(super) fn zcs(words: &[OsString]) -> Result<()> {
@@ -21,6 +22,7 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     if options.help {
         return usage::of(Tool::Zcs);
     }
+    privileges::keep_for(Work::Discarding)?;
     let mut failed = None;
     // Before any thread starts.
     let signals = EndSignals::hold()?;
