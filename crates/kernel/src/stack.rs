@@ -110,7 +110,7 @@ extern "C" fn call(job: *mut c_void) {
 #[cfg(target_arch = "x86_64")]
 unsafe fn switch(top: *mut c_void, work: extern "C" fn(*mut c_void), argument: *mut c_void) {
     // SAFETY: by the System V ABI the callee restores r12, which has the old stack pointer, and
-    // clobbers no more than clobber_abi says. The direction of the stack is the caller's to ensure.
+    // clobbers no more than clobber_abi says.
     unsafe {
         std::arch::asm!(
             "xchg rsp, r12",
@@ -165,8 +165,9 @@ mod tests {
 
     /// Needs a frame of a kilobyte for each level.
     fn deep(levels: usize) -> usize {
-        let frame = std::hint::black_box([levels as u8; 1024]);
-        if levels == 0 { 0 } else { 1 + deep(levels - 1) + usize::from(frame[1]) % 1 }
+        let frame = std::hint::black_box([0_u8; 1024]);
+        let below = if levels == 0 { 0 } else { 1 + deep(levels - 1) };
+        below + usize::from(frame[1])
     }
 
     #[test]
