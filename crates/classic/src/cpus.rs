@@ -35,7 +35,7 @@ pub fn online_cpus() -> usize {
 /// This process may not use the CPU.
 pub(super) fn pin(cpu: usize) -> Result<()> {
     let doing = format!("bind to CPU \"{cpu}\"");
-    sched::pin(&[cpu]).map_err(|error| meter::cannot_pin(doing, error, ErrorKind::Usage))
+    sched::pin(&[cpu]).map_err(|error| meter::cannot_pin(doing, &[cpu], error, ErrorKind::Usage))
 }
 
 #[cfg(test)]

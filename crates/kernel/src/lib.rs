@@ -33,12 +33,14 @@ pub mod nftables;
 pub mod packet;
 pub mod pages;
 pub mod perf;
+pub mod privileges;
 pub mod process;
 pub mod sched;
 mod sockopt;
 pub mod source_filter;
 pub mod spawn;
 pub mod splice;
+pub mod stack;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

@@ -223,22 +223,71 @@ fn usage_of(who: libc::c_int) -> io::Result<Usage> {
 #[doc(alias = "fork")]
 #[doc(alias = "waitpid")]
 pub fn in_child(attempt: impl FnOnce() -> u8) -> io::Result<ExitStatus> {
+    wait(fork(attempt)?)
+}
+
+/// The same with a pipe into which `attempt` writes; returns what it wrote, and how it ended.
+///
+/// # Errors
+/// As [`in_child`]. EMFILE: no descriptor is free.
+///
+/// # References
+/// - [fork(2)]
+/// - [pipe(2)]
+///
+/// [fork(2)]: https://man7.org/linux/man-pages/man2/fork.2.html
+/// [pipe(2)]: https://man7.org/linux/man-pages/man2/pipe.2.html
+#[doc(alias = "fork")]
+#[doc(alias = "pipe")]
+pub fn read_from_child(
+    attempt: impl FnOnce(std::fs::File) -> u8,
+) -> io::Result<(Vec<u8>, ExitStatus)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let mut written = Vec::new();
+    let (mut reader, writer) = (std::fs::File::from(reader), std::fs::File::from(writer));
+    let for_child = writer.try_clone()?;
+    let child = fork(move || attempt(for_child))?;
+    drop(writer); // or the pipe would not end
+    let read = io::Read::read_to_end(&mut reader, &mut written);
+    drop(reader);
+    let ended = wait(child)?;
+    read?;
+    Ok((written, ended))
+}
+
+/// Forks, and runs `attempt` in the child, which does not return.
+fn fork(attempt: impl FnOnce() -> u8) -> io::Result<libc::pid_t> {
     if threads()? != 1 {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }
     // SAFETY: with a single thread, no lock is held by a thread that is missing in the child, so
     // the child may run ordinary code. It leaves by _exit and runs no destructor and no exit
     // handler of the parent.
-    let pid = unsafe { libc::fork() };
-    match pid {
+    match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt));
             // SAFETY: _exit(2) takes any number and does not return.
             unsafe { libc::_exit(result.map_or(255, i32::from)) }
         }
-        _ => wait(pid),
+        pid => Ok(pid),
     }
+}
+
+/// Has the kernel kill the calling process when its parent ends, by PR_SET_PDEATHSIG. A change of the
+/// process's user undoes it.
+///
+/// # Errors
+/// None known. A seccomp filter could forbid the call.
+///
+/// # References
+/// [PR_SET_PDEATHSIG(2const)]
+///
+/// [PR_SET_PDEATHSIG(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+#[doc(alias = "prctl")]
+#[doc(alias = "PR_SET_PDEATHSIG")]
+pub fn end_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
 fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {

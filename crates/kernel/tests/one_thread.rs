@@ -2,18 +2,26 @@
 //! user namespace. Rust's test harness runs every test on a thread of its own, so this binary has
 //! its own `main`. Each case runs in a child process, and therefore leaves no trace in the others.
 
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use zc_kernel::netns::{NetNs, unshare_user};
-use zc_kernel::process::{euid, in_child, may_make_namespaces};
-use zc_kernel::spawn::new_session;
+use zc_kernel::process::{end_with_parent, euid, in_child, may_make_namespaces, read_from_child};
+use zc_kernel::spawn::{kill, new_session, wait_readable};
 
-const CASES: [(&str, fn()); 3] = [
+const SIGKILL: i32 = 9;
+
+const CASES: [(&str, fn()); 5] = [
     ("a_child_ends_with_the_result_of_the_attempt", a_child_ends_with_the_result_of_the_attempt),
     (
         "a_user_namespace_gives_every_capability_and_keeps_the_user",
         a_user_namespace_gives_every_capability,
     ),
+    ("what_a_child_writes_is_read", what_a_child_writes_is_read),
+    ("a_child_ends_with_its_parent", a_child_ends_with_its_parent),
     ("a_new_session_is_made_by_a_process_that_leads_no_group", a_new_session_is_made),
 ];
 
@@ -26,6 +34,38 @@ fn a_child_ends_with_the_result_of_the_attempt() {
     drop(std::panic::take_hook());
     assert_eq!(panicked.unwrap().code(), Some(255));
     assert_eq!(std::process::id(), parent);
+}
+
+fn what_a_child_writes_is_read() {
+    // More than a pipe holds.
+    let bytes = vec![b'x'; 1 << 20];
+    let (written, ended) = read_from_child(|mut pipe| {
+        pipe.write_all(&bytes).unwrap();
+        3
+    })
+    .unwrap();
+    assert!(written == bytes);
+    assert_eq!(ended.code(), Some(3));
+    let (written, ended) = read_from_child(|_| 0).unwrap();
+    assert_eq!((written, ended.code()), (Vec::new(), Some(0)));
+}
+
+fn a_child_ends_with_its_parent() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let ended = in_child(|| {
+        let waits_for_its_child = read_from_child(|_| {
+            end_with_parent().unwrap();
+            kill(std::os::unix::process::parent_id() as i32, SIGKILL).unwrap();
+            loop {
+                std::thread::park();
+            }
+        });
+        u8::from(waits_for_its_child.is_ok())
+    });
+    assert_eq!(ended.unwrap().signal(), Some(SIGKILL));
+    // The last end of it for writing is closed when the child's child has ended.
+    drop(writer);
+    assert!(wait_readable(&[reader.as_fd()], Some(Duration::from_secs(60))).unwrap()[0]);
 }
 
 fn a_user_namespace_gives_every_capability() {

@@ -14,6 +14,10 @@
 mod internal;
 mod root;
 
+pub mod privileges;
+
+pub use zc_kernel::stack;
+
 pub use internal::{HELPER, INTERNAL, WATCHDOG};
 
 pub mod plan;

@@ -9,6 +9,7 @@ use zc_testkit::imports::Sources;
 /// Each room (top-level module), and those that it may import.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("internal", &[]),
+    ("privileges", &[]),
     ("root", &[]),
     ("plan", &[]),
     ("workload", &[]),

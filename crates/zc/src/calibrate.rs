@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{read, render, tell};
+use super::read::Saved;
+use super::{apart, render, tell};
 use zc_analysis::compare::{Calibration, Selection, calibrate};
 use zc_report::compare::calibration as report;
 use zc_run::{Error, ErrorKind, Result, Run, escape};
@@ -27,13 +28,25 @@ pub(super) struct CalibrateArgs {
 /// [`ErrorKind::Input`]: a file cannot be read, or is not a run; [`ErrorKind::Incomparable`]: the
 /// runs are too few, or not of one kind.
 pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
-    let runs = Runs::read(&args.runs)?;
-    let calibration = runs.calibration(None, &[])?;
-    tell::result(&if args.json {
-        report::json(&calibration)
-    } else {
-        report::table(&calibration, render::columns())
-    })
+    let saved = open(&args.runs)?;
+    let document = apart::document(|| {
+        let calibration = Runs::read(saved)?.calibration(None, &[])?;
+        let text = if args.json {
+            report::json(&calibration)
+        } else {
+            report::table(&calibration, render::columns())
+        };
+        Ok(text.into())
+    })?;
+    tell::result(&document.text)
+}
+
+/// Opens saved runs; each with its name.
+///
+/// # Errors
+/// As [`Saved::open`].
+pub(super) fn open(files: &[PathBuf]) -> Result<Vec<(String, Saved)>> {
+    files.iter().map(|file| Ok((file.display().to_string(), Saved::open(file)?))).collect()
 }
 
 /// The saved runs of a calibration, with their names.
@@ -41,10 +54,10 @@ pub(super) struct Runs(Vec<(String, Run)>);
 
 impl Runs {
     /// # Errors
-    /// As [`read::run`].
-    pub(super) fn read(files: &[PathBuf]) -> Result<Self> {
-        let named = |file: &PathBuf| Ok((file.display().to_string(), read::run(file)?));
-        Ok(Self(files.iter().map(named).collect::<Result<_>>()?))
+    /// As [`Saved::read`].
+    pub(super) fn read(saved: Vec<(String, Saved)>) -> Result<Self> {
+        let read = |(name, saved): (String, Saved)| Ok((name, saved.read()?));
+        Ok(Self(saved.into_iter().map(read).collect::<Result<_>>()?))
     }
 
     /// What they differ by. What is compared must be like them. The old run may be one of them, the

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use super::calibrate::Runs;
-use super::{read, render, replace, resolve, tell};
+use super::apart::{self, Document};
+use super::calibrate::{self, Runs};
+use super::read::Saved;
+use super::{render, replace, resolve, tell};
 use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
@@ -80,41 +82,54 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         None => {}
     }
     let mut files = Files::default();
-    let old = files.part(&args.old)?;
-    let new = args.new.iter().map(|text| files.part(text)).collect::<Result<Vec<_>>>()?;
-    if args.profile {
-        return profiles(args, &files, &old, &new);
-    }
-    let part = |named: &Named| Selection {
-        name: named.text.clone(),
-        run: &files.read[named.file].1,
-        cell: named.cell.clone(),
-        state: named.state,
-    };
-    let new: Vec<Selection<'_>> = new.iter().map(part).collect();
-    let old = part(&old);
-    let calibration = calibration(&args.calibration, &old, &new)?;
-    let (compared, judgement) = compare(&old, &new, margin, calibration.as_ref());
+    let old = files.named(&args.old)?;
+    let new = args.new.iter().map(|text| files.named(text)).collect::<Result<Vec<_>>>()?;
+    let calibration = calibrate::open(&args.calibration)?;
+    let document = apart::document(|| {
+        let runs = files.read()?;
+        let old = old.among(&runs)?;
+        let new = new.into_iter().map(|named| named.among(&runs)).collect::<Result<Vec<_>>>()?;
+        if args.profile {
+            return Ok(profiles(args, &old, &new));
+        }
+        costs(args, &old, &new, margin, calibration)
+    })?;
+    replace::or_stdout(args.out.as_deref(), &document.text)?;
+    Ok(document.code)
+}
+
+/// Compares what the cells cost.
+///
+/// # Errors
+/// A run of the calibration cannot be read, or is not like what is compared.
+fn costs(
+    args: &CompareArgs,
+    old: &Selection<'_>,
+    new: &[Selection<'_>],
+    margin: Option<f64>,
+    calibration: Vec<(String, Saved)>,
+) -> Result<Document> {
+    let calibration = calibrated(calibration, old, new)?;
+    let (compared, judgement) = compare(old, new, margin, calibration.as_ref());
     let text = match () {
         () if args.json => zc_report::compare::json(&compared, judgement.as_ref()),
         () if args.markdown => zc_report::compare::markdown(&compared, judgement.as_ref()),
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
         () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns()),
     };
-    replace::or_stdout(args.out.as_deref(), &text)?;
-    Ok(exit_code(&compared, judgement.map(|judgement| judgement.outcome)))
+    Ok(Document { text, code: exit_code(&compared, judgement.map(|judgement| judgement.outcome)) })
 }
 
 /// What the runs given with `--calibration` say, without what is compared as new.
-fn calibration(
-    files: &[PathBuf],
+fn calibrated(
+    saved: Vec<(String, Saved)>,
     old: &Selection<'_>,
     new: &[Selection<'_>],
 ) -> Result<Option<Calibration>> {
-    if files.is_empty() {
+    if saved.is_empty() {
         return Ok(None);
     }
-    Runs::read(files)?.calibration(Some(old), new).map(Some)
+    Runs::read(saved)?.calibration(Some(old), new).map(Some)
 }
 
 /// The answer as an exit code; docs/exit-codes.md lists them.
@@ -140,19 +155,18 @@ fn is_empty(why: &Impossible) -> bool {
 }
 
 /// Compares what each class of functions costs.
-fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Result<u8> {
-    let named = |named: &Named| (&files.read[named.file].1, named.cell.clone());
-    let (old_run, old_cell) = named(old);
+fn profiles(args: &CompareArgs, old: &Selection<'_>, new: &[Selection<'_>]) -> Document {
     let mut pairs = Vec::new();
     for each in new {
-        let (run, cell) = named(each);
-        let found =
-            zc_report::profile::differences((old_run, old_cell.as_deref()), (run, cell.as_deref()));
+        let found = zc_report::profile::differences(
+            (old.run, old.cell.as_deref()),
+            (each.run, each.cell.as_deref()),
+        );
         pairs.push((
             format!(
                 "{} against {}",
-                tell::path(Path::new(&each.text)),
-                tell::path(Path::new(&old.text))
+                tell::path(Path::new(&each.name)),
+                tell::path(Path::new(&old.name))
             ),
             found,
         ));
@@ -162,56 +176,68 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
         () if args.markdown => zc_report::profile::compared_markdown(&pairs),
         () => zc_report::profile::compared(&pairs, render::columns()),
     };
-    replace::or_stdout(args.out.as_deref(), &text)?;
-    Ok(if pairs.iter().all(|(_, found)| found.is_empty()) {
-        ErrorKind::Incomparable.exit_code()
-    } else {
-        0
-    })
+    let nothing = pairs.iter().all(|(_, found)| found.is_empty());
+    Document { text, code: if nothing { ErrorKind::Incomparable.exit_code() } else { 0 } }
 }
 
-/// The runs that were read, each file once.
+/// The files that the arguments name, each opened once.
 #[derive(Default)]
 struct Files {
-    read: Vec<(PathBuf, Run)>,
+    opened: Vec<(PathBuf, Saved)>,
 }
 
-/// A parsed argument: the index of its run, and the cell or state.
+/// An argument: the index of its file, and the name of a cell or state after it.
 struct Named {
     text: String,
     file: usize,
-    cell: Option<String>,
-    state: Option<HostState>,
+    part: Option<String>,
 }
 
 impl Files {
-    /// Parses `run.json` or `run.json:sendfile`. If a file has the whole name, it is that file.
-    /// Otherwise the argument is split at the last colon that follows a file's name, as labels and
-    /// names of files may contain colons.
-    fn part(&mut self, text: &str) -> Result<Named> {
+    /// Splits `run.json:sendfile`, and opens the file. If a file has the whole name, it is that
+    /// file. Otherwise the argument is split at the last colon that follows a file's name, as labels
+    /// and names of files may contain colons.
+    fn named(&mut self, text: &str) -> Result<Named> {
         if !is_there(text) {
             let colons = text.match_indices(':').rev();
             let split = colons
                 .map(|(at, _)| (&text[..at], &text[at + 1..]))
                 .find(|(file, _)| is_there(file));
-            if let Some((file, cell)) = split {
+            if let Some((file, part)) = split {
                 let file = self.file(Path::new(file))?;
-                let run = &self.read[file].1;
-                let state = cell.parse().ok().filter(|_| run.header.plan.states.is_some());
-                let cell = if state.is_some() { None } else { Some(cell_of(run, cell)?) };
-                return Ok(Named { text: text.to_owned(), file, cell, state });
+                return Ok(Named { text: text.to_owned(), file, part: Some(part.to_owned()) });
             }
         }
         let file = self.file(Path::new(text)).map_err(|error| without_file(text, error))?;
-        Ok(Named { text: text.to_owned(), file, cell: None, state: None })
+        Ok(Named { text: text.to_owned(), file, part: None })
     }
 
     fn file(&mut self, path: &Path) -> Result<usize> {
-        if let Some(place) = self.read.iter().position(|(known, _)| known == path) {
+        if let Some(place) = self.opened.iter().position(|(known, _)| known == path) {
             return Ok(place);
         }
-        self.read.push((path.to_owned(), read::run(path)?));
-        Ok(self.read.len() - 1)
+        self.opened.push((path.to_owned(), Saved::open(path)?));
+        Ok(self.opened.len() - 1)
+    }
+
+    /// The runs, in the order in which their files were opened.
+    fn read(self) -> Result<Vec<Run>> {
+        self.opened.into_iter().map(|(_, saved)| saved.read()).collect()
+    }
+}
+
+impl Named {
+    /// What it selects of the runs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCell`]: its run has no such cell.
+    fn among(self, runs: &[Run]) -> Result<Selection<'_>> {
+        let run = &runs[self.file];
+        let state = self.part.as_deref().and_then(|part| part.parse().ok());
+        let state: Option<HostState> = state.filter(|_| run.header.plan.states.is_some());
+        let cell = self.part.filter(|_| state.is_none());
+        let cell = cell.map(|cell| cell_of(run, &cell)).transpose()?;
+        Ok(Selection { name: self.text, run, cell, state })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 
+use super::rights;
 use zc_measure::session::{soak, states};
 use zc_measure::{HELPER, INTERNAL, WATCHDOG};
 use zc_run::{Error, Result};
@@ -18,7 +19,10 @@ fn job(words: &[OsString]) -> Result<()> {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
         [WATCHDOG] => states::watchdog::keep(),
-        [HELPER, job] => soak::helper(job, io::stdin().lock(), io::stdout()),
+        [HELPER, job] => {
+            rights::refuse_new_ones();
+            soak::helper(job, io::stdin().lock(), io::stdout())
+        }
         _ => Err(Error::usage(format!("\"{INTERNAL}\" is for processes that zc starts itself"))
             .help("zc --help lists the commands")),
     }

@@ -2,6 +2,7 @@
 //! stderr, and exits with a code (docs/exit-codes.md). No other crate prints; only `report` also
 //! makes text for people.
 
+mod apart;
 mod args;
 mod busy;
 mod calibrate;
@@ -31,11 +32,11 @@ mod replace;
 mod report;
 mod resolve;
 mod result_file;
+mod rights;
 mod run;
 mod run_args;
 mod schema;
 mod serve;
-mod set_id;
 mod show;
 mod soak;
 mod soak_command;
@@ -51,8 +52,17 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use zc_classic::Tool;
 use zc_run::Result;
 
+/// The stack that parsing arguments needs is 128 KiB, and 512 KiB in a build for debugging.
+const STACK_BYTES: usize = 2 << 20;
+
 fn main() -> ExitCode {
-    let ready = set_id::refuse().and_then(|()| interrupt::survive_file_size_limit());
+    zc_measure::stack::at_least(STACK_BYTES, whole)
+}
+
+/// The whole program.
+fn whole() -> ExitCode {
+    let ready =
+        rights::refuse_those_of_the_file().and_then(|()| interrupt::survive_file_size_limit());
     match ready.and_then(|()| perform()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -101,6 +111,9 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
 
 /// Runs the command, and returns the exit code.
 fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
+    if !rights::starts_commands(&cli.command) {
+        rights::refuse_new_ones();
+    }
     match cli.command {
         Command::Run(args) => run::run(args, &options_given(matches)),
         Command::Profile(args) => profile::profile(args),

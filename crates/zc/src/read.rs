@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::tell;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words};
@@ -42,59 +42,74 @@ pub(super) fn bytes(
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Reads a saved run. Warns when its end was cut off, and when a newer zc has saved it.
-///
-/// # Errors
-/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or is not a run that this
-/// program can read.
-pub(super) fn run(path: &Path) -> Result<Run> {
-    let (run, broken_lines) = whole_or_cut(path)?;
-    let format = &run.header.format;
-    if format.is_newer() {
-        let message = format!(
-            "file \"{}\" is of format {}.{}, and this zc knows {MAJOR}.{MINOR}: what the newer one \
-             added is not shown",
-            tell::path(path),
-            format.major,
-            format.minor
-        );
-        tell::warning(&message, Some(&format.readers()));
-    }
-    if broken_lines > 0 {
-        let blocks = match run.blocks.len() {
-            1 => "1 block that is".to_owned(),
-            count => format!("{count} blocks that are"),
-        };
-        tell::warning(
-            &format!(
-                "file \"{}\" is cut off: what is shown rests on the {blocks} whole",
-                tell::path(path)
-            ),
-            Some("the run was killed while it was saving, or the disk was full"),
-        );
-    }
-    Ok(run)
+/// A saved run whose file is open, and of which nothing has been read yet.
+#[derive(Debug)]
+pub(super) struct Saved {
+    path: PathBuf,
+    file: File,
 }
 
-/// Reads a saved run, and returns how many lines at its end were cut off.
-fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
-    let name = tell::path(path);
-    let wrong = |what: &str| {
-        Error::input(format!("cannot read \"{name}\": {what}"))
-            .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
-    };
-    let file = regular(path, wrong)?;
-    // First by the size that the file system reports, so that a huge file is not read at all. The
-    // file may grow meanwhile.
-    match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
-        0 => return Err(wrong("it is empty")),
-        bytes if bytes > LARGEST_RUN_BYTES => return Err(wrong("it is larger than any saved run")),
-        _ => {}
+impl Saved {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or has not the size of a run.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let name = tell::path(path);
+        let wrong = |what: &str| {
+            Error::input(format!("cannot read \"{name}\": {what}"))
+                .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
+        };
+        let file = regular(path, wrong)?;
+        // First by the size that the file system reports, so that a huge file is not read at all.
+        // The file may grow meanwhile.
+        match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
+            0 => Err(wrong("it is empty")),
+            bytes if bytes > LARGEST_RUN_BYTES => Err(wrong("it is larger than any saved run")),
+            _ => Ok(Self { path: path.to_owned(), file }),
+        }
     }
-    zc_run::read(file.take(LARGEST_RUN_BYTES)).map_err(|mut error| {
-        error.message = format!("cannot read \"{name}\": {}", error.message);
-        error
-    })
+
+    /// Reads the run. Warns when its end was cut off, and when a newer zc has saved it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not a run that this program can read.
+    pub(super) fn read(self) -> Result<Run> {
+        let name = tell::path(&self.path);
+        let (run, broken_lines) =
+            zc_run::read(self.file.take(LARGEST_RUN_BYTES)).map_err(|mut error| {
+                error.message = format!("cannot read \"{name}\": {}", error.message);
+                error
+            })?;
+        let format = &run.header.format;
+        if format.is_newer() {
+            let message = format!(
+                "file \"{name}\" is of format {}.{}, and this zc knows {MAJOR}.{MINOR}: what the \
+                 newer one added is not shown",
+                format.major, format.minor
+            );
+            tell::warning(&message, Some(&format.readers()));
+        }
+        if broken_lines > 0 {
+            let blocks = match run.blocks.len() {
+                1 => "1 block that is".to_owned(),
+                count => format!("{count} blocks that are"),
+            };
+            tell::warning(
+                &format!("file \"{name}\" is cut off: what is shown rests on the {blocks} whole"),
+                Some("the run was killed while it was saving, or the disk was full"),
+            );
+        }
+        Ok(run)
+    }
+}
+
+/// Opens and reads a saved run of the user's own.
+///
+/// # Errors
+/// As [`Saved::open`] and [`Saved::read`].
+pub(super) fn run(path: &Path) -> Result<Run> {
+    Saved::open(path)?.read()
 }
 
 #[cfg(test)]

@@ -64,6 +64,11 @@ impl RemoteArgs {
         self.remote.is_some() || self.via.is_some()
     }
 
+    /// Whether it is reached by a command of the user.
+    pub(super) fn is_by_command(&self) -> bool {
+        self.via.is_some()
+    }
+
     /// The far end that the arguments name.
     ///
     /// # Errors

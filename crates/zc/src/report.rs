@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::format::{Format, ReportFormatArgs};
-use super::{read, render, replace, tell};
+use super::read::Saved;
+use super::{apart, render, replace, tell};
 use zc_run::{Error, Result, Run};
 
 /// Arguments of `zc report`.
@@ -43,11 +44,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
         }
         None => {}
     }
-    let runs = args.runs.iter().map(|path| read::run(path)).collect::<Result<Vec<Run>>>()?;
-    let text = render::documents(&runs, format);
-    // The program ends here: freeing millions of allocations would take longer than writing.
-    std::mem::forget(runs);
-    replace::or_stdout(args.out.as_deref(), &text)
+    let saved = args.runs.iter().map(|path| Saved::open(path)).collect::<Result<Vec<_>>>()?;
+    let document = apart::document(|| {
+        let runs = saved.into_iter().map(Saved::read).collect::<Result<Vec<Run>>>()?;
+        let text = render::documents(&runs, format);
+        // The process ends soon: freeing millions of allocations would take longer than writing.
+        std::mem::forget(runs);
+        Ok(text.into())
+    })?;
+    replace::or_stdout(args.out.as_deref(), &document.text)
 }
 
 /// Checks that the report may replace what is at `out`, before anything is read.

@@ -12,6 +12,7 @@ use super::progress::Watcher;
 use super::run_args::RunArgs;
 use super::{interrupt, like, memory, planned, quiet, render, resolve, tell};
 use zc_measure::plan::Spec;
+use zc_measure::privileges::{self, Work};
 use zc_measure::session;
 use zc_run::nearest::unknown;
 use zc_run::{Error, Experiment, Result, Run};
@@ -86,6 +87,10 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
+    if args.remote.is_given() {
+        let starts_commands = args.starts_commands();
+        privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
+    }
     let mut watcher =
         Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
     let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);

@@ -221,3 +221,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) factors: FactorArgs,
 }
+
+impl RunArgs {
+    /// Whether commands of the user are started.
+    pub(super) fn starts_commands(&self) -> bool {
+        !self.ab.is_empty() || self.remote.is_by_command()
+    }
+}

@@ -7,6 +7,7 @@ use clap::ValueHint;
 
 use super::remote::host_and_port;
 use super::{interrupt, tell};
+use zc_measure::privileges::{self, Work};
 use zc_measure::session::serve::{
     Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
 };
@@ -54,6 +55,9 @@ pub(super) struct ServeArgs {
 /// The server cannot listen on the address, or the token cannot be read.
 pub(super) fn run(args: &ServeArgs) -> Result<()> {
     let stop = interrupt::flag()?;
+    // What only root may read comes first.
+    let token = args.token_file.as_deref().map(Secret::from_file).transpose()?;
+    privileges::keep_for(Work::Serving)?;
     if args.stdio {
         return serve_stdio(args.data_port, &stop);
     }
@@ -65,8 +69,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
             tell::note(&iperf3_text(&event))
         });
     }
-    let admission = match &args.token_file {
-        Some(file) => Admission::Token(Secret::from_file(file)?),
+    let admission = match token {
+        Some(token) => Admission::Token(token),
         None if listen.ip().is_loopback() => Admission::Everybody,
         None => Admission::OneTime,
     };

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::apart::{self, Document};
 use super::format::{Format, FormatArgs};
-use super::{read, render, tell};
-use zc_run::{Error, Result};
+use super::read::Saved;
+use super::{render, tell};
+use zc_run::{Error, Result, Run};
 
 /// Arguments of `zc show`.
 #[derive(Debug, Args)]
@@ -52,7 +54,18 @@ fn ns_per_fragment(text: &str) -> Result<f64> {
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or is not a run that this
 /// program can read.
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
-    let run = read::run(&args.file)?;
+    let saved = Saved::open(&args.file)?;
+    let format = Format::from(args.format);
+    let document = apart::document(|| text(saved.read()?, args, format).map(Document::from))?;
+    tell::result(&document.text)?;
+    let is_table = format == Format::Table && !args.folded;
+    if is_table && !args.format.verbose && std::io::stdout().is_terminal() {
+        tell::next(&args.file, None);
+    }
+    Ok(())
+}
+
+fn text(run: Run, args: &ShowArgs, format: Format) -> Result<String> {
     if args.folded {
         if run.header.sampling.is_none() {
             let message = format!(
@@ -61,9 +74,8 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
             );
             return Err(Error::input(message).help("zc profile samples"));
         }
-        return tell::result(&zc_report::folded(&run));
+        return Ok(zc_report::folded(&run));
     }
-    let format = Format::from(args.format);
     let mut text = render::document(&run, format, args.format.verbose);
     if let Some(ns) = &args.dma_ns_per_fragment {
         text.push('\n');
@@ -71,9 +83,5 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
     }
     // The program ends here: freeing a million allocations would take longer than printing.
     std::mem::forget(run);
-    tell::result(&text)?;
-    if format == Format::Table && !args.format.verbose && std::io::stdout().is_terminal() {
-        tell::next(&args.file, None);
-    }
-    Ok(())
+    Ok(text)
 }

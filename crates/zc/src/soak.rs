@@ -54,6 +54,13 @@ pub(super) struct SoakArgs {
     pub(super) json: bool,
 }
 
+impl SoakArgs {
+    /// Whether a command of the user is started.
+    pub(super) fn starts_a_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+}
+
 /// Soaks, and returns the exit code: 0, or that of the command.
 ///
 /// # Errors

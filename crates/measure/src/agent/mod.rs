@@ -12,6 +12,7 @@ pub mod handshake;
 mod hex;
 pub mod iperf3;
 pub mod listener;
+pub mod log_limit;
 mod others;
 mod protocol;
 pub mod reject_log;

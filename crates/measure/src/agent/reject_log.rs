@@ -1,16 +1,11 @@
-//! Log of rejected connections, limited in rate: the first few in a period, then the number of the
-//! rest. A flood of connections does not become a flood of messages.
+//! Log of rejected connections, limited in rate.
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::log_limit::LogLimit;
 use zc_run::Error;
-
-/// Events reported individually per [`PERIOD`].
-const MOST_REPORTED: u32 = 5;
-/// Length of a period.
-const PERIOD: Duration = Duration::from_secs(10);
 
 /// An event at the listener. Its text is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,39 +93,29 @@ fn shown(address: SocketAddr) -> SocketAddr {
 
 /// Limits the rate of reports.
 #[derive(Debug, Default)]
-pub(super) struct RejectLog {
-    period_began: Option<Instant>,
-    reported: u32,
-    untold: u64,
-}
+pub(super) struct RejectLog(LogLimit);
 
 impl RejectLog {
     /// Reports an event, or counts it.
     pub(super) fn report(&mut self, event: ListenerEvent, report: &mut dyn FnMut(ListenerEvent)) {
         let now = Instant::now();
         self.catch_up(now, report);
-        self.period_began.get_or_insert(now);
-        if self.reported < MOST_REPORTED {
-            self.reported += 1;
+        if self.0.admits(now) {
             report(event);
-        } else {
-            self.untold += 1;
         }
     }
 
     /// Reports the number of suppressed events once their period is over.
     pub(super) fn catch_up(&mut self, now: Instant, report: &mut dyn FnMut(ListenerEvent)) {
-        if self.period_began.is_some_and(|began| now.duration_since(began) >= PERIOD) {
-            if self.untold > 0 {
-                report(ListenerEvent::Untold(self.untold));
-            }
-            *self = Self::default();
+        if let Some(untold) = self.0.catch_up(now) {
+            report(ListenerEvent::Untold(untold));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::log_limit::{MOST_REPORTED, PERIOD};
     use super::*;
 
     #[test]

@@ -166,7 +166,9 @@ impl Session {
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
         let mut warnings = machine.look()?;
         let device = device_of(local.ip());
-        let around = Environment::read(&device, receiver_cpu, &instance_lock);
+        // On the same machine the client is one, and is not warned of: see `is_relevant`.
+        let another_zc = instance_lock.sees_another(&[]);
+        let around = Environment::read(&device, receiver_cpu, another_zc);
         warnings.extend(checks::of_machine(&host, &around, soaked_cpus.len()));
         if soaked_cpus.contains(&receiver_cpu) {
             let latencies = machine.wake_latencies(&[receiver_cpu])?;

@@ -7,6 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
 use super::host::cpu_list;
+use super::others::soaked_by_others;
 use crate::root::read;
 
 /// Facts about the environment of a run.
@@ -16,7 +17,7 @@ pub struct Environment {
     pub siblings_of_sender: Vec<usize>,
     /// CPUs that this process's cgroup may use; `None` is no limit.
     pub cpu_quota: Option<f64>,
-    /// Whether another zc measures on this host (in this network namespace).
+    /// Whether another zc measures on this host.
     pub another_zc: bool,
     /// Packet sockets that get a copy of all packets of the link's device; `None` when they cannot
     /// be counted.
@@ -26,12 +27,12 @@ pub struct Environment {
 impl Environment {
     /// Reads the environment. Sniffers are counted in the network namespace of the calling thread,
     /// so it must be a thread that has entered the sender's side.
-    pub fn read(device: &str, sender_cpu: usize, instance_lock: &InstanceLock) -> Self {
+    pub fn read(device: &str, sender_cpu: usize, another_zc: bool) -> Self {
         let root = Path::new("/");
         Self {
             siblings_of_sender: siblings(root, sender_cpu),
             cpu_quota: cpu_quota(root),
-            another_zc: matches!(instance_lock, InstanceLock::Unavailable),
+            another_zc,
             sniffers: sniffers(device),
         }
     }
@@ -40,7 +41,7 @@ impl Environment {
 /// Whether this is the only zc that measures: a name in the abstract namespace of unix sockets. One
 /// process at a time can have it, every user can see it, and it disappears with the process
 /// (unix(7), "abstract"). It belongs to the network namespace, so it is claimed before a namespace
-/// is entered.
+/// is entered. A zc in another one is known by its soakers.
 #[derive(Debug)]
 pub enum InstanceLock {
     /// It is, for as long as this value lives.
@@ -52,6 +53,13 @@ pub enum InstanceLock {
 }
 
 impl InstanceLock {
+    /// Whether another zc measures on this host: in this network namespace, or seen in /proc. If the
+    /// far end is on this host, `far_end` are the CPUs that it soaks, and it is not another one.
+    pub fn sees_another(&self, far_end: &[usize]) -> bool {
+        let others = || soaked_by_others(Path::new("/"));
+        matches!(self, Self::Unavailable) || others().iter().any(|cpus| cpus != far_end)
+    }
+
     /// Claims the name that all zc claim.
     pub fn claim() -> Self {
         Self::claim_name(b"zc-measures")

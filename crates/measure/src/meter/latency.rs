@@ -7,8 +7,9 @@
 
 use zc_kernel::{clock, sched};
 
+use super::pinning::cannot_pin;
 use super::soakers::Soakers;
-use zc_run::{Error, Probe, Result, Severity, Warning};
+use zc_run::{Error, ErrorKind, Probe, Result, Severity, Warning};
 
 /// Length of each sleep, and so the time from one wake-up to the next.
 const STEP_NS: u64 = 200_000;
@@ -84,9 +85,12 @@ pub fn wake_latency(cpu: usize, soakers: &Soakers) -> Result<WakeLatency> {
 
 /// In a thread of its own, so that neither its CPU nor its timer slack stays with the caller.
 fn lateness_p99(cpu: usize) -> Result<u64> {
-    let work = move || -> std::io::Result<u64> {
-        sched::pin(&[cpu])?;
-        sched::set_timer_slack(1)?;
+    let doing = move || format!("try out wake-ups on CPU \"{cpu}\"");
+    let error = move |error| Error::os(doing(), error);
+    let work = move || -> Result<u64> {
+        sched::pin(&[cpu])
+            .map_err(|error| cannot_pin(doing(), &[cpu], error, ErrorKind::Unsupported))?;
+        sched::set_timer_slack(1).map_err(error)?;
         let mut lateness: Vec<u64> = (0..TRIES)
             .map(|_| {
                 let due = clock::monotonic_ns() + STEP_NS;
@@ -96,13 +100,11 @@ fn lateness_p99(cpu: usize) -> Result<u64> {
             .collect();
         Ok(p99(&mut lateness))
     };
-    let error = |error| Error::os(format!("try out wake-ups on CPU \"{cpu}\""), error);
     let thread =
         std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(error)?;
     thread
         .join()
-        .map_err(|_| Error::failed("the thread that tries out wake-ups panicked"))?
-        .map_err(error)
+        .unwrap_or_else(|_| Err(Error::failed("the thread that tries out wake-ups panicked")))
 }
 
 /// The value that 99 % of the values do not exceed; 0 of none.

@@ -15,6 +15,7 @@ mod idle_clock;
 mod kernel;
 mod latency;
 mod load;
+mod others;
 mod pinning;
 mod proc;
 mod processes;

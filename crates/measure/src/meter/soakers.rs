@@ -21,6 +21,9 @@ use super::pinning::cannot_pin;
 use super::unit::{Dirt, unit};
 use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, in_words};
 
+/// The name of a soaker's thread, before the number of its CPU.
+pub(super) const SOAKER_NAME: &str = "zc-soaker/";
+
 /// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept busy by
 /// something else.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -98,7 +101,7 @@ impl Soakers {
             let (words, control, started) =
                 (soakers.words.clone(), soakers.control.clone(), started.clone());
             let thread = std::thread::Builder::new()
-                .name(format!("zc-soaker/{cpu}"))
+                .name(format!("{SOAKER_NAME}{cpu}"))
                 .spawn(move || {
                     let pinned = pin(cpu);
                     let work = pinned.is_ok();
@@ -208,7 +211,7 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Pins the calling thread to `cpu`, and returns its thread id.
 fn pin(cpu: usize) -> Result<i32> {
     let doing = format!("put a soaker on CPU \"{cpu}\"");
-    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, error, ErrorKind::Usage))?;
+    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, &[cpu], error, ErrorKind::Usage))?;
     Ok(sched::gettid())
 }
 

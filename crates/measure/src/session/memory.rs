@@ -90,7 +90,7 @@ pub fn memory(
             .help("free some: zc takes a quarter of it")
     })?;
     let doing = format!("run on CPU {cpu} alone");
-    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, error, ErrorKind::Failed))?;
+    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, &[cpu], error, ErrorKind::Failed))?;
     let pages = usize::try_from(largest)
         .map_err(|_| std::io::ErrorKind::OutOfMemory.into())
         .and_then(Pages::new);

@@ -111,7 +111,11 @@ pub(super) fn set_up(
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
-    warnings.extend(rig.conditions(&host, &link, &instance_lock)?);
+    let far_end = remote.as_ref().and_then(|remote| remote.machine.as_ref());
+    let far_end = far_end.filter(|machine| machine.same_machine);
+    let another_zc =
+        instance_lock.sees_another(far_end.map_or(&[], |machine| machine.soaked_cpus.as_slice()));
+    warnings.extend(rig.conditions(&host, &link, another_zc)?);
     let latencies = rig.wake_latencies()?;
     warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
     let probes = latencies.into_iter().map(|latency| latency.probe()).collect();

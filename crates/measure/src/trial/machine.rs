@@ -4,10 +4,16 @@
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
 use crate::meter::{KernelMeters, Soakers, WakeLatency, checks, wake_latency};
-use zc_run::{Reading, Result, SoakReading, SoakerKind, Warning};
+use zc_run::{Error, ErrorKind, Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// How long the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
+
+/// A CPU that cannot be soaked was not typed by the user: it was among those of this process, and has
+/// gone offline or out of its cpuset since.
+fn no_mistake(error: Error) -> Error {
+    if error.kind == ErrorKind::Usage { error.kind(ErrorKind::Unsupported) } else { error }
+}
 
 /// Soakers and meters of this machine.
 pub struct Machine {
@@ -22,7 +28,7 @@ impl Machine {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
-        let soakers = Soakers::start(cpus, soaker)?;
+        let soakers = Soakers::start(cpus, soaker).map_err(no_mistake)?;
         soakers.pause();
         Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
     }
@@ -32,7 +38,7 @@ impl Machine {
     /// # Errors
     /// As [`new`](Self::new). The old ones stay.
     pub fn renew_soakers(&mut self, soaker: SoakerKind) -> Result<()> {
-        let soakers = Soakers::start(self.soakers.cpus(), soaker)?;
+        let soakers = Soakers::start(self.soakers.cpus(), soaker).map_err(no_mistake)?;
         soakers.pause();
         self.soakers = soakers;
         Ok(())

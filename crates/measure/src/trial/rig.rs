@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::{AckGenerator, Link};
-use crate::meter::{
-    self, Environment, IdleClock, InstanceLock, SampledThreads, Sampler, WakeLatency, checks,
-};
+use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
 use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
@@ -125,7 +123,7 @@ impl Rig {
     }
 
     /// Finds conditions that invalidate or weaken the results, before the first block. Takes a
-    /// fifth of a second, in which zc is idle.
+    /// fifth of a second, in which zc is idle. `another_zc` says whether another one is at work.
     ///
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
@@ -133,11 +131,11 @@ impl Rig {
         &mut self,
         host: &Host,
         link: &LinkFacts,
-        instance_lock: &InstanceLock,
+        another_zc: bool,
     ) -> Result<Vec<Warning>> {
         let while_idle = self.machine.look()?;
         let sender_cpu = self.fixed.sender_cpu;
-        let read = || Environment::read(&link.device, sender_cpu, instance_lock);
+        let read = || Environment::read(&link.device, sender_cpu, another_zc);
         let around = Environment {
             sniffers: self.count_sniffers(),
             ..on_senders_side(&**self.links.base(), read)?

@@ -194,7 +194,7 @@ pub(super) fn pin_to(cpus: &[usize]) -> Result<()> {
     zc_kernel::sched::pin(cpus).map_err(|error| {
         let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
         let doing = format!("pin a thread to CPU {}", names.join(", "));
-        cannot_pin(doing, error, ErrorKind::Failed)
+        cannot_pin(doing, cpus, error, ErrorKind::Failed)
     })?;
     // The default slack of 50 us would be a good part of a burst's period.
     zc_kernel::sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))

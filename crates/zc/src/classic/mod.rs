@@ -9,7 +9,7 @@ mod usage;
 
 use std::ffi::OsString;
 
-use super::{soak_command, tell};
+use super::{rights, soak_command, tell};
 use zc_classic::{Guard, NotRun, RunRrOptions, Tool};
 use zc_run::Result;
 
@@ -42,6 +42,9 @@ pub(super) fn asked_for() -> Option<(Tool, Vec<OsString>)> {
 pub(super) fn run(tool: Tool, words: &[OsString]) -> Result<u8> {
     if words.first().is_some_and(|word| word == "--help") {
         return usage::of(tool).map(|()| 0);
+    }
+    if tool != Tool::RunRr {
+        rights::refuse_new_ones();
     }
     match tool {
         Tool::Zcs => transfer::zcs(words),

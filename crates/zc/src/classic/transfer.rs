@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use super::output::{debug, line};
 use super::{load, usage};
@@ -12,6 +13,8 @@ use crate::tell;
 use zc_classic::{
     Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
 };
+use zc_measure::agent::log_limit::LogLimit;
+use zc_measure::privileges::{self, Work};
 use zc_run::Result;
 
 pub(super) fn zcs(words: &[OsString]) -> Result<()> {
@@ -19,6 +22,7 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     if options.help {
         return usage::of(Tool::Zcs);
     }
+    privileges::keep_for(Work::Discarding)?;
     let mut failed = None;
     // Before any thread starts.
     let signals = EndSignals::hold()?;
@@ -26,13 +30,13 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
         true => line(text, &mut failed),
         false => ControlFlow::Break(()),
     };
+    let mut clients = Clients { debug: options.debug > 0, ..Clients::default() };
     zc_classic::zcs(&options, &signals, &mut |said| {
+        clients.catch_up();
         match said {
             ZcsSaid::Listening { port } => tell::note(&format!("zcs: listening on port {port}")),
             ZcsSaid::Capped(capped) => tell_capped(capped),
-            ZcsSaid::Came { client } => {
-                debug(options.debug > 0, || format!("zcs: {client} is there"))
-            }
+            ZcsSaid::Came { client } => clients.came(&client),
             ZcsSaid::Throughput { bytes, elapsed_ns } => return line(&rate(bytes, elapsed_ns)),
             ZcsSaid::Full { client, clients } => tell::warning(
                 &format!("client \"{client}\" was turned away: {clients} are being served"),
@@ -40,15 +44,63 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
             ),
             ZcsSaid::NotTaken(error) => tell::warning(&error.message, error.help.as_deref()),
             ZcsSaid::Ended(end) => {
-                if let Some(wrong) = &end.wrong {
-                    tell::warning(&format!("client \"{}\" {wrong}", end.client), None);
+                if clients.ended(&end) {
+                    return line(&client_line(&end));
                 }
-                return line(&client_line(&end));
             }
         }
         ControlFlow::Continue(())
     })?;
+    clients.end();
     failed.map_or(Ok(()), Err)
+}
+
+/// What is said about clients that anybody can be: limited, as that of `zc serve` is. A client that
+/// has sent anything has its line of results in any case.
+#[derive(Default)]
+struct Clients {
+    debug: bool,
+    came: LogLimit,
+    wrong: LogLimit,
+}
+
+impl Clients {
+    /// A client has connected.
+    fn came(&mut self, client: &str) {
+        if self.debug && self.came.admits(Instant::now()) {
+            tell::note(&format!("zcs: {client} is there"));
+        }
+    }
+
+    /// A client is gone. Returns whether its line of results is to be printed.
+    fn ended(&mut self, end: &ClientEnd) -> bool {
+        let Some(wrong) = &end.wrong else { return true };
+        let admitted = self.wrong.admits(Instant::now());
+        if admitted {
+            tell::warning(&format!("client \"{}\" {wrong}", end.client), None);
+        }
+        admitted || end.tally.file_bytes > 0
+    }
+
+    /// Says how many were not reported in periods that are over.
+    fn catch_up(&mut self) {
+        let now = Instant::now();
+        let [came, wrong] = [self.came.catch_up(now), self.wrong.catch_up(now)];
+        tell_untold(came, wrong);
+    }
+
+    /// Says how many were not reported.
+    fn end(&mut self) {
+        tell_untold(self.came.end(), self.wrong.end());
+    }
+}
+
+fn tell_untold(came: Option<u64>, wrong: Option<u64>) {
+    for (untold, what) in [(came, "more came"), (wrong, "more ended with a warning")] {
+        if let Some(count) = untold {
+            tell::note(&format!("zcs: {count} {what}"));
+        }
+    }
 }
 
 pub(super) fn zcc(words: &[OsString]) -> Result<()> {

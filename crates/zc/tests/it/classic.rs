@@ -414,77 +414,107 @@ fn until_listening(port: &str) {
     until("a process listens", listens);
 }
 
+/// What a client sends, what is wrong with it, and what is counted of it.
+const LIES: [(&[u8], &str, &str); 8] = [
+    (b"", "stopped at the number of loops", "0 bytes of 0 files in 0 loops"),
+    (b"\0\0", "stopped at the number of loops, 2 bytes into it", "0 bytes of 0 files in 0 loops"),
+    (
+        b"\0\0\0\x02\0\0\0\x01\0\0\0\x02ab",
+        "stopped at the number of files of loop 2 of 2",
+        "2 bytes of 1 files in 1 loops",
+    ),
+    (
+        b"\0\0\0\x01\0\0\0\x02\0",
+        "stopped at the length of file 1 of 2, loop 1 of 1, 1 bytes into it",
+        "0 bytes of 0 files in 0 loops",
+    ),
+    (
+        b"\0\0\0\x01\0\0\0\x01\xff\xff\xff\xffabc",
+        "stopped after 3 of the 4294967295 bytes of file 1 of 1, loop 1 of 1",
+        "3 bytes of 0 files in 0 loops",
+    ),
+    (
+        b"\0\0\0\x01\0\0\0\x01\x80\0\0\0a",
+        "stopped after 1 of the 2147483648 bytes of file 1 of 1, loop 1 of 1",
+        "1 bytes of 0 files in 0 loops",
+    ),
+    (
+        b"GET / HTTP/1.1\r\n\r\n",
+        "stopped after 6 of the 1414541105 bytes of file 1 of 790644820, loop 1 of 1195725856",
+        "6 bytes of 0 files in 0 loops",
+    ),
+    (
+        b"\0\0\0\x01\0\0\0\x01\0\0\0\x01ab",
+        "sent more bytes than it had announced",
+        "1 bytes of 1 files in 1 loops",
+    ),
+];
+
 #[test]
 fn clients_that_lie_or_vanish_are_a_sentence_and_the_others_go_on() {
     let files = files(&LENS);
-    let mut server = Server::start(&["zcs", "-p0"]);
-    // One that is there all the time, in the middle of a file.
-    let wire = files.wire(1);
-    let mut steady = server.connect();
-    steady.write_all(&wire[..1000]).unwrap();
-    for (sent, wrong, counted) in [
-        (&b""[..], "stopped at the number of loops", "0 bytes of 0 files in 0 loops"),
-        (
-            b"\0\0",
-            "stopped at the number of loops, 2 bytes into it",
-            "0 bytes of 0 files in 0 loops",
-        ),
-        (
-            b"\0\0\0\x02\0\0\0\x01\0\0\0\x02ab",
-            "stopped at the number of files of loop 2 of 2",
-            "2 bytes of 1 files in 1 loops",
-        ),
-        (
-            b"\0\0\0\x01\0\0\0\x02\0",
-            "stopped at the length of file 1 of 2, loop 1 of 1, 1 bytes into it",
-            "0 bytes of 0 files in 0 loops",
-        ),
-        (
-            b"\0\0\0\x01\0\0\0\x01\xff\xff\xff\xffabc",
-            "stopped after 3 of the 4294967295 bytes of file 1 of 1, loop 1 of 1",
-            "3 bytes of 0 files in 0 loops",
-        ),
-        (
-            b"\0\0\0\x01\0\0\0\x01\x80\0\0\0a",
-            "stopped after 1 of the 2147483648 bytes of file 1 of 1, loop 1 of 1",
-            "1 bytes of 0 files in 0 loops",
-        ),
-        (
-            b"GET / HTTP/1.1\r\n\r\n",
-            "stopped after 6 of the 1414541105 bytes of file 1 of 790644820, loop 1 of 1195725856",
-            "6 bytes of 0 files in 0 loops",
-        ),
-        (
-            b"\0\0\0\x01\0\0\0\x01\0\0\0\x01ab",
-            "sent more bytes than it had announced",
-            "1 bytes of 1 files in 1 loops",
-        ),
-    ] {
-        let mut client = server.connect();
-        client.write_all(sent).unwrap();
-        drop(client.shutdown(std::net::Shutdown::Write));
-        assert_eq!(server.warning(), wrong);
-        assert_eq!(amount(&server.client_line()), counted);
-    }
-    // A connection that is reset, by SO_LINGER: zcs sends nothing that could be left unread.
-    let client = server.connect();
-    (&client).write_all(&wire[..20]).unwrap();
-    rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
-    drop(client);
-    let wrong = server.warning();
-    // The bytes may or may not have been read before the reset.
-    assert!(
-        wrong.starts_with("is gone ") && wrong.ends_with(": the sender reset the connection"),
-        "{wrong}"
-    );
-    server.client_line();
+    // Of more in a period only the number is told.
+    for lies in LIES.chunks(4) {
+        let mut server = Server::start(&["zcs", "-p0"]);
+        // One that is there all the time, in the middle of a file.
+        let wire = files.wire(1);
+        let mut steady = server.connect();
+        steady.write_all(&wire[..1000]).unwrap();
+        for (sent, wrong, counted) in lies {
+            let mut client = server.connect();
+            client.write_all(sent).unwrap();
+            drop(client.shutdown(std::net::Shutdown::Write));
+            assert_eq!(server.warning(), *wrong);
+            assert_eq!(amount(&server.client_line()), *counted);
+        }
+        // A connection that is reset, by SO_LINGER: zcs sends nothing that could be left unread.
+        let client = server.connect();
+        (&client).write_all(&wire[..20]).unwrap();
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+        drop(client);
+        let wrong = server.warning();
+        // The bytes may or may not have been read before the reset.
+        assert!(
+            wrong.starts_with("is gone ") && wrong.ends_with(": the sender reset the connection"),
+            "{wrong}"
+        );
+        server.client_line();
 
-    steady.write_all(&wire[1000..]).unwrap();
-    assert_eq!(
-        amount(&server.client_line()),
-        format!("{} bytes of 6 files in 1 loops", files.total())
-    );
-    assert_eq!(server.end(), (String::new(), String::new()));
+        steady.write_all(&wire[1000..]).unwrap();
+        assert_eq!(
+            amount(&server.client_line()),
+            format!("{} bytes of 6 files in 1 loops", files.total())
+        );
+        assert_eq!(server.end(), (String::new(), String::new()));
+    }
+}
+
+#[test]
+fn a_flood_of_clients_is_not_one_of_messages() {
+    const FLOOD: usize = 200;
+    let server = Server::start(&["zcs", "-d", "-p0"]);
+    for _ in 0..FLOOD {
+        // It has been served when zcs closes the connection.
+        let mut client = server.connect();
+        drop(client.shutdown(std::net::Shutdown::Write));
+        assert_eq!(client.read(&mut [0]).unwrap_or(0), 0);
+    }
+    let (stdout, stderr) = server.end();
+    let lines = stdout.lines().chain(stderr.lines()).count();
+    // Five that came, with their warnings and lines, and the numbers of the rest, for each period
+    // of ten seconds that this took.
+    assert!(lines < FLOOD, "{lines} lines: {stderr}");
+    let count_of = |what: &str| -> usize {
+        let told = stderr.lines().filter(|line| line.contains(what)).count();
+        let untold = stderr.lines().filter_map(|line| {
+            let (count, rest) = line.strip_prefix("zcs: ")?.split_once(' ')?;
+            let more = if what == " is there" { "more came" } else { "more ended with a warning" };
+            (rest == more).then(|| count.parse::<usize>().unwrap())
+        });
+        told + untold.sum::<usize>()
+    };
+    assert_eq!(count_of(" is there"), FLOOD);
+    assert_eq!(count_of(" stopped at "), FLOOD);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod plans;
 mod profile;
 mod remote;
 mod report;
+mod rights;
 mod run;
 mod soak;
 mod via;

@@ -14,6 +14,7 @@ use zc_kernel::netlink::Devices;
 use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
+use crate::rights::status_field;
 use crate::support::{
     Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks,
     zc, zc_in,
@@ -149,6 +150,64 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     );
     assert!(text(&output.stdout).contains("both ends on this machine"), "{}", text(&output.stdout));
     assert!(far.hear("session has ended").contains("127.0.0.1:"));
+}
+
+/// Checks that every thread of a process has given up all capabilities of this one but `keep`, and
+/// those that programs could give it.
+#[track_caller]
+fn has_only(keep: u64, process: u32) {
+    let of = |status: &str, name: &str| {
+        u64::from_str_radix(&status_field(status, name), 16).unwrap_or_else(|_| panic!("{name}"))
+    };
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+    // A thread may have ended meanwhile.
+    let statuses =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
+    let statuses: Vec<String> = statuses.collect();
+    assert!(!statuses.is_empty());
+    let may_bound = of(&own, "CapEff:") & 1 << 8 != 0; // CAP_SETPCAP
+    for status in statuses {
+        for name in ["CapEff:", "CapPrm:"] {
+            assert_eq!(of(&status, name), of(&own, name) & keep, "{name} {status}");
+        }
+        let bound = if may_bound { of(&own, "CapBnd:") & keep } else { of(&own, "CapBnd:") };
+        assert_eq!(of(&status, "CapBnd:"), bound, "{status}");
+        assert_eq!((of(&status, "CapInh:"), of(&status, "CapAmb:")), (0, 0));
+        assert_eq!(of(&status, "NoNewPrivs:"), 1);
+    }
+}
+
+#[test]
+fn every_thread_at_both_ends_has_only_the_capabilities_that_measuring_needs() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let bits = |numbers: &[u32]| numbers.iter().fold(0, |bits, number| bits | 1 << number);
+    // linux/capability.h; docs/protocol.md lists them with their reasons.
+    let (net_bind_service, net_admin, ipc_lock, sys_resource) = (10, 12, 14, 24);
+    let (dac_override, dac_read_search, perfmon, bpf) = (1, 2, 38, 39);
+    let serving = bits(&[net_admin, net_bind_service, ipc_lock, sys_resource, bpf]);
+    let towards = bits(&[dac_override, dac_read_search, net_admin, ipc_lock, sys_resource]);
+    let towards = towards | bits(&[perfmon, bpf]);
+
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let address = far.address();
+    has_only(serving, far.child.id());
+    let words = ["--paths", "sendfile", "--budget", "600s", "--remote", &address];
+    let mut near = near(folder.path(), &words);
+    let mut near = near.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    // Soakers, receivers and senders have been started.
+    wait_for_blocks(folder.path(), &mut near, 1);
+    has_only(serving, far.child.id());
+    has_only(towards, near.id());
+    let interrupt = rustix::process::Signal::INT;
+    rustix::process::kill_process(rustix::process::Pid::from_child(&near), interrupt).unwrap();
+    let output = near.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+
+    let mut far = Far::start(&["--listen", "127.0.0.1:0", "--iperf3"]);
+    far.address();
+    has_only(serving, far.child.id());
 }
 
 #[test]

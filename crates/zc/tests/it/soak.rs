@@ -104,10 +104,12 @@ fn kill(pid: u32, signal: &str) {
     );
 }
 
+const RIGHTS_AND_STREAMS: &str = "grep NoNewPrivs: /proc/self/status; cat; echo err >&2; exit 7";
+
 #[test]
 fn a_command_s_exit_code_and_streams_are_its_own() {
     let _turn = measuring();
-    let mut child = zc(&[&ONCE[..], &["sh", "-c", "cat; echo err >&2; exit 7"]].concat())
+    let mut child = zc(&[&ONCE[..], &["sh", "-c", RIGHTS_AND_STREAMS]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -116,7 +118,10 @@ fn a_command_s_exit_code_and_streams_are_its_own() {
     child.stdin.take().unwrap().write_all(b"through\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(7));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "through\n");
+    // It may be set-user-ID, as sudo is.
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find(|line| line.starts_with("NoNewPrivs:")).unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{own}\nthrough\n"));
     let stderr = stderr(&output);
     assert!(stderr.starts_with("err\n"), "{stderr}");
     if is_starved(&stderr) {

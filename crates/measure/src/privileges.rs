@@ -1,0 +1,129 @@
+//! The rights that zc gives up before it reads what others wrote: a far end's messages, a stranger's
+//! saved run.
+//!
+//! Rights belong to threads (see `zc_kernel::privileges`), so all of this is for a process that has
+//! one. Root keeps being root: without capabilities it may still write what is root's own. Where
+//! nothing needs that, [`read_apart`] reads as nobody.
+
+use std::fs::File;
+use std::io;
+use std::process::ExitStatus;
+
+use zc_kernel::privileges::{
+    CapabilitySet, become_nobody, bound_capabilities, capabilities_beyond_ambient,
+    keep_capabilities,
+};
+use zc_kernel::process::{end_with_parent, read_from_child};
+use zc_run::{Error, ErrorKind, Result};
+
+pub use zc_kernel::privileges::{has_capabilities, no_new_privileges};
+
+/// What a process does from now on, which decides the capabilities that it keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Serves clients of zc and of iperf3.
+    Serving,
+    /// Measures towards a far end.
+    TowardsFarEnd {
+        /// Commands of the user are started meanwhile, which may need all rights of the user.
+        starts_commands: bool,
+    },
+    /// Discards what clients send, as `zcs` does.
+    Discarding,
+}
+
+impl Work {
+    fn capabilities(self) -> CapabilitySet {
+        match self {
+            Self::Serving => CapabilitySet::from_iter([
+                // Who may connect to the data port (SO_ATTACH_FILTER asks for it on some kernels),
+                // the congestion control that an iperf3 client asks for, and what packets pass on
+                // this host: tables of nftables, BPF programs of the cgroup.
+                CapabilitySet::NET_ADMIN,
+                // A data port below 1024.
+                CapabilitySet::NET_BIND_SERVICE,
+                // Rings of io_uring and the pages that they pin, beyond RLIMIT_MEMLOCK.
+                CapabilitySet::IPC_LOCK,
+                // Pipes of the path `splice`, beyond fs.pipe-max-size and fs.pipe-user-pages-soft.
+                CapabilitySet::SYS_RESOURCE,
+                // The count of BPF programs: kernels before 5.19 answer bpf(2) to no other user.
+                CapabilitySet::BPF,
+            ]),
+            Self::TowardsFarEnd { .. } => CapabilitySet::from_iter([
+                // A congestion control that is not allowed to every user, and what packets pass on
+                // this host.
+                CapabilitySet::NET_ADMIN,
+                // Pages that MSG_ZEROCOPY and io_uring pin, beyond RLIMIT_MEMLOCK.
+                CapabilitySet::IPC_LOCK,
+                // Pipes, as above.
+                CapabilitySet::SYS_RESOURCE,
+                // The program that burns a known cost in softirqs (the positive control); before
+                // Linux 5.8 it takes CAP_SYS_ADMIN.
+                CapabilitySet::BPF,
+                CapabilitySet::PERFMON,
+                // The files that are sent, and the folder of the result, are the user's to choose.
+                CapabilitySet::DAC_OVERRIDE,
+                CapabilitySet::DAC_READ_SEARCH,
+            ]),
+            Self::Discarding => CapabilitySet::from_iter([
+                CapabilitySet::NET_BIND_SERVICE, // a port below 1024
+                CapabilitySet::SYS_RESOURCE,     // pipes, as above
+            ]),
+        }
+    }
+}
+
+/// Gives up all capabilities but those that `work` needs. Programs that are executed afterwards cannot
+/// get others either, unless commands of the user are to be started: as root these have all again.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`]: a seccomp filter forbids it.
+pub fn keep_for(work: Work) -> Result<()> {
+    let keep = work.capabilities();
+    let bounded = match work {
+        Work::TowardsFarEnd { starts_commands: true } => Ok(()),
+        _ => bound_capabilities(keep),
+    };
+    bounded.and_then(|()| keep_capabilities(keep)).map_err(|error| {
+        Error::os("give up capabilities", error)
+            .kind(ErrorKind::Unsupported)
+            .help("a seccomp filter (of a container?) forbids capset(2) or prctl(2)")
+    })
+}
+
+/// Whether the file of this program gave it capabilities that its user, who is not root, does not
+/// have.
+pub fn has_capabilities_of_its_file() -> bool {
+    let beyond = capabilities_beyond_ambient();
+    !rustix::process::getuid().is_root() && beyond.is_ok_and(|beyond| !beyond.is_empty())
+}
+
+/// Runs `read` in a child process without any rights: of the user `nobody`, where there is one, and
+/// without capabilities. It writes its result to the file that it is given, and returns an exit code.
+/// Returns what was written, and how the child ended.
+///
+/// # Errors
+/// There can be no child: the process has other threads, or may have no further one.
+pub fn read_apart(read: impl FnOnce(File) -> u8) -> io::Result<(Vec<u8>, ExitStatus)> {
+    read_from_child(|result| {
+        // Best effort: otherwise it ends a little later than its parent.
+        let without_rights = give_up_all().and_then(|()| end_with_parent());
+        match without_rights {
+            Ok(()) => read(result),
+            Err(_) => NOT_WITHOUT_RIGHTS,
+        }
+    })
+}
+
+/// The exit code of a child that could not give up its rights.
+pub const NOT_WITHOUT_RIGHTS: u8 = 254;
+
+/// Gives up all capabilities, and the user where there is `nobody`.
+///
+/// # Errors
+/// A seccomp filter forbids it.
+pub fn give_up_all() -> io::Result<()> {
+    bound_capabilities(CapabilitySet::empty())?;
+    become_nobody();
+    keep_capabilities(CapabilitySet::empty())
+}

@@ -1,0 +1,117 @@
+//! Reads saved runs, which strangers may have written, in a process that has no rights: root's zc has
+//! it parse, estimate and render, and itself writes the text that comes back.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+
+use zc_measure::privileges::{NOT_WITHOUT_RIGHTS, give_up_all, has_capabilities, read_apart};
+use zc_run::{Error, ErrorKind, Result};
+
+/// A document, and the exit code that goes with it.
+pub(super) struct Document {
+    pub(super) text: String,
+    pub(super) code: u8,
+}
+
+impl From<String> for Document {
+    fn from(text: String) -> Self {
+        Self { text, code: 0 }
+    }
+}
+
+/// What `make` makes of files that are open. It prints nothing on stdout.
+///
+/// # Errors
+/// Those of `make`; its process cannot give up its rights, or is gone.
+pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Document> {
+    if !has_capabilities() {
+        return make(); // an ordinary user, who has nothing that could be given up
+    }
+    // The child takes its copy of it, and leaves this one.
+    let mut make = Some(make);
+    let made = read_apart(|mut pipe| {
+        let Some(make) = make.take() else { return 1 };
+        u8::from(pipe.write_all(&encoded(make())).is_err())
+    });
+    match (made, make) {
+        // No further process may be had: this one gives up its rights.
+        (Err(_), Some(make)) => {
+            give_up_all().map_err(|_| cannot_give_up())?;
+            make()
+        }
+        (Err(error), None) => Err(Error::os("start a process that reads runs", error)),
+        (Ok((bytes, ended)), _) => match decoded(bytes) {
+            // Of a text without an end there is only its beginning.
+            Some(document) if ended.success() => document,
+            _ if ended.code() == Some(NOT_WITHOUT_RIGHTS.into()) => Err(cannot_give_up()),
+            _ => Err(Error::failed(format!("the process that reads the runs is gone ({ended})"))
+                .help("was it killed for lack of memory? dmesg tells")),
+        },
+    }
+}
+
+fn cannot_give_up() -> Error {
+    Error::unsupported("cannot give up capabilities before runs are read")
+        .help("a seccomp filter (of a container?) forbids capset(2) or prctl(2)")
+}
+
+/// A line of JSON, and after it the text as it is.
+fn encoded(made: Result<Document>) -> Vec<u8> {
+    let (head, text) = match made {
+        Ok(Document { text, code }) => (json!({ "code": code }), text),
+        Err(Error { kind, message, help, .. }) => {
+            (json!({ "kind": kind, "message": message, "help": help }), String::new())
+        }
+    };
+    [head.to_string().as_bytes(), b"\n", text.as_bytes()].concat()
+}
+
+/// `None` if it is not whole.
+fn decoded(mut head: Vec<u8>) -> Option<Result<Document>> {
+    let end = head.iter().position(|byte| *byte == b'\n')?;
+    let text = head.split_off(end + 1);
+    let head: Value = serde_json::from_slice(&head).ok()?;
+    if let Some(code) = head["code"].as_u64() {
+        let text = String::from_utf8(text).ok()?;
+        return Some(Ok(Document { text, code: code.try_into().ok()? }));
+    }
+    let kind: ErrorKind = serde_json::from_value(head["kind"].clone()).ok()?;
+    let error = Error::new(kind, head["message"].as_str()?);
+    Some(Err(match head["help"].as_str() {
+        Some(help) => error.help(help),
+        None => error,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_is_what_was_made() {
+        let text = "a line\nand {\"another\"}\n";
+        let made = || Ok(Document { text: text.to_owned(), code: 14 });
+        let document = decoded(encoded(made())).unwrap().unwrap();
+        assert_eq!((document.text.as_str(), document.code), (text, 14));
+
+        let error = Error::input("file \"x\" is empty").help("name another");
+        assert_eq!(decoded(encoded(Err(error.clone()))).unwrap().err(), Some(error));
+        let whole = encoded(made());
+        assert!(decoded(whole[..5].to_vec()).is_none());
+        assert!(decoded(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_process_with_threads_gives_up_its_own_rights() {
+        // As the harness has, so that there can be no child. The rights are those of this thread.
+        let made = || {
+            assert!(!has_capabilities());
+            Ok(String::from("made").into())
+        };
+        let document = std::thread::scope(|scope| {
+            std::thread::Builder::new().spawn_scoped(scope, || document(made)).unwrap().join()
+        });
+        assert_eq!(document.unwrap().unwrap().text, "made");
+    }
+}
