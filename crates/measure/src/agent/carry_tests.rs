@@ -133,7 +133,7 @@ fn with_places(options: &str) -> Option<String> {
 fn where_no_folder_takes_a_program_each_is_named_with_what_it_lacks() {
     for (options, why) in [
         ("noexec", "/tmp forbids programs, /dev/shm forbids programs"),
-        ("size=64k", "/tmp is full, /dev/shm is full"),
+        ("size=64k", "/tmp has no room, /dev/shm has no room"),
     ] {
         let Some(command) = with_places(options) else { return };
         let error = failed(&command, &program(LARGE));

@@ -86,7 +86,7 @@
             { zc_why="$zc_why, $zc_dir forbids programs"; continue; }
         # A file of its size: what follows then has room.
         head -c "$zc_bytes" /dev/zero 2>/dev/null 1<>/proc/self/fd/8 ||
-            { zc_why="$zc_why, $zc_dir is full"; continue; }
+            { zc_why="$zc_why, $zc_dir has no room"; continue; }
         zc_place=$zc_dir
         break
     done

@@ -397,6 +397,24 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
 }
 
 #[test]
+fn a_far_end_that_is_gone_before_the_first_block_is_no_failure_of_the_reference() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // The stream to the far end breaks when it is first asked for flows.
+    let via = format!("sed -u '/\"ask\":\"flows\"/Q' | env PATH={}", path_with_zc());
+    let output =
+        zc_in(folder.path(), &["run", "--via", &via]).args(options("20s")).finish().unwrap();
+    let said = stderr(&output);
+    if said.contains(" of no address") {
+        return eprintln!(
+            "skipped: this machine has no address but those of the loopback interface"
+        );
+    }
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("error: the far end has gone away"), "{said}");
+}
+
+#[test]
 fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
