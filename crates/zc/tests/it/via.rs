@@ -272,14 +272,13 @@ struct WithoutZc(tempfile::TempDir);
 impl WithoutZc {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str| folder.path().join(name);
-        std::fs::create_dir(file("bin")).unwrap();
-        std::fs::create_dir(file("tmp")).unwrap();
-        let everybody = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(folder.path(), everybody.clone()).unwrap();
-        std::fs::copy(ZC, file("zc")).unwrap();
-        std::fs::write(file("bin/zc"), "#!/bin/sh\nexit 1\n").unwrap();
-        std::fs::set_permissions(file("bin/zc"), everybody).unwrap();
+        // A child makes the programs: were they open for writing in this process, the children of
+        // other tests could inherit that, and the programs not be run (ETXTBSY).
+        let make = "mkdir bin tmp && cp \"$0\" zc && printf '#!/bin/sh\\nexit 1\\n' >bin/zc && \
+                    chmod 777 . bin/zc";
+        let mut shell = Command::new("sh");
+        let made = shell.args(["-c", make, ZC]).current_dir(folder.path()).finish().unwrap();
+        assert!(made.status.success(), "{}", stderr(&made));
         Self(folder)
     }
 
