@@ -183,13 +183,19 @@ impl Via {
                         // Once: the far end cannot make this one work again and again.
                         Some(Request::Program(wanted)) if !was_asked => {
                             was_asked = true;
+                            let packing = Instant::now();
                             let answer = match start.carry.offer(&wanted) {
-                                Ok(program) => offer.insert(program).line(),
+                                Ok(program) => {
+                                    found.offered();
+                                    offer.insert(program).line()
+                                }
                                 Err(refusal) => {
                                     found.refused(refusal);
                                     "none\n".to_owned()
                                 }
                             };
+                            // The far end has not used this time.
+                            patience += packing.elapsed();
                             // A script that does not read it has ended, or will report why.
                             drop(connection.write_all(answer.as_bytes()));
                         }

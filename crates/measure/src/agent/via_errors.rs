@@ -38,6 +38,8 @@ enum Carrying {
     #[default]
     No,
     Refused(Refusal),
+    /// It is announced, and the far end looks for a place.
+    Offered,
     /// The far end has no place for it, folder by folder.
     NoPlace(String),
     /// It has been sent to this folder, in part or whole.
@@ -155,6 +157,11 @@ impl Found {
         self.is_over
     }
 
+    /// Notes that a program is announced.
+    pub(super) fn offered(&mut self) {
+        self.carrying = Carrying::Offered;
+    }
+
     /// Notes that a program is sent, or that this is done.
     pub(super) fn sent(&mut self, place: &str, whole: bool) {
         self.carrying = Carrying::Sent { place: place.to_owned(), whole };
@@ -202,13 +209,13 @@ impl Found {
     ) -> Option<Error> {
         let because = because.unwrap_or_default();
         let (message, help) = match (&self.carrying, within) {
-            (Carrying::No | Carrying::Refused(_), _) => return None,
+            (Carrying::No | Carrying::Refused(_), _) | (Carrying::Offered, None) => return None,
             (Carrying::NoPlace(why), _) => (
                 format!("zc cannot be carried to the far end of \"{command}\": {why}"),
                 "TMPDIR there may name a folder with room in which programs may run: COMMAND env \
                  TMPDIR=/DIR",
             ),
-            (Carrying::Sent { .. }, Some(within)) => (
+            (Carrying::Offered | Carrying::Sent { .. }, Some(within)) => (
                 format!(
                     "zc could not be carried to the far end of \"{command}\" within {:.0} s",
                     within.as_secs_f64()
