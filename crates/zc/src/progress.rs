@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::busy::Busy;
 use zc_analysis::{Estimates, estimate};
-use zc_measure::session::{Next, Progress};
+use zc_measure::session::{Carried, Next, Progress};
 use zc_run::escape;
 use zc_run::{Header, Run, Severity, Warning};
 
@@ -89,6 +89,14 @@ fn plain(text: &str) {
 impl Progress for Watcher {
     fn preparing(&mut self, what: &str, left: Duration) {
         self.say(&format!("{}, {} left", escape(what, 80), seconds(left)), left);
+    }
+
+    fn carrying(&mut self, carried: &Carried) {
+        let tell = || super::tell::note(&escape(&carried.to_string(), 400));
+        match &self.face {
+            Face::Line(bar) => bar.suspend(tell),
+            Face::Plain { .. } => tell(),
+        }
     }
 
     fn started(&mut self, header: &Header) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
-use zc_measure::session::{PORT, RemoteEnd, Secret, hide_in_command_line};
+use zc_measure::session::{Carry, PORT, Program, RemoteEnd, Secret, hide_in_command_line};
 use zc_run::escape;
 use zc_run::{Error, Result};
 
@@ -27,8 +27,8 @@ pub(super) struct RemoteArgs {
         ],
     )]
     remote: Option<String>,
-    /// A command that gives a stream of bytes to a shell on another machine, where zc is: 'ssh
-    /// HOST'
+    /// A command that gives a stream of bytes to a shell on another machine: 'ssh HOST'. A static
+    /// zc carries itself there if there is none
     #[arg(
         long,
         value_name = "COMMAND",
@@ -56,6 +56,14 @@ pub(super) struct RemoteArgs {
     /// The address for data to the machine that --via leads to [default: the first that works]
     #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
     far_address: Option<String>,
+    /// A zc to carry where --via finds none, for instance of another architecture [default: this
+    /// one, if it is statically linked]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "via",
+          help_heading = "Another machine")]
+    carry: Option<PathBuf>,
+    /// Carry no zc to the other machine: one must be there
+    #[arg(long, requires = "via", conflicts_with = "carry", help_heading = "Another machine")]
+    no_carry: bool,
 }
 
 impl RemoteArgs {
@@ -79,7 +87,12 @@ impl RemoteArgs {
                 return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
             }
             let address = self.far_address.as_deref().map(address).transpose()?;
-            return Ok(Some(RemoteEnd::Via { command: command.clone(), address }));
+            let carry = match &self.carry {
+                Some(file) => Carry::Named(Program::of_file(file)?),
+                None if self.no_carry => Carry::Never,
+                None => Carry::Own,
+            };
+            return Ok(Some(RemoteEnd::Via { command: command.clone(), address, carry }));
         }
         let Some(text) = &self.remote else { return Ok(None) };
         let with_token = self.token.is_some() || self.token_file.is_some();

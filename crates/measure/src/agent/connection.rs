@@ -131,8 +131,20 @@ impl Connection {
         self.write_while(bytes, &|| Ok(()))
     }
 
-    fn write_while(&mut self, mut bytes: &[u8], still_wanted: StillWanted<'_>) -> Result<()> {
-        let until = Instant::now() + PATIENCE_TO_WRITE;
+    fn write_while(&mut self, bytes: &[u8], still_wanted: StillWanted<'_>) -> Result<()> {
+        self.write_until(bytes, Instant::now() + PATIENCE_TO_WRITE, still_wanted)
+    }
+
+    /// Sends raw bytes, up to a deadline, and gives up once they are not wanted any more.
+    ///
+    /// # Errors
+    /// The peer is gone, or has not read them by then; or that of `still_wanted`.
+    pub(super) fn write_until(
+        &mut self,
+        mut bytes: &[u8],
+        until: Instant,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<()> {
         while !bytes.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
             if !wait_writable(self.write.as_fd(), left.min(GLANCE)).map_err(lost)? {

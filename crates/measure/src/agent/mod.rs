@@ -5,8 +5,13 @@
 //! prints or computes results.
 
 mod accept;
+pub mod carry;
+#[cfg(test)]
+mod carry_tests;
 mod client;
 pub mod connection;
+#[cfg(test)]
+mod far_host;
 mod guesses;
 pub mod handshake;
 mod hex;

@@ -192,11 +192,12 @@ impl Secret {
     }
 }
 
-/// Unpredictable bytes from the kernel.
+/// Unpredictable bytes from the kernel, by the system call alone. (`rand::random` opens a device
+/// where libc is linked statically, and panics where there is none, as in an empty root.)
 ///
 /// # Errors
 /// A seccomp filter forbids it.
-pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut done = 0;
     while done < N {

@@ -252,7 +252,7 @@ impl Session {
         connection: &mut Connection,
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
-        let greeting = Greeting::fresh();
+        let greeting = Greeting::fresh()?;
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
         gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
         Ok(Reply::Arrived)
@@ -266,7 +266,7 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         self.receivers = None;
-        let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
+        let greetings = (0..flows).map(|_| Greeting::fresh()).collect::<Result<Vec<Greeting>>>()?;
         connection.send(&Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;

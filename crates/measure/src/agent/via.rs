@@ -3,9 +3,10 @@
 //!
 //! The command gets one more argument, `sh`, and that shell reads a script from its stdin (via.sh).
 //! So nothing needs quoting, whether the command joins its arguments to a line (ssh) or not
-//! (docker). The script becomes `zc serve --stdio`. Nothing is sent after it before zc has sent its
-//! hello, because dash and busybox read ahead and would consume it. The token is made for this
-//! session and sent inside the stream, so that it appears in no process list.
+//! (docker). The script becomes `zc serve --stdio`; where there is no zc, it asks for one, which is
+//! carried in the same stream (carry.rs). Nothing is sent after it before it or zc has asked,
+//! because dash and busybox read ahead and would consume it. The token is made for this session and
+//! sent inside the stream, so that it appears in no process list.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,11 +17,13 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::{is_stopped, kill_group, pidfd, wait_readable};
 
+use super::carry::{Carried, Carry, Offer};
 use super::connection::{Connection, Received};
-use super::handshake::{Line, VERSION, answer_hello};
+use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
 use super::stderr_tail::{StderrTail, shown};
-use super::via_errors::{Failure, Found};
+use super::via_errors::{Failure, Found, Request};
+use crate::trial::StillWanted;
 use zc_run::{Error, Result};
 
 const SCRIPT: &str = include_str!("via.sh");
@@ -52,40 +55,53 @@ pub struct Via {
     /// A pidfd, readable once the child has ended.
     ended: OwnedFd,
     stderr: StderrTail,
+    /// The program that was sent there.
+    carried: Option<Carried>,
     /// The child has been waited for, so its id may belong to another process.
     is_over: bool,
 }
 
+/// How a server is started by a command.
+pub struct Start<'a> {
+    /// The command, without the shell that it gets as its last argument.
+    pub command: &'a str,
+    /// What is done where there is no zc.
+    pub carry: &'a Carry,
+    /// Limit for all of it. What is carried has more time, by its size.
+    pub patience: Duration,
+    /// Asked every now and then: an error once nobody wants it any more.
+    pub still_wanted: StillWanted<'a>,
+    /// Told before a program is sent.
+    pub carrying: &'a mut dyn FnMut(&Carried),
+}
+
 impl Via {
-    /// Runs `command`, which starts zc on the other machine, and authenticates; all within
-    /// `patience`.
+    /// Runs a command, which starts zc on the other machine, and authenticates.
     ///
     /// # Errors
     /// The command does not exist, ends, prints nothing, or asks something at the terminal. There
-    /// is no zc, or an unsuitable one.
-    pub fn start(command: &str, patience: Duration) -> Result<(Self, Connection)> {
-        Self::start_with(command, own_path().as_deref(), patience)
+    /// is no zc, or an unsuitable one, and none can be carried. It is not wanted any more.
+    pub fn start(start: Start<'_>) -> Result<(Self, Connection)> {
+        Self::start_with(start, own_path().as_deref())
     }
 
     /// The same with a given path of this machine's zc.
-    fn start_with(
-        command: &str,
+    pub(super) fn start_with(
+        mut start: Start<'_>,
         own_zc: Option<&Path>,
-        patience: Duration,
     ) -> Result<(Self, Connection)> {
-        let command = command.trim();
+        let command = start.command.trim();
         if command.is_empty() {
             return Err(Error::usage("--via has no command").help("for instance --via 'ssh HOST'"));
         }
-        let until = Instant::now() + patience;
         let (secret, word) = Secret::one_time()?;
         let (mut via, mut connection) = Self::spawn(command)?;
         let mut found = Found::new(own_zc);
         // A command that does not read it has ended, or will report why.
         drop(connection.write_all(script(own_zc).as_bytes()));
-        let hello = match via.hello(&mut connection, &mut found, until) {
+        let (hello, until) = match via.hello(&mut connection, &mut found, &mut start) {
             Ok(hello) => hello,
-            Err(failure) => return Err(via.explain(connection, failure, &found, patience)),
+            Err(failure) => return Err(via.explain(connection, failure, &found)),
         };
         let authenticated = connection
             .write_all(format!("{word}\n").as_bytes())
@@ -94,6 +110,11 @@ impl Via {
             Ok(connection) => Ok((via, connection)),
             Err(error) => Err(found.add_to(error)),
         }
+    }
+
+    /// The program that was sent there, if one was.
+    pub fn carried(&self) -> Option<&Carried> {
+        self.carried.as_ref()
     }
 
     /// The last line of the command's stderr, which may tell why the server is gone.
@@ -118,7 +139,14 @@ impl Via {
             .and_then(|ended| Ok((ended, StderrTail::of(stderr)?)));
         match parts {
             Ok((ended, stderr)) => Ok((
-                Self { command: command.to_owned(), child, ended, stderr, is_over: false },
+                Self {
+                    command: command.to_owned(),
+                    child,
+                    ended,
+                    stderr,
+                    carried: None,
+                    is_over: false,
+                },
                 connection,
             )),
             Err(error) => {
@@ -130,28 +158,72 @@ impl Via {
         }
     }
 
-    /// Reads lines until zc's hello.
+    /// Reads lines until zc's hello, and sends what the script asks for. Returns the hello, and when
+    /// the handshake must be over.
     fn hello(
         &mut self,
         connection: &mut Connection,
         found: &mut Found,
-        until: Instant,
-    ) -> std::result::Result<Line, Failure> {
+        start: &mut Start<'_>,
+    ) -> std::result::Result<(Line, Instant), Failure> {
+        let begun = Instant::now();
+        let mut patience = start.patience;
         let mut left = MOST_NOISE_BYTES;
+        let (mut was_asked, mut offer) = (false, None);
         loop {
-            let step = STEP.min(until.saturating_duration_since(Instant::now()));
+            (start.still_wanted)().map_err(Failure::Unwanted)?;
+            let step = STEP.min(patience.saturating_sub(begun.elapsed()));
             match connection.line(left, step).map_err(Failure::Connection)? {
                 Received::Message(line) => {
                     left = left.saturating_sub(line.len() + 1);
                     if let Some(hello) = hello_in(&line) {
-                        return Ok(hello);
+                        return Ok((hello, begun + patience));
                     }
-                    found.receive(&shown(&line));
+                    match found.receive(&shown(&line)) {
+                        // Once: the far end cannot make this one work again and again.
+                        Some(Request::Program(wanted)) if !was_asked => {
+                            was_asked = true;
+                            let packing = Instant::now();
+                            let answer = match start.carry.offer(&wanted) {
+                                Ok(program) => {
+                                    found.offered();
+                                    offer.insert(program).line()
+                                }
+                                Err(refusal) => {
+                                    found.refused(refusal);
+                                    "none\n".to_owned()
+                                }
+                            };
+                            // The far end has not used this time.
+                            patience += packing.elapsed();
+                            // A script that does not read it has ended, or will report why.
+                            drop(connection.write_all(answer.as_bytes()));
+                        }
+                        Some(Request::Bytes(place)) => {
+                            if let Some(offer) = offer.take() {
+                                patience += offer.patience();
+                                self.send(
+                                    connection,
+                                    found,
+                                    &offer,
+                                    &place,
+                                    begun + patience,
+                                    start,
+                                )?;
+                            }
+                        }
+                        _ => {}
+                    }
+                    if found.is_over() {
+                        return Err(Failure::Ended(None));
+                    }
                 }
                 Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => {
                     return Err(Failure::Asks);
                 }
-                Received::Late if Instant::now() >= until => return Err(Failure::Silent),
+                Received::Late if begun.elapsed() >= patience => {
+                    return Err(Failure::Silent(patience));
+                }
                 Received::Late => {}
                 Received::Closed => return Err(Failure::Ended(None)),
                 Received::TooLong | Received::Nonsense => {
@@ -161,13 +233,26 @@ impl Via {
         }
     }
 
-    fn explain(
+    /// Sends a program. If the stream breaks, the script's next lines or its end tell why.
+    fn send(
         &mut self,
-        connection: Connection,
-        failure: Failure,
-        found: &Found,
-        patience: Duration,
-    ) -> Error {
+        connection: &mut Connection,
+        found: &mut Found,
+        offer: &Offer,
+        place: &str,
+        until: Instant,
+        start: &mut Start<'_>,
+    ) -> std::result::Result<(), Failure> {
+        let carried = offer.carried_to(place);
+        (start.carrying)(&carried);
+        self.carried = Some(carried);
+        found.sent(place, false);
+        let whole = connection.write_until(&offer.sent, until, start.still_wanted).is_ok();
+        found.sent(place, whole);
+        (start.still_wanted)().map_err(Failure::Unwanted)
+    }
+
+    fn explain(&mut self, connection: Connection, failure: Failure, found: &Found) -> Error {
         // A command that only waits for input ends at the end of its stdin.
         drop(connection);
         let failure = match failure {
@@ -178,7 +263,7 @@ impl Via {
             }
         };
         self.stderr.finish();
-        failure.explain(&self.command, found, self.stderr.last(), patience)
+        failure.explain(&self.command, found, self.stderr.last())
     }
 
     /// Ends the command within `patience`, or kills it, and its process group. Returns the status,
@@ -201,7 +286,7 @@ impl Via {
         self.child.wait().ok()
     }
 
-    fn ends_within(&self, patience: Duration) -> bool {
+    pub(super) fn ends_within(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -227,9 +312,10 @@ fn hello_in(line: &[u8]) -> Option<Line> {
     serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
 }
 
-fn script(own_zc: Option<&Path>) -> String {
+pub(super) fn script(own_zc: Option<&Path>) -> String {
     let own_zc = own_zc.map(|path| path.display().to_string()).unwrap_or_default();
-    format!("zc_wants='zc {VERSION}'\nzc_own='{}'\n{SCRIPT}", own_zc.replace('\'', r"'\''"))
+    let own_zc = own_zc.replace('\'', r"'\''");
+    format!("zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{own_zc}'\n{SCRIPT}")
 }
 
 /// Path of this program, for another machine with the same files. `None` if others may write to its
@@ -245,97 +331,8 @@ fn own_path() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
-    use super::super::stdio;
+    use super::super::far_host::{Host, SOON, ends, refused, started};
     use super::*;
-
-    const SOON: Duration = Duration::from_secs(20);
-    const IN_CHILD: &str = "ZC_TEST_SERVER";
-
-    /// A folder that plays another machine: `bin` is on its PATH, and it is the user's home.
-    struct Host(tempfile::TempDir);
-
-    impl Host {
-        fn new() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir_all(folder.path().join("bin")).unwrap();
-            std::fs::create_dir_all(folder.path().join(".cargo/bin")).unwrap();
-            Self(folder)
-        }
-
-        fn path(&self, name: &str) -> String {
-            self.0.path().join(name).display().to_string()
-        }
-
-        /// Writes a script by a child process. If this process had the file open for writing, a
-        /// child started by another test could inherit that descriptor, and the script could not be
-        /// run (ETXTBSY).
-        fn script(&self, name: &str, text: &str) -> &Self {
-            let mut writer = Command::new("sh");
-            writer
-                .args(["-c", "cat >\"$0\" && chmod +x \"$0\"", &self.path(name)])
-                .stdin(Stdio::piped());
-            let mut writer = writer.spawn().unwrap();
-            writer
-                .stdin
-                .take()
-                .unwrap()
-                .write_all(format!("#!/bin/sh\n{text}\n").as_bytes())
-                .unwrap();
-            assert!(writer.wait().unwrap().success());
-            self
-        }
-
-        /// Writes a script that behaves like zc of `version`.
-        fn zc(&self, name: &str, version: &str) -> &Self {
-            let test = std::env::current_exe().unwrap().display().to_string();
-            let text = format!(
-                "case $1 in --version) echo 'zc {version}';; serve) {IN_CHILD}=$0 exec '{test}' \
-                 --exact \
-                 agent::via::tests::what_runs_in_a_child --nocapture --test-threads 1;; esac"
-            );
-            self.script(name, &text)
-        }
-
-        fn command(&self) -> String {
-            format!(
-                "env -i HOME={} PATH={}:/usr/bin:/bin",
-                self.0.path().display(),
-                self.path("bin")
-            )
-        }
-    }
-
-    /// The stand-in for zc: the handshake, then its name and process id, then it waits for the end.
-    #[test]
-    fn what_runs_in_a_child() {
-        let Ok(name) = std::env::var(IN_CHILD) else { return };
-        let mut connection =
-            stdio::welcome(stdio::connection().unwrap(), SOON, &Default::default()).unwrap();
-        connection.send(&(name, std::process::id())).unwrap();
-        assert!(matches!(connection.line(10, SOON).unwrap(), Received::Closed));
-    }
-
-    /// Starts a server, and returns its file and its process id.
-    fn started(command: &str, own_zc: Option<&Path>) -> (Via, Connection, String, i32) {
-        let (via, mut connection) = Via::start_with(command, own_zc, SOON).unwrap();
-        match connection.receive::<(String, i32)>(1000, SOON).unwrap() {
-            Received::Message((name, pid)) => (via, connection, name, pid),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn refused(command: &str, own_zc: Option<&Path>, patience: Duration) -> Error {
-        Via::start_with(command, own_zc, patience).map(drop).unwrap_err()
-    }
-
-    /// Whether a process ends. (A killed one may take a moment, and its new parent may have waited
-    /// for it.)
-    fn ends(pid: i32) -> bool {
-        pidfd(pid).is_ok_and(|ended| wait_readable(&[ended.as_fd()], Some(SOON)).unwrap() == [true])
-            || pidfd(pid).is_err()
-    }
 
     #[test]
     fn every_shell_starts_a_server_and_the_server_ends_with_the_stream() {
@@ -394,7 +391,7 @@ mod tests {
     fn a_missing_or_unsuitable_zc_is_an_error_with_a_remedy() {
         let host = Host::new();
         let error = refused(&host.command(), None, SOON);
-        assert!(error.message.starts_with("no zc at the far end of \"env -i"), "{error}");
+        assert!(error.message.starts_with("no zc at the far end of \"/usr/bin/env -i"), "{error}");
         assert!(error.help.unwrap().contains("cargo install"));
         let error = refused(&host.script("bin/zc", "exit 126").command(), None, SOON);
         assert!(
@@ -419,7 +416,7 @@ mod tests {
             error
                 .help
                 .unwrap()
-                .ends_with(&format!("at the far end it is \"{}\"", host.path("bin/zc")))
+                .contains(&format!("at the far end it is \"{}\"", host.path("bin/zc")))
         );
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::carry::{Refusal, Wanted};
 use super::handshake::{VERSION, plain};
 use zc_run::{Error, ErrorKind};
 
@@ -19,8 +20,46 @@ pub(super) struct Found {
     broken: Option<String>,
     is_missing: bool,
     is_terminal: bool,
+    /// It has no /dev/null.
+    has_no_null: bool,
+    /// What it lacks to take a program.
+    lacks: String,
+    carrying: Carrying,
+    /// The script has given its last answer.
+    is_over: bool,
     /// The last line that was not the script's.
     noise: Option<String>,
+}
+
+/// How far a program was carried.
+#[derive(Debug, Default)]
+enum Carrying {
+    /// Nobody has asked for one.
+    #[default]
+    No,
+    Refused(Refusal),
+    /// It is announced, and the far end looks for a place.
+    Offered,
+    /// The far end has no place for it, folder by folder.
+    NoPlace(String),
+    /// It has been sent to this folder, in part or whole.
+    Sent {
+        place: String,
+        whole: bool,
+    },
+    /// It has arrived, and is not what was sent.
+    Damaged,
+    /// It does not run there: the shell's exit code, and what it printed.
+    Unfit(String, String),
+}
+
+/// What the script wants of the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// A program, announced by a line.
+    Program(Wanted),
+    /// Its bytes, for a file in this folder.
+    Bytes(String),
 }
 
 /// Why there was no hello.
@@ -30,12 +69,14 @@ pub(super) enum Failure {
     Ended(Option<ExitStatus>),
     /// It is stopped, because it tried to use the terminal.
     Asks,
-    /// No hello in time.
-    Silent,
+    /// No hello within this time.
+    Silent(Duration),
     /// More than this number of bytes without a hello.
     Noise(usize),
     /// The pipes are broken.
     Connection(Error),
+    /// Nobody wants it any more.
+    Unwanted(Error),
 }
 
 impl Found {
@@ -45,45 +86,176 @@ impl Found {
     }
 
     /// Takes a line that is not a hello.
-    pub(super) fn receive(&mut self, line: &str) {
+    pub(super) fn receive(&mut self, line: &str) -> Option<Request> {
         let words: Vec<&str> = line.splitn(3, ' ').collect();
         match words[..] {
             ["zc-via:", "terminal"] => self.is_terminal = true,
+            ["zc-via:", "no-null"] => self.has_no_null = true,
             ["zc-via:", "missing"] => self.is_missing = true,
             ["zc-via:", "broken", path] => self.broken = Some(path.to_owned()),
             // runs zc 0.1.0 at /usr/bin/zc
-            ["zc-via:", "runs", what] => {
+            ["zc-via:", "runs" | "other", what] => {
                 if let Some((version, path)) =
                     what.strip_prefix("zc ").and_then(|what| what.split_once(" at "))
                 {
                     self.runs = Some((plain(version), path.to_owned()));
                 }
             }
+            ["zc-via:", "lacks", tools] => self.lacks = tools.to_owned(),
+            // wants gzip Linux x86_64
+            ["zc-via:", "wants", what] => {
+                let (unpack, system) = what.split_once(' ').unwrap_or((what, ""));
+                return Some(Request::Program(Wanted {
+                    unpacks: unpack == "gzip",
+                    system: system.to_owned(),
+                    lacks: self.lacks.clone(),
+                }));
+            }
+            ["zc-via:", "place", folder] => return Some(Request::Bytes(folder.to_owned())),
+            ["zc-via:", "no-place", why] => {
+                self.carrying = Carrying::NoPlace(why.to_owned());
+                self.is_over = true;
+            }
+            // What broke off is not whole either.
+            ["zc-via:", "damaged"] => {
+                if matches!(self.carrying, Carrying::Sent { whole: true, .. }) {
+                    self.carrying = Carrying::Damaged;
+                }
+                self.is_over = true;
+            }
+            // unfit 126 sh: 1: /proc/self/fd/8: Permission denied
+            ["zc-via:", "unfit", what] => {
+                let (code, said) = what.split_once(' ').unwrap_or((what, ""));
+                self.carrying = Carrying::Unfit(code.to_owned(), said.to_owned());
+                self.is_over = true;
+            }
+            // carried zc 0.2.0
+            ["zc-via:", "carried", what] => {
+                let place = match &self.carrying {
+                    Carrying::Sent { place, .. } => place.as_str(),
+                    _ => "",
+                };
+                let at = format!("{place} (carried there)");
+                self.runs = Some((plain(what.strip_prefix("zc ").unwrap_or(what)), at));
+                (self.carrying, self.is_missing, self.broken) = (Carrying::No, false, None);
+            }
             _ if line.is_empty() => {}
             _ => self.noise = Some(line.to_owned()),
         }
+        None
     }
 
-    /// Adds the path of the other machine's zc to an error of the handshake.
+    /// Notes that nothing is carried.
+    pub(super) fn refused(&mut self, refusal: Refusal) {
+        self.carrying = Carrying::Refused(refusal);
+        // Unless there is a zc of another protocol, which then runs.
+        self.is_over = self.runs.is_none();
+    }
+
+    /// Whether no hello will come. What is between the client and the script may not end by itself.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Notes that a program is announced.
+    pub(super) fn offered(&mut self) {
+        self.carrying = Carrying::Offered;
+    }
+
+    /// Notes that a program is sent, or that this is done.
+    pub(super) fn sent(&mut self, place: &str, whole: bool) {
+        self.carrying = Carrying::Sent { place: place.to_owned(), whole };
+    }
+
+    /// Adds the path of the other machine's zc to an error of the handshake, and why no other zc was
+    /// carried there.
     pub(super) fn add_to(&self, mut error: Error) -> Error {
-        if let Some((_, path)) = &self.runs {
-            let at = format!("at the far end it is \"{path}\"");
-            error.help =
-                Some(error.help.map_or_else(|| at.clone(), |help| format!("{help}; {at}")));
+        let at = self.runs.as_ref().map(|(_, path)| format!("at the far end it is \"{path}\""));
+        let instead = match &self.carrying {
+            Carrying::Refused(refusal) => refusal.remedy(),
+            _ => None,
+        };
+        for more in [at, instead].into_iter().flatten() {
+            error.help = Some(match error.help {
+                Some(help) => format!("{help}; {more}"),
+                None => more,
+            });
         }
         error
+    }
+
+    /// Adds to an error about a zc that is missing why none was carried, and what helps.
+    fn not_carried(&self, message: String, install: String) -> Error {
+        let error = |message| Error::new(ErrorKind::Remote, message);
+        let Carrying::Refused(refusal) = &self.carrying else {
+            return error(message).help(install);
+        };
+        let message = match refusal.reason() {
+            Some(reason) => format!("{message}; this one was not carried there: {reason}"),
+            None => message,
+        };
+        error(message).help(match refusal.remedy() {
+            Some(remedy) => format!("{remedy}; or {install}"),
+            None => install,
+        })
+    }
+
+    /// The error of a program that did not get there, or does not run there.
+    fn carrying_failed(
+        &self,
+        command: &str,
+        because: Option<&str>,
+        within: Option<Duration>,
+    ) -> Option<Error> {
+        let because = because.unwrap_or_default();
+        let (message, help) = match (&self.carrying, within) {
+            (Carrying::No | Carrying::Refused(_), _) | (Carrying::Offered, None) => return None,
+            (Carrying::NoPlace(why), _) => (
+                format!("zc cannot be carried to the far end of \"{command}\": {why}"),
+                "TMPDIR there may name a folder with room in which programs may run: COMMAND env \
+                 TMPDIR=/DIR",
+            ),
+            (Carrying::Offered | Carrying::Sent { .. }, Some(within)) => (
+                format!(
+                    "zc could not be carried to the far end of \"{command}\" within {:.0} s",
+                    within.as_secs_f64()
+                ),
+                "over so slow a stream, install zc there",
+            ),
+            (Carrying::Sent { place, .. }, None) => (
+                format!(
+                    "the stream to the far end of \"{command}\" ended while zc was carried to \
+                     \"{place}\"{because}"
+                ),
+                "nothing is left there; try again, or install zc there",
+            ),
+            (Carrying::Damaged, _) => (
+                format!(
+                    "what arrived at the far end of \"{command}\" is not the zc that was sent \
+                     (SHA-256), and was not run{because}"
+                ),
+                "something on the way changes bytes, as a terminal does, or the disk there is \
+                 full; nothing is left there",
+            ),
+            (Carrying::Unfit(code, said), _) => {
+                let how = if said.is_empty() { format!("exit code {code}") } else { said.clone() };
+                (
+                    format!(
+                        "the zc that was carried to the far end of \"{command}\" does not run \
+                         there: {how}"
+                    ),
+                    "is it for that kernel and processor, and linked statically? Nothing is left \
+                     there",
+                )
+            }
+        };
+        Some(Error::new(ErrorKind::Remote, message).help(help))
     }
 }
 
 impl Failure {
     /// The error. `said` is the last line of the command's stderr.
-    pub(super) fn explain(
-        self,
-        command: &str,
-        found: &Found,
-        said: Option<String>,
-        patience: Duration,
-    ) -> Error {
+    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>) -> Error {
         let error = |message: String| Error::new(ErrorKind::Remote, message);
         let by_hand =
             format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
@@ -94,34 +266,45 @@ impl Failure {
             "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same \
              source tree), or copy this one to ~/.cargo/bin/zc there"
         );
+        if let Self::Unwanted(error) = self {
+            return error;
+        }
         if found.is_terminal {
             return error(format!(
                 "\"{command}\" gives the far end a terminal, through which no bytes go unchanged"
             ))
             .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
         }
+        if found.has_no_null {
+            return error(format!("the far end of \"{command}\" has no /dev/null"))
+                .help("zc needs /dev and /proc: mount them there");
+        }
+        let said = said.or_else(|| found.noise.clone());
+        let because = said.as_ref().map(|said| format!(": {said}"));
+        let within = if let Self::Silent(within) = self { Some(within) } else { None };
+        if let Some(error) = found.carrying_failed(command, because.as_deref(), within) {
+            return error;
+        }
         if found.is_missing {
             let own_zc = found
                 .own_zc
                 .as_ref()
                 .map(|path| format!(", and \"{}\" is not there", path.display()));
-            return error(format!(
+            let message = format!(
                 "no zc at the far end of \"{command}\": it is neither on the PATH nor in \
                  ~/.cargo/bin{}",
                 own_zc.unwrap_or_default()
-            ))
-            .help(install);
+            );
+            return found.not_carried(message, install);
         }
         if let Some(path) = &found.broken {
-            return error(format!(
+            let message = format!(
                 "\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"
-            ))
-            .help(install);
+            );
+            return found.not_carried(message, install);
         }
-        let said = said.or_else(|| found.noise.clone());
-        let because = said.as_ref().map(|said| format!(": {said}"));
         match self {
-            Self::Connection(error) => error,
+            Self::Unwanted(error) | Self::Connection(error) => error,
             Self::Noise(bytes) => {
                 error(format!("\"{command}\" printed {} KiB without zc's hello", bytes >> 10))
                     .help(by_hand)
@@ -130,8 +313,8 @@ impl Failure {
                 "\"{command}\" wants to ask something at the terminal, a password maybe"
             ))
             .help(no_questions),
-            Self::Silent => {
-                let seconds = patience.as_secs_f64();
+            Self::Silent(within) => {
+                let seconds = within.as_secs_f64();
                 let message = format!("\"{command}\" has not started zc within {seconds} s");
                 error(message + &because.unwrap_or_default())
                     .help(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
@@ -195,9 +378,8 @@ mod tests {
 
     fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
         let mut found = Found::new(Some(Path::new("/opt/zc")));
-        lines.iter().for_each(|line| found.receive(line));
-        let error =
-            failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
+        lines.iter().for_each(|line| drop(found.receive(line)));
+        let error = failure.explain("ssh host", &found, said.map(str::to_owned));
         assert_eq!(error.kind, ErrorKind::Remote);
         (error.message, error.help.unwrap())
     }

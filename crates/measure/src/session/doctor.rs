@@ -2,6 +2,7 @@
 //! comes from trying.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use crate::meter;
 use crate::plan::Spec;
@@ -36,7 +37,8 @@ pub fn examine() -> Result<Findings> {
         .rev()
         .map(|&kind| row("link", kind.name(), trial::try_out_link(kind)))
         .collect();
-    let Standing { mut rig, host, warnings, .. } = set_up(&options, &[], 0, |_| {})?;
+    let Standing { mut rig, host, warnings, .. } =
+        set_up(&options, &[], 0, &AtomicBool::new(false), |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::agent::secret::random;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
@@ -18,7 +19,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{harness, positive, rates, remote};
+use super::{Carried, harness, positive, rates, remote};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.
@@ -51,15 +52,24 @@ pub(super) struct Standing {
     pub(super) instance_lock: InstanceLock,
 }
 
+/// What is told while the rig is set up.
+pub(super) enum Step<'a> {
+    /// A step begins.
+    Begun(&'a str),
+    /// A program is about to be sent to the other machine.
+    Carrying(&'a Carried),
+}
+
 /// Sets up the rig, and examines the machine. Call it while the process has one thread.
 ///
 /// # Errors
-/// Bad input, or nothing can be measured here.
+/// Bad input, or nothing can be measured here, or `stop` was set.
 pub(super) fn set_up(
     options: &RunOptions,
     cells: &[Cell],
     seed: u64,
-    mut say: impl FnMut(&str),
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Step<'_>),
 ) -> Result<Standing> {
     trial::check_memory()?;
     // Both come before the link: they belong to the host's own namespaces.
@@ -69,16 +79,19 @@ pub(super) fn set_up(
     let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
     let (up, reached) = match &options.remote {
         Some(end) => {
-            say("connecting to the other machine");
-            let reached = remote::reach(end, options, &trial::allowed_cpus()?, cpus.sender)?;
+            tell(Step::Begun("connecting to the other machine"));
+            let mut carrying = |carried: &Carried| tell(Step::Carrying(carried));
+            let soaked_cpus = trial::allowed_cpus()?;
+            let reached =
+                remote::reach(end, options, &soaked_cpus, cpus.sender, stop, &mut carrying)?;
             (trial::towards(reached.address.ip())?, Some(reached))
         }
         None => {
-            say("bringing up the link");
+            tell(Step::Begun("bringing up the link"));
             (bring_up(options, cells, cpus)?, None)
         }
     };
-    say("reading the files");
+    tell(Step::Begun("reading the files"));
     let mut messages: Vec<usize> =
         cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
     messages.sort_unstable();
@@ -110,7 +123,7 @@ pub(super) fn set_up(
     })?;
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
-    say("looking at the machine");
+    tell(Step::Begun("looking at the machine"));
     let far_end = remote.as_ref().and_then(|remote| remote.machine.as_ref());
     let far_end = far_end.filter(|machine| machine.same_machine);
     let another_zc =
@@ -165,7 +178,7 @@ pub(super) fn prepare(
     let mut wanted = options.plan.cells(options.send, options.recv)?;
     set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
-    let seed = options.seed.unwrap_or_else(rand::random);
+    let seed = options.seed.map_or_else(|| random().map(u64::from_ne_bytes), Ok)?;
     let Standing {
         mut rig,
         host,
@@ -176,7 +189,10 @@ pub(super) fn prepare(
         warnings,
         mut probes,
         instance_lock,
-    } = set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
+    } = set_up(options, &wanted.cells, seed, stop, |step| match step {
+        Step::Begun(what) => progress.preparing(what, budget.left()),
+        Step::Carrying(carried) => progress.carrying(carried),
+    })?;
     if let Some(states) = states.as_deref_mut() {
         states.set_namespaces(&rig.namespaces());
     }

@@ -5,12 +5,16 @@
 
 use std::time::Duration;
 
+use super::Carried;
 use zc_run::{Header, Run, Warning};
 
 /// Receives the progress of a run.
 pub trait Progress {
     /// A step before the first block, in a few words: `bringing up veth`, `top speed of sendfile`.
     fn preparing(&mut self, what: &str, left: Duration);
+
+    /// A program is about to be sent to the other machine.
+    fn carrying(&mut self, carried: &Carried);
 
     /// The header: everything that is known before the first block.
     fn started(&mut self, header: &Header);
@@ -46,6 +50,7 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn preparing(&mut self, _what: &str, _left: Duration) {}
+    fn carrying(&mut self, _carried: &Carried) {}
     fn started(&mut self, _header: &Header) {}
     fn trial(&mut self, _next: Next<'_>) {}
     fn block_done(&mut self, _run: &Run) {}

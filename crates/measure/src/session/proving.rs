@@ -2,7 +2,7 @@
 
 use crate::plan::spec::Cells;
 use crate::trial::Rig;
-use zc_run::{Cell, ErrorKind, Probe, Result, Support, SupportRow, Unavailable};
+use zc_run::{Cell, Probe, Result, Support, SupportRow, Unavailable};
 
 use super::steps::Steps;
 
@@ -40,13 +40,13 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
 /// the reason.
 ///
 /// # Errors
-/// The files have changed.
+/// The files have changed, or the other machine is gone.
 pub(super) fn try_out(
     rig: &mut Rig,
     cell: &Cell,
 ) -> Result<std::result::Result<Probe, Unavailable>> {
     match rig.prove(cell) {
-        Err(error) if error.kind != ErrorKind::Input => Ok(Err(Unavailable::failed(error.message))),
+        Err(error) if !error.kind.ends_a_run() => Ok(Err(Unavailable::failed(error.message))),
         proven => proven,
     }
 }

@@ -1,17 +1,20 @@
 //! Reaches the machine that receives the bytes of a run.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::options::RunOptions;
 use super::remote_end::RemoteEnd;
+use super::steps::interrupted;
+use crate::agent::carry::Carried;
 use crate::agent::connection::Connection;
 use crate::agent::handshake::authenticate;
-use crate::agent::via::Via;
+use crate::agent::via::{Start, Via};
 use crate::agent::{Client, Discard, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
-use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Timing, Warning};
+use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
 
 /// Limit for connecting to each address of the server, and for its hello.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,15 +39,18 @@ pub(super) struct Reached {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Connects to the server and, if it is zc, prepares it for `options`.
+/// Connects to the server and, if it is zc, prepares it for `options`. `carrying` is told before a
+/// program is sent to the other machine.
 ///
 /// # Errors
-/// It cannot be found or reached, refuses, or cannot measure.
+/// It cannot be found or reached, refuses, or cannot measure; or `stop` was set.
 pub(super) fn reach(
     end: &RemoteEnd,
     options: &RunOptions,
     soaked_cpus: &[usize],
     sender_cpu: usize,
+    stop: &AtomicBool,
+    carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Reached> {
     let prepare = || Prepare {
         boot_id: meter::boot_id().unwrap_or_default(),
@@ -63,9 +69,24 @@ pub(super) fn reach(
             let connection = authenticate(Connection::over(socket)?, secret, PATIENCE)?;
             measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
         }
-        RemoteEnd::Via { command, address } => {
-            let (via, connection) = Via::start(command, PATIENCE_WITH_COMMANDS)?;
-            measuring(Client::prepare(connection, prepare(), *address, via)?)
+        RemoteEnd::Via { command, address, carry } => {
+            let still_wanted = || match stop.load(Ordering::Relaxed) {
+                true => Err(interrupted()),
+                false => Ok(()),
+            };
+            let (via, connection) = Via::start(Start {
+                command,
+                carry,
+                patience: PATIENCE_WITH_COMMANDS,
+                still_wanted: &still_wanted,
+                carrying,
+            })?;
+            let carried = via
+                .carried()
+                .map(|carried| Warning::new("carried", Severity::Note, carried.to_string()));
+            let mut reached = measuring(Client::prepare(connection, prepare(), *address, via)?)?;
+            reached.warnings.extend(carried);
+            Ok(reached)
         }
         RemoteEnd::Iperf3 { host, port } => {
             let address = first_address(host, *port)?;

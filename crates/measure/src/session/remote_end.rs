@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::agent::carry::Carry;
 use crate::agent::secret::Secret;
 
 /// The machine that receives the bytes.
@@ -22,6 +23,8 @@ pub enum RemoteEnd {
         command: String,
         /// Address for data connections; `None` tries those that the server reports.
         address: Option<IpAddr>,
+        /// What is done where there is no zc.
+        carry: Carry,
     },
     /// An iperf3 server listens there.
     Iperf3 {

@@ -165,6 +165,8 @@ impl Drop for SetOnDrop<'_> {
 /// # Errors
 /// There is no zc at the other end.
 pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
+    // A zc that was carried here was executed as /proc/self/fd/8, and would be shown as "8".
+    let _ = rustix::thread::set_name(c"zc");
     let connection = stdio::welcome(stdio::connection()?, PATIENCE, stop)?;
     let any = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
     // IPv6 and IPv4 if the host has both.

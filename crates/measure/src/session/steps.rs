@@ -17,6 +17,11 @@ pub(super) struct Steps<'a> {
     pub(super) progress: &'a mut dyn Progress,
 }
 
+/// The error of a run that was interrupted before its first block.
+pub(super) fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
+}
+
 impl Steps<'_> {
     /// Announces the next step.
     pub(super) fn say(&mut self, what: &str) {
@@ -30,10 +35,7 @@ impl Steps<'_> {
     /// The run was interrupted, or the host cannot be brought into that state.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::new(
-                ErrorKind::Interrupted,
-                "interrupted before anything was measured",
-            ));
+            return Err(interrupted());
         }
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
             std::thread::sleep(states.enter(state)?.unwrap_or_default());

@@ -162,12 +162,17 @@ impl Hosts {
 
     /// `zc run` in the near namespace. nsenter becomes it.
     fn run(&self, via: &str, budget: &str) -> Command {
+        self.run_by(Path::new(ZC), via, budget)
+    }
+
+    /// The same by another zc.
+    fn run_by(&self, zc: &Path, via: &str, budget: &str) -> Command {
         // nsenter -m leaves the working directory behind.
         let mut command = self.in_near("env");
         command
             .arg("-C")
             .arg(self.folder.path())
-            .arg(ZC)
+            .arg(zc)
             .args(["run", "--via", via])
             .args(options(budget));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -260,6 +265,118 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     far.into_iter().for_each(assert_ends);
 }
 
+/// A far end on this machine whose only zc is broken. The client's own file is not looked for there
+/// if everybody may write to its folder.
+struct WithoutZc(tempfile::TempDir);
+
+impl WithoutZc {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // A child makes the programs: were they open for writing in this process, the children of
+        // other tests could inherit that, and the programs not be run (ETXTBSY).
+        // What it has for debuggers is six times its code.
+        let make = "mkdir bin tmp && cp \"$0\" zc && { strip zc 2>/dev/null || :; } && printf '#!/bin/sh\\nexit 1\\n' >bin/zc && \
+                    chmod 777 . bin/zc";
+        let mut shell = Command::new("sh");
+        let made = shell.args(["-c", make, ZC]).current_dir(folder.path()).finish().unwrap();
+        assert!(made.status.success(), "{}", stderr(&made));
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A command that leads to it.
+    fn environment(&self) -> String {
+        let at = self.path().display();
+        format!("env -i HOME={at} TMPDIR={at}/tmp ZC_TEST_MARK={at} PATH={at}/bin:/usr/bin:/bin")
+    }
+
+    /// `zc run` to that far end, by the copy of zc.
+    fn run(&self, more: &[&str], budget: &str) -> Command {
+        let via = self.environment();
+        let mut command = Command::new(self.path().join("zc"));
+        command.args(["run", "--via", &via]).args(more).args(options(budget));
+        command.current_dir(self.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// The far ends that run.
+    fn servers(&self) -> Vec<i32> {
+        let mark = format!("ZC_TEST_MARK={}", self.path().display());
+        processes("zc", |pid| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&mark)
+        })
+    }
+
+    #[track_caller]
+    fn assert_empty(&self) {
+        let mut entries = std::fs::read_dir(self.path().join("tmp")).unwrap();
+        assert!(entries.next().is_none(), "something is left");
+    }
+}
+
+#[test]
+fn zc_is_carried_to_a_far_end_without_one_and_nothing_of_it_is_left() {
+    let _turn = measuring();
+    let host = WithoutZc::new();
+    // The program under test may need libraries, which this far end has.
+    let carry = ["--carry", "zc"];
+    let output = host.run(&carry, "8s").finish().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("zc is carried to the far end"), "{said}");
+    assert!(said.contains(&format!(" MB to \"{}/tmp\"", host.path().display())), "{said}");
+    host.assert_empty();
+    if said.contains(" of no address") {
+        return eprintln!(
+            "skipped: this machine has no address but those of the loopback interface"
+        );
+    }
+    assert_ended(&output);
+    let (run, _) = zc_run::parse(&saved(host.path())).unwrap();
+    let note = run.header.warnings.iter().find(|warning| warning.name == "carried").unwrap();
+    assert!(note.text.starts_with("zc is carried to the far end"), "{note:?}");
+    assert_eq!(host.servers(), [0; 0]);
+    // The same when it is killed.
+    std::fs::remove_file(host.path().join("run.json")).unwrap();
+    let mut command = host.run(&carry, "60s");
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    wait_for_blocks(host.path(), &mut run, 1);
+    let servers = host.servers();
+    assert_eq!(servers.len(), 1, "it is called zc");
+    host.assert_empty();
+    run.kill().unwrap();
+    run.wait().unwrap();
+    servers.into_iter().for_each(assert_ends);
+    host.assert_empty();
+}
+
+#[test]
+fn what_is_not_carried_says_why_and_what_to_do() {
+    let _turn = measuring();
+    let host = WithoutZc::new();
+    let refused = |more: &[&str]| {
+        let output = host.run(more, "5s").finish().unwrap();
+        assert!(!host.path().join("run.json").exists());
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) = refused(&["--no-carry"]);
+    assert!(code == Some(6) && said.contains("hint: leave out --no-carry"), "{said}");
+    if !cfg!(target_feature = "crt-static") {
+        let (code, said) = refused(&[]);
+        assert!(code == Some(6) && said.contains("it is not statically linked"), "{said}");
+    }
+    let (code, said) = refused(&["--carry", "bin/zc"]);
+    assert!(code == Some(3) && said.contains("\"bin/zc\" is not a program"), "{said}");
+    let (code, said) = refused(&["--carry", "none"]);
+    assert!(code == Some(3) && said.contains("cannot read the program \"none\""), "{said}");
+    let (code, said) = refused(&["--carry", "zc", "--no-carry"]);
+    assert!(code == Some(2), "{said}");
+    host.assert_empty();
+}
+
 #[test]
 fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
     let _turn = measuring();
@@ -280,12 +397,47 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
 }
 
 #[test]
+fn a_far_end_that_is_gone_before_the_first_block_is_no_failure_of_the_reference() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // The stream to the far end breaks when it is first asked for flows.
+    let via = format!("sed -u '/\"ask\":\"flows\"/Q' | env PATH={}", path_with_zc());
+    let output =
+        zc_in(folder.path(), &["run", "--via", &via]).args(options("20s")).finish().unwrap();
+    let said = stderr(&output);
+    if said.contains(" of no address") {
+        return eprintln!(
+            "skipped: this machine has no address but those of the loopback interface"
+        );
+    }
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("error: the far end has gone away"), "{said}");
+}
+
+#[test]
 fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
     let output = hosts.run(&hosts.ssh("user", "known"), "8s").finish().unwrap();
     assert_ended(&output);
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
+    assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
+}
+
+#[test]
+fn zc_is_carried_through_ssh() {
+    let _turn = measuring();
+    let Some(hosts) = Hosts::new() else { return };
+    let host = WithoutZc::new();
+    let zc = host.path().join("zc");
+    let via = format!("{} {}", hosts.ssh("user", "known"), host.environment());
+    let mut run = hosts.run_by(&zc, &via, "8s");
+    let output = run.arg("--carry").arg(&zc).finish().unwrap();
+    assert_ended(&output);
+    assert!(stderr(&output).contains("zc is carried to the far end"), "{}", stderr(&output));
+    let text = saved(hosts.folder.path());
+    assert!(text.contains(&format!("\"{FAR}:")), "data went another way");
+    host.assert_empty();
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
 }
 

@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::tcp;
 
+use super::super::secret::random;
+
 /// Bytes of a cookie: 36 characters and a NUL. It identifies the connections of one test.
 pub(super) const COOKIE_BYTES: usize = 37;
 
@@ -81,13 +83,16 @@ impl State {
 }
 
 /// A random cookie.
-pub(super) fn cookie() -> [u8; COOKIE_BYTES] {
-    let mut cookie: [u8; COOKIE_BYTES] = rand::random();
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub(super) fn cookie() -> zc_run::Result<[u8; COOKIE_BYTES]> {
+    let mut cookie: [u8; COOKIE_BYTES] = random()?;
     for byte in &mut cookie {
         *byte = COOKIE_LETTERS[usize::from(*byte) % COOKIE_LETTERS.len()];
     }
     cookie[COOKIE_BYTES - 1] = 0;
-    cookie
+    Ok(cookie)
 }
 
 /// Why a control connection is unusable. Its text continues a sentence whose subject is the peer.
@@ -340,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_cookie_is_36_letters_and_a_zero_and_differs_every_time() {
-        let (one, other) = (cookie(), cookie());
+        let (one, other) = (cookie().unwrap(), cookie().unwrap());
         assert_ne!(one, other);
         assert!(one[..36].iter().all(|letter| COOKIE_LETTERS.contains(letter)));
         assert_eq!(one[36], 0);
