@@ -21,4 +21,5 @@ mod remote;
 mod report;
 mod run;
 mod soak;
+mod sweep;
 mod via;
