@@ -11,9 +11,9 @@ use rustix::process::Signal;
 use super::forbidden::as_in_a_container;
 use super::marked::{Host, NOBODY, as_nobody, finished, signal, start};
 use super::verdict::{self, AROUND_A_COMMAND, End};
-use super::{cases_of, dice, drawn, is_long, search};
+use super::{cases_of, dice, drawn, is_long, search, turn};
 use crate::support::cgroup::MemoryCgroup;
-use crate::support::{NOT_HERE, NOTHING_KEPT, ZC, blocks_saved, measuring, stderr};
+use crate::support::{NOT_HERE, NOTHING_KEPT, ZC, blocks_saved, stderr};
 
 /// A limit, and how a program gets it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ fn limits() -> Vec<Limit> {
         [128, 192, 256, 512, 1024].map(Limit::Memory).to_vec(),
         resource("nproc", &[1, 2, 3, 4, 5, 6, 8, 12, 20]),
         resource("nofile", &[8, 9, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64]),
-        resource("fsize", &[0, 1, 4096, 32_768, 262_144]),
+        resource("fsize", &[2048, 4096, 32_768, 262_144]),
         resource("stack", &[65_536, 131_072, 262_144, 1_048_576]),
         resource("as", &[64 << 20, 128 << 20, 256 << 20, 1 << 30]),
         resource("memlock", &[0, 4096, 65_536]),
@@ -82,7 +82,7 @@ enum Ended {
 
 #[test]
 fn under_any_limit_zc_works_or_ends_with_a_sentence() {
-    let _turn = measuring();
+    let _turn = turn();
     let host = Host::now();
     let mut dice = dice("limits");
     let all = limits().into_iter().flat_map(|limit| COMMANDS.map(|args| Case { limit, args }));
@@ -250,7 +250,7 @@ fn in_the_middle(args: &[&str], happens: impl Fn(i32)) -> Result<(), String> {
 
 #[test]
 fn a_run_that_is_stopped_for_a_while_goes_on_afterwards() {
-    let _turn = measuring();
+    let _turn = turn();
     let stopped = |pid| {
         signal(pid, Signal::STOP);
         std::thread::sleep(Duration::from_millis(700));
@@ -270,7 +270,7 @@ fn a_cpu_that_goes_offline_ends_a_run_with_a_sentence_or_not_at_all() {
     if !is_long() {
         return eprintln!("skipped: a CPU is taken from all that run here only with ZC_SWEEP set");
     }
-    let _turn = measuring();
+    let _turn = turn();
     let cpus = zc_kernel::sched::allowed_cpus().unwrap();
     let last = *cpus.last().unwrap();
     let switch = format!("/sys/devices/system/cpu/cpu{last}/online");

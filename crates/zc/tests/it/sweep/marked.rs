@@ -219,18 +219,18 @@ impl Started {
     /// # Errors
     /// It hangs; then all that it started is killed.
     pub(super) fn ends_itself(&mut self) -> Result<Output, String> {
-        let process = spawn::pidfd(self.pid()).map_err(|error| error.to_string())?;
-        if spawn::wait_readable(&[process.as_fd()], Some(HANGS_AFTER))
-            .map_err(|error| error.to_string())?
-            != [true]
-        {
-            let where_ = self.whereabouts();
-            self.mark.kill_all();
-            drop(self.child.wait());
-            return Err(format!(
-                "hangs: has not ended after {HANGS_AFTER:?}: {}\n{where_}",
-                self.said()
-            ));
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            let process = spawn::pidfd(self.pid()).map_err(|error| error.to_string())?;
+            let ended = spawn::wait_readable(&[process.as_fd()], Some(HANGS_AFTER));
+            if ended.map_err(|error| error.to_string())? != [true] {
+                let whereabouts = self.whereabouts();
+                self.mark.kill_all();
+                drop(self.child.wait());
+                return Err(format!(
+                    "hangs: has not ended after {HANGS_AFTER:?}: {}\n{whereabouts}",
+                    self.said()
+                ));
+            }
         }
         let status = self.child.wait().map_err(|error| error.to_string())?;
         Ok(Output {

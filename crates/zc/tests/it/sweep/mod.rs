@@ -25,6 +25,8 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
+use crate::support::measuring::{Measuring, measuring};
+
 /// Programs that run at the same time in a long sweep. Most of their time they wait.
 const LANES: usize = 3;
 
@@ -40,6 +42,13 @@ fn cases_of(sample: usize) -> usize {
 /// Whether more than a sample is asked for: then also what disturbs other tests is tried.
 fn is_long() -> bool {
     std::env::var_os("ZC_SWEEP").is_some()
+}
+
+/// The turn of a search that measures. In a long sweep it needs none: nothing else is tested then,
+/// and several searches may be started at the same time.
+#[track_caller]
+fn turn() -> Option<Measuring> {
+    (!is_long()).then(measuring)
 }
 
 /// The dice of a search. Without a seed those of a day are the same, so that a failure is repeated

@@ -6,10 +6,10 @@ use rustix::process::Signal;
 use zc_run::RecvPath;
 
 use super::faults::address_in;
-use super::is_long;
 use super::marked::{finished, signal, start};
 use super::verdict;
-use crate::support::{ZC, measuring};
+use super::{is_long, turn};
+use crate::support::ZC;
 
 /// What a server needs besides buffers: the program itself, soakers, stacks, the machine's facts.
 const BESIDES_KIB: u64 = 48 << 10;
@@ -46,7 +46,7 @@ fn peak_kib(path: RecvPath, flows: u64, buffer: &str) -> Option<u64> {
 
 #[test]
 fn the_memory_of_a_receiver_is_its_buffers_and_little_else() {
-    let _turn = measuring();
+    let _turn = turn();
     let mut cases: Vec<(RecvPath, u64, &str, u64)> =
         RecvPath::ALL.iter().map(|path| (*path, 1, "64k", 64)).collect();
     if is_long() {
