@@ -12,9 +12,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::process::Signal;
+use sha2::Sha256;
 
-use super::marked::{Started, finished, signal, start};
+use super::marked::{Started, signal, start};
 use super::{is_long, turn, verdict};
 use crate::support::{ZC, blocks_saved, stderr};
 
@@ -97,28 +99,17 @@ impl Door {
         Duration::from_millis(fields.iter().sum::<u64>() * 10)
     }
 
-    /// A client that has the token gets in: it fails for another reason, or not at all.
+    /// A client that has the token is welcome, from an address that no flood has.
+    #[track_caller]
     fn admits_a_client(&self) {
-        let _turn = turn();
-        let folder = tempfile::tempdir().unwrap();
-        let args = [
-            "run",
-            "--remote",
-            &self.at.to_string(),
-            "--token",
-            TOKEN,
-            "--paths",
-            "sendfile",
-            "--budget",
-            "1s",
-            "--out",
-            "run.json",
-        ];
-        let output = finished(Command::new(ZC).args(args).current_dir(folder.path())).unwrap();
-        let said = stderr(&output);
-        verdict::end(&output, &[]).unwrap();
-        assert_ne!(output.status.code(), Some(6), "{said}");
-        assert!(self.server.said().contains("a session begins"), "{}", self.server.said());
+        let mut stream = self.connect(1).unwrap();
+        let hello: serde_json::Value = serde_json::from_str(&line(&mut stream)).unwrap();
+        let nonce = hello["nonce"].as_str().unwrap();
+        let own = "5a".repeat(32);
+        let proof = proof(&[b"zc knock\0", &unhex(nonce), &unhex(&own)].concat());
+        knock(&mut stream, &own, &proof);
+        let answer = line(&mut stream);
+        assert!(answer.contains("\"welcome\""), "{answer}: {}", self.server.said());
     }
 
     /// It lives, and ends in order; returns what it said.
@@ -142,15 +133,38 @@ fn rest(mut stream: TcpStream) -> String {
     }
 }
 
-/// The first line of the server is read, so that an answer to it is not sent too early.
-fn hello(stream: &mut TcpStream) -> bool {
-    let mut byte = [0];
-    while byte != [b'\n'] {
-        if !matches!(stream.read(&mut byte), Ok(1)) {
-            return false;
-        }
+/// The next line, or what came of it before the connection was closed.
+fn line(stream: &mut TcpStream) -> String {
+    let (mut text, mut byte) = (String::new(), [0]);
+    while !text.ends_with('\n') && matches!(stream.read(&mut byte), Ok(1)) {
+        text.push(byte[0].into());
     }
-    true
+    text
+}
+
+/// Whether the server has said its first line, so that an answer to it is not sent too early.
+fn hello(stream: &mut TcpStream) -> bool {
+    line(stream).ends_with('\n')
+}
+
+/// HMAC-SHA256 with the token, as in docs/protocol.md.
+fn proof(text: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(TOKEN.as_bytes()).unwrap();
+    mac.update(text);
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = (0..digits.len()).step_by(2).map(|place| &digits[place..place + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+/// Answers the server's first line. It may be too late.
+fn knock(stream: &mut TcpStream, nonce: &str, proof: &str) {
+    let knock = format!(
+        "{{\"zc\":\"knock\",\"protocol\":3,\"version\":\"0\",\"nonce\":\"{nonce}\",\"proof\":\"{proof}\"}}\n"
+    );
+    let _ = stream.write_all(knock.as_bytes());
 }
 
 /// How many connections a flood has.
@@ -214,10 +228,7 @@ fn garbage_and_lines_without_an_end_are_refused_and_cost_no_memory() {
 /// A knock with a proof that is wrong.
 fn guess(stream: &mut TcpStream) {
     let zeros = "0".repeat(64);
-    let knock = format!(
-        "{{\"zc\":\"knock\",\"protocol\":3,\"version\":\"0\",\"nonce\":\"{zeros}\",\"proof\":\"{zeros}\"}}\n"
-    );
-    let _ = stream.write_all(knock.as_bytes());
+    knock(stream, &zeros, &zeros);
 }
 
 #[test]

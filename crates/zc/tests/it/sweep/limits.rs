@@ -256,11 +256,14 @@ fn a_run_that_is_stopped_for_a_while_goes_on_afterwards() {
         std::thread::sleep(Duration::from_millis(700));
         signal(pid, Signal::CONT);
     };
-    in_the_middle(&["run"], stopped).unwrap();
     let mut server = start(Command::new(ZC).args(["serve", "--listen", "127.0.0.1:0"])).unwrap();
     let address = server.says(super::faults::address_in).unwrap();
     let far = server.pid();
-    in_the_middle(&["run", "--remote", &address], |_| stopped(far)).unwrap();
+    std::thread::scope(|scope| {
+        let near = scope.spawn(|| in_the_middle(&["run"], stopped));
+        in_the_middle(&["run", "--remote", &address], |_| stopped(far)).unwrap();
+        near.join().unwrap().unwrap();
+    });
     signal(far, Signal::TERM);
     assert_eq!(server.ends().unwrap().status.code(), Some(0));
 }

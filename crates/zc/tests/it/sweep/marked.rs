@@ -300,8 +300,9 @@ pub(super) fn as_nobody(command: &mut Command, folder: &Path) {
 #[derive(Debug)]
 pub(super) struct Host {
     interfaces: BTreeSet<String>,
-    settings: BTreeSet<(String, Vec<u8>)>,
+    /// Those that are empty: another zc may be at work in its own.
     cgroups: BTreeSet<String>,
+    settings: BTreeSet<(String, Vec<u8>)>,
 }
 
 impl Host {
@@ -319,16 +320,17 @@ impl Host {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.path().display().to_string()).collect()
         };
-        let cgroups = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
-        let own = |path: &String| {
-            path.rsplit('/')
-                .next()
-                .is_some_and(|name| name == "zc-soakers" || name == "zc-competitors")
+        let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
+        let is_left = |folder: &String| {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            let members = std::fs::read_to_string(Path::new(folder).join("cgroup.procs"));
+            ["zc-soakers", "zc-competitors"].contains(&name)
+                && members.is_ok_and(|list| list.is_empty())
         };
         Self {
             interfaces: names("/sys/class/net"),
             settings,
-            cgroups: cgroups.into_iter().flat_map(names).filter(own).collect(),
+            cgroups: mounts.into_iter().flat_map(names).filter(is_left).collect(),
         }
     }
 

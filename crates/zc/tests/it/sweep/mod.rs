@@ -27,7 +27,7 @@ use rand_pcg::Pcg64;
 
 use crate::support::measuring::{Measuring, measuring};
 
-/// Programs that run at the same time in a long sweep. Most of their time they wait.
+/// Programs of a search that run at the same time. Most of their time they wait.
 const LANES: usize = 3;
 
 /// How many cases of a search are tried.
@@ -51,13 +51,18 @@ fn turn() -> Option<Measuring> {
     (!is_long()).then(measuring)
 }
 
-/// The dice of a search. Without a seed those of a day are the same, so that a failure is repeated
-/// by whoever looks at it at once.
+/// What the dice of all searches begin with. Without a setting it is that of the day, so that a
+/// failure is repeated by whoever looks at it at once.
+fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let today = || since.map_or(0, |since| since.as_secs() / 86_400);
+    std::env::var("ZC_SWEEP_SEED")
+        .map_or_else(|_| today(), |seed| seed.parse().expect("ZC_SWEEP_SEED is a number"))
+}
+
+/// The dice of a search.
 fn dice(search: &str) -> Pcg64 {
-    let today =
-        || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() / 86_400);
-    let seed = std::env::var("ZC_SWEEP_SEED")
-        .map_or_else(|_| today(), |seed| seed.parse().expect("ZC_SWEEP_SEED is a number"));
+    let seed = seed();
     eprintln!("{search}: ZC_SWEEP_SEED={seed}");
     // Searches differ in their dice.
     let own = search.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
@@ -76,7 +81,7 @@ fn below(dice: &mut Pcg64, most: u64) -> u64 {
     dice.random_range(0..most.max(1))
 }
 
-/// Tries all cases, some at the same time in a long sweep, and panics at the end with what was found
+/// Tries all cases, some at the same time, and panics at the end with what was found
 /// in them. Each finding is printed when it is found.
 #[track_caller]
 fn search<T: Sync>(
@@ -85,10 +90,9 @@ fn search<T: Sync>(
     what: impl Fn(&T) -> String + Sync,
     one: impl Fn(&T) -> Result<(), String> + Sync,
 ) {
-    let lanes = if is_long() { LANES } else { 1 };
     let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..lanes {
+        for _ in 0..LANES {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(finding) = one(case) {

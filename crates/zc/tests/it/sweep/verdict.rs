@@ -24,6 +24,9 @@ const RUNTIME: [&str; 5] = [
     "cannot apply additional memory protection after relocation",
 ];
 
+/// The beginning of what [`end`] finds wrong where a failure says nothing.
+pub(super) const NO_SENTENCE: &str = "no sentence";
+
 /// How a program ended, if that is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
@@ -58,7 +61,7 @@ pub(super) fn end(output: &Output, further_codes: &[i32]) -> Result<End, String>
         return wrong("an exit code that docs/exit-codes.md does not have");
     }
     if !has_sentence(&said) {
-        return wrong("no sentence");
+        return wrong(NO_SENTENCE);
     }
     Ok(End::Failed(code))
 }
