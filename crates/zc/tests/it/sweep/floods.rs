@@ -106,7 +106,7 @@ impl Door {
         let hello: serde_json::Value = serde_json::from_str(&line(&mut stream)).unwrap();
         let nonce = hello["nonce"].as_str().unwrap();
         let own = "5a".repeat(32);
-        let proof = proof(&[b"zc knock\0", &unhex(nonce), &unhex(&own)].concat());
+        let proof = proof(&[b"zc knock\0".to_vec(), unhex(nonce), unhex(&own)].concat());
         knock(&mut stream, &own, &proof);
         let answer = line(&mut stream);
         assert!(answer.contains("\"welcome\""), "{answer}: {}", self.server.said());
