@@ -320,3 +320,29 @@ fn restored(folder: &Path, near: &Started) -> Result<(), String> {
         .then_some(())
         .ok_or_else(|| format!("the host was left in state {:?}", last()))
 }
+
+#[test]
+fn a_lost_block_and_a_host_that_is_not_put_back_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = zc_testkit::synthetic::Synthetic { blocks: 3, ..Default::default() }.run();
+    run.end = None;
+    std::fs::write(folder.path().join("run.json"), zc_run::whole(&run)).unwrap();
+    let ended = |status| Output {
+        status: std::process::ExitStatus::from_raw(status),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+    };
+    assert_eq!(saved(folder.path(), 3, &ended(9)), Ok(()));
+    assert!(saved(folder.path(), 4, &ended(9)).unwrap_err().starts_with("3 blocks of 4"));
+    assert!(saved(folder.path(), 3, &ended(130 << 8)).unwrap_err().contains("no end"));
+    std::fs::remove_file(folder.path().join("run.json")).unwrap();
+    assert!(saved(folder.path(), 1, &ended(9)).unwrap_err().contains("gone"));
+
+    let mut near = start(&mut Command::new("true")).unwrap();
+    near.ends_itself().unwrap();
+    assert_eq!(restored(folder.path(), &near), Ok(()));
+    std::fs::write(folder.path().join("log"), "A\nB\n").unwrap();
+    assert!(restored(folder.path(), &near).unwrap_err().contains("\"B\""));
+    std::fs::write(folder.path().join("log"), "A\nrestored\n").unwrap();
+    assert_eq!(restored(folder.path(), &near), Ok(()));
+}

@@ -383,3 +383,20 @@ fn read_all(folder: &Path, into: &mut BTreeSet<(String, Vec<u8>)>) {
         }
     }
 }
+
+#[test]
+fn what_a_program_leaves_behind_is_found_wherever_it_went_and_is_killed() {
+    let mut shell = Command::new("sh");
+    let mut started = start(shell.args(["-c", "setsid sleep 1000 & echo ready >&2"])).unwrap();
+    started.says(|said| said.contains("ready").then_some(())).unwrap();
+    assert!(started.ends_itself().unwrap().status.success());
+    let left = || started.processes().into_iter().find(|process| process.words[0] == "sleep");
+    // The shell's child may not have become sleep yet.
+    assert!(started.does(|| left().is_some()));
+    let pid = left().unwrap().pid;
+    drop(started);
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    crate::support::until("it is gone", || {
+        (stat().is_empty() || stat().contains(") Z ")).then_some(())
+    });
+}

@@ -121,3 +121,42 @@ pub(super) fn shortened(said: &str) -> String {
         len => [&lines[..4], &["..."], &lines[len - 8..]].concat().join("\n"),
     }
 }
+
+#[test]
+fn what_is_wrong_with_an_end_is_found() {
+    let ended = |status: i32, said: &str| Output {
+        status: std::process::ExitStatus::from_raw(status),
+        stdout: Vec::new(),
+        stderr: said.as_bytes().to_vec(),
+    };
+    let wrong = |status, said| end(&ended(status, said), &[]).unwrap_err();
+    assert!(wrong(101 << 8, "thread 'main' panicked at src/x.rs:1:1:").starts_with("a panic"));
+    // Also one of a thread that the program outlives.
+    assert!(wrong(0, "thread 'soaker' panicked at src/x.rs:1:1:").starts_with("a panic"));
+    assert!(wrong(11, "").starts_with("ended by signal 11"));
+    assert!(wrong(77 << 8, "error: it is a sentence").starts_with("an exit code"));
+    assert!(wrong(1 << 8, "error: EPERM").starts_with(NO_SENTENCE));
+    assert_eq!(end(&ended(0, ""), &[]), Ok(End::Succeeded));
+    assert_eq!(end(&ended(5 << 8, "error: it is a sentence"), &[]), Ok(End::Failed(5)));
+    assert_eq!(end(&ended(125 << 8, "error: it is a sentence"), &[125]), Ok(End::Failed(125)));
+    assert_eq!(end(&ended(6, "memory allocation of 7 bytes failed"), &[]), Ok(End::Outside));
+}
+
+#[test]
+fn what_is_wrong_with_a_saved_run_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let after = |text: &str, end| {
+        std::fs::write(folder.path().join("run.json"), text).unwrap();
+        saved_run(folder.path(), end)
+    };
+    assert!(saved_run(folder.path(), End::Succeeded).unwrap_err().starts_with("no run was saved"));
+    assert_eq!(saved_run(folder.path(), End::Failed(4)), Ok(()));
+    let mut run = zc_testkit::synthetic::Synthetic { blocks: 3, ..Default::default() }.run();
+    assert_eq!(after(&zc_run::whole(&run), End::Succeeded), Ok(()));
+    let text = zc_run::whole(&run);
+    assert!(after(&text[..text.len() / 2], End::Succeeded).is_err());
+    assert!(after("", End::Succeeded).is_err());
+    assert_eq!(after("", End::Failed(1)), Ok(()));
+    run.end = None;
+    assert!(after(&zc_run::whole(&run), End::Succeeded).is_err());
+}
