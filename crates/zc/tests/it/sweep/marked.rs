@@ -20,8 +20,8 @@ use crate::support::ZC;
 const MARK: &str = "ZC_SWEEP_MARK";
 
 /// How long what a program started may live on after it. Helper processes end by themselves, within
-/// seconds even on a busy machine.
-const AFTERWARDS: Duration = Duration::from_secs(20);
+/// seconds; soakers rank below all else and must get a CPU to do so.
+const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// `nobody` and its group on every distribution that zc is likely to meet.
 pub(super) const NOBODY: u32 = 65_534;
