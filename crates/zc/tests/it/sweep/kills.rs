@@ -13,7 +13,7 @@ use super::faults::{address_in, with_address};
 use super::marked::{Host, Started, as_nobody, signal, start};
 use super::verdict::{self, End};
 use super::{below, cases_of, dice, search, turn};
-use crate::support::{ZC, blocks_saved, stderr};
+use crate::support::{NOTHING_KEPT, ZC, blocks_saved, stderr};
 
 /// What a signal goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,6 +265,13 @@ fn judge_victim(case: &Case, output: &Output) -> Result<(), String> {
         // Before its first line a program ends by the signal.
         _ if by_signal && stderr(output).is_empty() && case.after_ms < 1000 => Ok(()),
         _ if soaked => Ok(()),
+        // 130, or it came too late.
+        Signal::TERM | Signal::INT
+            if case.scenario.args[0] == "run"
+                && !matches!(output.status.code(), Some(0 | NOTHING_KEPT | 130)) =>
+        {
+            Err(format!("{} after {:?}: {}", output.status, case.signal, stderr(output)))
+        }
         _ => judge_bystander(case, output),
     }
 }
