@@ -1,11 +1,11 @@
 //! Searches for faults that nobody has thought of: system calls that fail, limits, kills at random
 //! moments, floods. docs/reliability.md says what is promised, and has the figures of the last
-//! complete sweep.
+//! long sweep.
 //!
 //! By default each search tries a few cases, drawn with a seed that it prints, so that CI has a
 //! sample of each. `ZC_SWEEP=full` tries all of them, which takes hours, and `ZC_SWEEP=100` so many
 //! of each search; `ZC_SWEEP_SEED=N` draws the same cases again.
-//! `ZC_SWEEP=full cargo test --release -p zc --test it sweep:: -- --nocapture --test-threads 1`.
+//! `ZC_SWEEP=full cargo test -p zc --test it sweep:: -- --nocapture --test-threads 1`.
 
 mod faults;
 mod floods;
