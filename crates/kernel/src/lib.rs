@@ -34,6 +34,7 @@ pub mod packet;
 pub mod pages;
 pub mod perf;
 pub mod process;
+pub mod random;
 pub mod sched;
 mod sockopt;
 pub mod source_filter;

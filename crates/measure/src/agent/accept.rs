@@ -10,7 +10,7 @@ use zc_kernel::spawn::wait_readable;
 
 use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
-use super::secret::{BYTES as ANSWER_BYTES, SessionKey};
+use super::secret::{BYTES as ANSWER_BYTES, SessionKey, random};
 use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, Result};
 
@@ -23,8 +23,11 @@ pub(super) struct Greeting([u8; GREETING_BYTES]);
 
 impl Greeting {
     /// A random greeting.
-    pub(super) fn fresh() -> Self {
-        Self(rand::random())
+    ///
+    /// # Errors
+    /// The kernel gives no random bytes.
+    pub(super) fn fresh() -> Result<Self> {
+        random().map(Self)
     }
 
     /// The greeting in hexadecimal digits.
@@ -164,7 +167,7 @@ mod tests {
     fn flows_are_recognized_by_their_greetings_and_keep_their_order() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let greetings: Vec<Greeting> = (0..3).map(|_| Greeting::fresh()).collect();
+        let greetings: Vec<Greeting> = (0..3).map(|_| Greeting::fresh().unwrap()).collect();
         let connect = |said: &[u8]| {
             let mut socket = TcpStream::connect(address).unwrap();
             socket.write_all(said).unwrap();
@@ -197,7 +200,7 @@ mod tests {
     #[test]
     fn a_flow_that_does_not_arrive_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (greetings, key) = ([Greeting::fresh()], SessionKey::default());
+        let (greetings, key) = ([Greeting::fresh().unwrap()], SessionKey::default());
         let error =
             gather(&listener, &greetings, key, Duration::from_millis(20), &|| Ok(())).unwrap_err();
         assert!(error.message.contains("1 of 1"), "{error}");

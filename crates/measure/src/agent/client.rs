@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_address_at_which_a_stranger_answers_is_not_the_far_end_s() {
-        let greeting = Greeting::fresh();
+        let greeting = Greeting::fresh().unwrap();
         let key = SessionKey::default();
         let met = |said: &[u8]| {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -314,7 +314,7 @@ mod tests {
             })
         };
         assert!(met(&greeting.answer(key)));
-        let another = Greeting::fresh().answer(key);
+        let another = Greeting::fresh().unwrap().answer(key);
         for said in [&b"!"[..], &another, &greeting.answer(key)[..31]] {
             assert!(!met(said), "{said:?}");
         }

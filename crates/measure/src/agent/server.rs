@@ -250,7 +250,7 @@ impl Session {
         connection: &mut Connection,
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
-        let greeting = Greeting::fresh();
+        let greeting = Greeting::fresh()?;
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
         gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
         Ok(Reply::Arrived)
@@ -264,7 +264,8 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         self.receivers = None;
-        let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
+        let greetings: Vec<Greeting> =
+            (0..flows).map(|_| Greeting::fresh()).collect::<Result<_>>()?;
         connection.send(&Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;

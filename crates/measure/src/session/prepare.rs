@@ -18,7 +18,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{harness, positive, rates, remote};
+use super::{harness, positive, rates, remote, seed};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.
@@ -161,7 +161,7 @@ pub(super) fn prepare(
     let mut wanted = options.plan.cells(options.send, options.recv)?;
     set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
-    let seed = options.seed.unwrap_or_else(rand::random);
+    let seed = seed::or_fresh(options.seed)?;
     let Standing {
         mut rig,
         host,

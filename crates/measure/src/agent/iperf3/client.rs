@@ -127,7 +127,11 @@ impl Test {
                 return if again { Attempt::Later(error) } else { Attempt::Never(error) };
             }
         };
-        let mut test = Self { name, control, cookie: cookie(), streams, patience };
+        let cookie = match cookie() {
+            Ok(cookie) => cookie,
+            Err(error) => return Attempt::Never(Error::os("get random bytes", error)),
+        };
+        let mut test = Self { name, control, cookie, streams, patience };
         // Before its first byte the server may not have accepted the connection, and the socket in
         // whose backlog it is may be closed.
         let first = match test.control.write(&test.cookie, left()) {

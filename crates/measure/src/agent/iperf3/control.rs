@@ -81,13 +81,16 @@ impl State {
 }
 
 /// A random cookie.
-pub(super) fn cookie() -> [u8; COOKIE_BYTES] {
-    let mut cookie: [u8; COOKIE_BYTES] = rand::random();
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub(super) fn cookie() -> io::Result<[u8; COOKIE_BYTES]> {
+    let mut cookie: [u8; COOKIE_BYTES] = zc_kernel::random::array()?;
     for byte in &mut cookie {
         *byte = COOKIE_LETTERS[usize::from(*byte) % COOKIE_LETTERS.len()];
     }
     cookie[COOKIE_BYTES - 1] = 0;
-    cookie
+    Ok(cookie)
 }
 
 /// Why a control connection is unusable. Its text continues a sentence whose subject is the peer.
@@ -340,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_cookie_is_36_letters_and_a_zero_and_differs_every_time() {
-        let (one, other) = (cookie(), cookie());
+        let (one, other) = (cookie().unwrap(), cookie().unwrap());
         assert_ne!(one, other);
         assert!(one[..36].iter().all(|letter| COOKIE_LETTERS.contains(letter)));
         assert_eq!(one[36], 0);

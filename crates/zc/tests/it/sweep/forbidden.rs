@@ -6,6 +6,8 @@
 //! allow these are the ones that zc could make. What the profile would refuse with ENOSYS is refused
 //! with EPERM too, which is the harder case.
 
+use std::collections::BTreeMap;
+
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -52,7 +54,7 @@ const NAMESPACES: [i32; 7] = [
 /// # Errors
 /// This kernel has no filters.
 pub(super) fn as_in_a_container() -> Result<(), Box<dyn std::error::Error>> {
-    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NAMESPACES.map(|flag| {
         let flag = u64::from(flag.cast_unsigned());
@@ -66,6 +68,18 @@ pub(super) fn as_in_a_container() -> Result<(), Box<dyn std::error::Error>> {
             .and_then(|is_it| SeccompRule::new(vec![is_it]))
     });
     rules.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
+    forbid(rules)
+}
+
+/// Forbids one call in the same way.
+///
+/// # Errors
+/// This kernel has no filters.
+pub(super) fn one(call: i64) -> Result<(), Box<dyn std::error::Error>> {
+    forbid([(call, Vec::new())].into())
+}
+
+fn forbid(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), Box<dyn std::error::Error>> {
     let forbidden = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, forbidden, arch)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::forbidden::as_in_a_container;
+use super::forbidden::{self, as_in_a_container};
 use super::marked::{Host, NOBODY, as_nobody, finished, signal, start};
 use super::verdict::{self, AROUND_A_COMMAND, End};
 use super::{cases_of, dice, drawn, is_long, search, turn};
@@ -26,6 +26,8 @@ enum Limit {
     Mounted(&'static str),
     /// The filter of system calls of a container.
     Filter,
+    /// One that forbids this call.
+    Without(i64),
     OneCpu,
 }
 
@@ -53,6 +55,7 @@ fn limits() -> Vec<Limit> {
             Limit::Mounted("mount -t tmpfs tmpfs /sys"),
             Limit::Mounted("mount -t tmpfs tmpfs /tmp && mount -o remount,ro /tmp"),
             Limit::Filter,
+            Limit::Without(libc::SYS_getrandom),
             Limit::OneCpu,
         ],
     ]
@@ -146,7 +149,7 @@ fn limited(case: &Case, folder: &Path) -> Result<Ended, String> {
             let script = format!("{{ {script}; }} >&2 || exit {NOT_HERE}; exec \"$0\" \"$@\"");
             command.args(["sh", "-c", &script, ZC]).args(case.args);
         }
-        Limit::Filter => {
+        Limit::Filter | Limit::Without(_) => {
             command = Command::new(ZC);
             command.args(case.args);
             as_nobody(&mut command, folder);
@@ -162,15 +165,15 @@ fn limited(case: &Case, folder: &Path) -> Result<Ended, String> {
         || if case.args[0] == "serve" { served(&mut command) } else { finished(&mut command) };
     // A filter belongs to a thread, and to what it starts.
     let output = match case.limit {
-        Limit::Filter => std::thread::scope(|scope| {
-            scope
-                .spawn(|| {
-                    as_in_a_container()
-                        .map_err(|error| format!("skip {error}"))
-                        .and_then(|()| ended())
-                })
-                .join()
-                .unwrap()
+        Limit::Filter | Limit::Without(_) => std::thread::scope(|scope| {
+            let filtered = || {
+                let filter = match case.limit {
+                    Limit::Without(call) => forbidden::one(call),
+                    _ => as_in_a_container(),
+                };
+                filter.map_err(|error| format!("skip {error}")).and_then(|()| ended())
+            };
+            scope.spawn(filtered).join().unwrap()
         }),
         _ => ended(),
     };
