@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::marked::{Host, as_nobody, finished, signal, start};
 use super::verdict::{self, AROUND_A_COMMAND, End, NO_SENTENCE, shortened};
 use super::{cases_of, dice, drawn, is_long, search, seed, turn};
-use crate::support::{Bounded as _, NOTHING_KEPT, ZC, is_starved, stderr, text};
+use crate::support::{Bounded as _, NOTHING_KEPT, ZC, stderr, text};
 
 /// How many calls of a kind are tried, from the first one of `main`.
 const MOST: usize = 40;
@@ -267,8 +267,8 @@ fn sweep(target: &Target, sample: usize) {
     };
     let sound_end = verdict::end(&sound, target.codes).unwrap();
     assert!(
-        matches!(sound_end, End::Succeeded | End::Failed(NOTHING_KEPT))
-            || is_starved(&stderr(&sound)),
+        // 125: other programs had the CPUs.
+        matches!(sound_end, End::Succeeded | End::Failed(NOTHING_KEPT | 125)),
         "{}: {}",
         target.name,
         stderr(&sound)

@@ -369,8 +369,8 @@ impl Host {
 
 /// The files below a folder of settings. Of /proc/sys/kernel some files count what the kernel does.
 fn read_all(folder: &Path, into: &mut BTreeSet<(String, Vec<u8>)>) {
-    const COUNTERS: [&str; 5] =
-        ["random", "ns_last_pid", "pty", "perf_event_max_sample_rate", "ipfrag"];
+    const COUNTERS: [&str; 6] =
+        ["tainted", "random", "ns_last_pid", "pty", "perf_event_max_sample_rate", "ipfrag"];
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if COUNTERS.iter().any(|name| entry.file_name().to_string_lossy().starts_with(name)) {
