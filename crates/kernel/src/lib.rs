@@ -35,6 +35,7 @@ pub mod pages;
 pub mod perf;
 pub mod privileges;
 pub mod process;
+pub mod random;
 pub mod sched;
 mod sockopt;
 pub mod source_filter;

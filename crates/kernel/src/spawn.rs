@@ -335,7 +335,7 @@ impl HeldSignals {
     #[doc(alias = "read")]
     pub fn next(&self) -> Option<Held> {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
-        match rustix::io::read(&self.fd, &mut info) {
+        match rustix::io::retry_on_intr(|| rustix::io::read(&self.fd, &mut info)) {
             Ok(length) if length == info.len() => {
                 // SAFETY: the kernel has filled the whole struct, which consists of integers. The
                 // read allows any alignment.

@@ -6,7 +6,6 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 
 use zc_run::{Error, Result};
@@ -197,19 +196,8 @@ impl Secret {
 ///
 /// # Errors
 /// A seccomp filter forbids it.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let mut done = 0;
-    while done < N {
-        // Up to 256 bytes come complete once the kernel's generator is seeded. Before that a signal
-        // may interrupt the wait.
-        match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
-            Ok(len) => done += len,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::os("get random bytes", error)),
-        }
-    }
-    Ok(bytes)
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    zc_kernel::random::array().map_err(|error| Error::os("get random bytes", error))
 }
 
 /// A path quoted as one word for a shell.

@@ -9,7 +9,7 @@ use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Block, Dropped, Error, FailedTrial, Header, Result, Slot, Warning};
+use zc_run::{Block, Dropped, Error, ErrorKind, FailedTrial, Header, Result, Slot, Warning};
 
 use super::budget::Budget;
 use super::copied::CopiedShares;
@@ -43,8 +43,10 @@ pub(super) struct Blocks<'s> {
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
     copied: CopiedShares,
-    /// For each cell of the plan, the reasons of its failures since its last success.
-    failures: Vec<Vec<String>>,
+    /// For each cell of the plan, its failures since its last success.
+    failures: Vec<Vec<Error>>,
+    /// Why the last block failed that did.
+    last_failure: Option<Error>,
     /// Warnings that arose during the run; each kind once.
     new_warnings: Vec<Warning>,
 }
@@ -64,6 +66,7 @@ impl<'s> Blocks<'s> {
             memory: Default::default(),
             copied: CopiedShares::of(header),
             failures: vec![Vec::new(); header.plan.cells.len()],
+            last_failure: None,
             new_warnings: Vec::new(),
         }
     }
@@ -128,7 +131,8 @@ impl<'s> Blocks<'s> {
             // comparable.
             Err((_, error)) if error.kind.ends_a_run() => BlockEnd::Broken(error),
             Err((cell, error)) => {
-                block.dropped = Some(Dropped::TrialFailed { cell, reason: error.message });
+                block.dropped = Some(Dropped::TrialFailed { cell, reason: error.message.clone() });
+                self.last_failure = Some(error);
                 BlockEnd::Whole
             }
         };
@@ -199,7 +203,7 @@ impl<'s> Blocks<'s> {
                     block.slots.push(Slot::Trial(trial));
                 }
                 Err(error) => {
-                    self.failures[cell].push(error.message.clone());
+                    self.failures[cell].push(error.clone());
                     block.failed.push(FailedTrial { cell: label.clone(), reason: error.message });
                 }
             }
@@ -259,17 +263,23 @@ impl<'s> Blocks<'s> {
         self.failures[cell].len() >= FAILURES
     }
 
-    /// The reason to end the run when the reference is not run any more: there is nothing left to
+    /// The error that ends the run when the reference is not run any more: there is nothing left to
     /// compare with.
-    pub(super) fn reference_failure(&self) -> Option<String> {
+    pub(super) fn reference_failure(&self) -> Option<Error> {
         let plan = &self.header.plan;
         let reference = plan.cells.iter().position(|cell| cell.label == plan.reference)?;
         let why = self.failures[reference].last().filter(|_| self.is_given_up(reference))?;
         let label = &plan.reference;
-        Some(format!(
+        let message = format!(
             "{FAILURES} trials in a row failed of \"{label}\", with which all are compared, the \
              last one: {why}"
-        ))
+        );
+        Some(again_and_again(message, Some(why)))
+    }
+
+    /// The error `message`, after blocks that failed one after the other.
+    pub(super) fn failure(&self, message: String) -> Error {
+        again_and_again(message, self.last_failure.as_ref())
     }
 
     /// The trials of a block, without those of cells that are given up.
@@ -277,5 +287,14 @@ impl<'s> Blocks<'s> {
         let mut turns = plan::schedule(&self.header.plan, index);
         turns.retain(|turn| !self.is_given_up(turn.cell));
         turns
+    }
+}
+
+/// The error `message`, about what failed several times, the last time for `why`. The machine is to
+/// blame where other programs had the CPUs.
+fn again_and_again(message: String, why: Option<&Error>) -> Error {
+    match why {
+        Some(why) if why.kind == ErrorKind::NothingKept => Error { message, ..why.clone() },
+        _ => Error::failed(message),
     }
 }

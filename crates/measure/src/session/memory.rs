@@ -15,7 +15,7 @@ use rand_pcg::Pcg64;
 use zc_kernel::pages::Pages;
 use zc_kernel::{clock, sched};
 
-use crate::agent::secret::random;
+use super::seed;
 use crate::memory::{
     Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
 };
@@ -79,7 +79,7 @@ pub fn memory(
         caches: found.each,
         caches_known: found.known,
         huge_pages: huge_pages(&options.root),
-        seed: options.seed.map_or_else(|| random().map(u64::from_ne_bytes), Ok)?,
+        seed: seed::or_fresh(options.seed)?,
         budget_ns: options.budget_ns,
         sets: chosen.sets,
         left_out: chosen.left_out,

@@ -20,6 +20,7 @@ mod remote;
 mod remote_end;
 mod run;
 mod saving;
+mod seed;
 pub mod serve;
 mod sessions;
 pub mod soak;

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::agent::secret::random;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
@@ -19,7 +18,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{Carried, harness, positive, rates, remote};
+use super::{Carried, harness, positive, rates, remote, seed};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.
@@ -178,7 +177,7 @@ pub(super) fn prepare(
     let mut wanted = options.plan.cells(options.send, options.recv)?;
     set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
-    let seed = options.seed.map_or_else(|| random().map(u64::from_ne_bytes), Ok)?;
+    let seed = seed::or_fresh(options.seed)?;
     let Standing {
         mut rig,
         host,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, ErrorKind, Factor, Result, SupportRow, Unavailable};
+use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Unavailable};
 
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
@@ -49,7 +49,7 @@ pub(super) fn top_speeds(
     steps: &mut Steps,
 ) -> Result<(Vec<TopSpeed>, Vec<SupportRow>)> {
     let mut best: HashMap<String, f64> = HashMap::new();
-    let mut why_none: HashMap<String, String> = HashMap::new();
+    let mut why_none: HashMap<String, Error> = HashMap::new();
     for round in 0.. {
         let mut measured = false;
         for cell in to_try(&cells.cells) {
@@ -65,7 +65,7 @@ pub(super) fn top_speeds(
                 }
                 Err(error) if error.kind.ends_a_run() => return Err(error),
                 Err(error) => {
-                    why_none.insert(cell.label.clone(), error.message);
+                    why_none.insert(cell.label.clone(), error);
                 }
             }
         }
@@ -89,16 +89,20 @@ pub(super) fn top_speeds(
 /// The row of a cell that has no top speed; `why` if it failed.
 ///
 /// # Errors
-/// It is the reference. Where none of its bytes arrived in time, its path is not to blame: they were
-/// proven a moment ago.
-fn without_speed(label: String, reference: &str, why: Option<String>) -> Result<SupportRow> {
-    match why {
-        Some(why) => cannot_run(label, reference, Unavailable::failed(why)),
-        None if label != reference => cannot_run(label, reference, starved()),
-        None => {
-            Err(starved().into_error("nothing can be measured now").kind(ErrorKind::NothingKept))
+/// It is the reference. Where it got no CPU, its path is not to blame: its bytes were proven a moment
+/// ago.
+fn without_speed(label: String, reference: &str, why: Option<Error>) -> Result<SupportRow> {
+    let (no, starved) = match why {
+        Some(Error { kind, message, help, .. }) => {
+            let no = Unavailable { remedy: help, ..Unavailable::failed(message) };
+            (no, kind == ErrorKind::NothingKept)
         }
+        None => (starved(), true),
+    };
+    if starved && label == reference {
+        return Err(no.into_error("nothing can be measured now").kind(ErrorKind::NothingKept));
     }
+    cannot_run(label, reference, no)
 }
 
 /// Why a cell whose bytes were proven a moment ago has no top speed.
@@ -176,7 +180,7 @@ mod tests {
     #[test]
     fn a_reference_that_got_no_cpu_is_the_machine_s_fault_and_one_that_failed_its_own() {
         let without = |label: &str, why: Option<&str>| {
-            without_speed(label.to_owned(), "read+send", why.map(str::to_owned))
+            without_speed(label.to_owned(), "read+send", why.map(Error::failed))
         };
         let starved = without("read+send", None).unwrap_err();
         assert_eq!(starved.kind, ErrorKind::NothingKept);
@@ -189,6 +193,13 @@ mod tests {
         assert_eq!(failed.kind, ErrorKind::Failed);
         assert!(failed.message.contains("it was reset"), "{failed}");
         assert_eq!(without("splice", None).unwrap().name, "splice");
+        // So it is where something else had the CPU whenever the counters were read.
+        let unread =
+            Error::new(ErrorKind::NothingKept, "the counters could not be read").help("wait");
+        let error = without_speed("read+send".to_owned(), "read+send", Some(unread)).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NothingKept);
+        assert_eq!(error.message, "nothing can be measured now: the counters could not be read");
+        assert_eq!(error.help.as_deref(), Some("wait"));
     }
 
     #[test]

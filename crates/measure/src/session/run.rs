@@ -154,8 +154,8 @@ fn measure(
                 return (EndReason::Failed { reason: error.message.clone() }, Some(error));
             }
         }
-        if let Some(reason) = blocks.reference_failure() {
-            return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
+        if let Some(error) = blocks.reference_failure() {
+            return (EndReason::Failed { reason: error.message.clone() }, Some(error));
         }
         failures =
             if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
@@ -164,7 +164,8 @@ fn measure(
         {
             let reason =
                 format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
-            return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
+            let error = blocks.failure(reason.clone());
+            return (EndReason::Failed { reason }, Some(error));
         }
         if let Some(reason) = interim.hopeless(run, budget.spent_share()) {
             return (EndReason::Failed { reason }, None);

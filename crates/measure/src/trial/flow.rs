@@ -10,20 +10,24 @@
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender as Outbox, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender as Outbox, channel};
+use std::time::Instant;
 
 use super::cell_config::CellConfig;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    PATIENCE, Published, Ready, StillWanted, TrialError, Worker, await_message, lower_priority,
-    pin_to, spawn, timed_out,
+    GLANCE, PATIENCE, Published, Ready, StillWanted, TrialError, Worker, await_message,
+    lower_priority, pin_to, spawn, timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
 /// Both ends are this process's: nobody else may lose interest.
 const UNASKED: StillWanted<'static> = &|| Ok(());
+
+/// How a thread ended: its counts, or why it failed.
+type EndOf<C> = std::result::Result<C, TrialError>;
 
 /// What receives the bytes.
 enum Sink {
@@ -213,11 +217,9 @@ impl Flow {
     /// Waits until both threads have drained and ended; returns their final counts and, in proofs,
     /// the checksum. What another machine has received is for that machine to report.
     pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), TrialError> {
-        let sent = self
-            .sender
-            .done
-            .recv_timeout(PATIENCE)
-            .map_err(|_| timed_out("the sender did not drain"));
+        let mut received = None;
+        let sent =
+            self.sender_ends(&mut received).map_err(|_| timed_out("the sender did not drain"));
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
             Sink::AckGenerator(flow) => {
@@ -234,8 +236,11 @@ impl Flow {
         if !matches!(sent, Ok(Ok(_))) {
             let _ = receiver.socket.shutdown(Shutdown::Both);
         }
-        let received =
-            receiver.done.recv_timeout(PATIENCE).map_err(|_| timed_out("the receiver did not end"));
+        let received = match received {
+            Some(received) => Ok(received),
+            None => receiver.done.recv_timeout(PATIENCE),
+        };
+        let received = received.map_err(|_| timed_out("the receiver did not end"));
         let (sent, received) = match (sent, received) {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
             // The side that failed first is the cause; the reset of the other one is the
@@ -253,6 +258,29 @@ impl Flow {
         }
         self.release_port();
         Ok((sent, received, self.crc32.get()))
+    }
+
+    /// Waits for the end of the sender's thread. If the receiver's ends before, its result is
+    /// `received`; if that is an error, nobody will take what the sender waits to send, and it is
+    /// woken.
+    fn sender_ends(
+        &self,
+        received: &mut Option<EndOf<RecvCounts>>,
+    ) -> std::result::Result<EndOf<SendCounts>, RecvTimeoutError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.sender.done.recv_timeout(left.min(GLANCE)) {
+                Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
+                ended => return ended,
+            }
+            if let (Sink::Thread(receiver), None) = (&self.sink, &received) {
+                *received = receiver.done.try_recv().ok();
+                if let Some(Err(_)) = received {
+                    let _ = self.sender.socket.shutdown(Shutdown::Both);
+                }
+            }
+        }
     }
 
     /// Makes the connection end with a reset, now that nothing is in flight. A regular close would
@@ -307,7 +335,10 @@ fn acknowledged(socket: &TcpStream) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
+    };
 
     use super::*;
     use crate::trial;
@@ -336,9 +367,12 @@ mod tests {
     }
 
     /// Makes a system call of this thread, and of those that it starts, fail with EPERM, as the
-    /// seccomp filter of a container does.
-    fn forbid(call: libc::c_long) -> std::result::Result<(), Box<dyn std::error::Error>> {
-        let rules = [(call, Vec::new())].into();
+    /// seccomp filter of a container does; all of them, or those that rules describe.
+    fn forbid(
+        call: libc::c_long,
+        where_: Vec<SeccompRule>,
+    ) -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let rules = [(call, where_)].into();
         let forbidden = SeccompAction::Errno(libc::EPERM as u32);
         let arch = std::env::consts::ARCH.try_into()?;
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, forbidden, arch)?;
@@ -374,6 +408,34 @@ mod tests {
     }
 
     #[test]
+    fn a_receiver_that_fails_ends_its_flow_although_its_socket_stays_open() {
+        let (out, failed) = channel();
+        std::thread::spawn(move || {
+            let length = fixed().recv_buffer_bytes as u64;
+            let of_a_receiver =
+                SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, length)
+                    .and_then(|is_long| SeccompRule::new(vec![is_long]))
+                    .unwrap();
+            if let Err(error) = forbid(libc::SYS_recvfrom, vec![of_a_receiver]) {
+                eprintln!("skipped: no seccomp filter: {error}");
+                return out.send(());
+            }
+            for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice] {
+                let flow = flow(send);
+                let began = Instant::now();
+                flow.begin(zc_kernel::clock::monotonic_ns());
+                let Err(TrialError::Broke(error)) = flow.finish() else {
+                    panic!("{send} did not notice")
+                };
+                assert!(error.message.contains("not permitted"), "{send}: {error}");
+                assert!(began.elapsed() < PATIENCE, "{send}: the sender was waited for");
+            }
+            out.send(())
+        });
+        assert!(failed.recv_timeout(6 * PATIENCE).is_ok());
+    }
+
+    #[test]
     fn a_stopped_flow_ends_with_as_many_bytes_received_as_sent() {
         let flow = flow(SendPath::Sendfile);
         flow.begin(zc_kernel::clock::monotonic_ns());
@@ -389,7 +451,7 @@ mod tests {
     fn where_shutdown_is_forbidden_a_flow_that_sends_is_dropped_without_a_hang() {
         let (out, dropped) = channel();
         std::thread::spawn(move || {
-            if let Err(error) = forbid(libc::SYS_shutdown) {
+            if let Err(error) = forbid(libc::SYS_shutdown, Vec::new()) {
                 eprintln!("skipped: no seccomp filter: {error}");
                 return out.send(());
             }

@@ -11,8 +11,8 @@ use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, LinkFacts, Reading,
-    RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
+    Align, BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, HostState, IdleWindow,
+    LinkFacts, Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 
 use super::burning::SoftirqBurner;
@@ -553,10 +553,12 @@ impl Rig {
             }
             at_ns = bursts.not_before(now_ns, at_ns);
         }
-        Err(Error::failed(
+        Err(Error::new(
+            ErrorKind::NothingKept,
             "the counters could not be read in one moment: something else had the CPU, again and \
              again",
-        ))
+        )
+        .help("wait for a quiet machine: --wait-until-quiet 10min"))
     }
 
     /// Reads the kernel's counters and the CPU time of everything that belongs to zc.

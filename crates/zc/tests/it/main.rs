@@ -22,4 +22,5 @@ mod report;
 mod rights;
 mod run;
 mod soak;
+mod sweep;
 mod via;

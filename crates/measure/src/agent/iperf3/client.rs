@@ -129,7 +129,7 @@ impl Test {
         };
         let cookie = match cookie() {
             Ok(cookie) => cookie,
-            Err(error) => return Attempt::Never(error),
+            Err(error) => return Attempt::Never(Error::os("get random bytes", error)),
         };
         let mut test = Self { name, control, cookie, streams, patience };
         // Before its first byte the server may not have accepted the connection, and the socket in

@@ -12,8 +12,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::tcp;
 
-use super::super::secret::random;
-
 /// Bytes of a cookie: 36 characters and a NUL. It identifies the connections of one test.
 pub(super) const COOKIE_BYTES: usize = 37;
 
@@ -86,8 +84,8 @@ impl State {
 ///
 /// # Errors
 /// The kernel gives no random bytes.
-pub(super) fn cookie() -> zc_run::Result<[u8; COOKIE_BYTES]> {
-    let mut cookie: [u8; COOKIE_BYTES] = random()?;
+pub(super) fn cookie() -> io::Result<[u8; COOKIE_BYTES]> {
+    let mut cookie: [u8; COOKIE_BYTES] = zc_kernel::random::array()?;
     for byte in &mut cookie {
         *byte = COOKIE_LETTERS[usize::from(*byte) % COOKIE_LETTERS.len()];
     }

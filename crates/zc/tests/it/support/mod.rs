@@ -1,6 +1,7 @@
 //! What the tests share: how the program is started, how a saved run is read, how long anything is
 //! waited for, and the lock that keeps tests that measure from running at the same time.
 
+pub(crate) mod cgroup;
 pub(crate) mod measuring;
 pub(crate) mod running;
 

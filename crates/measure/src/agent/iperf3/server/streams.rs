@@ -70,7 +70,7 @@ impl Source {
         } else {
             // Random bytes cannot be compressed on the way.
             let mut block = vec![0; request.block_bytes];
-            rand::fill(block.as_mut_slice());
+            zc_kernel::random::fill(&mut block)?;
             block.into()
         };
         if !request.by_sendfile {

@@ -1,0 +1,58 @@
+//! Memory cgroups of tests.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::ZC;
+
+/// A memory cgroup of a test's own, removed when it is dropped.
+pub(crate) struct MemoryCgroup(PathBuf);
+
+impl MemoryCgroup {
+    /// Makes one beside those at the top.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub(crate) fn of(bytes: u64) -> io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let versions =
+            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for (mount, limit) in versions {
+            let name = format!("zc-test-{}-{number}", std::process::id());
+            let folder = PathBuf::from(mount).join(name);
+            match std::fs::create_dir(&folder) {
+                Ok(()) => {
+                    let cgroup = Self(folder);
+                    match std::fs::write(cgroup.0.join(limit), bytes.to_string()) {
+                        Ok(()) => return Ok(cgroup),
+                        Err(error) => last = error,
+                    }
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// `zc` in it, with these arguments.
+    pub(crate) fn zc(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+            .arg(self.0.join("cgroup.procs"))
+            .arg(ZC)
+            .args(args)
+            .stdin(std::process::Stdio::null());
+        command
+    }
+}
+
+impl Drop for MemoryCgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0); // it fails while processes are in it
+    }
+}
