@@ -41,6 +41,7 @@ mod show;
 mod soak;
 mod soak_command;
 mod tell;
+mod version;
 mod wrong_arguments;
 
 use std::process::ExitCode;
@@ -92,6 +93,10 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
         Err(error) => error,
     };
     match error.kind() {
+        clap::error::ErrorKind::DisplayVersion if version::is_verbose(std::env::args_os()) => {
+            tell::result(&version::verbose())?;
+            Ok(None)
+        }
         // `zc` without arguments asks for help and is not an error.
         clap::error::ErrorKind::DisplayHelp
         | clap::error::ErrorKind::DisplayVersion

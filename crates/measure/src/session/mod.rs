@@ -27,6 +27,7 @@ pub mod states;
 mod steps;
 
 pub use crate::agent::carry::{Carried, Carry, Program};
+pub use crate::agent::handshake::PROTOCOL;
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
 pub use doctor::{Findings, examine};
