@@ -39,5 +39,6 @@ pub use progress::{Next, Progress, Silent};
 pub use quiet::{Quiet, wait_until_quiet};
 pub use remote_end::RemoteEnd;
 pub use run::{Outcome, run};
+pub use zc_kernel::names::without_modules_of_the_host;
 pub use zc_kernel::new_file::claim as claim_file;
 pub use zc_kernel::process::hide_in_command_line;
