@@ -26,6 +26,7 @@ pub mod errqueue;
 pub mod ethtool;
 pub mod mapping;
 pub mod movsb;
+pub mod names;
 pub mod netlink;
 pub mod netns;
 pub mod new_file;

@@ -21,6 +21,9 @@ use super::soak::SoakArgs;
 #[derive(Debug, Parser)]
 #[command(name = "zc", version, arg_required_else_help = true, max_term_width = 100)]
 pub(super) struct Cli {
+    /// With --version: print commit, target, compiler and formats too
+    #[arg(short, long, requires = "version")]
+    verbose: bool,
     #[command(subcommand)]
     pub(super) command: Command,
 }

@@ -41,6 +41,7 @@ mod show;
 mod soak;
 mod soak_command;
 mod tell;
+mod version;
 mod wrong_arguments;
 
 use std::process::ExitCode;
@@ -50,12 +51,16 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use zc_classic::Tool;
+use zc_measure::session::without_modules_of_the_host;
 use zc_run::Result;
 
 /// The stack that parsing arguments needs is 128 KiB, and 512 KiB in a build for debugging.
 const STACK_BYTES: usize = 2 << 20;
 
 fn main() -> ExitCode {
+    // Before there is a second thread. Without memory for two words, names are looked up as the
+    // host's settings say.
+    let _ = without_modules_of_the_host();
     zc_measure::stack::at_least(STACK_BYTES, whole)
 }
 
@@ -92,6 +97,10 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
         Err(error) => error,
     };
     match error.kind() {
+        clap::error::ErrorKind::DisplayVersion if version::is_verbose(std::env::args_os()) => {
+            tell::result(&version::verbose())?;
+            Ok(None)
+        }
         // `zc` without arguments asks for help and is not an error.
         clap::error::ErrorKind::DisplayHelp
         | clap::error::ErrorKind::DisplayVersion

@@ -108,7 +108,10 @@ impl Secret {
         // Metadata of the opened file, not of the name, which may lead elsewhere by then.
         let meta = file.metadata().map_err(read)?;
         let mode = meta.permissions().mode();
-        if meta.is_file() && mode & 0o077 != 0 {
+        // The service manager gave the file to this service alone: to its user by an access list, which shows as rights of a
+        // group, or by its owner.
+        let checked = meta.is_file() && !is_credential(path);
+        if checked && mode & 0o077 != 0 {
             return Err(Error::input(format!(
                 "{name} can be used by others than its owner (mode {:04o})",
                 mode & 0o7777
@@ -116,7 +119,7 @@ impl Secret {
             .help(format!("chmod 600 {}", shell_word(path))));
         }
         let us = zc_kernel::process::euid();
-        if meta.is_file() && meta.uid() != us && us != 0 {
+        if checked && meta.uid() != us && us != 0 {
             return Err(Error::input(format!(
                 "{name} belongs to another user (uid {})",
                 meta.uid()
@@ -203,6 +206,15 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
 /// A path quoted as one word for a shell.
 fn shell_word(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+/// Whether a file is a credential that the service manager put into this service's own folder
+/// (systemd.exec(5), `LoadCredential=`).
+fn is_credential(path: &Path) -> bool {
+    std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| {
+        let folder = Path::new(&folder);
+        folder.is_absolute() && path.parent() == Some(folder)
+    })
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod states;
 mod steps;
 
 pub use crate::agent::carry::{Carried, Carry, Program};
+pub use crate::agent::handshake::PROTOCOL;
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
 pub use doctor::{Findings, examine};
@@ -39,5 +40,6 @@ pub use progress::{Next, Progress, Silent};
 pub use quiet::{Quiet, wait_until_quiet};
 pub use remote_end::RemoteEnd;
 pub use run::{Outcome, run};
+pub use zc_kernel::names::without_modules_of_the_host;
 pub use zc_kernel::new_file::claim as claim_file;
 pub use zc_kernel::process::hide_in_command_line;

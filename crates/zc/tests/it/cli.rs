@@ -212,6 +212,39 @@ fn help_and_version_are_exit_code_0_on_stdout() {
 }
 
 #[test]
+fn the_verbose_version_says_which_build_this_is_and_what_it_works_with() {
+    let text = printed(&zc(&["--version", "--verbose"]));
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(format!("zc {}", env!("CARGO_PKG_VERSION")).as_str()));
+    let facts: Vec<(&str, &str)> = lines.map(|line| line.split_once(": ").unwrap()).collect();
+    let keys: Vec<&str> = facts.iter().map(|(key, _)| *key).collect();
+    assert_eq!(
+        keys.join(", "),
+        "commit, target, linked, profile, features, compiler, saved runs, control protocol"
+    );
+    for (key, expected) in [
+        ("target", format!("{}-unknown-linux-", std::env::consts::ARCH)),
+        ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
+        ("compiler", "rustc 1.".to_owned()),
+        ("saved runs", format!("writes {}.{}, reads ", zc_run::MAJOR, zc_run::MINOR)),
+    ] {
+        let (_, fact) = facts.iter().find(|(found, _)| *found == key).unwrap();
+        assert!(fact.starts_with(&expected), "{key}: {fact}");
+    }
+    for words in [&["--verbose", "--version"][..], &["-V", "-v"], &["-v", "-V"], &["-vV"], &["-Vv"]]
+    {
+        assert_eq!(printed(&zc(words)), text, "{words:?}");
+    }
+}
+
+#[test]
+fn verbose_before_a_command_is_refused_because_it_is_of_the_version() {
+    refused(&zc(&["--verbose"]), 2);
+    let message = refused(&zc(&["-v", "doctor"]), 2);
+    assert!(message.contains("--version"), "{message}");
+}
+
+#[test]
 fn a_saved_run_is_shown_in_every_format() {
     let folder = with_file("run.json", saved_run().as_bytes());
     let table = printed(&zc_in(folder.path(), &["show", "run.json"]));

@@ -29,8 +29,12 @@ struct Far {
 impl Far {
     fn start(words: &[&str]) -> Self {
         let mut command = zc(&["serve"]);
-        let mut child =
-            command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+        command.args(words);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
         let says = BufReader::new(child.stderr.take().unwrap());
         Self { child, says }
     }
@@ -268,6 +272,27 @@ fn a_token_does_not_stay_in_the_command_line_and_may_come_from_the_environment()
         let message = refused(&command.env("ZC_TOKEN", word).finish().unwrap(), 6);
         assert!(message.contains(what), "{message}");
     }
+}
+
+#[test]
+fn a_token_that_others_may_read_is_refused_unless_the_service_manager_gave_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("token");
+    std::fs::write(&secret, "a token that is long enough\n").unwrap();
+    // As an access list for the service's user shows.
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+    let words = ["serve", "--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()];
+    let elsewhere = tempfile::tempdir().unwrap();
+    for credentials in [None, Some("".as_ref()), Some(elsewhere.path())] {
+        let mut command = zc(&words);
+        command.env_remove("CREDENTIALS_DIRECTORY");
+        command.envs(credentials.map(|folder| ("CREDENTIALS_DIRECTORY", folder)));
+        let message = refused(&command.finish().unwrap(), 3);
+        assert!(message.contains("mode 0640"), "{message}");
+    }
+    let mut command = zc(&words);
+    command.env("CREDENTIALS_DIRECTORY", folder.path());
+    assert!(Far::of(command).address().starts_with("127.0.0.2:"));
 }
 
 #[test]
