@@ -33,6 +33,7 @@ pub mod nftables;
 pub mod packet;
 pub mod pages;
 pub mod perf;
+pub mod perf_records;
 pub mod process;
 pub mod sched;
 mod sockopt;
