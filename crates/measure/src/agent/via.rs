@@ -20,8 +20,10 @@ use super::connection::{Connection, Received};
 use super::handshake::{Line, VERSION, answer_hello};
 use super::secret::Secret;
 use super::stderr_tail::{StderrTail, shown};
-use super::via_errors::{Failure, Found};
+use super::via_errors::Failure;
 use zc_run::{Error, Result};
+
+pub use super::via_errors::Found;
 
 const SCRIPT: &str = include_str!("via.sh");
 
@@ -143,10 +145,9 @@ impl Via {
             match connection.line(left, step).map_err(Failure::Connection)? {
                 Received::Message(line) => {
                     left = left.saturating_sub(line.len() + 1);
-                    if let Some(hello) = hello_in(&line) {
+                    if let Some(hello) = take_line(&line, found) {
                         return Ok(hello);
                     }
-                    found.receive(&shown(&line));
                 }
                 Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => {
                     return Err(Failure::Asks);
@@ -219,6 +220,15 @@ impl Drop for Via {
     fn drop(&mut self) {
         self.end(TO_END);
     }
+}
+
+/// Takes a line of the command's stdout: returns zc's hello, or adds to what was `found` before it.
+pub fn take_line(line: &[u8], found: &mut Found) -> Option<Line> {
+    let hello = hello_in(line);
+    if hello.is_none() {
+        found.receive(&shown(line));
+    }
+    hello
 }
 
 /// The hello in a line, after a prompt or a message without a line end.

@@ -11,7 +11,7 @@ use zc_run::{Error, ErrorKind};
 
 /// What the script on the other machine has reported.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub struct Found {
     /// Path of this machine's zc, which the script tried too.
     own_zc: Option<PathBuf>,
     /// Version and path of the zc that it runs.
@@ -40,7 +40,7 @@ pub(super) enum Failure {
 
 impl Found {
     /// No reports yet. The script will try `own_zc` too.
-    pub(super) fn new(own_zc: Option<&Path>) -> Self {
+    pub fn new(own_zc: Option<&Path>) -> Self {
         Self { own_zc: own_zc.map(Path::to_owned), ..Self::default() }
     }
 
@@ -65,7 +65,7 @@ impl Found {
     }
 
     /// Adds the path of the other machine's zc to an error of the handshake.
-    pub(super) fn add_to(&self, mut error: Error) -> Error {
+    pub fn add_to(&self, mut error: Error) -> Error {
         if let Some((_, path)) = &self.runs {
             let at = format!("at the far end it is \"{path}\"");
             error.help =

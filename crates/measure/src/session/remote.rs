@@ -1,6 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::options::RunOptions;
@@ -61,11 +61,11 @@ pub(super) fn reach(
                 .peer_addr()
                 .map_err(|error| Error::os("ask for the server's address", error))?;
             let connection = authenticate(Connection::over(socket)?, secret, PATIENCE)?;
-            measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
+            measuring(Client::new(connection, ()), prepare(), Some(address.ip()))
         }
         RemoteEnd::Via { command, address } => {
             let (via, connection) = Via::start(command, PATIENCE_WITH_COMMANDS)?;
-            measuring(Client::prepare(connection, prepare(), *address, via)?)
+            measuring(Client::new(connection, via), prepare(), *address)
         }
         RemoteEnd::Iperf3 { host, port } => {
             let address = first_address(host, *port)?;
@@ -89,8 +89,12 @@ pub(super) fn reach(
     }
 }
 
-fn measuring<T: Transport + 'static>((client, found): (Client<T>, Found)) -> Result<Reached> {
-    let Found { ready, data, rtt_ns } = found;
+fn measuring<T: Transport + 'static>(
+    mut client: Client<T>,
+    prepare: Prepare,
+    named: Option<IpAddr>,
+) -> Result<Reached> {
+    let Found { ready, data, rtt_ns } = client.prepare(prepare, named)?;
     let facts = RemoteFacts {
         kind: PeerKind::Zc,
         address: data.to_string(),
