@@ -14,7 +14,6 @@ use std::io;
 use std::mem;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
-use std::ptr;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -28,9 +27,8 @@ const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 /// `SO_EE_CODE_ZEROCOPY_COPIED` of the same file.
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Room for a `cmsghdr` with a `sock_extended_err` and the address after it, in units that align
-/// it.
-type ControlBuffer = [u64; 16];
+/// Room for a `cmsghdr` with a `sock_extended_err` and the address after it.
+const CONTROL_BYTES: usize = 128;
 
 /// A range of sends whose pages the kernel has released.
 ///
@@ -113,7 +111,7 @@ pub fn send_zerocopy(
 #[doc(alias = "MSG_ERRQUEUE")]
 pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
     loop {
-        let mut control: ControlBuffer = [0; 16];
+        let mut control = [0_u8; CONTROL_BYTES];
         // SAFETY: a msghdr consists of integers and pointers, for which all zeros are valid.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_control = (&raw mut control).cast();
@@ -131,47 +129,59 @@ pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
                 _ => return Err(error),
             }
         }
-        if let Some(completion) = completion_of(&message) {
+        // The kernel says how much of the control part it has filled.
+        let filled = (message.msg_controllen as usize).min(control.len());
+        if let Some(completion) = completion_in(&control[..filled]) {
             return Ok(Some(completion));
         }
     }
 }
 
-/// Completion in a message that recvmsg(2) filled.
-fn completion_of(message: &libc::msghdr) -> Option<Completion> {
-    // SAFETY: msg_control points to `msg_controllen` bytes of control messages that the kernel
-    // wrote, or a test by the same rules. The CMSG macros require that.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header that lies completely within
-        // the control part.
-        let (level, kind, len) =
-            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len as usize) };
+/// The completion in the control part of a message from an error queue: `struct cmsghdr` after
+/// `struct cmsghdr`, each before its data. `None` if there is none, or where the bytes are not such
+/// messages.
+///
+/// # References
+/// [cmsg(3)]
+///
+/// [cmsg(3)]: https://man7.org/linux/man-pages/man3/cmsg.3.html
+#[doc(alias = "cmsghdr")]
+#[doc(alias = "sock_extended_err")]
+pub fn completion_in(mut control: &[u8]) -> Option<Completion> {
+    // The kernel's layout: a length that includes the header, in a word, the level, and the type.
+    const WORD: usize = size_of::<usize>();
+    const HEADER_BYTES: usize = WORD + 8;
+    loop {
+        let (length, rest) = control.split_first_chunk::<WORD>()?;
+        let (level, rest) = rest.split_first_chunk::<4>()?;
+        let (kind, _) = rest.split_first_chunk::<4>()?;
+        let length = usize::from_ne_bytes(*length);
+        let data = control.get(HEADER_BYTES..length)?;
         let is_error = matches!(
-            (level, kind),
+            (i32::from_ne_bytes(*level), i32::from_ne_bytes(*kind)),
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
         );
-        // SAFETY: CMSG_LEN only computes.
-        let enough =
-            unsafe { libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32) } as usize;
-        if is_error && len >= enough {
-            // SAFETY: by its length, a complete sock_extended_err follows the header. It consists
-            // of integers and is read without regard to alignment.
-            let error = unsafe {
-                ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sock_extended_err>())
-            };
-            if error.ee_origin == SO_EE_ORIGIN_ZEROCOPY && error.ee_errno == 0 {
-                return Some(Completion {
-                    first: error.ee_info,
-                    last: error.ee_data,
-                    copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0,
-                });
-            }
+        if is_error && let Some(completion) = completion_of(data) {
+            return Some(completion);
         }
-        // SAFETY: `header` came from CMSG_FIRSTHDR or CMSG_NXTHDR of the same message.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
+        // Messages are aligned to words. The last one may end before that.
+        control = control.get(length.next_multiple_of(WORD)..)?;
     }
-    None
+}
+
+/// The completion in a `struct sock_extended_err` (include/uapi/linux/errqueue.h): the errno, then
+/// bytes for origin, type, code and padding, then two words. The address of its sender may follow.
+fn completion_of(error: &[u8]) -> Option<Completion> {
+    let (errno, rest) = error.split_first_chunk::<4>()?;
+    let (&[origin, _, code, _], rest) = rest.split_first_chunk()?;
+    let (first, rest) = rest.split_first_chunk()?;
+    let (last, _) = rest.split_first_chunk()?;
+    let is_completion = *errno == [0; 4] && origin == SO_EE_ORIGIN_ZEROCOPY;
+    is_completion.then_some(Completion {
+        first: u32::from_ne_bytes(*first),
+        last: u32::from_ne_bytes(*last),
+        copied: code & SO_EE_CODE_ZEROCOPY_COPIED != 0,
+    })
 }
 
 /// Result of waiting for completions.
@@ -295,50 +305,60 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 
-    /// A message with one control message of 16 bytes of data.
-    fn made(
-        control: &mut ControlBuffer,
-        level: i32,
-        kind: i32,
-        data: libc::sock_extended_err,
-    ) -> libc::msghdr {
-        // SAFETY: a msghdr consists of integers and pointers, for which all zeros are valid.
-        let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: the buffer is large enough for the header and the data, and aligned for the
-        // header.
-        unsafe {
-            message.msg_controllen = libc::CMSG_SPACE(16) as _;
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            (*header).cmsg_level = level;
-            (*header).cmsg_type = kind;
-            (*header).cmsg_len = libc::CMSG_LEN(16) as _;
-            ptr::write_unaligned(libc::CMSG_DATA(header).cast(), data);
-        }
-        message
+    /// A control message with these data, as the kernel lays it out.
+    fn made(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+        let mut bytes = (size_of::<usize>() + 8 + data.len()).to_ne_bytes().to_vec();
+        bytes.extend(level.to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(data);
+        bytes.resize(bytes.len().next_multiple_of(size_of::<usize>()), 0);
+        bytes
     }
+
+    /// A `sock_extended_err` about the sends 3 to 5, and an address after it.
+    fn error(errno: u32, origin: u8) -> Vec<u8> {
+        let mut data = errno.to_ne_bytes().to_vec();
+        data.extend([origin, 0, SO_EE_CODE_ZEROCOPY_COPIED, 0]);
+        data.extend(3_u32.to_ne_bytes());
+        data.extend(5_u32.to_ne_bytes());
+        data.extend([0; 16]);
+        data
+    }
+
+    const EXPECTED: Option<Completion> = Some(Completion { first: 3, last: 5, copied: true });
 
     #[test]
     fn only_zero_copy_messages_are_completions() {
-        let error = |origin| libc::sock_extended_err {
-            ee_errno: 0,
-            ee_origin: origin,
-            ee_type: 0,
-            ee_code: 0,
-            ee_pad: 0,
-            ee_info: 3,
-            ee_data: 5,
-        };
-        let mut control = [0; 16];
-        let expected = Some(Completion { first: 3, last: 5, copied: false });
-        for (level, kind, origin, completion) in [
-            (libc::SOL_IP, libc::IP_RECVERR, 5, expected),
-            (libc::SOL_IPV6, libc::IPV6_RECVERR, 5, expected),
-            (libc::SOL_IP, libc::IP_RECVERR, libc::SO_EE_ORIGIN_ICMP, None),
-            (libc::SOL_IP, libc::IP_TTL, 5, None),
-            (libc::SOL_SOCKET, libc::IP_RECVERR, 5, None),
+        for (level, kind, errno, origin, completion) in [
+            (libc::SOL_IP, libc::IP_RECVERR, 0, 5, EXPECTED),
+            (libc::SOL_IPV6, libc::IPV6_RECVERR, 0, 5, EXPECTED),
+            (libc::SOL_IP, libc::IP_RECVERR, 0, libc::SO_EE_ORIGIN_ICMP, None),
+            (libc::SOL_IP, libc::IP_RECVERR, 111, 5, None),
+            (libc::SOL_IP, libc::IP_TTL, 0, 5, None),
+            (libc::SOL_SOCKET, libc::IP_RECVERR, 0, 5, None),
         ] {
-            assert_eq!(completion_of(&made(&mut control, level, kind, error(origin))), completion);
+            assert_eq!(completion_in(&made(level, kind, &error(errno, origin))), completion);
+        }
+    }
+
+    #[test]
+    fn a_completion_may_follow_other_messages() {
+        let other = made(libc::SOL_SOCKET, libc::SO_TIMESTAMP, &[7; 13]);
+        let ours = made(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
+        assert_eq!(completion_in(&[other.clone(), ours.clone(), other].concat()), EXPECTED);
+        // The same, cut off anywhere before its end.
+        for end in 0..ours.len() {
+            assert_eq!(completion_in(&ours[..end]), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_no_completion_and_no_loop_without_end() {
+        let ours = made(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
+        for length in [0, 1, size_of::<usize>() + 7, ours.len() + 1, usize::MAX, usize::MAX - 7] {
+            let mut bytes = ours.clone();
+            bytes[..size_of::<usize>()].copy_from_slice(&length.to_ne_bytes());
+            assert_eq!(completion_in(&bytes), None, "{length}");
         }
     }
 }

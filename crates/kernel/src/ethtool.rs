@@ -166,8 +166,7 @@ impl Ethtool {
     pub fn active(&self, device: &str) -> io::Result<Vec<String>> {
         let answers = self.request(MSG_FEATURES_GET, header(device))?;
         let answer = answers.first().ok_or_else(|| undecodable("no features in it"))?;
-        let active = child(&answer.attributes, A_FEATURES_ACTIVE).map_err(undecodable)?;
-        names_that_are_on(&active.unwrap_or_default()).map_err(undecodable)
+        active_in(&answer.attributes)
     }
 
     /// Switches features of `device` with ETHTOOL_MSG_FEATURES_SET, by ethtool's names. What the
@@ -234,6 +233,17 @@ impl Ethtool {
         let answers = self.channel.request(message, 0)?;
         Ok(answers.into_iter().map(|answer| answer.into_parts().1).collect())
     }
+}
+
+/// The active features in the attributes of an answer to ETHTOOL_MSG_FEATURES_GET: what
+/// [`Ethtool::active`] returns of it.
+///
+/// # Errors
+/// The bytes are not attributes.
+#[doc(alias = "ETHTOOL_MSG_FEATURES_GET_REPLY")]
+pub fn active_in(attributes: &[u8]) -> io::Result<Vec<String>> {
+    let active = child(attributes, A_FEATURES_ACTIVE).map_err(undecodable)?;
+    names_that_are_on(&active.unwrap_or_default()).map_err(undecodable)
 }
 
 fn header(device: &str) -> Vec<DefaultNla> {

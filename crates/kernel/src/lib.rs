@@ -34,6 +34,7 @@ pub mod nftables;
 pub mod packet;
 pub mod pages;
 pub mod perf;
+pub mod perf_records;
 pub mod privileges;
 pub mod process;
 pub mod random;

@@ -79,29 +79,38 @@ impl Channel {
         let mut buffer = vec![0_u8; 32 * 1024];
         loop {
             let length = socket.recv(&mut &mut buffer[..], 0)?.min(buffer.len());
-            let mut rest = &buffer[..length];
-            while !rest.is_empty() {
-                let answer = NetlinkMessage::<P>::deserialize(rest).map_err(undecodable)?;
-                // Messages are aligned to 4 bytes (NLMSG_ALIGNTO).
-                let taken = (answer.header.length as usize).next_multiple_of(4).min(rest.len());
-                rest = &rest[taken..];
-                if answer.header.sequence_number != sequence {
-                    continue;
-                }
-                match answer.payload {
-                    NetlinkPayload::InnerMessage(inner) => answers.push(inner),
-                    NetlinkPayload::Error(error) if error.code.is_some() => {
-                        return Err(io::Error::from_raw_os_error(
-                            error.raw_code().saturating_neg(),
-                        ));
-                    }
-                    // An error of 0 is the acknowledgement.
-                    NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(answers),
-                    _ => {}
-                }
+            if take(&buffer[..length], sequence, &mut answers)? {
+                return Ok(answers);
             }
         }
     }
+}
+
+/// Takes the messages of one datagram that answer the request `sequence`. Returns whether the answer
+/// is complete: what follows its end is ignored.
+pub(crate) fn take<P>(mut datagram: &[u8], sequence: u32, answers: &mut Vec<P>) -> io::Result<bool>
+where
+    P: NetlinkDeserializable + Debug,
+{
+    while !datagram.is_empty() {
+        let answer = NetlinkMessage::<P>::deserialize(datagram).map_err(undecodable)?;
+        // Messages are aligned to 4 bytes (NLMSG_ALIGNTO).
+        let taken = (answer.header.length as usize).next_multiple_of(4).min(datagram.len());
+        datagram = &datagram[taken..];
+        if answer.header.sequence_number != sequence {
+            continue;
+        }
+        match answer.payload {
+            NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+            NetlinkPayload::Error(error) if error.code.is_some() => {
+                return Err(io::Error::from_raw_os_error(error.raw_code().saturating_neg()));
+            }
+            // An error of 0 is the acknowledgement.
+            NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
 }
 
 /// The error for a message of the kernel that the netlink crates could not decode.

@@ -12,7 +12,7 @@ use netlink_packet_core::{
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::attributes::{child, string};
-use crate::netlink::{Channel, undecodable};
+use crate::netlink::{Channel, take, undecodable};
 
 const SUBSYSTEM: u16 = 10 << 8;
 const MSG_NEWCHAIN: u16 = 3;
@@ -70,9 +70,25 @@ pub fn tables_at_hooks() -> io::Result<Vec<String>> {
     let channel = Channel::open(NETLINK_NETFILTER)?;
     // Chains of all families.
     let request = Message { kind: SUBSYSTEM | MSG_GETCHAIN, payload: vec![0; HEADER_BYTES] };
+    tables_of(&channel.request(request, NLM_F_DUMP)?)
+}
+
+/// The tables that one datagram of the kernel's answer to the request `sequence` lists: what
+/// [`tables_at_hooks`] returns of it.
+///
+/// # Errors
+/// The bytes are not messages of nfnetlink, or one of them is an error.
+#[doc(alias = "NFT_MSG_NEWCHAIN")]
+pub fn tables_in(datagram: &[u8], sequence: u32) -> io::Result<Vec<String>> {
+    let mut chains = Vec::new();
+    take(datagram, sequence, &mut chains)?;
+    tables_of(&chains)
+}
+
+fn tables_of(chains: &[Message]) -> io::Result<Vec<String>> {
     let mut tables = Vec::new();
-    for chain in channel.request(request, NLM_F_DUMP)? {
-        let table = hooked(&chain).map_err(undecodable)?;
+    for chain in chains {
+        let table = hooked(chain).map_err(undecodable)?;
         tables.extend(table.filter(|table| !tables.contains(table)));
     }
     Ok(tables)
@@ -205,6 +221,26 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn a_datagram_lists_the_tables_of_its_own_request_alone() {
+        let chain = |kind, table| {
+            let attributes = [text(A_CHAIN_TABLE, table), nested(A_CHAIN_HOOK, &[])];
+            message(SUBSYSTEM | kind, 0, INET, 0, &attributes)
+        };
+        let datagram = [
+            chain(MSG_NEWCHAIN, "filter"),
+            chain(MSG_NEWTABLE, "other"),
+            chain(MSG_NEWCHAIN, "nat"),
+            chain(MSG_NEWCHAIN, "filter"),
+        ]
+        .concat();
+        assert_eq!(tables_in(&datagram, 7).unwrap(), ["inet filter", "inet nat"]);
+        assert_eq!(tables_in(&datagram, 8).unwrap(), [""; 0]);
+        // A length that reaches beyond the datagram, and one of nothing.
+        assert!(tables_in(&datagram[..datagram.len() - 1], 7).is_err());
+        assert!(tables_in(&[0; 16], 0).is_err());
     }
 
     #[test]

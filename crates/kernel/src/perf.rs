@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::perf_records::Decoder;
+
+pub use crate::perf_records::{Record, Sample};
+
 /// Event that triggers a sample.
 ///
 /// # References
@@ -25,46 +29,6 @@ pub enum Event {
     Cycles,
     /// PERF_COUNT_SW_CPU_CLOCK: a high-resolution timer of the kernel.
     CpuClock,
-}
-
-/// One PERF_RECORD_SAMPLE.
-///
-/// # References
-/// [perf_event_open(2)]
-///
-/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
-#[doc(alias = "PERF_RECORD_SAMPLE")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample<'a> {
-    /// Time of the sample in ns of CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// Process that was running, 0 for the idle task. Numbered in the PID namespace of the opener
-    /// of the event; -1 for a process outside it.
-    pub pid: i32,
-    /// Thread that was running.
-    pub tid: i32,
-    /// Whether the CPU was in user mode or in a guest.
-    pub user: bool,
-    /// Instruction pointers in the kernel, innermost first. Empty in user mode.
-    pub stack: &'a [u64],
-}
-
-/// One record of the ring.
-///
-/// # References
-/// [perf_event_open(2)]
-///
-/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Record<'a> {
-    /// A sample.
-    Sample(Sample<'a>),
-    /// Number of records that did not fit into the ring (PERF_RECORD_LOST,
-    /// PERF_RECORD_LOST_SAMPLES).
-    Lost(u64),
-    /// The kernel stopped sampling until its next tick, because there were too many samples
-    /// (PERF_RECORD_THROTTLE).
-    Throttled,
 }
 
 /// `struct perf_event_attr` up to `sample_max_stack` and the two bytes after it:
@@ -114,18 +78,6 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const PERF_EVENT_IOC_ENABLE: libc::Ioctl = 0x2400;
 const PERF_EVENT_IOC_DISABLE: libc::Ioctl = 0x2401;
 
-const PERF_RECORD_LOST: u32 = 2;
-const PERF_RECORD_THROTTLE: u32 = 5;
-const PERF_RECORD_SAMPLE: u32 = 9;
-const PERF_RECORD_LOST_SAMPLES: u32 = 13;
-
-const PERF_RECORD_MISC_CPUMODE_MASK: u16 = 7;
-const PERF_RECORD_MISC_KERNEL: u16 = 1;
-
-/// First of the values that mark a context in a call chain and are not addresses
-/// (PERF_CONTEXT_MAX).
-const PERF_CONTEXT_MAX: u64 = -4095_i64 as u64;
-
 /// Offsets of the ring's two positions in `struct perf_event_mmap_page`.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
@@ -146,9 +98,7 @@ pub struct Sampler {
     fd: OwnedFd,
     start: NonNull<u8>,
     page_bytes: usize,
-    /// Buffer for a record that wraps around the end of the ring.
-    record: Vec<u8>,
-    stack: Vec<u64>,
+    decoder: Decoder,
 }
 
 // SAFETY: it owns its mapping, which is bound to no thread.
@@ -225,7 +175,7 @@ impl Sampler {
             )
         }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { fd, start, page_bytes, record: Vec::new(), stack: Vec::new() })
+        Ok(Self { fd, start, page_bytes, decoder: Decoder::default() })
     }
 
     /// Starts sampling with ioctl(2), PERF_EVENT_IOC_ENABLE.
@@ -273,28 +223,12 @@ impl Sampler {
     /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
     #[doc(alias = "data_head")]
     #[doc(alias = "data_tail")]
-    pub fn drain(&mut self, mut take: impl FnMut(Record<'_>)) {
+    pub fn drain(&mut self, take: impl FnMut(Record<'_>)) {
         let head = self.position(DATA_HEAD).load(Ordering::Acquire);
-        let mut at = self.position(DATA_TAIL).load(Ordering::Relaxed);
-        let mut record = std::mem::take(&mut self.record);
-        let mut stack = std::mem::take(&mut self.stack);
-        while head.wrapping_sub(at) >= HEADER_BYTES as u64 {
-            let mut header = [0; HEADER_BYTES];
-            self.copy_out(at, &mut header);
-            let header = Header::of(header);
-            let bytes = usize::from(header.size);
-            if bytes < HEADER_BYTES || head.wrapping_sub(at) < bytes as u64 {
-                at = head; // the kernel writes no such record; the next one could not be found
-                break;
-            }
-            record.resize(bytes, 0);
-            self.copy_out(at, &mut record);
-            if let Some(record) = parse(header, &record[HEADER_BYTES..], &mut stack) {
-                take(record);
-            }
-            at = at.wrapping_add(bytes as u64);
-        }
-        (self.record, self.stack) = (record, stack);
+        let tail = self.position(DATA_TAIL).load(Ordering::Relaxed);
+        let mut decoder = std::mem::take(&mut self.decoder);
+        let at = decoder.records(tail, head, |at, into| self.copy_out(at, into), take);
+        self.decoder = decoder;
         self.position(DATA_TAIL).store(at, Ordering::Release);
     }
 
@@ -327,59 +261,6 @@ impl Drop for Sampler {
         // SAFETY: `open` made the mapping with this start and length, and no reference to it
         // outlives `self`. munmap(2) fails only for arguments that describe no mapping.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), (1 + PAGES) * self.page_bytes) };
-    }
-}
-
-/// `struct perf_event_header`.
-#[derive(Debug, Clone, Copy)]
-struct Header {
-    kind: u32,
-    misc: u16,
-    /// Size of the record including the header.
-    size: u16,
-}
-
-const HEADER_BYTES: usize = 8;
-
-impl Header {
-    fn of(bytes: [u8; HEADER_BYTES]) -> Self {
-        let [a, b, c, d, e, f, g, h] = bytes;
-        Self {
-            kind: u32::from_ne_bytes([a, b, c, d]),
-            misc: u16::from_ne_bytes([e, f]),
-            size: u16::from_ne_bytes([g, h]),
-        }
-    }
-}
-
-/// Decodes a record. `None` for an unknown kind, or for a record shorter than its kind requires.
-fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Record<'a>> {
-    let mut words =
-        body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
-    match header.kind {
-        PERF_RECORD_SAMPLE => {
-            let ids = words.next()?.to_ne_bytes();
-            let [a, b, c, d, e, f, g, h] = ids;
-            let at_ns = words.next()?;
-            let entries = words.next()?;
-            stack.clear();
-            stack.extend(
-                words
-                    .take(usize::try_from(entries).ok()?)
-                    .filter(|address| *address < PERF_CONTEXT_MAX),
-            );
-            Some(Record::Sample(Sample {
-                at_ns,
-                pid: i32::from_ne_bytes([a, b, c, d]),
-                tid: i32::from_ne_bytes([e, f, g, h]),
-                user: header.misc & PERF_RECORD_MISC_CPUMODE_MASK != PERF_RECORD_MISC_KERNEL,
-                stack,
-            }))
-        }
-        PERF_RECORD_LOST => words.nth(1).map(Record::Lost),
-        PERF_RECORD_LOST_SAMPLES => words.next().map(Record::Lost),
-        PERF_RECORD_THROTTLE => Some(Record::Throttled),
-        _ => None,
     }
 }
 
@@ -486,30 +367,5 @@ mod tests {
     fn a_cpu_that_does_not_exist_is_an_error() {
         assert!(Sampler::open(Event::CpuClock, 99_999, 1000).is_err());
         assert!(Sampler::open(Event::CpuClock, usize::MAX, 1000).is_err());
-    }
-
-    #[test]
-    fn records_that_are_not_whole_are_nothing() {
-        let mut stack = Vec::new();
-        let header = |kind| Header { kind, misc: PERF_RECORD_MISC_KERNEL, size: 0 };
-        let words =
-            |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
-        for kind in [PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES] {
-            assert_eq!(parse(header(kind), &[1, 2, 3], &mut stack), None);
-        }
-        assert_eq!(parse(header(99), &words(&[1, 2, 3]), &mut stack), None);
-        assert_eq!(
-            parse(header(PERF_RECORD_LOST), &words(&[7, 3]), &mut stack),
-            Some(Record::Lost(3))
-        );
-        // It claims more entries than it has. The first one is a context marker.
-        let ids = u64::from_ne_bytes([1, 0, 0, 0, 2, 0, 0, 0]);
-        let body = words(&[ids, 99, u64::MAX, -128_i64 as u64, 0xffff_ffff_8100_0000]);
-        let Some(Record::Sample(sample)) = parse(header(PERF_RECORD_SAMPLE), &body, &mut stack)
-        else {
-            panic!("not a sample");
-        };
-        assert_eq!((sample.pid, sample.tid, sample.at_ns, sample.user), (1, 2, 99, false));
-        assert_eq!(sample.stack, [0xffff_ffff_8100_0000]);
     }
 }

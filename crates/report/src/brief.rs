@@ -9,7 +9,7 @@ use super::note::{self, Note, note};
 use super::pivot::Pivot;
 use super::rates::rates;
 use super::rows::{self, Field};
-use super::text::{list, shown, wrap};
+use super::text::{distinct, list, shown, wrap};
 use super::{answer, grids, heading, notes, rough};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
@@ -184,15 +184,8 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
         let trials = if failed == 1 { "1 trial".to_owned() } else { format!("{failed} trials") };
         controls.push(note("failed", format!("{trials}; zc show -v explains")));
     }
-    let mut doubts: Vec<String> = Vec::new();
-    for warning in
-        notes::warnings(run).into_iter().filter(|warning| warning.severity != Severity::Note)
-    {
-        let name = shown(&warning.name);
-        if !doubts.contains(&name) {
-            doubts.push(name);
-        }
-    }
+    let doubts = notes::warnings(run).into_iter().filter(|each| each.severity != Severity::Note);
+    let doubts = distinct(doubts.map(|warning| shown(&warning.name)));
     if !doubts.is_empty() {
         controls.push(note("doubts", format!("{}; zc show -v explains", doubts.join(", "))));
     }

@@ -1,6 +1,8 @@
 //! The notes below the tables: whose costs they are, controls, drop counts, failed trials and
 //! warnings.
 
+use std::collections::HashSet;
+
 use super::digits::{
     bound, percent, rate, ratio, signed_percent, significant, us_per_mb, with_half_width,
 };
@@ -124,12 +126,9 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
 
 /// The warnings of header and end without duplicates, the gravest first.
 pub(super) fn warnings(run: &Run) -> Vec<&Warning> {
-    let mut warnings: Vec<&Warning> = Vec::new();
-    for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
+    let mut seen = HashSet::new();
+    let all = run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
+    let mut warnings: Vec<&Warning> = all.filter(|warning| seen.insert(*warning)).collect();
     warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
     warnings
 }

@@ -1,6 +1,8 @@
 //! Pieces of text that all reports share: lists, counts, escaped names, wrapped lines and
 //! Markdown-safe text.
 
+use std::collections::HashSet;
+
 use zc_run::escape;
 
 /// Text from outside, escaped and cut to 80 characters.
@@ -28,13 +30,8 @@ pub(super) fn was(count: usize, thing: &str) -> String {
 
 /// The distinct items in order of first occurrence.
 pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    all.filter(|one| seen.insert(one.clone())).collect()
 }
 
 /// Escaped Markdown: no cell borders, emphasis or HTML.

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 
-use super::line::{self, BlockLine};
+use super::line::{self, BlockLine, Room};
 use super::version::Found;
 use super::{Block, End, Error, FormatVersion, Header, MAJOR, MINOR, Result, Run, SoftirqCounts};
 
@@ -123,10 +123,10 @@ pub fn schema() -> String {
 /// A run whose JSON does not have one block per line, because another program has written it.
 pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Run> {
     let Document { header, blocks, end } = serde_json::from_slice(text)?;
-    let mut known = SoftirqCounts::default();
+    let (mut known, mut room) = (SoftirqCounts::default(), Room::of(text.len()));
     let blocks = blocks
         .into_iter()
-        .map(|block| block.block(&mut known))
+        .map(|block| block.block(&mut known, &mut room))
         .collect::<serde_json::Result<_>>()?;
     Ok(Run { header: converted(header), blocks, end })
 }

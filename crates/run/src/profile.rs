@@ -131,6 +131,10 @@ impl SampledTask {
 /// The most frames of a stack; the kernel's default is 127 (kernel.perf_event_max_stack).
 const DEEPEST: u32 = 1024;
 
+/// The most bytes of a stack's names together. Folded stacks repeat them for each stack, and 127
+/// functions with names of 128 bytes are more than any kernel has.
+const LONGEST_STACK_BYTES: usize = 16 << 10;
+
 /// All samples of a run, with complete tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -162,13 +166,16 @@ impl Profile {
     }
 
     fn fits(&self) -> bool {
-        let mut depths: Vec<u32> = Vec::with_capacity(self.frames.len());
+        // How deep each frame is, and how many bytes the names of its stack have.
+        let mut stacks: Vec<(u32, usize)> = Vec::with_capacity(self.frames.len());
         let frames = self.frames.iter().all(|&(caller, symbol)| {
             let above =
-                if caller == 0 { Some(0) } else { depths.get(caller as usize - 1).copied() };
-            let depth = above.map(|depth| depth + 1).filter(|depth| *depth <= DEEPEST);
-            depths.extend(depth);
-            depth.is_some() && (symbol as usize) < self.symbols.len()
+                if caller == 0 { Some((0, 0)) } else { stacks.get(caller as usize - 1).copied() };
+            let name = self.symbols.get(symbol as usize);
+            let (Some((depth, bytes)), Some(name)) = (above, name) else { return false };
+            let stack = (depth + 1, bytes + name.len());
+            stacks.push(stack);
+            stack.0 <= DEEPEST && stack.1 <= LONGEST_STACK_BYTES
         });
         let mut tasks = self.blocks.iter().flatten().flat_map(|window| &window.tasks);
         frames

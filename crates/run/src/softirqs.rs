@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of each kind of softirq (`NET_RX` ...) per soaked CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "BTreeMap<String, Vec<u64>>", into = "BTreeMap<String, Vec<u64>>")]
+#[serde(try_from = "BTreeMap<String, Vec<u64>>", into = "BTreeMap<String, Vec<u64>>")]
 pub struct SoftirqCounts {
     /// Each once, in alphabetical order.
     kinds: Arc<[Box<str>]>,
@@ -77,18 +77,22 @@ impl Index<&str> for SoftirqCounts {
     }
 }
 
-impl From<BTreeMap<String, Vec<u64>>> for SoftirqCounts {
-    fn from(by_kind: BTreeMap<String, Vec<u64>>) -> Self {
-        // Every row of /proc/softirqs has a count for every CPU. A shorter row is not valid.
-        let cpus = by_kind.values().map(Vec::len).max().unwrap_or(0);
-        let mut counts = Vec::with_capacity(by_kind.len() * cpus);
-        for row in by_kind.values() {
-            counts.extend(row.iter().copied().chain(std::iter::repeat(0)).take(cpus));
+impl TryFrom<BTreeMap<String, Vec<u64>>> for SoftirqCounts {
+    type Error = &'static str;
+
+    /// # Errors
+    /// A row has no count for some CPU, unlike those of /proc/softirqs. (If rows were filled up to
+    /// the longest, a megabyte of them could take terabytes.)
+    fn try_from(by_kind: BTreeMap<String, Vec<u64>>) -> Result<Self, Self::Error> {
+        let cpus = by_kind.values().next().map_or(0, Vec::len);
+        if by_kind.values().any(|row| row.len() != cpus) {
+            return Err("counts of softirqs for more CPUs in one row than in another");
         }
-        Self {
-            kinds: by_kind.into_keys().map(String::into_boxed_str).collect(),
-            counts: counts.into(),
+        if cpus == 0 {
+            return Ok(Self::default()); // kinds without counts are no counts
         }
+        let counts = by_kind.values().flatten().copied().collect();
+        Ok(Self { kinds: by_kind.into_keys().map(String::into_boxed_str).collect(), counts })
     }
 }
 
@@ -99,8 +103,12 @@ impl From<SoftirqCounts> for BTreeMap<String, Vec<u64>> {
 }
 
 impl FromIterator<(String, Vec<u64>)> for SoftirqCounts {
+    /// Rows of one machine. Where one is shorter than another, the missing counts are 0.
     fn from_iter<I: IntoIterator<Item = (String, Vec<u64>)>>(rows: I) -> Self {
-        BTreeMap::from_iter(rows).into()
+        let mut by_kind = BTreeMap::from_iter(rows);
+        let cpus = by_kind.values().map(Vec::len).max().unwrap_or(0);
+        by_kind.values_mut().for_each(|row| row.resize(cpus, 0));
+        by_kind.try_into().unwrap_or_default()
     }
 }
 
@@ -125,12 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_count_for_every_cpu_do_no_harm() {
-        let none: SoftirqCounts = serde_json::from_str("{}").unwrap();
-        assert_eq!((none.cpus(), none.iter().count()), (0, 0));
-        let empty: SoftirqCounts = serde_json::from_str(r#"{"HI":[],"RCU":[]}"#).unwrap();
-        assert_eq!((empty.cpus(), empty.get("HI")), (0, None));
-        let uneven: SoftirqCounts = serde_json::from_str(r#"{"HI":[1,2],"RCU":[3]}"#).unwrap();
-        assert_eq!(&uneven["RCU"], [3, 0]);
+    fn rows_without_a_count_for_every_cpu_are_no_counts() {
+        let read = |json| serde_json::from_str::<SoftirqCounts>(json);
+        for none in ["{}", r#"{"HI":[],"RCU":[]}"#] {
+            assert_eq!(read(none).unwrap(), SoftirqCounts::default());
+        }
+        for uneven in [r#"{"HI":[1,2],"RCU":[3]}"#, r#"{"HI":[],"RCU":[3]}"#] {
+            let error = read(uneven).unwrap_err().to_string();
+            assert!(error.contains("for more CPUs in one row than in another"), "{error}");
+        }
+        let own: SoftirqCounts =
+            [("HI".to_owned(), vec![1, 2]), ("RCU".to_owned(), vec![3])].into_iter().collect();
+        assert_eq!(&own["RCU"], [3, 0]);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much a warning weakens the results.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
@@ -19,7 +19,7 @@ pub enum Severity {
 }
 
 /// A condition that was found. The text is for users; `name` is for programs and tests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Stable, kebab-case: `steal`, `sniffer`, `soaker-delays-wakeups`, `busy-machine`,
     /// `virtual-machine` ...

@@ -2,10 +2,12 @@
 //!
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
 //! are known: tests of analysis and of reports check their results against them. [`imports`] scans
-//! source files for tests of the directions in which modules import one another.
+//! source files for tests of the directions in which modules import one another (feature `imports`, on by
+//! default).
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "imports")]
 pub mod imports;
 pub mod samples;
 pub mod synthetic;

@@ -96,7 +96,7 @@ impl Program {
 
 /// What the far end says about itself when it asks for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub struct Wanted {
     /// It can unpack gzip.
     pub(super) unpacks: bool,
     /// Kernel and processor, as `uname -s -m` names them.

@@ -2,7 +2,7 @@
 //! after a failure.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
@@ -18,6 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long each address of the server is tried.
 const TO_CONNECT: Duration = Duration::from_secs(2);
+
+/// How long addresses of the server are tried. It waits no longer for the connection.
+const TO_MEET: Duration = Duration::from_secs(10);
+
+/// The most addresses that are tried: the server names them, and each is sent a greeting.
+const MOST_ADDRESSES: usize = 64;
 
 /// A connection to a zc server with a prepared session.
 #[derive(Debug)]
@@ -61,36 +67,38 @@ pub struct Found {
 }
 
 impl<T: Transport> Client<T> {
+    /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes first.
+    pub fn new(connection: Connection, transport: T) -> Self {
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        Self { connection, data: unknown, window: None, transport }
+    }
+
     /// Prepares the server and finds an address for data: `named`, or one of those that the server
     /// reports.
     ///
     /// # Errors
     /// It cannot measure, or cannot be reached at any of them.
-    pub fn prepare(
-        connection: Connection,
-        prepare: Prepare,
-        named: Option<IpAddr>,
-        transport: T,
-    ) -> Result<(Self, Found)> {
-        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut client = Self { connection, data: unknown, window: None, transport };
-        let ready = match client.ask(&Request::Prepare(prepare), PATIENCE)? {
+    pub fn prepare(&mut self, prepare: Prepare, named: Option<IpAddr>) -> Result<Found> {
+        let ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
             _ => return Err(unexpected()),
         };
-        let candidates: Vec<IpAddr> =
+        let mut candidates: Vec<IpAddr> =
             named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
-        let Reply::Listening { greetings } = client.ask(&Request::Meet, PATIENCE)? else {
+        candidates.truncate(MOST_ADDRESSES);
+        let Reply::Listening { greetings } = self.ask(&Request::Meet, PATIENCE)? else {
             return Err(unexpected());
         };
         let greeting =
             greetings.first().and_then(|text| Greeting::of_hex(text)).ok_or_else(unexpected)?;
-        let key = client.connection.key();
+        let key = self.connection.key();
         let target = |address: &IpAddr| {
             Target::greeted(SocketAddr::new(*address, ready.data_port), greeting, key)
         };
-        let reached = candidates.iter().find_map(|address| meet(&target(address)));
-        let Some((data, rtt_ns)) = reached else {
+        let until = Instant::now() + TO_MEET;
+        let in_time = candidates.iter().take_while(|_| Instant::now() < until);
+        let Some((data, rtt_ns)) = in_time.filter_map(|address| meet(&target(address))).next()
+        else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
                 ready.data_port,
@@ -101,12 +109,12 @@ impl<T: Transport> Client<T> {
                 that leads there",
             ));
         };
-        match client.receive(PATIENCE)? {
+        match self.receive(PATIENCE)? {
             Reply::Arrived => {}
             _ => return Err(unexpected()),
         }
-        client.data = data;
-        Ok((client, Found { ready, data, rtt_ns }))
+        self.data = data;
+        Ok(Found { ready, data, rtt_ns })
     }
 
     fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
@@ -279,21 +287,26 @@ mod tests {
         RecvConfig { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
     }
 
+    fn prepare() -> Prepare {
+        Prepare {
+            boot_id: String::new(),
+            soaked_cpus: Vec::new(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        }
+    }
+
     /// A client whose server has sent `replies` in advance.
     fn client_of(replies: &[Reply]) -> (Client<()>, Connection) {
         let [connection, mut server] = pair();
         for reply in replies {
             server.send(reply).unwrap();
         }
-        (
-            Client {
-                connection,
-                data: SocketAddr::from(([127, 0, 0, 1], 9)),
-                window: None,
-                transport: (),
-            },
-            server,
-        )
+        let client =
+            Client { data: SocketAddr::from(([127, 0, 0, 1], 9)), ..Client::new(connection, ()) };
+        (client, server)
     }
 
     #[test]
@@ -318,6 +331,28 @@ mod tests {
         for said in [&b"!"[..], &another, &greeting.answer(key)[..31]] {
             assert!(!met(said), "{said:?}");
         }
+    }
+
+    #[test]
+    fn of_a_far_end_that_names_hundreds_of_addresses_a_few_are_tried() {
+        // Nothing listens at this port: it has been closed.
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let ready = Ready {
+            machine: zc_run::RemoteMachine {
+                zc_version: String::new(),
+                host: Default::default(),
+                same_machine: false,
+                receiver_cpu: 0,
+                soaked_cpus: Vec::new(),
+            },
+            data_port: closed.port(),
+            addresses: vec![closed.ip(); 500],
+            warnings: Vec::new(),
+        };
+        let listening = Reply::Listening { greetings: vec![Greeting::fresh().unwrap().to_hex()] };
+        let (mut client, _server) = client_of(&[Reply::Ready(ready), listening]);
+        let error = client.prepare(prepare(), None).unwrap_err();
+        assert_eq!(error.message.matches("127.0.0.1").count(), MOST_ADDRESSES, "{error}");
     }
 
     #[test]
@@ -376,17 +411,9 @@ mod tests {
         drop(server);
         assert_eq!(client.soak(true).unwrap_err().kind, ErrorKind::Remote);
         client.give_up();
-        let prepare = Prepare {
-            boot_id: String::new(),
-            soaked_cpus: Vec::new(),
-            sender_cpu: 0,
-            soaker: SoakerKind::Alu,
-            receiver_cpu: None,
-            rcvbuf_bytes: None,
-        };
         let [connection, server] = pair();
         drop(server);
-        let Err(error) = Client::prepare(connection, prepare, None, ()) else { panic!() };
+        let error = Client::new(connection, ()).prepare(prepare(), None).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Remote);
     }
 }

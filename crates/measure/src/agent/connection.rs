@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 
+use super::lines::{Lines, TooLong};
 use super::secret::SessionKey;
 use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result};
@@ -27,8 +28,8 @@ const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
 pub struct Connection {
     read: File,
     write: File,
-    /// Bytes received and not yet returned.
-    pending: Vec<u8>,
+    /// Received and not yet returned.
+    lines: Lines,
     /// Of the session, once a handshake has opened one.
     key: SessionKey,
 }
@@ -65,7 +66,7 @@ impl Connection {
         Self {
             read: File::from(read),
             write: File::from(write),
-            pending: Vec::new(),
+            lines: Lines::default(),
             key: SessionKey::default(),
         }
     }
@@ -195,21 +196,11 @@ impl Connection {
     /// The stream is broken.
     pub fn line(&mut self, most_bytes: usize, patience: Duration) -> Result<Received<Vec<u8>>> {
         let until = Instant::now() + patience;
-        let mut searched = 0;
         loop {
-            if let Some(end) = self.pending[searched..].iter().position(|&byte| byte == b'\n') {
-                let rest = self.pending.split_off(searched + end + 1);
-                let mut line = std::mem::replace(&mut self.pending, rest);
-                line.pop();
-                return Ok(if line.len() > most_bytes {
-                    Received::TooLong
-                } else {
-                    Received::Message(line)
-                });
-            }
-            searched = self.pending.len();
-            if searched > most_bytes {
-                return Ok(Received::TooLong);
+            match self.lines.next(most_bytes) {
+                Some(Ok(line)) => return Ok(Received::Message(line)),
+                Some(Err(TooLong)) => return Ok(Received::TooLong),
+                None => {}
             }
             let left = until.saturating_duration_since(Instant::now());
             let readable = wait_readable(&[self.read.as_fd()], Some(left)).map_err(lost)?;
@@ -222,7 +213,7 @@ impl Connection {
             let mut chunk = [0; CHUNK_BYTES];
             match self.read.read(&mut chunk) {
                 Ok(0) => return Ok(Received::Closed),
-                Ok(len) => self.pending.extend_from_slice(&chunk[..len]),
+                Ok(len) => self.lines.push(&chunk[..len]),
                 Err(error)
                     if matches!(
                         error.kind(),

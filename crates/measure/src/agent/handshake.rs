@@ -32,35 +32,53 @@ const BUSY: &[u8] = b"zc busy\0";
 
 /// The lines of a handshake. In `serve` the fields `zc`, `protocol` and `version` never change. All
 /// else may change with the protocol.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "zc", rename_all = "lowercase")]
-pub(super) enum Line {
+pub enum Line {
     /// The server's first line.
     Serve {
+        /// What it speaks: [`PROTOCOL`].
         protocol: u32,
+        /// Its version of zc.
         #[serde(default)]
         version: String,
+        /// Its nonce, in hexadecimal digits.
         #[serde(default)]
         nonce: String,
     },
     /// The client's answer.
     #[serde(rename = "knock")]
-    Authenticate { protocol: u32, version: String, nonce: String, proof: String },
+    Authenticate {
+        /// What it speaks.
+        protocol: u32,
+        /// Its version of zc.
+        version: String,
+        /// Its nonce, in hexadecimal digits.
+        nonce: String,
+        /// HMAC-SHA256 of both nonces, in hexadecimal digits.
+        proof: String,
+    },
     /// The server admits the client, and proves that it knows the token too.
-    Welcome { proof: String },
+    Welcome {
+        /// As above, with another label.
+        proof: String,
+    },
     /// The server would admit the client, but has a session already.
-    Busy { proof: String },
+    Busy {
+        /// As above, with another label.
+        proof: String,
+    },
     /// The server rejects the client, without a reason.
     Refused,
 }
 
 /// The server's challenge to one client.
 #[derive(Debug)]
-pub(super) struct Challenge([u8; BYTES]);
+pub struct Challenge([u8; BYTES]);
 
 /// Verdict on a client's answer.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub enum Answer {
     /// It proves the token.
     Right(Known),
     /// It does not prove the token.
@@ -73,27 +91,57 @@ pub(super) enum Answer {
 
 /// A client that has proven the token.
 #[derive(Debug)]
-pub(super) struct Known {
-    nonces: [[u8; BYTES]; 2],
-    pub(super) version: String,
+pub struct Known {
+    nonces: Nonces,
+    version: String,
 }
+
+/// What a client has sent so far.
+#[derive(Debug)]
+pub enum Heard {
+    /// Its line is not complete.
+    Part,
+    /// Its line has more than [`MOST_BYTES`].
+    TooLong,
+    /// Its answer.
+    Answer(Answer),
+}
+
+/// The nonces of a handshake: the server's, and the client's.
+type Nonces = [[u8; BYTES]; 2];
 
 impl Challenge {
     /// A challenge with a random nonce.
     ///
     /// # Errors
     /// The kernel gives no random bytes.
-    pub(super) fn fresh() -> Result<Self> {
-        Ok(Self(random()?))
+    pub fn fresh() -> Result<Self> {
+        random().map(Self)
+    }
+
+    /// The challenge with this nonce, which must be used once only.
+    pub fn of(nonce: [u8; BYTES]) -> Self {
+        Self(nonce)
     }
 
     /// The line that poses the challenge.
-    pub(super) fn line(&self) -> Line {
+    pub fn line(&self) -> Line {
         Line::Serve { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&self.0) }
     }
 
-    /// Checks an answer.
-    pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
+    /// Checks what a client has sent since the challenge was posed. Whatever follows its line before
+    /// the welcome violates the protocol.
+    pub fn hear(&self, said: &[u8], secret: &Secret) -> Heard {
+        match said.iter().position(|&byte| byte == b'\n') {
+            None if said.len() > MOST_BYTES => Heard::TooLong,
+            None => Heard::Part,
+            Some(end) if end + 1 < said.len() => Heard::Answer(Answer::Nonsense),
+            Some(end) => Heard::Answer(self.judge(&said[..end], secret)),
+        }
+    }
+
+    /// Checks an answer: a line, without its end.
+    pub fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
         let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
             Ok(Line::Authenticate { protocol, version, nonce, proof }) => {
                 (protocol, version, unhex(&nonce), unhex(&proof))
@@ -113,16 +161,23 @@ impl Challenge {
 }
 
 impl Known {
-    pub(super) fn welcome(&self, secret: &Secret) -> Line {
+    /// The client's version of zc: letters, digits, `.`, `+` and `-`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The line that admits it.
+    pub fn welcome(&self, secret: &Secret) -> Line {
         Line::Welcome { proof: hex(&secret.proof(WELCOME, &self.nonces)) }
     }
 
     /// The key of the session that this opens.
-    pub(super) fn session_key(&self, secret: &Secret) -> SessionKey {
+    pub fn session_key(&self, secret: &Secret) -> SessionKey {
         secret.session_key(&self.nonces)
     }
 
-    pub(super) fn busy(&self, secret: &Secret) -> Line {
+    /// The line that tells it to come later.
+    pub fn busy(&self, secret: &Secret) -> Line {
         Line::Busy { proof: hex(&secret.proof(BUSY, &self.nonces)) }
     }
 }
@@ -169,24 +224,11 @@ pub(super) fn answer_hello(
     secret: &Secret,
     until: Instant,
 ) -> Result<Connection> {
-    let Line::Serve { protocol, version, nonce } = hello else { return Err(not_zc()) };
-    if protocol != PROTOCOL {
-        return Err(other_protocol(protocol, &version));
-    }
-    let nonces = [unhex(&nonce).ok_or_else(not_zc)?, random()?];
-    let proof = hex(&secret.proof(AUTHENTICATE, &nonces));
-    connection.send(&Line::Authenticate {
-        protocol: PROTOCOL,
-        version: VERSION.to_owned(),
-        nonce: hex(&nonces[1]),
-        proof,
-    })?;
-    let (label, proof) = match connection
-        .receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))?
-    {
-        Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
-        Received::Message(Line::Busy { proof }) => (BUSY, proof),
-        Received::Message(Line::Refused) => return Err(refused(secret)),
+    let (proven, line) = Proven::to(&hello, random()?, secret)?;
+    connection.send(&line)?;
+    let left = until.saturating_duration_since(Instant::now());
+    let reply = match connection.receive(MOST_BYTES, left)? {
+        Received::Message(reply) => reply,
         Received::Closed => {
             return Err(Error::remote("the far end closed the connection during the handshake")
                 .help("try again: it may have too many pending connections"));
@@ -194,19 +236,59 @@ pub(super) fn answer_hello(
         Received::Late => {
             return Err(Error::remote("the far end did not answer in time during the handshake"));
         }
-        Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(not_zc()),
+        Received::TooLong | Received::Nonsense => return Err(not_zc()),
     };
-    if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
-        return Err(Error::remote(
-            "the far end does not know the token itself, so it is not the intended server",
-        )
-        .help("is the address right?"));
+    Ok(connection.with_key(proven.admitted(&reply, secret)?))
+}
+
+/// A client that has sent its proof, and waits for the server's.
+#[derive(Debug)]
+pub struct Proven(Nonces);
+
+impl Proven {
+    /// Answers the server's first line, with a nonce that must be used once only. Returns the line
+    /// to send as well.
+    ///
+    /// # Errors
+    /// It is not the first line of a server, or one of another protocol.
+    pub fn to(hello: &Line, nonce: [u8; BYTES], secret: &Secret) -> Result<(Self, Line)> {
+        let Line::Serve { protocol, version, nonce: theirs } = hello else { return Err(not_zc()) };
+        if *protocol != PROTOCOL {
+            return Err(other_protocol(*protocol, version));
+        }
+        let nonces = [unhex(theirs).ok_or_else(not_zc)?, nonce];
+        let line = Line::Authenticate {
+            protocol: PROTOCOL,
+            version: VERSION.to_owned(),
+            nonce: hex(&nonce),
+            proof: hex(&secret.proof(AUTHENTICATE, &nonces)),
+        };
+        Ok((Self(nonces), line))
     }
-    if label == BUSY {
-        return Err(Error::remote("the far end is busy with another session")
-            .help("try again when it has ended, or start another `zc serve` on another port"));
+
+    /// Checks the server's second line, and returns the key of the session that it opens.
+    ///
+    /// # Errors
+    /// The server refuses, is busy, does not know the token itself, or is not zc.
+    pub fn admitted(&self, reply: &Line, secret: &Secret) -> Result<SessionKey> {
+        let (label, proof) = match reply {
+            Line::Welcome { proof } => (WELCOME, proof),
+            Line::Busy { proof } => (BUSY, proof),
+            Line::Refused => return Err(refused(secret)),
+            Line::Serve { .. } | Line::Authenticate { .. } => return Err(not_zc()),
+        };
+        if !unhex(proof).is_some_and(|proof| secret.is_proven(label, &self.0, &proof)) {
+            return Err(Error::remote(
+                "the far end does not know the token itself, so it is not the intended server",
+            )
+            .help("is the address right?"));
+        }
+        if label == BUSY {
+            return Err(Error::remote("the far end is busy with another session")
+                .help("try again when it has ended, or start another `zc serve` on another port"));
+        }
+        Ok(secret.session_key(&self.0))
     }
-    Ok(connection.with_key(secret.session_key(&nonces)))
 }
 
 fn not_zc() -> Error {

@@ -16,7 +16,7 @@ use zc_kernel::spawn::wait_readable;
 
 use super::connection::Connection;
 use super::guesses::{Guesses, Source};
-use super::handshake::{Answer, Challenge, Known, Line, MOST_BYTES};
+use super::handshake::{Answer, Challenge, Heard, Known, Line, MOST_BYTES};
 use super::reject_log::{ListenerEvent, RejectLog, RejectReason};
 use super::secret::Secret;
 use zc_run::{Error, Result};
@@ -253,9 +253,10 @@ impl Listener {
         pending.stream.set_nonblocking(false).ok()?;
         let (peer, local) = (pending.peer, pending.stream.local_addr().ok()?);
         let key = known.session_key(&self.secret);
+        let version = known.version().to_owned();
         let connection = Connection::over(pending.stream).ok()?.with_key(key);
         self.used_up = self.secret.is_one_time();
-        Some(AcceptedClient { connection, peer, local, version: known.version })
+        Some(AcceptedClient { connection, peer, local, version })
     }
 
     /// The place of the oldest connection of the source that has the most.
@@ -357,18 +358,12 @@ impl PendingConnection {
             }
             Err(_) => return Turn::Rejected(RejectReason::Left),
         }
-        let Some(end) = self.said.iter().position(|&byte| byte == b'\n') else {
-            return if self.said.len() > MOST_BYTES {
-                Turn::Rejected(RejectReason::TooLong)
-            } else {
-                Turn::Pending
-            };
+        let answer = match self.challenge.hear(&self.said, secret) {
+            Heard::Part => return Turn::Pending,
+            Heard::TooLong => return Turn::Rejected(RejectReason::TooLong),
+            Heard::Answer(answer) => answer,
         };
-        if end + 1 < self.said.len() {
-            // Data after the answer and before the welcome violates the protocol.
-            return Turn::Rejected(RejectReason::Nonsense);
-        }
-        match self.challenge.judge(&self.said[..end], secret) {
+        match answer {
             Answer::Right(_) if used_up => Turn::Rejected(RejectReason::UsedUp),
             Answer::Right(known) => Turn::Authenticated(known),
             Answer::WrongToken => Turn::Rejected(RejectReason::WrongToken),

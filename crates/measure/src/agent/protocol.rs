@@ -11,19 +11,19 @@ use zc_run::{ErrorKind, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Unava
 pub const PORT: u16 = 2223;
 
 /// Longest request in bytes. It has room for a list of a thousand CPUs.
-pub(super) const LONGEST_REQUEST: usize = 64 << 10;
+pub const LONGEST_REQUEST: usize = 64 << 10;
 
 /// Longest reply in bytes. It has room for the readings of a thousand CPUs.
-pub(super) const LONGEST_REPLY: usize = 8 << 20;
+pub const LONGEST_REPLY: usize = 8 << 20;
 
 /// Bytes of a greeting, which a data connection sends first. Each is random, so that a foreign
 /// connection is not taken for a flow.
-pub(super) const GREETING_BYTES: usize = 16;
+pub const GREETING_BYTES: usize = 16;
 
 /// What the client asks of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
-pub(super) enum Request {
+pub enum Request {
     /// The first request: set up the session and describe the machine.
     Prepare(Prepare),
     /// Wait for a connection with the greeting of the reply and send one byte on it. The client
@@ -80,7 +80,7 @@ pub struct Prepare {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 #[allow(clippy::large_enum_variant)] // one at a time
-pub(super) enum Reply {
+pub enum Reply {
     /// Answer to `prepare`.
     Ready(Ready),
     /// Answer to `meet` and `flows`: the greeting of each connection, in hexadecimal digits.

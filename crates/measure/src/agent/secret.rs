@@ -24,7 +24,7 @@ const ONE_TIME_BYTES: usize = 20;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// Bytes of a nonce and of a proof.
-pub(super) const BYTES: usize = 32;
+pub const BYTES: usize = 32;
 
 /// A token, or none.
 #[derive(Clone)]
@@ -34,13 +34,12 @@ pub struct Secret {
     one_time: bool,
 }
 
-/// Leaves out the token, which belongs in no log.
 /// Label of a session's key (docs/protocol.md).
 const FLOWS: &[u8] = b"zc flows\0";
 
 /// What the server proves with, on each connection of a flow, that it is the server of the session.
 #[derive(Clone, Copy, Default)]
-pub(super) struct SessionKey([u8; BYTES]);
+pub struct SessionKey([u8; BYTES]);
 
 impl std::fmt::Debug for SessionKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,7 +49,7 @@ impl std::fmt::Debug for SessionKey {
 
 impl SessionKey {
     /// The server's answer to a greeting: HMAC-SHA256(key, greeting), RFC 2104.
-    pub(super) fn answer(&self, greeting: &[u8]) -> [u8; BYTES] {
+    pub fn answer(&self, greeting: &[u8]) -> [u8; BYTES] {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
         mac.update(greeting);
@@ -58,6 +57,7 @@ impl SessionKey {
     }
 }
 
+/// Leaves out the token, which belongs in no log.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_open() { "Secret(open)" } else { "Secret(..)" })

@@ -22,9 +22,11 @@ use super::connection::{Connection, Received};
 use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
 use super::stderr_tail::{StderrTail, shown};
-use super::via_errors::{Failure, Found, Request};
+use super::via_errors::Failure;
 use crate::trial::StillWanted;
 use zc_run::{Error, Result};
+
+pub use super::via_errors::{Found, Request};
 
 const SCRIPT: &str = include_str!("via.sh");
 
@@ -176,12 +178,10 @@ impl Via {
             match connection.line(left, step).map_err(Failure::Connection)? {
                 Received::Message(line) => {
                     left = left.saturating_sub(line.len() + 1);
-                    if let Some(hello) = hello_in(&line) {
-                        return Ok((hello, begun + patience));
-                    }
-                    match found.receive(&shown(&line)) {
+                    match take_line(&line, found) {
+                        Taken::Hello(hello) => return Ok((hello, begun + patience)),
                         // Once: the far end cannot make this one work again and again.
-                        Some(Request::Program(wanted)) if !was_asked => {
+                        Taken::Wants(Request::Program(wanted)) if !was_asked => {
                             was_asked = true;
                             let packing = Instant::now();
                             let answer = match start.carry.offer(&wanted) {
@@ -199,7 +199,7 @@ impl Via {
                             // A script that does not read it has ended, or will report why.
                             drop(connection.write_all(answer.as_bytes()));
                         }
-                        Some(Request::Bytes(place)) => {
+                        Taken::Wants(Request::Bytes(place)) => {
                             if let Some(offer) = offer.take() {
                                 patience += offer.patience();
                                 self.send(
@@ -303,6 +303,25 @@ impl Via {
 impl Drop for Via {
     fn drop(&mut self) {
         self.end(TO_END);
+    }
+}
+
+/// What a line of the command's stdout is.
+#[derive(Debug)]
+pub enum Taken {
+    /// zc's hello.
+    Hello(Line),
+    /// A request of the script.
+    Wants(Request),
+    /// A report of the script, or output of anything else.
+    Noted,
+}
+
+/// Takes a line of the command's stdout: what it reports is added to what was `found`.
+pub fn take_line(line: &[u8], found: &mut Found) -> Taken {
+    match hello_in(line) {
+        Some(hello) => Taken::Hello(hello),
+        None => found.receive(&shown(line)).map_or(Taken::Noted, Taken::Wants),
     }
 }
 

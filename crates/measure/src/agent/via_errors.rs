@@ -12,7 +12,7 @@ use zc_run::{Error, ErrorKind};
 
 /// What the script on the other machine has reported.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub struct Found {
     /// Path of this machine's zc, which the script tried too.
     own_zc: Option<PathBuf>,
     /// Version and path of the zc that it runs.
@@ -55,7 +55,7 @@ enum Carrying {
 
 /// What the script wants of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub enum Request {
     /// A program, announced by a line.
     Program(Wanted),
     /// Its bytes, for a file in this folder.
@@ -81,7 +81,7 @@ pub(super) enum Failure {
 
 impl Found {
     /// No reports yet. The script will try `own_zc` too.
-    pub(super) fn new(own_zc: Option<&Path>) -> Self {
+    pub fn new(own_zc: Option<&Path>) -> Self {
         Self { own_zc: own_zc.map(Path::to_owned), ..Self::default() }
     }
 
@@ -169,7 +169,7 @@ impl Found {
 
     /// Adds the path of the other machine's zc to an error of the handshake, and why no other zc was
     /// carried there.
-    pub(super) fn add_to(&self, mut error: Error) -> Error {
+    pub fn add_to(&self, mut error: Error) -> Error {
         let at = self.runs.as_ref().map(|(_, path)| format!("at the far end it is \"{path}\""));
         let instead = match &self.carrying {
             Carrying::Refused(refusal) => refusal.remedy(),

@@ -7,7 +7,7 @@ mod counters;
 mod host;
 mod link_trait;
 mod loopback;
-mod null;
+pub mod null;
 mod offloads;
 mod refusal;
 mod remote;

@@ -1,6 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(super) fn reach(
                 .peer_addr()
                 .map_err(|error| Error::os("ask for the server's address", error))?;
             let connection = authenticate(Connection::over(socket)?, secret, PATIENCE)?;
-            measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
+            measuring(Client::new(connection, ()), prepare(), Some(address.ip()))
         }
         RemoteEnd::Via { command, address, carry } => {
             let still_wanted = || match stop.load(Ordering::Relaxed) {
@@ -84,7 +84,7 @@ pub(super) fn reach(
             let carried = via
                 .carried()
                 .map(|carried| Warning::new("carried", Severity::Note, carried.to_string()));
-            let mut reached = measuring(Client::prepare(connection, prepare(), *address, via)?)?;
+            let mut reached = measuring(Client::new(connection, via), prepare(), *address)?;
             reached.warnings.extend(carried);
             Ok(reached)
         }
@@ -110,8 +110,12 @@ pub(super) fn reach(
     }
 }
 
-fn measuring<T: Transport + 'static>((client, found): (Client<T>, Found)) -> Result<Reached> {
-    let Found { ready, data, rtt_ns } = found;
+fn measuring<T: Transport + 'static>(
+    mut client: Client<T>,
+    prepare: Prepare,
+    named: Option<IpAddr>,
+) -> Result<Reached> {
+    let Found { ready, data, rtt_ns } = client.prepare(prepare, named)?;
     let facts = RemoteFacts {
         kind: PeerKind::Zc,
         address: data.to_string(),

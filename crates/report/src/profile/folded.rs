@@ -2,7 +2,10 @@
 //! semicolons, then the count; the input of flamegraph.pl, inferno and speedscope.
 
 use zc_analysis::profile::{Flame, tree};
-use zc_run::Run;
+use zc_run::{Run, escape};
+
+/// The most characters of a name.
+const LONGEST: usize = 400;
 
 /// The stacks of all cells except the control, under their labels; empty for a run that was not
 /// sampled.
@@ -17,8 +20,8 @@ pub fn folded(run: &Run) -> String {
 }
 
 fn fold(flame: &Flame, above: &str, out: &mut String) {
-    // Function names contain no separators; hostile input may.
-    let name = flame.name.replace([';', '\n', '\r'], "_");
+    // Function names contain neither separators nor control characters; hostile input may.
+    let name = escape(&flame.name, LONGEST).replace(';', "_");
     let stack = if above.is_empty() { name } else { format!("{above};{name}") };
     if flame.itself() > 0 {
         out.push_str(&format!("{stack} {}\n", flame.itself()));

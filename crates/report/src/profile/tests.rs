@@ -99,6 +99,27 @@ fn two_runs_are_compared_by_class() {
 }
 
 #[test]
+fn folded_stacks_show_no_control_characters() {
+    let mut run = run(&[SendPath::ReadSend], 0.0);
+    run.header.plan.cells[0].label = "read+send\u{1b}[2J\r\n\u{202e}".to_owned();
+    let samples = run.blocks[0].samples.as_mut().unwrap();
+    samples.symbols[0] = "entry;\u{9b}2J\n1 2".to_owned();
+    for window in
+        run.blocks.iter_mut().flat_map(|block| block.samples.as_mut().unwrap().windows.iter_mut())
+    {
+        if window.cell.as_deref() == Some("read+send") {
+            window.cell = Some(run.header.plan.cells[0].label.clone());
+        }
+    }
+    let folded = crate::folded(&run);
+    assert!(
+        folded.contains("read+send\\u{1b}[2J\\r\\n\\u{202e};sender;entry_\\u{9b}2J\\n1 2;"),
+        "{folded}"
+    );
+    assert!(folded.chars().all(|c| zc_run::is_safe(c) || c == '\n'), "{folded}");
+}
+
+#[test]
 fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
     let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     for block in run.blocks.iter_mut().filter_map(|block| block.samples.as_mut()) {
@@ -112,7 +133,7 @@ fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
         "{folded}"
     );
     assert!(folded.contains(
-        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name_7;_copy_from_iter "
+        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name\\n7;_copy_from_iter "
     ));
     assert!(!folded.contains("(A/A)"));
 }

@@ -17,6 +17,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::delta_array::{DeltaArray, List, ignore_rest, since, then};
+use super::room::Room;
 use super::text::Text;
 use crate::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts,
@@ -271,9 +272,13 @@ impl DeltaCodec {
     ///
     /// # Errors
     /// It has more CPUs or kinds than the one before, and is not `absolute`.
-    pub(super) fn opened(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
+    pub(super) fn opened(
+        &mut self,
+        edge: &DeltaReading<'_>,
+        room: &mut Room,
+    ) -> Result<Reading, String> {
         self.flows = Flows::default();
-        let reading = self.read(edge)?;
+        let reading = self.read(edge, room)?;
         self.flows = Flows::of(&reading);
         Ok(reading)
     }
@@ -282,22 +287,27 @@ impl DeltaCodec {
     ///
     /// # Errors
     /// As for [`opened`](Self::opened).
-    pub(super) fn closed(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
-        self.read(edge)
+    pub(super) fn closed(
+        &mut self,
+        edge: &DeltaReading<'_>,
+        room: &mut Room,
+    ) -> Result<Reading, String> {
+        self.read(edge, room)
     }
 
-    fn read(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
+    fn read(&mut self, edge: &DeltaReading<'_>, room: &mut Room) -> Result<Reading, String> {
         if edge.absolute {
             *self = Self {
                 units: vec![0; edge.soak.as_ref().map_or(0, |SoakDelta(_, units, _)| units.len())],
                 cpus: vec![[0; 8]; edge.stat.1.len()],
-                softirqs: edge.softirqs.zeros().sharing(&self.known),
+                softirqs: edge.softirqs.zeros()?.sharing(&self.known),
                 interrupts: vec![0; edge.interrupts.len()],
                 flows: self.flows,
                 known: std::mem::take(&mut self.known),
                 ..Self::default()
             };
         }
+        room.take(self.numbers(edge))?;
         let own_at = edge.soak.as_ref().map(|SoakDelta(at, ..)| *at).or(edge.stopped).unwrap_or(0);
         self.at_ns = then(self.at_ns, own_at);
         let at = |less: i64| then(self.at_ns, less);
@@ -361,6 +371,19 @@ impl DeltaCodec {
             idle_ns,
             burned_ns,
         })
+    }
+}
+
+impl DeltaCodec {
+    /// How many numbers the lists of the next reading have.
+    fn numbers(&self, edge: &DeltaReading<'_>) -> usize {
+        let soak = edge
+            .soak
+            .as_ref()
+            .map_or(0, |SoakDelta(_, _, stamps)| self.units.len().saturating_add(stamps.len()));
+        soak.saturating_add(8 * self.cpus.len())
+            .saturating_add(self.softirqs.counts().len())
+            .saturating_add(self.interrupts.len())
     }
 }
 
@@ -533,9 +556,9 @@ impl Rows<'_> {
     }
 
     /// Zeros for the kinds and CPUs of an absolute reading.
-    fn zeros(&self) -> SoftirqCounts {
+    fn zeros(&self) -> Result<SoftirqCounts, String> {
         let rows = self.0.iter().map(|(kind, counts)| (kind.0.to_string(), vec![0; counts.len()]));
-        rows.collect::<BTreeMap<_, _>>().into()
+        Ok(rows.collect::<BTreeMap<_, _>>().try_into()?)
     }
 
     fn add_to(&self, softirqs: &mut SoftirqCounts) -> Result<(), String> {

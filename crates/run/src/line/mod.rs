@@ -8,6 +8,7 @@
 
 mod delta_array;
 mod delta_reading;
+mod room;
 mod text;
 
 use std::borrow::Cow;
@@ -22,6 +23,8 @@ use super::{
 use delta_reading::{DeltaCodec, DeltaReading};
 use text::Text;
 
+pub(crate) use room::Room;
+
 /// Encodes a block.
 pub(super) fn write(block: &Block) -> String {
     serde_json::to_string(&BlockLine::of(block))
@@ -34,7 +37,7 @@ pub(super) fn write(block: &Block) -> String {
 /// # Errors
 /// The line is not a block. The error's column is that of the line.
 pub(super) fn read(line: &[u8], known: &mut SoftirqCounts) -> serde_json::Result<Block> {
-    serde_json::from_slice::<BlockLine<'_>>(line)?.block(known)
+    serde_json::from_slice::<BlockLine<'_>>(line)?.block(known, &mut Room::of(line.len()))
 }
 
 /// A block: every cell of the plan once, in random order, with its idle windows. One line of the
@@ -142,8 +145,12 @@ impl<'a> BlockLine<'a> {
     }
 
     /// # Errors
-    /// A reading contradicts the one before it.
-    pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
+    /// A reading contradicts the one before it, or more is restored than there is room for.
+    pub(super) fn block(
+        self,
+        known: &mut SoftirqCounts,
+        room: &mut Room,
+    ) -> serde_json::Result<Block> {
         let Self { index, session, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } =
             self;
         let (mut near, mut far) = (DeltaCodec::sharing(known), DeltaCodec::sharing(known));
@@ -151,7 +158,8 @@ impl<'a> BlockLine<'a> {
         // of a run would be room for more.
         let mut read = Vec::with_capacity(slots.len());
         for slot in slots {
-            read.push(slot.slot(&mut near, &mut far).map_err(serde::de::Error::custom)?);
+            let slot = slot.slot(&mut near, &mut far, room);
+            read.push(slot.map_err(serde::de::Error::custom)?);
         }
         let slots = read;
         *known = near.softirqs();
@@ -204,9 +212,14 @@ impl<'a> SlotLine<'a> {
         }
     }
 
-    fn slot(self, near: &mut DeltaCodec, far: &mut DeltaCodec) -> Result<Slot, String> {
-        let (opened, closed) = both(&self.opened, &self.closed, near)?;
-        let remote = self.remote.map(|remote| remote.window(far)).transpose()?;
+    fn slot(
+        self,
+        near: &mut DeltaCodec,
+        far: &mut DeltaCodec,
+        room: &mut Room,
+    ) -> Result<Slot, String> {
+        let (opened, closed) = both(&self.opened, &self.closed, near, room)?;
+        let remote = self.remote.map(|remote| remote.window(far, room)).transpose()?;
         Ok(match self.cell {
             None => Slot::Idle(IdleWindow { opened, closed, remote }),
             Some(cell) => Slot::Trial(Trial {
@@ -231,8 +244,8 @@ impl<'a> RemoteLine<'a> {
         Self { opened: far.opens(&window.opened), closed: far.closes(&window.closed) }
     }
 
-    fn window(self, far: &mut DeltaCodec) -> Result<Box<RemoteWindow>, String> {
-        let (opened, closed) = both(&self.opened, &self.closed, far)?;
+    fn window(self, far: &mut DeltaCodec, room: &mut Room) -> Result<Box<RemoteWindow>, String> {
+        let (opened, closed) = both(&self.opened, &self.closed, far, room)?;
         Ok(Box::new(RemoteWindow { opened, closed }))
     }
 }
@@ -241,8 +254,9 @@ fn both(
     opened: &DeltaReading<'_>,
     closed: &DeltaReading<'_>,
     past: &mut DeltaCodec,
+    room: &mut Room,
 ) -> Result<(Reading, Reading), String> {
-    Ok((past.opened(opened)?, past.closed(closed)?))
+    Ok((past.opened(opened, room)?, past.closed(closed, room)?))
 }
 
 #[cfg(test)]

@@ -136,6 +136,25 @@ fn the_names_of_format_2_are_read() {
 }
 
 #[test]
+fn a_line_that_would_fill_any_memory_is_an_error() {
+    let line = |cpus: usize, slots: usize| {
+        let counts = vec!["1"; cpus].join(",");
+        let first = format!(
+            r#"{{"opened":{{"absolute":true,"soak":[1,[{counts}],[{counts}]],"interrupts":[{counts}]}},"closed":{{}}}}"#
+        );
+        let more = r#",{"opened":{},"closed":{}}"#.repeat(slots);
+        let head = r#""index":0,"began_ns":0,"memcpy_bytes_per_s":null"#;
+        format!(r#"{{{head},"slots":[{first}{more}],"dropped":null}}"#)
+    };
+    let read = |text: &str| read(text.as_bytes(), &mut SoftirqCounts::default());
+    assert_eq!(read(&line(1000, 10)).unwrap().slots.len(), 11);
+    // Three times as long, and a thousand times as many numbers.
+    let text = line(3000, 100_000);
+    let error = read(&text).unwrap_err().to_string();
+    assert!(error.contains("more CPUs than the text has room for"), "{error}");
+}
+
+#[test]
 fn what_no_zc_writes_is_an_error() {
     let refused = |slots: &str| {
         let head = r#""index":0,"began_ns":0,"memcpy_bytes_per_s":null"#;
@@ -237,7 +256,7 @@ prop_compose! {
                 context_switches: n[28],
                 interrupts: n[29],
             },
-            softirqs: softirqs.into(),
+            softirqs: softirqs.into_iter().collect(),
             interrupts,
             link: has[5].then(|| LinkCounters {
                 at_ns: n[30],

@@ -57,6 +57,8 @@ fn tables_that_do_not_fit_together_are_no_profile() {
     let too_deep =
         |block: &mut BlockSamples| block.frames = (2..2000).map(|caller| (caller, 2)).collect();
     assert_eq!(edit(too_deep), None, "deeper than any stack");
+    let too_long = |block: &mut BlockSamples| block.symbols[0] = "f".repeat(20_000);
+    assert_eq!(edit(too_long), None, "a name longer than any stack");
     assert_eq!(edit(|block| block.windows[0].tasks[0].counts[0].0 = 4), None, "no such frame");
     assert_eq!(Profile::of(&Synthetic::default().run()), None);
 }

@@ -30,10 +30,10 @@ impl Far {
     fn start(words: &[&str]) -> Self {
         let mut command = zc(&["serve"]);
         command.args(words);
-        Self::of(command)
+        Self::started_by(command)
     }
 
-    fn of(mut command: Command) -> Self {
+    fn started_by(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
         let says = BufReader::new(child.stderr.take().unwrap());
         Self { child, says }
@@ -292,7 +292,7 @@ fn a_token_that_others_may_read_is_refused_unless_the_service_manager_gave_it() 
     }
     let mut command = zc(&words);
     command.env("CREDENTIALS_DIRECTORY", folder.path());
-    assert!(Far::of(command).address().starts_with("127.0.0.2:"));
+    assert!(Far::started_by(command).address().starts_with("127.0.0.2:"));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::tcp;
 
-use super::control::{COOKIE_BYTES, Control, Lost, State, cookie, meaning};
+use super::control::{Control, cookie, meaning};
+use super::inbox::{COOKIE_BYTES, Inbox, Lost, State};
 use super::messages::{Parameters, Results, StreamResults};
 use zc_run::{Error, Result};
 
@@ -135,7 +136,7 @@ impl Test {
         // Before its first byte the server may not have accepted the connection, and the socket in
         // whose backlog it is may be closed.
         let first = match test.control.write(&test.cookie, left()) {
-            Ok(()) => test.control.wait_for(left(), Control::take_state),
+            Ok(()) => test.control.wait_for(left(), Inbox::take_state),
             Err(lost) => Err(lost),
         };
         match first {
@@ -221,9 +222,8 @@ impl Test {
         };
         let said = self.control.say_json(&ours, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
-        let theirs = self
-            .control
-            .wait_for(self.patience, |control| control.take_json::<Results>(MOST_BYTES));
+        let theirs =
+            self.control.wait_for(self.patience, |inbox| inbox.take_json::<Results>(MOST_BYTES));
         let theirs = theirs.map_err(|lost| self.lost(&lost))?;
         self.expect(State::DisplayResults)?;
         if theirs.streams.len() != self.streams {
@@ -253,7 +253,7 @@ impl Test {
     }
 
     fn expect(&mut self, expected: State) -> Result<()> {
-        let received = self.control.wait_for(self.patience, Control::take_state);
+        let received = self.control.wait_for(self.patience, Inbox::take_state);
         match received.map_err(|lost| self.lost(&lost))? {
             state if state == expected => Ok(()),
             other => Err(self.unexpected(other)),
@@ -264,15 +264,13 @@ impl Test {
         let name = &self.name;
         match state {
             State::ServerError => {
-                let error =
-                    self.control.wait_for(self.patience, |control| Ok(control.take_number()));
+                let error = self.control.wait_for(self.patience, |inbox| Ok(inbox.take_number()));
                 let Ok(error) = error else {
                     return Error::failed(format!(
                         "iperf3 server \"{name}\" cannot go on, and does not say why"
                     ));
                 };
-                let errno =
-                    self.control.wait_for(SECOND_NUMBER, |control| Ok(control.take_number()));
+                let errno = self.control.wait_for(SECOND_NUMBER, |inbox| Ok(inbox.take_number()));
                 let because = match errno.ok().and_then(|errno| i32::try_from(errno).ok()) {
                     Some(errno) if errno != 0 => {
                         format!(" ({})", io::Error::from_raw_os_error(errno))

@@ -1,84 +1,18 @@
-//! The control connection of iperf3: states of one signed byte each, and JSON messages after a
-//! big-endian length of four bytes. The state decides which end sends next. A length is checked
-//! before anything is allocated for it, and every wait has a limit.
+//! The control connection of iperf3 ([`inbox`](super::inbox) says what it carries). The state
+//! decides which end sends next. Every wait has a limit.
 
-use std::fmt;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use zc_kernel::tcp;
 
-/// Bytes of a cookie: 36 characters and a NUL. It identifies the connections of one test.
-pub(super) const COOKIE_BYTES: usize = 37;
-
-/// Characters of a cookie.
-const COOKIE_LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+use super::inbox::{COOKIE_BYTES, COOKIE_LETTERS, Inbox, Lost, State};
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 4096;
-
-/// State of a test, as sent by either end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// The streams are connected, and the test is about to begin.
-    TestStart,
-    /// The streams may send.
-    TestRunning,
-    /// The client ends the test.
-    TestEnd,
-    /// The server waits for the parameters.
-    ParamExchange,
-    /// The server waits for the streams.
-    CreateStreams,
-    /// The server terminates.
-    ServerTerminate,
-    /// The client terminates.
-    ClientTerminate,
-    /// The server waits for the client's results, and answers with its own.
-    ExchangeResults,
-    /// The results have been exchanged.
-    DisplayResults,
-    /// The client no longer needs the server.
-    IperfDone,
-    /// The server is busy.
-    AccessDenied,
-    /// The server cannot go on. Two numbers follow: an error of iperf3, and an errno.
-    ServerError,
-}
-
-const STATES: [(State, i8); 12] = [
-    (State::TestStart, 1),
-    (State::TestRunning, 2),
-    (State::TestEnd, 4),
-    (State::ParamExchange, 9),
-    (State::CreateStreams, 10),
-    (State::ServerTerminate, 11),
-    (State::ClientTerminate, 12),
-    (State::ExchangeResults, 13),
-    (State::DisplayResults, 14),
-    (State::IperfDone, 16),
-    (State::AccessDenied, -1),
-    (State::ServerError, -2),
-];
-
-impl State {
-    /// The byte that is sent.
-    pub(super) fn byte(self) -> u8 {
-        // Every state is in the table.
-        STATES
-            .iter()
-            .find(|(state, _)| *state == self)
-            .map_or(0, |(_, number)| number.cast_unsigned())
-    }
-
-    fn of(byte: u8) -> Option<Self> {
-        STATES.iter().find(|(_, number)| number.cast_unsigned() == byte).map(|(state, _)| *state)
-    }
-}
 
 /// A random cookie.
 ///
@@ -93,44 +27,13 @@ pub(super) fn cookie() -> io::Result<[u8; COOKIE_BYTES]> {
     Ok(cookie)
 }
 
-/// Why a control connection is unusable. Its text continues a sentence whose subject is the peer.
-#[derive(Debug)]
-pub(super) enum Lost {
-    Closed,
-    Broken(io::Error),
-    Late(Duration),
-    DoesNotRead,
-    TooLong { announced: u32, most: usize },
-    NoState(i8),
-    Nonsense(String),
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => write!(f, "closed the control connection"),
-            Self::Broken(error) => write!(f, "is gone: {error}"),
-            Self::Late(waited) => write!(f, "sent nothing for {} s", waited.as_secs_f64()),
-            Self::DoesNotRead => write!(f, "does not read the control connection"),
-            Self::TooLong { announced, most } => {
-                write!(
-                    f,
-                    "announced a message of {announced} bytes, of which {most} at most are taken"
-                )
-            }
-            Self::NoState(number) => write!(f, "sent \"{number}\", which is not a state of iperf3"),
-            Self::Nonsense(why) => write!(f, "sent what makes no sense: {why}"),
-        }
-    }
-}
-
 /// One end of a control connection.
 #[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
-    /// Bytes received and not yet taken. At most one chunk ([`CHUNK_BYTES`]) is read beyond what is
-    /// waited for.
-    came: Vec<u8>,
+    /// Received and not yet taken. At most one chunk ([`CHUNK_BYTES`]) is read beyond what is waited
+    /// for.
+    inbox: Inbox,
 }
 
 impl AsFd for Control {
@@ -143,7 +46,7 @@ impl Control {
     /// A control connection over a socket, with TCP_NODELAY as in iperf3.
     pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
         tcp::set_nodelay(&stream, true)?;
-        Ok(Self { stream, came: Vec::new() })
+        Ok(Self { stream, inbox: Inbox::default() })
     }
 
     /// Waits for data and reads one chunk at most. False if none arrived in time.
@@ -155,7 +58,7 @@ impl Control {
         match tcp::recv(&self.stream, &mut chunk) {
             Ok(0) => Err(Lost::Closed),
             Ok(len) => {
-                self.came.extend_from_slice(&chunk[..len]);
+                self.inbox.push(&chunk[..len]);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(Lost::Closed),
@@ -163,55 +66,20 @@ impl Control {
         }
     }
 
-    /// A received cookie.
-    pub(super) fn take_cookie(&mut self) -> Option<[u8; COOKIE_BYTES]> {
-        self.take()
-    }
-
-    /// A received state.
-    pub(super) fn take_state(&mut self) -> Result<Option<State>, Lost> {
-        let Some([byte]) = self.take() else { return Ok(None) };
-        State::of(byte).map(Some).ok_or(Lost::NoState(byte.cast_signed()))
-    }
-
-    /// A received number.
-    pub(super) fn take_number(&mut self) -> Option<u32> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    /// A received JSON message of at most `most` bytes.
-    pub(super) fn take_json<T: DeserializeOwned>(
-        &mut self,
-        most: usize,
-    ) -> Result<Option<T>, Lost> {
-        let Some(&length) = self.came.first_chunk() else { return Ok(None) };
-        let announced = u32::from_be_bytes(length);
-        let Some(length) = usize::try_from(announced).ok().filter(|length| *length <= most) else {
-            return Err(Lost::TooLong { announced, most });
-        };
-        let whole = length + size_of_val(&announced);
-        let Some(text) = self.came.get(size_of_val(&announced)..whole) else { return Ok(None) };
-        let message =
-            serde_json::from_slice(text).map_err(|error| Lost::Nonsense(error.to_string()))?;
-        self.came.drain(..whole);
-        Ok(Some(message))
-    }
-
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let bytes = self.came.first_chunk().copied()?;
-        self.came.drain(..N);
-        Some(bytes)
+    /// What has been received and not yet taken.
+    pub(super) fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
     }
 
     /// Waits until `take` returns something.
     pub(super) fn wait_for<T>(
         &mut self,
         patience: Duration,
-        mut take: impl FnMut(&mut Self) -> Result<Option<T>, Lost>,
+        mut take: impl FnMut(&mut Inbox) -> Result<Option<T>, Lost>,
     ) -> Result<T, Lost> {
         let until = Instant::now() + patience;
         loop {
-            if let Some(taken) = take(self)? {
+            if let Some(taken) = take(&mut self.inbox)? {
                 return Ok(taken);
             }
             if !self.fill(until.saturating_duration_since(Instant::now()))? {
@@ -290,9 +158,10 @@ impl Control {
         &self.stream
     }
 
-    /// The socket, if this is not a control connection after all, and the bytes read from it.
-    pub(super) fn into_stream(self) -> (TcpStream, Vec<u8>) {
-        (self.stream, self.came)
+    /// The socket, if this is not a control connection after all, and how many bytes have been read
+    /// from it and not taken.
+    pub(super) fn into_stream(self) -> (TcpStream, usize) {
+        (self.stream, self.inbox.len())
     }
 }
 
@@ -318,9 +187,6 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    use proptest::prelude::*;
-
-    use super::super::messages::{Parameters, Results};
     use super::*;
 
     const SOON: Duration = Duration::from_secs(10);
@@ -329,16 +195,6 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (Control::over(ours).unwrap(), listener.accept().unwrap().0)
-    }
-
-    #[test]
-    fn every_state_survives_the_round_trip_through_its_byte() {
-        for (state, number) in STATES {
-            assert_eq!(state.byte(), number.cast_unsigned());
-            assert_eq!(State::of(state.byte()), Some(state));
-        }
-        assert_eq!((State::AccessDenied.byte(), State::ServerError.byte()), (255, 254));
-        assert_eq!(State::of(0), None);
     }
 
     #[test]
@@ -361,14 +217,11 @@ mod tests {
             other.read_exact(&mut said).unwrap();
             said
         });
-        assert_eq!(control.wait_for(SOON, Control::take_state).unwrap(), State::ExchangeResults);
-        assert_eq!(
-            control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(5)).unwrap(),
-            [1, 2]
-        );
-        assert_eq!(control.wait_for(SOON, Control::take_state).unwrap(), State::ServerError);
-        assert_eq!(control.wait_for(SOON, |control| Ok(control.take_number())).unwrap(), 142);
-        assert_eq!(control.wait_for(SOON, |control| Ok(control.take_number())).unwrap(), 2);
+        assert_eq!(control.wait_for(SOON, Inbox::take_state).unwrap(), State::ExchangeResults);
+        assert_eq!(control.wait_for(SOON, |inbox| inbox.take_json::<Vec<u8>>(5)).unwrap(), [1, 2]);
+        assert_eq!(control.wait_for(SOON, Inbox::take_state).unwrap(), State::ServerError);
+        assert_eq!(control.wait_for(SOON, |inbox| Ok(inbox.take_number())).unwrap(), 142);
+        assert_eq!(control.wait_for(SOON, |inbox| Ok(inbox.take_number())).unwrap(), 2);
         control.say(State::TestEnd, SOON).unwrap();
         control.say_json(&[7], SOON).unwrap();
         assert_eq!(&peer.join().unwrap(), b"\x04\0\0\0\x03[7]");
@@ -378,25 +231,24 @@ mod tests {
     fn a_length_that_is_too_great_is_refused_before_the_message_arrives() {
         let (mut control, mut other) = pair();
         other.write_all(&[0xff; 4]).unwrap();
-        let lost =
-            control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(1 << 20)).unwrap_err();
+        let lost = control.wait_for(SOON, |inbox| inbox.take_json::<Vec<u8>>(1 << 20)).unwrap_err();
         assert_eq!(
             lost.to_string(),
             "announced a message of 4294967295 bytes, of which 1048576 at most are taken"
         );
-        assert!(control.came.capacity() <= 2 * CHUNK_BYTES);
+        assert!(control.inbox.capacity() <= 2 * CHUNK_BYTES);
     }
 
     #[test]
     fn silence_an_end_and_an_unknown_state_differ() {
         let (mut control, mut other) = pair();
-        let lost = control.wait_for(Duration::from_millis(1), Control::take_state).unwrap_err();
+        let lost = control.wait_for(Duration::from_millis(1), Inbox::take_state).unwrap_err();
         assert_eq!(lost.to_string(), "sent nothing for 0.001 s");
         other.write_all(b"S").unwrap();
-        let lost = control.wait_for(SOON, Control::take_state).unwrap_err();
+        let lost = control.wait_for(SOON, Inbox::take_state).unwrap_err();
         assert_eq!(lost.to_string(), "sent \"83\", which is not a state of iperf3");
         drop(other);
-        let lost = control.wait_for(SOON, Control::take_state).unwrap_err();
+        let lost = control.wait_for(SOON, Inbox::take_state).unwrap_err();
         assert_eq!(lost.to_string(), "closed the control connection");
     }
 
@@ -406,35 +258,5 @@ mod tests {
         let lost = control.write(&vec![0; 64 << 20], Duration::from_millis(20)).unwrap_err();
         assert!(matches!(lost, Lost::DoesNotRead), "{lost}");
         drop(other);
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_cause_a_panic_or_take_more_memory_than_their_length(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200),
-        ) {
-            let (mut control, _other) = pair();
-            for take in 0..4 {
-                control.came = bytes.clone();
-                match take {
-                    0 => drop(control.take_state()),
-                    1 => drop(control.take_json::<Parameters>(100)),
-                    2 => drop(control.take_json::<Results>(100)),
-                    _ => drop(control.take_cookie()),
-                }
-                prop_assert!(control.came.len() <= bytes.len());
-            }
-        }
-
-        #[test]
-        fn no_json_makes_a_panic(text in "[\\[{\"a-z_0-9:,.e}\\] -]{0,100}") {
-            let (mut control, _other) = pair();
-            let mut bytes = u32::try_from(text.len()).unwrap().to_be_bytes().to_vec();
-            bytes.extend(text.as_bytes());
-            control.came = bytes.clone();
-            drop(control.take_json::<Parameters>(100));
-            control.came = bytes;
-            drop(control.take_json::<Results>(100));
-        }
     }
 }

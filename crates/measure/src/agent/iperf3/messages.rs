@@ -24,7 +24,7 @@ impl Flag {
 /// A client's parameters. Missing ones are off, or iperf3's own default.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Parameters {
+pub struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp: Option<Flag>,
     #[serde(skip_serializing)]
@@ -46,35 +46,38 @@ pub(super) struct Parameters {
     #[serde(skip_serializing)]
     repeating_payload: Option<Flag>,
     /// Initial seconds that do not count.
-    pub(super) omit: f64,
+    pub omit: f64,
     /// Seconds; 0 is until the client ends the test.
-    pub(super) time: f64,
+    pub time: f64,
     /// Bytes of all streams together; 0 is no limit.
-    pub(super) num: f64,
+    pub num: f64,
     /// Blocks of all streams together; 0 is no limit.
-    pub(super) blockcount: f64,
+    pub blockcount: f64,
     /// Number of streams.
-    pub(super) parallel: f64,
+    pub parallel: f64,
     /// Bytes of a block: what is read or written at a time.
-    pub(super) len: f64,
+    pub len: f64,
     /// Bits per second of a stream; 0 is unlimited.
     #[serde(skip_serializing)]
-    pub(super) bandwidth: f64,
+    pub bandwidth: f64,
     /// The same, enforced by the fq queueing discipline.
     #[serde(skip_serializing)]
-    pub(super) fqrate: f64,
+    pub fqrate: f64,
     /// Bytes of a socket buffer; 0 leaves it to the kernel.
     #[serde(skip_serializing)]
-    pub(super) window: f64,
+    pub window: f64,
     /// IP type of service; 0 is the default.
     #[serde(skip_serializing, rename = "TOS")]
-    pub(super) tos: f64,
+    pub tos: f64,
+    /// CPU that the server is to run on.
     #[serde(skip_serializing)]
-    pub(super) server_affinity: Option<f64>,
+    pub server_affinity: Option<f64>,
+    /// Congestion control of the streams.
     #[serde(skip_serializing)]
-    pub(super) congestion: Option<String>,
+    pub congestion: Option<String>,
+    /// An encrypted user name and password.
     #[serde(skip_serializing)]
-    pub(super) authtoken: Option<String>,
+    pub authtoken: Option<String>,
     client_version: String,
 }
 
@@ -112,7 +115,7 @@ impl Default for Parameters {
 impl Parameters {
     /// TCP streams from the client to the server, until the client ends the test, for `longest_s`
     /// at most.
-    pub(super) fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
+    pub fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
         Self {
             tcp: Some(Flag::Bool(true)),
             time: longest_s.into(),
@@ -123,67 +126,73 @@ impl Parameters {
         }
     }
 
-    pub(super) fn wants_udp(&self) -> bool {
+    /// Streams of UDP.
+    pub fn wants_udp(&self) -> bool {
         Flag::is_up(self.udp)
     }
 
-    pub(super) fn wants_sctp(&self) -> bool {
+    /// Streams of SCTP.
+    pub fn wants_sctp(&self) -> bool {
         Flag::is_up(self.sctp)
     }
 
-    pub(super) fn wants_mptcp(&self) -> bool {
+    /// Streams of MPTCP.
+    pub fn wants_mptcp(&self) -> bool {
         Flag::is_up(self.mptcp)
     }
 
-    pub(super) fn wants_both_directions(&self) -> bool {
+    /// Streams in both directions at once.
+    pub fn wants_both_directions(&self) -> bool {
         Flag::is_up(self.bidirectional)
     }
 
     /// The server sends.
-    pub(super) fn is_reverse(&self) -> bool {
+    pub fn is_reverse(&self) -> bool {
         Flag::is_up(self.reverse)
     }
 
-    pub(super) fn wants_nodelay(&self) -> bool {
+    /// TCP_NODELAY on streams.
+    pub fn wants_nodelay(&self) -> bool {
         Flag::is_up(self.nodelay)
     }
 
     /// The sender uses sendfile(2).
-    pub(super) fn wants_sendfile(&self) -> bool {
+    pub fn wants_sendfile(&self) -> bool {
         Flag::is_up(self.zerocopy)
     }
 
     /// The receiver does not copy (MSG_TRUNC).
-    pub(super) fn skips_copy(&self) -> bool {
+    pub fn skips_copy(&self) -> bool {
         Flag::is_up(self.skip_rx_copy)
     }
 
     /// The sender repeats a pattern.
-    pub(super) fn repeats(&self) -> bool {
+    pub fn repeats(&self) -> bool {
         Flag::is_up(self.repeating_payload)
     }
 }
 
 /// One end's results.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Results {
+pub struct Results {
     /// CPU time of the process, in percent of the test's time: 200 is two whole CPUs. By clock(3).
-    pub(super) cpu_util_total: f64,
+    pub cpu_util_total: f64,
     /// The part in user mode, by getrusage(2).
-    pub(super) cpu_util_user: f64,
+    pub cpu_util_user: f64,
     /// The part in the kernel, by getrusage(2).
-    pub(super) cpu_util_system: f64,
+    pub cpu_util_system: f64,
     /// 1: `retransmits` are valid; 0: they are not; -1: this end does not send.
-    pub(super) sender_has_retransmits: f64,
+    pub sender_has_retransmits: f64,
     /// Congestion control of its streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) congestion_used: Option<String>,
-    pub(super) streams: Vec<StreamResults>,
+    pub congestion_used: Option<String>,
+    /// In the order in which they were connected.
+    pub streams: Vec<StreamResults>,
 }
 
 /// One end's results of one stream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct StreamResults {
+pub struct StreamResults {
     id: f64,
     bytes: f64,
     retransmits: f64,
@@ -201,7 +210,7 @@ pub(super) struct StreamResults {
 
 impl StreamResults {
     /// Results of the stream that was connected in `position`, from 0 on.
-    pub(super) fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
+    pub fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
         // 1, 3, 4, 5 ...: an accident of the first version, kept for compatibility.
         let id = if position == 0 { 1 } else { position + 2 };
         Self {
@@ -214,13 +223,13 @@ impl StreamResults {
     }
 
     /// The bytes as an integer.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         // Negative values and NaN become 0.
         self.bytes as u64
     }
 
     /// For how long they were counted.
-    pub(super) fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.end_time - self.start_time
     }
 }

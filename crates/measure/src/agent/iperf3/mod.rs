@@ -7,7 +7,8 @@
 
 mod client;
 mod control;
-mod messages;
+pub mod inbox;
+pub mod messages;
 mod server;
 
 #[cfg(test)]
@@ -16,4 +17,4 @@ mod interoperation;
 mod testing;
 
 pub use client::{BLOCK_BYTES, MOST_STREAMS, ServerReport, Test, settle};
-pub use server::{Ended, Event, Limits, serve};
+pub use server::{Ended, Event, Limits, Refusal, Request, serve};

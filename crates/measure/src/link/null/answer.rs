@@ -12,16 +12,18 @@ const COMPANY_NS: u64 = 20_000;
 
 /// What was noted so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Noted {
-    pub(super) bytes: u64,
+pub struct Noted {
+    /// Payload bytes, in order.
+    pub bytes: u64,
     /// Packets that repeat earlier bytes. Each needs an answer.
-    pub(super) repeats: u64,
-    pub(super) finished: bool,
+    pub repeats: u64,
+    /// The connection's end has been noted.
+    pub finished: bool,
 }
 
 /// An answer that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub enum Answer {
     /// All payload up to here has arrived.
     Ack(u64),
     /// The same, and the connection's end. It ends on this side as well.
@@ -30,7 +32,7 @@ pub(super) enum Answer {
 
 /// One connection's answers.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub struct Answers {
     options: AckOptions,
     acked: u64,
     repeats: u64,
@@ -44,7 +46,8 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(options: AckOptions) -> Self {
+    /// Nothing has been noted or answered.
+    pub fn new(options: AckOptions) -> Self {
         Self {
             options,
             acked: 0,
@@ -58,7 +61,7 @@ impl Answers {
     }
 
     /// The answer that is due now. `now_ns` is called only when the time matters.
-    pub(super) fn due(&mut self, noted: Noted, now_ns: impl Fn() -> u64) -> Option<Answer> {
+    pub fn due(&mut self, noted: Noted, now_ns: impl Fn() -> u64) -> Option<Answer> {
         if noted == self.newest
             && self.under_way.is_empty()
             && self.acked == noted.bytes
@@ -102,7 +105,7 @@ impl Answers {
     }
 
     /// Payload bytes acknowledged so far.
-    pub(super) fn acked(&self) -> u64 {
+    pub fn acked(&self) -> u64 {
         self.acked
     }
 

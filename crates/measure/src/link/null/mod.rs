@@ -7,8 +7,8 @@
 //! on `veth`. docs/null-link.md lists what this leaves out.
 
 pub(super) mod ack_generator;
-mod answer;
-mod segment;
+pub mod answer;
+pub mod segment;
 
 use std::io::{self, Write};
 use std::net::IpAddr;

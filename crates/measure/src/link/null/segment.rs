@@ -11,53 +11,71 @@ const TCP: usize = 20;
 
 /// The two ends of a connection as the ACK generator sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub(super) own_mac: [u8; 6],
-    pub(super) their_mac: [u8; 6],
-    pub(super) own: IpAddr,
-    pub(super) theirs: IpAddr,
-    pub(super) own_port: u16,
-    pub(super) their_port: u16,
+pub struct Ends {
+    /// Ethernet address of the generator's device.
+    pub own_mac: [u8; 6],
+    /// Ethernet address of the sender's device.
+    pub their_mac: [u8; 6],
+    /// Address of the generator.
+    pub own: IpAddr,
+    /// Address of the sender, of the same version.
+    pub theirs: IpAddr,
+    /// Port of the generator.
+    pub own_port: u16,
+    /// Port of the sender.
+    pub their_port: u16,
 }
 
 /// The options of a SYN.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct SynOptions {
-    pub(super) mss: Option<u16>,
-    pub(super) window_scale: Option<u8>,
-    pub(super) sack: bool,
+pub struct SynOptions {
+    /// Largest segment in bytes.
+    pub mss: Option<u16>,
+    /// Shift of window fields, at most 14.
+    pub window_scale: Option<u8>,
+    /// Selective acknowledgements are permitted.
+    pub sack: bool,
     /// TSval.
-    pub(super) timestamp: Option<u32>,
+    pub timestamp: Option<u32>,
 }
 
 /// The content of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) seq: u32,
-    pub(super) ack: u32,
-    pub(super) kind: Kind,
+pub struct Segment {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags and options.
+    pub kind: Kind,
     /// TSval and TSecr, where timestamps were agreed upon.
-    pub(super) timestamps: Option<(u32, u32)>,
+    pub timestamps: Option<(u32, u32)>,
 }
 
+/// What a segment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Answers a SYN, with these options.
     SynAck {
+        /// Largest segment in bytes.
         mss: u16,
+        /// Shift of window fields.
         window_scale: Option<u8>,
+        /// Selective acknowledgements are permitted.
         sack: bool,
     },
+    /// Acknowledges.
     Ack,
+    /// Acknowledges, and ends the connection.
     FinAck,
 }
 
 /// The window in every segment: the maximum of its field, scaled as the SYN-ACK says.
-pub(super) const WINDOW: u16 = u16::MAX;
+pub const WINDOW: u16 = u16::MAX;
 
 /// Parses the options of a SYN up to the first malformed one, as the kernel does
 /// (tcp_parse_options).
-pub(super) fn syn_options(mut bytes: &[u8]) -> SynOptions {
+pub fn syn_options(mut bytes: &[u8]) -> SynOptions {
     let mut found = SynOptions::default();
     while let [kind, rest @ ..] = bytes {
         match kind {
@@ -83,7 +101,7 @@ pub(super) fn syn_options(mut bytes: &[u8]) -> SynOptions {
 }
 
 /// Writes a whole frame into `frame` and replaces its content.
-pub(super) fn write_frame(frame: &mut Vec<u8>, ends: &Ends, segment: &Segment) {
+pub fn write_frame(frame: &mut Vec<u8>, ends: &Ends, segment: &Segment) {
     frame.clear();
     frame.extend(ends.their_mac);
     frame.extend(ends.own_mac);

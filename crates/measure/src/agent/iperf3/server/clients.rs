@@ -6,7 +6,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::super::control::{COOKIE_BYTES, Control, State};
+use super::super::control::Control;
+use super::super::inbox::{COOKIE_BYTES, State};
 use super::super::messages::Parameters;
 use super::limits::TICK;
 
@@ -128,7 +129,7 @@ impl PendingConnections {
                 }
                 (Decision::Stream, _) => {
                     let (stream, early) = control.into_stream();
-                    return Some(Arrival::Stream { stream, early: early.len() });
+                    return Some(Arrival::Stream { stream, early });
                 }
                 _ => {}
             }
@@ -148,7 +149,7 @@ impl PendingConnection {
             };
         }
         if self.cookie.is_none() {
-            self.cookie = self.control.take_cookie();
+            self.cookie = self.control.inbox().take_cookie();
             match (self.cookie, busy) {
                 (None, _) => return Decision::Wait,
                 (Some(cookie), Busy::Prepares(expected)) if cookie == *expected => {
@@ -168,7 +169,7 @@ impl PendingConnection {
             drop(self.control.stream().shutdown(Shutdown::Write));
             return Decision::Refuse("came while another client's test ran".to_owned());
         }
-        match self.control.take_json(MOST_PARAMETER_BYTES) {
+        match self.control.inbox().take_json(MOST_PARAMETER_BYTES) {
             Ok(None) => Decision::Wait,
             Ok(Some(parameters)) => Decision::Test(Box::new(parameters)),
             Err(lost) => {

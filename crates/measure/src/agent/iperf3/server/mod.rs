@@ -21,12 +21,13 @@ use std::sync::atomic::AtomicBool;
 
 use self::clients::{Arrival, Busy};
 use self::listening::Server;
-use self::request::Request;
 use self::running::Running;
 use zc_run::{Error, Result};
 
 pub use event::{Ended, Event};
 pub use limits::Limits;
+pub use refusal::Refusal;
+pub use request::Request;
 
 /// Serves until `stop` is set, which is noticed within a tenth of a second.
 ///

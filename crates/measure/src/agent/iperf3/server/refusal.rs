@@ -2,11 +2,11 @@
 
 /// Why a client's request is refused.
 #[derive(Debug, PartialEq)]
-pub(super) struct Refusal {
+pub struct Refusal {
     /// The error number of iperf3 for which its client has a text (`iperf_api.h`).
-    pub(super) error: u32,
+    pub error: u32,
     /// The errno that the client prints, with errors that have one.
-    pub(super) errno: u32,
+    pub errno: u32,
     /// The reason, which continues a sentence whose subject is the client.
-    pub(super) why: String,
+    pub why: String,
 }

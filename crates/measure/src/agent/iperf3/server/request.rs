@@ -20,34 +20,45 @@ const GRACE: Duration = Duration::from_secs(40);
 
 /// A test that can be served.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Request {
-    pub(super) streams: usize,
+pub struct Request {
+    /// Number of streams.
+    pub streams: usize,
     /// Whether the server sends.
-    pub(super) reverse: bool,
+    pub reverse: bool,
     /// Bytes read or written at a time.
-    pub(super) block_bytes: usize,
-    pub(super) omit: Duration,
+    pub block_bytes: usize,
+    /// Time at the beginning that does not count.
+    pub omit: Duration,
     /// When the test is given up even if bytes move.
-    pub(super) longest: Duration,
+    pub longest: Duration,
     /// Limit of blocks that the server sends, on all streams together.
-    pub(super) most_blocks: Option<u64>,
+    pub most_blocks: Option<u64>,
     /// Bits per second that the server sends on a stream.
-    pub(super) rate_bits: Option<f64>,
-    pub(super) window_bytes: Option<usize>,
-    pub(super) nodelay: bool,
-    pub(super) tos: Option<u8>,
-    pub(super) congestion: Option<String>,
-    pub(super) cpu: Option<usize>,
+    pub rate_bits: Option<f64>,
+    /// SO_RCVBUF and SO_SNDBUF of streams.
+    pub window_bytes: Option<usize>,
+    /// TCP_NODELAY on streams.
+    pub nodelay: bool,
+    /// IP type of service of streams.
+    pub tos: Option<u8>,
+    /// Congestion control of streams that the server sends on.
+    pub congestion: Option<String>,
+    /// CPU to run on.
+    pub cpu: Option<usize>,
     /// Send with sendfile(2).
-    pub(super) by_sendfile: bool,
+    pub by_sendfile: bool,
     /// Receive without copying (MSG_TRUNC).
-    pub(super) skip_copy: bool,
+    pub skip_copy: bool,
     /// Send a pattern instead of random bytes.
-    pub(super) repeating: bool,
+    pub repeating: bool,
 }
 
 impl Request {
-    pub(super) fn of(wanted: &Parameters, limits: &Limits) -> Result<Self, Refusal> {
+    /// Checks parameters against the limits and what this machine has.
+    ///
+    /// # Errors
+    /// The reason to refuse the test.
+    pub fn of(wanted: &Parameters, limits: &Limits) -> Result<Self, Refusal> {
         let refuse = |error: u32, why: String| Err(Refusal { error, errno: 0, why });
         // IEUNIMP: "an option you are trying to set is not implemented yet".
         for (is_wanted, what) in [

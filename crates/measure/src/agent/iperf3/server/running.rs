@@ -9,7 +9,8 @@ use rustix::net::sockopt;
 use zc_kernel::process::{self, Usage};
 use zc_kernel::{clock, tcp};
 
-use super::super::control::{COOKIE_BYTES, Control, Lost, State};
+use super::super::control::Control;
+use super::super::inbox::{COOKIE_BYTES, Inbox, Lost, State};
 use super::super::messages::{Results, StreamResults};
 use super::clients::{Arrival, Busy};
 use super::event::{Ended, Event};
@@ -117,7 +118,7 @@ impl<'s, 'a> Running<'s, 'a> {
             streams.stop();
         }
         self.control.say(State::ExchangeResults, TICK)?;
-        let theirs: Results = self.receive(|control| control.take_json(MOST_RESULT_BYTES))?;
+        let theirs: Results = self.receive(|inbox| inbox.take_json(MOST_RESULT_BYTES))?;
         if !reverse {
             // With omitted time the two ends do not count from the same byte on.
             if self.request.omit.is_zero() {
@@ -150,7 +151,7 @@ impl<'s, 'a> Running<'s, 'a> {
         (self.server.tell)(Event::Ended(ended));
         // The client has its results. Whether it sends the last state or just closes makes no
         // difference.
-        drop(self.receive(Control::take_state));
+        drop(self.receive(Inbox::take_state));
         Ok(())
     }
 
@@ -166,7 +167,7 @@ impl<'s, 'a> Running<'s, 'a> {
                 continue;
             }
             // Only a termination is valid in this state.
-            if let Some(state) = self.turn(Control::take_state)? {
+            if let Some(state) = self.turn(Inbox::take_state)? {
                 return Err(unexpected(state));
             }
             if Instant::now() >= until {
@@ -222,7 +223,7 @@ impl<'s, 'a> Running<'s, 'a> {
         let (mut omits, began) = (!self.request.omit.is_zero(), Instant::now());
         let (mut moved, mut moved_at) = (0, began);
         loop {
-            match self.turn(Control::take_state)? {
+            match self.turn(Inbox::take_state)? {
                 None => {}
                 Some(State::TestEnd) => return Ok(baseline),
                 Some(other) => return Err(unexpected(other)),
@@ -271,7 +272,7 @@ impl<'s, 'a> Running<'s, 'a> {
     /// Waits until `take` returns something from the control connection.
     fn receive<T>(
         &mut self,
-        mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>,
+        mut take: impl FnMut(&mut Inbox) -> std::result::Result<Option<T>, Lost>,
     ) -> Step<T> {
         let until = Instant::now() + self.server.limits.patience;
         loop {
@@ -287,12 +288,12 @@ impl<'s, 'a> Running<'s, 'a> {
     /// Waits for one tick at most, and serves pending connections.
     fn turn<T>(
         &mut self,
-        mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>,
+        mut take: impl FnMut(&mut Inbox) -> std::result::Result<Option<T>, Lost>,
     ) -> Step<Option<T>> {
         if self.server.is_stopping() {
             return Err(Halt::Stopped);
         }
-        if let Some(taken) = take(&mut self.control)? {
+        if let Some(taken) = take(self.control.inbox())? {
             return Ok(Some(taken));
         }
         if self.server.wait(Some(self.control.as_fd())).map_err(Halt::Failed)? {
@@ -302,7 +303,7 @@ impl<'s, 'a> Running<'s, 'a> {
             // None is accepted: all are refused.
             let _ = self.server.next_arrival(Busy::Tests);
         }
-        Ok(take(&mut self.control)?)
+        Ok(take(self.control.inbox())?)
     }
 }
 
