@@ -24,10 +24,10 @@ use zc_run::{Error, Result, in_words};
 /// This program, also where its file has been replaced or removed since it was started.
 const OWN: &str = "/proc/self/exe";
 
-/// Longest program that is carried. A zc has a tenth of it.
+/// Longest program that is carried. A static zc has 15 MB, one with debug information 90 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The rate below which a stream is given up: that of an old modem's successor.
+/// The rate below which a stream is given up.
 const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
 
 /// What is done for a far end that has no zc of this protocol.
