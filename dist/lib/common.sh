@@ -3,6 +3,7 @@
 
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 export LC_ALL=C TZ=UTC
+export RUSTC=${RUSTC:-rustc}
 umask 022
 
 target_dir=${CARGO_TARGET_DIR:-$PWD/target}
@@ -50,7 +51,7 @@ packages() { sed -n '/^\[\[package\]\]/{n;N;s/name = "\(.*\)"\nversion = "\(.*\)
 linker_of() {
     case $1 in
         "$(uname -m)"-*) ;;
-        *-musl) echo "$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin/rust-lld" ;;
+        *-musl) echo "$("$RUSTC" --print sysroot)/lib/rustlib/$("$RUSTC" -vV | sed -n 's/^host: //p')/bin/rust-lld" ;;
         *-gnu) echo "${1%%-*}-linux-gnu-gcc" ;;
     esac
 }
