@@ -117,6 +117,19 @@ pub(super) struct GenerateArgs {
     pub(super) dir: PathBuf,
 }
 
+impl Command {
+    /// Whether it starts commands of the user, such as sudo, which may need more rights than this
+    /// process has.
+    pub(super) fn starts_commands(&self) -> bool {
+        match self {
+            Self::Run(args) => args.starts_commands(),
+            Self::Soak(args) => args.starts_a_command(),
+            Self::RunRr(_) => true,
+            _ => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;

@@ -120,7 +120,7 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
 
 /// Runs the command, and returns the exit code.
 fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
-    if !rights::starts_commands(&cli.command) {
+    if !cli.command.starts_commands() {
         rights::refuse_new_ones();
     }
     match cli.command {

@@ -3,7 +3,6 @@
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 
-use super::args::Command;
 use zc_measure::privileges::{has_capabilities_of_its_file, no_new_privileges};
 use zc_run::{Error, ErrorKind, Result};
 
@@ -35,15 +34,4 @@ pub(super) fn refuse_new_ones() {
     // Best effort: where a filter forbids it, this process starts nothing that has more rights all
     // the same.
     let _ = no_new_privileges();
-}
-
-/// Whether `command` starts commands of the user, such as sudo, which may need more rights than this
-/// process has.
-pub(super) fn starts_commands(command: &Command) -> bool {
-    match command {
-        Command::Run(args) => args.starts_commands(),
-        Command::Soak(args) => args.starts_a_command(),
-        Command::RunRr(_) => true,
-        _ => false,
-    }
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use clap::ValueHint;
 use serde_json::json;
 
-use super::soak_command::{self, OfCommandArgs};
+use super::soak_command::{self, OfCommandArgs, line, stood_still};
 use super::{interrupt, tell};
 use zc_analysis::soak::{load, paces, taken_share, verified};
 use zc_measure::session::soak::{Heard, LiveOptions, Soaked, VerifyOptions, live, verify};
@@ -15,14 +15,14 @@ use zc_report::soak as report;
 use zc_run::{Error, Result, SoakStart, SoakerKind, in_words, units};
 
 const MS: u64 = 1_000_000;
-pub(super) const S: u64 = 1000 * MS;
+const S: u64 = 1000 * MS;
 
 /// Arguments of `zc soak`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    pub(super) command: Vec<OsString>,
+    command: Vec<OsString>,
     /// Check the soakers with known loads
     #[arg(long, conflicts_with = "command")]
     verify: bool,
@@ -40,9 +40,9 @@ pub(super) struct SoakArgs {
     count: Option<String>,
     /// Time for --verify [default: 35s], or in which a command is executed again [default: 30s]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(super) budget: Option<String>,
+    budget: Option<String>,
     #[command(flatten)]
-    pub(super) of_command: OfCommandArgs,
+    of_command: OfCommandArgs,
     /// CPUs that get a soaker, as in 0,2-5 [default: all that may be used]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     cpus: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct SoakArgs {
     soaker: String,
     /// Print JSON: a document, or a line of it for each window of live load
     #[arg(long)]
-    pub(super) json: bool,
+    json: bool,
 }
 
 impl SoakArgs {
@@ -75,7 +75,8 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
         })?,
     };
     if !args.command.is_empty() {
-        return soak_command::run(args, soaked);
+        let shared = soak_command::Shared { budget: args.budget.as_deref(), json: args.json };
+        return soak_command::run(&args.command, &args.of_command, shared, soaked);
     }
     if args.verify {
         return hold_against_known_loads(args, soaked).map(|()| 0);
@@ -159,15 +160,6 @@ fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
 fn begin(start: &SoakStart, rates: &[f64]) {
     let taken = start.taken.as_ref().and_then(|taken| taken_share(taken, rates));
     tell::note(report::start(start, taken).trim_end());
-}
-
-pub(super) fn stood_still() -> Error {
-    Error::failed("a soaker got no CPU time while its rate was taken")
-        .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
-}
-
-pub(super) fn line(document: &serde_json::Value) -> String {
-    format!("{document}\n")
 }
 
 /// Parses a list of CPUs: `0,2-5`.

@@ -1,5 +1,6 @@
 //! `zc soak -- COMMAND`: what an execution of a command costs the whole machine.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -7,7 +8,6 @@ use clap::ValueHint;
 use serde_json::json;
 
 use super::result_file::ResultFile;
-use super::soak::{S, SoakArgs, line, stood_still};
 use super::tell;
 use zc_analysis::soak::{CommandCost, Per, command_cost, not_quiet, paces, taken_share};
 use zc_measure::session::soak::{
@@ -31,6 +31,17 @@ const LEAST_RUNS: usize = 8;
 const NARROW: f64 = 0.025;
 /// Time for executions, without `--budget`.
 const BUDGET: &str = "30s";
+/// The longest.
+const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+
+/// Options of `zc soak` that a command shares with what else it does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared<'a> {
+    /// Time for executions.
+    pub(super) budget: Option<&'a str>,
+    /// Whether the result is JSON.
+    pub(super) json: bool,
+}
 
 /// Options of a command.
 #[derive(Debug, clap::Args)]
@@ -80,16 +91,20 @@ pub(super) struct OfCommandArgs {
 ///
 /// # Errors
 /// The options are wrong.
-pub(super) fn run(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
-    let typed = &args.of_command;
-    let budget = args.budget.as_deref().unwrap_or(BUDGET);
+pub(super) fn run(
+    words: &[OsString],
+    typed: &OfCommandArgs,
+    shared: Shared<'_>,
+    soaked: Soaked,
+) -> Result<u8> {
+    let budget = shared.budget.unwrap_or(BUDGET);
     let until = Until {
         runs: typed
             .runs
             .as_deref()
             .map(|runs| units::count("runs", runs, 1..=1_000_000))
             .transpose()?,
-        budget_ns: units::duration(budget, 0..=7 * 24 * 3600 * S)?,
+        budget_ns: units::duration(budget, 0..=LONGEST_NS)?,
         run_anyway: typed.run_anyway,
         begun: None,
         per: match (&typed.per, &typed.per_regex) {
@@ -100,22 +115,27 @@ pub(super) fn run(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
     };
     let options = CommandOptions {
         soaked,
-        command: args.command.clone(),
+        command: words.to_vec(),
         warmup: units::count("warmup", &typed.warmup, 0..=1_000_000)? as usize,
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
         ignore_failure: typed.ignore_failure,
         keep_printed: until.per.is_some(),
     };
-    Ok(measure(args, &options, until).unwrap_or_else(|error| {
+    Ok(measure(typed, shared.json, &options, until).unwrap_or_else(|error| {
         tell::error(&error);
         OWN_FAILURE
     }))
 }
 
-fn measure(args: &SoakArgs, options: &CommandOptions, mut until: Until) -> Result<u8> {
+fn measure(
+    typed: &OfCommandArgs,
+    json: bool,
+    options: &CommandOptions,
+    mut until: Until,
+) -> Result<u8> {
     // Checked before the command runs.
-    let output = args.of_command.output.as_deref().map(ResultFile::create).transpose()?;
+    let output = typed.output.as_deref().map(ResultFile::create).transpose()?;
     let Measured { seen, fault } = match command(options, &mut |seen| until.again(seen)) {
         Ok(measured) => measured,
         Err(CommandFault::NotRun { found, error }) => {
@@ -126,18 +146,19 @@ fn measure(args: &SoakArgs, options: &CommandOptions, mut until: Until) -> Resul
         Err(CommandFault::NotMeasured { end, error }) => return Ok(unmeasured(end, &error)),
     };
     let end = seen.runs.last().map_or(CommandEnd::Exited { code: 0 }, |run| run.end);
-    let told = result(args, &seen, until.per.as_ref()).and_then(|(cost, text)| {
-        match output {
-            Some(file) => file.write(&text)?,
-            None => tell::note(text.trim_end()),
-        }
-        let withheld = cost.withheld.map(|why| {
-            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
-                .help("stop what runs beside it, or wait until it has ended")
+    let told =
+        result(&seen, until.per.as_ref(), json.then_some(typed.raw)).and_then(|(cost, text)| {
+            match output {
+                Some(file) => file.write(&text)?,
+                None => tell::note(text.trim_end()),
+            }
+            let withheld = cost.withheld.map(|why| {
+                Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
+                    .help("stop what runs beside it, or wait until it has ended")
+            });
+            let uncounted = until.per.as_ref().filter(|_| cost.per.is_none()).map(not_counted);
+            withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
         });
-        let uncounted = until.per.as_ref().filter(|_| cost.per.is_none()).map(not_counted);
-        withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
-    });
     Ok(told.map_or_else(|error| unmeasured(end, &error), |()| exit_code(end)))
 }
 
@@ -216,13 +237,17 @@ fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
     }
 }
 
-/// The cost, and the result as text.
-fn result(args: &SoakArgs, seen: &SoakCommand, per: Option<&Per>) -> Result<(CommandCost, String)> {
+/// The cost, and the result as text; as JSON where `json` says whether the readings are in it.
+fn result(
+    seen: &SoakCommand,
+    per: Option<&Per>,
+    json: Option<bool>,
+) -> Result<(CommandCost, String)> {
     let rates = paces(&seen.start).ok_or_else(stood_still)?;
     let cost = command_cost(seen, per).ok_or_else(stood_still)?;
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
-    if args.json {
+    if let Some(raw) = json {
         let mut document = json!({
             "command": seen.command,
             "cpus": seen.start.cpus,
@@ -231,7 +256,7 @@ fn result(args: &SoakArgs, seen: &SoakCommand, per: Option<&Per>) -> Result<(Com
             "taken": taken,
             "warnings": warning.as_slice(),
         });
-        if args.of_command.raw {
+        if raw {
             document["seen"] = json!(seen);
         }
         return Ok((cost, line(&document)));
@@ -241,6 +266,15 @@ fn result(args: &SoakArgs, seen: &SoakCommand, per: Option<&Per>) -> Result<(Com
     }
     let text = report::command(seen, &cost) + &report::start(&seen.start, taken);
     Ok((cost, text))
+}
+
+pub(super) fn stood_still() -> Error {
+    Error::failed("a soaker got no CPU time while its rate was taken")
+        .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
+}
+
+pub(super) fn line(document: &serde_json::Value) -> String {
+    format!("{document}\n")
 }
 
 fn exit_code(end: CommandEnd) -> u8 {

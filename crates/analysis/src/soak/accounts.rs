@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{Execution, mean};
+use super::execution::{Execution, mean};
 use super::model::{Accounts, NamedTime, PlusMinus};
 use super::window::{busy_share, elapsed_ns, units};
 use zc_run::{CommandRun, ProcessKind};

@@ -1,30 +1,14 @@
 //! The cost of a command in CPU seconds.
 
-use zc_stats::{mean_interval, welch_interval};
+use zc_stats::mean_interval;
 
 use super::accounts::accounts;
-use super::load::{WITHHOLD_LIMIT, idle_rates, load};
-use super::model::{Against, CommandCost, IntervalOver, Load, PerCost, PlusMinus};
+use super::execution::{CONFIDENCE, Execution, mean};
+use super::load::WITHHOLD_LIMIT;
+use super::model::{Against, CommandCost, IntervalOver, PerCost, PlusMinus};
 use super::per::Per;
-use super::window::{busy_share, elapsed_ns, stat_elapsed_ns, units};
+use super::window::busy_share;
 use zc_run::{CommandEnd, CommandRun, SoakCommand, SoakWindow};
-
-/// Confidence level of every interval here.
-const CONFIDENCE: f64 = 0.95;
-
-/// One execution, in CPU seconds.
-pub(super) struct Execution {
-    pub(super) elapsed_s: f64,
-    pub(super) soaked_s: f64,
-    /// Its uncertainty by the idle windows around it alone.
-    half_width_s: Option<f64>,
-    pub(super) getrusage_s: f64,
-    stat_s: f64,
-    pub(super) steal_s: f64,
-    idle_shift: Option<f64>,
-    pub(super) rates: Vec<f64>,
-    load: Load,
-}
 
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
@@ -36,7 +20,7 @@ pub fn command_cost(seen: &SoakCommand, per: Option<&Per>) -> Option<CommandCost
     if runs.is_empty() {
         runs = seen.runs.iter().collect();
     }
-    let each: Vec<Execution> = runs.iter().map(|run| execution(run)).collect::<Option<_>>()?;
+    let each: Vec<Execution> = runs.iter().map(|run| Execution::of(run)).collect::<Option<_>>()?;
     let of = |figure: fn(&Execution) -> f64| each.iter().map(figure).collect::<Vec<_>>();
     let soaked = estimate(&of(|run| run.soaked_s), &each)?;
     let beyond = estimate(&of(|run| run.soaked_s - run.getrusage_s), &each)?;
@@ -134,74 +118,6 @@ fn withheld(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Opti
     let had =
         mean(&each.iter().map(|run| run.elapsed_s * run.rates.len() as f64).collect::<Vec<_>>());
     (soaked.value - half > had).then(|| "it is more than the CPUs had".to_owned())
-}
-
-/// The cost of one execution. `None` when its readings are not of the same CPUs.
-fn execution(run: &CommandRun) -> Option<Execution> {
-    let before = idle_rates(&run.idle_before)?;
-    // After an interrupt there may be no idle windows. Then the rate before is used, and there is
-    // no interval.
-    let after = idle_rates(&run.idle_after);
-    let rates: Vec<f64> = match &after {
-        Some(after) if after.len() == before.len() => {
-            before.iter().zip(after).map(|(a, b)| (a + b) / 2.0).collect()
-        }
-        _ => before.clone(),
-    };
-    let load = load(&run.window, &rates)?;
-    let elapsed_s = elapsed_ns(&run.window) / 1e9;
-    let stat_elapsed_s = stat_elapsed_ns(&run.window.opened.stat, &run.window.closed.stat) / 1e9;
-    Some(Execution {
-        elapsed_s,
-        soaked_s: load.busy_cpus * elapsed_s,
-        half_width_s: idle_half_width(run, &rates, &load).map(|cpus| cpus * elapsed_s),
-        getrusage_s: (run.user_ns + run.system_ns) as f64 / 1e9,
-        stat_s: load.stat_cpus * stat_elapsed_s,
-        steal_s: load.steal_cpus * stat_elapsed_s,
-        idle_shift: after
-            .map(|after| after.iter().sum::<f64>() / before.iter().sum::<f64>() - 1.0)
-            .filter(|shift| shift.is_finite()),
-        rates,
-        load,
-    })
-}
-
-/// Half-width of the interval of one execution's soaked load, in CPUs, from the uncertainty of the
-/// idle rate.
-///
-/// Each idle window is treated as a load relative to the mean rates, with each CPU weighted by the
-/// part that the command left idle: an idle rate that is 1 % off causes no error on a CPU without
-/// idle time. There are three components: the interval of the mean of the windows before and after;
-/// half of the shift between them, because the moment of the shift is unknown; and the scatter of a
-/// window as long as the command's.
-fn idle_half_width(run: &CommandRun, rates: &[f64], load: &Load) -> Option<f64> {
-    let apparent = |window: &SoakWindow| -> Option<f64> {
-        let elapsed = elapsed_ns(window);
-        let each = rates.iter().zip(&load.cpus).enumerate();
-        each.map(|(cpu, (rate, busy))| {
-            Some((1.0 - busy).clamp(0.0, 1.0) * (1.0 - units(window, cpu)? / (rate * elapsed)))
-        })
-        .sum()
-    };
-    let before: Vec<f64> = run.idle_before.iter().map(apparent).collect::<Option<_>>()?;
-    let after: Vec<f64> = run.idle_after.iter().map(apparent).collect::<Option<_>>()?;
-    let welch = welch_interval(&before, &after, CONFIDENCE)?;
-    // The mean of two means has half of the standard error of their difference, and the same
-    // degrees of freedom.
-    let half_of_difference = (welch.interval.high - welch.interval.low) / 2.0;
-    let mean = half_of_difference / 2.0;
-    let t = half_of_difference / welch.standard_error;
-    let windows = (before.len() * after.len()) as f64 / (before.len() + after.len()) as f64;
-    // Variance of one idle window, if those before and after have equal variance.
-    let variance = welch.standard_error.powi(2) * windows;
-    let idle_ns = elapsed_ns(run.idle_before.first()?);
-    let own = t * (variance * idle_ns / elapsed_ns(&run.window)).sqrt();
-    let half = (mean.powi(2) + own.powi(2)).sqrt() + welch.difference.abs() / 2.0;
-    half.is_finite().then_some(half)
-}
-
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod command;
+mod execution;
 mod load;
 mod model;
 mod per;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::agent::carry::Carried;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
@@ -18,7 +19,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{Carried, harness, positive, rates, remote, seed};
+use super::{harness, positive, rates, remote, seed};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.

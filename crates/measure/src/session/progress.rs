@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::Carried;
+use crate::agent::carry::Carried;
 use zc_run::{Header, Run, Warning};
 
 /// Receives the progress of a run.

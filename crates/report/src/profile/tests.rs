@@ -113,7 +113,7 @@ fn folded_stacks_show_no_control_characters() {
     }
     let folded = crate::folded(&run);
     assert!(
-        folded.contains("read+send\\u{1b}[2J\\r\\n\\u{202e};sender;entry_\\u{9b}2J\\n1 2;"),
+        folded.contains("read+send\\u{1b}[2J\\r\\n\\u{202e};sender;entry_\\u{9b}2J\\n1;"),
         "{folded}"
     );
     assert!(folded.chars().all(|c| zc_run::is_safe(c) || c == '\n'), "{folded}");

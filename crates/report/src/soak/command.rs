@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{cpus, figure, plus_minus};
+use super::figures::{cpus, figure, plus_minus};
 use zc_analysis::soak::{Against, CommandCost, IntervalOver, PerCost, PlusMinus, Unit};
 use zc_run::{CommandEnd, SoakCommand, escape};
 

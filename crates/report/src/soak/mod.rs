@@ -1,8 +1,11 @@
 //! `zc soak` as text: live load, the verification with known loads, and the cost of a command.
 
 mod command;
+mod figures;
 
 use std::fmt::Write as _;
+
+use figures::{cpus, figure, plus_minus};
 
 pub use command::command;
 use zc_analysis::soak::{Load, PlusMinus, TakenShare, Verified, VerifyRow};
@@ -157,33 +160,6 @@ fn name(row: &VerifyRow) -> String {
     format!("{shape} {} %", row.percent)
 }
 
-/// `CPU 1`, `CPUs 0,2,5-7`.
-fn cpus(cpus: &[usize]) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let each: Vec<String> = ranges
-        .into_iter()
-        .map(
-            |(first, last)| {
-                if first == last { first.to_string() } else { format!("{first}-{last}") }
-            },
-        )
-        .collect();
-    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, each.join(","))
-}
-
-fn plus_minus(value: PlusMinus, places: usize) -> String {
-    match value.half_width {
-        Some(half) => format!("{} ±{half:.places$}", figure(value.value, places)),
-        None => figure(value.value, places),
-    }
-}
-
 /// An error in percentage points.
 fn points(error: PlusMinus, places: usize) -> String {
     let sign = if error.value >= 0.0 { "+" } else { "" };
@@ -197,15 +173,6 @@ fn points(error: PlusMinus, places: usize) -> String {
 
 fn percent(share: f64) -> String {
     format!("{} %", figure(100.0 * share, 1))
-}
-
-/// A figure without `-0.0`.
-fn figure(value: f64, places: usize) -> String {
-    let text = format!("{value:.places$}");
-    match text.strip_prefix('-') {
-        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
-        _ => text,
-    }
 }
 
 #[cfg(test)]

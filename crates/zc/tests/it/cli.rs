@@ -62,7 +62,10 @@ fn with_file(name: &str, bytes: &[u8]) -> TempDir {
 #[test]
 fn zc_alone_prints_the_short_help_as_zc_help_does() {
     let alone = printed(&zc(&[]));
-    assert!(alone.contains("Usage: zc <COMMAND>") && !alone.contains("Examples:"), "{alone}");
+    assert!(
+        alone.contains("Usage: zc [OPTIONS] <COMMAND>") && !alone.contains("Examples:"),
+        "{alone}"
+    );
     assert!(printed(&zc(&["help", "run"])).contains("Examples:"));
 }
 

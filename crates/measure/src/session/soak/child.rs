@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 use zc_kernel::clock;
 use zc_kernel::spawn::{Ended, HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
-use super::command::{CommandFault, Outcome};
+use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
 use zc_run::{CommandEnd, Error, Result};
 

@@ -11,6 +11,7 @@ use zc_kernel::spawn::Ended;
 
 use super::around::{Idle, times};
 use super::child::{Signals, end_of};
+use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
 use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up};
 use super::stdin::Stdin;
@@ -47,36 +48,6 @@ pub struct Measured {
     pub seen: SoakCommand,
     /// Why there are no more, if that was not asked for.
     pub fault: Option<Error>,
-}
-
-/// Why there is no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandFault {
-    /// There is no such command (`found` is false), or it cannot be run.
-    NotRun {
-        /// Whether it exists.
-        found: bool,
-        /// The error of starting it.
-        error: Error,
-    },
-    /// The command has not been started, because of a failure of zc.
-    NotStarted(Error),
-    /// The command has ended, but its cost is unknown.
-    NotMeasured {
-        /// How it ended.
-        end: CommandEnd,
-        /// Why it was not measured.
-        error: Error,
-    },
-}
-
-/// A value, or why there is no result.
-pub type Outcome<T> = std::result::Result<T, CommandFault>;
-
-impl From<Error> for CommandFault {
-    fn from(error: Error) -> Self {
-        Self::NotStarted(error)
-    }
 }
 
 /// Executes the command and measures it, as often as `again` says of what was measured so far. It is

@@ -6,6 +6,7 @@ mod around;
 mod burner;
 mod child;
 mod command;
+mod fault;
 mod live;
 mod printed;
 mod setup;
@@ -13,7 +14,8 @@ mod stdin;
 mod taken;
 mod verify;
 
-pub use command::{CommandFault, CommandOptions, Measured, Outcome, command};
+pub use command::{CommandOptions, Measured, command};
+pub use fault::{CommandFault, Outcome};
 pub use live::{Heard, LiveOptions, live};
 pub use setup::Soaked;
 pub use stdin::stdin_is_read_once;
