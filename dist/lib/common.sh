@@ -1,5 +1,5 @@
 # What the scripts of dist/ share: where things are, which version and commit this is, and how skips are said.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 export LC_ALL=C TZ=UTC
