@@ -83,9 +83,10 @@ impl Document {
 
 /// Whether no word of a text is how a number that is none would be written.
 pub fn words_without_number(text: &str) -> bool {
-    let none =
-        |word: &str| ["nan", "inf", "infinity"].iter().any(|none| word.eq_ignore_ascii_case(none));
-    !text.split(|c: char| !c.is_ascii_alphanumeric()).any(none)
+    let none = |word: &[u8]| {
+        [&b"nan"[..], b"inf", b"infinity"].iter().any(|none| word.eq_ignore_ascii_case(none))
+    };
+    !text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).any(none)
 }
 
 /// The text without SGR escapes, the only ones that zc writes.

@@ -1,4 +1,4 @@
-//! Keeps what a target does with sockets to itself.
+//! Keeps what a target does with sockets to itself, and makes it a process as zc is one.
 
 use std::sync::OnceLock;
 
@@ -13,6 +13,9 @@ use zc_kernel::netns::{NetNs, unshare_user};
 pub fn enter() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
+        // As the standard library does it before `main`, which is libFuzzer's here.
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         if NetNs::unshare().is_err() {
             unshare_user().expect("a user namespace, for a network namespace in it");
             NetNs::unshare().expect("a network namespace");
