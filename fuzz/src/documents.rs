@@ -66,11 +66,7 @@ impl Document {
         }
         match self.form {
             Form::Terminal | Form::Folded => {}
-            Form::Markdown => {
-                for (at, _) in text.match_indices(CANARY) {
-                    assert!(text[..at].ends_with('\\'), "markup is not escaped:\n{text}");
-                }
-            }
+            Form::Markdown => check_markdown(text),
             Form::Csv => check_csv(text),
             Form::Json => {
                 serde_json::from_str::<Value>(text).expect("JSON");
@@ -105,6 +101,21 @@ fn without_colour(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Outside of fenced code no markup comes through.
+fn check_markdown(text: &str) {
+    let mut fenced = false;
+    for line in text.lines() {
+        fenced ^= line.starts_with("```");
+        if fenced {
+            continue;
+        }
+        for (at, _) in line.match_indices(CANARY) {
+            assert!(line[..at].ends_with('\\'), "markup is not escaped: {line}\n{text}");
+        }
+    }
+    assert!(!fenced, "code without an end:\n{text}");
 }
 
 /// Every record has as many fields as the first.
@@ -149,6 +160,53 @@ fn check_labels(labels: &str, line: &str) {
         match &after[end + 1..] {
             "}" => return,
             more => rest = more.strip_prefix(',').unwrap_or_else(|| panic!("{more}: {line}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(document: Document) -> bool {
+        std::panic::catch_unwind(|| document.check(true)).is_err()
+    }
+
+    #[test]
+    fn a_document_that_lets_something_through_is_refused() {
+        let page = |text: &str| Document::html(format!("<!doctype html><html>{text}</html>"));
+        for bad in [
+            Document::terminal("a\u{1b}[2J".to_owned()),
+            Document::terminal("a\u{202e}".to_owned()),
+            Document::terminal("cost NaN".to_owned()),
+            Document::markdown(format!("| {CANARY} |")),
+            Document::csv("a,b\n1,2,3\n".to_owned()),
+            Document::json("{\"a\":}".to_owned()),
+            Document::folded("a\u{9b};b 1\n".to_owned()),
+            Document::openmetrics("zc_x{a=\"b\"\"} 1\n# EOF\n".to_owned()),
+            Document::openmetrics("zc_x{a=\"b\"} 1\nzc_x{a=\"b\"} 2\n# EOF\n".to_owned()),
+            page(&format!("<p>{CANARY}</p>")),
+            page("<p>a & b</p>"),
+            page("<p title=\"a\" onload=\"b\">a</p>"),
+            page("<p>a"),
+            page("<script>a<!--</script>"),
+        ] {
+            let text = bad.text.clone();
+            assert!(is_refused(bad), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_zc_writes_is_accepted() {
+        for good in [
+            Document::terminal("\u{1b}[32mgreen\u{1b}[0m and plain\n".to_owned()),
+            Document::markdown(format!("| \\{CANARY} |\n```text\n{CANARY}\n```\n")),
+            Document::csv("a,b\n1,\"2,3\"\n".to_owned()),
+            Document::openmetrics("# TYPE zc_x gauge\nzc_x{a=\"b\\\"\"} 1.5\n# EOF\n".to_owned()),
+            Document::html("<!doctype html><html><p class=\"a\">b &lt;</p></html>".to_owned()),
+        ] {
+            let text = good.text.clone();
+            assert!(!is_refused(good), "{text}");
         }
     }
 }

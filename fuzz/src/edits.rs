@@ -7,6 +7,26 @@ use serde_json::{Value, json};
 /// Begins every text that a change puts in: no report of text from outside may have it unescaped.
 pub const CANARY: &str = "<zq onload=\"'";
 
+/// A text in place of another.
+#[derive(Debug, Clone, Arbitrary)]
+pub enum ForeignText {
+    Hostile,
+    Text(String),
+    /// As long as nothing should be.
+    Long(u8),
+}
+
+impl ForeignText {
+    /// The text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Hostile => HOSTILE.to_owned(),
+            Self::Text(text) => format!("{HOSTILE}{text}"),
+            Self::Long(letter) => char::from(*letter).to_string().repeat(5000),
+        }
+    }
+}
+
 /// Text that would be markup, move the cursor, or be a second line if it were not escaped.
 const HOSTILE: &str =
     "<zq onload=\"' &amp;\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1 -->]]>";
