@@ -12,7 +12,7 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     let places = places(cost);
     let mut text = executions(seen, cost, places);
     let mut row = |name: &str, value: &str, remark: &str| {
-        let _ = writeln!(text, "  {name:<17}{value:<17}{remark}");
+        let _ = writeln!(text, "  {name:<19}{value:<17}{remark}");
     };
     let figure = |value: f64| figure(value, places);
     match (&cost.withheld, cost.soaked_cpu_s) {
@@ -225,14 +225,14 @@ mod tests {
     fn a_command_s_cost_is_divided_among_those_who_had_it() {
         insta::assert_snapshot!(command(&seen(), &cost(Against::More, 0.39)), @r#"
         "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-          soaked           12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
-            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
-            nginx          0.250            another process, by its CPU clock
-            kernel threads 0.021            by their CPU clocks
-            interrupts     0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            zc             0.002            which starts it
-            left           0.017            within the interval: the accounts add up
-          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+          soaked             12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
+            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            nginx            0.250            another process, by its CPU clock
+            kernel threads   0.021            by their CPU clocks
+            interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
+            zc               0.002            which starts it
+            left             0.017            within the interval: the accounts add up
+          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
         "#);
         assert!(command(&seen(), &cost(Against::Same, 0.01)).contains("agree within ±0.061"));
@@ -252,8 +252,8 @@ mod tests {
         };
         let rows = [per(Unit::Requests, 43_210.0), per(Unit::Bytes, 0.21)].join("\n");
         insta::assert_snapshot!(rows, @"
-        per request      43.21 ±0.86 us   of 31234 in an execution, by wrk
-        per MB           210.0 ±4.2 us    of 31234 in an execution, by wrk
+        per request        43.21 ±0.86 us   of 31234 in an execution, by wrk
+        per MB             210.0 ±4.2 us    of 31234 in an execution, by wrk
         ");
     }
 
@@ -267,14 +267,14 @@ mod tests {
         };
         insta::assert_snapshot!(command(&seen(), &one), @r#"
         "make -j2 a\nb" exited with 0 after 6.402 s on CPUs 0-1
-          soaked           12.314 ±0.083    CPU s that the soakers lost; the interval is this execution's alone: another one may cost something else
-            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
-            nginx          0.250            another process, by its CPU clock
-            kernel threads 0.021            by their CPU clocks
-            interrupts     0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            zc             0.002            which starts it
-            left           0.017            within the interval: the accounts add up
-          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+          soaked             12.314 ±0.083    CPU s that the soakers lost; the interval is this execution's alone: another one may cost something else
+            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            nginx            0.250            another process, by its CPU clock
+            kernel threads   0.021            by their CPU clocks
+            interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
+            zc               0.002            which starts it
+            left             0.017            within the interval: the accounts add up
+          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
         "#);
     }
@@ -292,9 +292,9 @@ mod tests {
         insta::assert_snapshot!(command(&seen(), &withheld), @r#"
         "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
         left out: 1 that did not exit with 0; the last one exited with 0
-          soaked           withheld         it is more than the CPUs had
-            the command    11.924           10.000 user, 1.924 system: it and the children it waited for
-          /proc/stat       12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+          soaked             withheld         it is more than the CPUs had
+            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         "#);
     }
 }
