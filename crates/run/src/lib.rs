@@ -57,9 +57,9 @@ pub use run::{
     Slot, Trial, TrialKind,
 };
 pub use soak::{
-    BurnShape, Burnt, CommandEnd, CommandRun, IdleSpan, ProcessKind, ProcessTime, ProcessTimes,
-    SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank, Taken,
-    UnsoakedControl, VerifyVisit,
+    BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
+    ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
+    Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};

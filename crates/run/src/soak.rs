@@ -161,6 +161,15 @@ pub struct ProcessTimes {
     pub each: Vec<ProcessTime>,
 }
 
+/// How many requests, bytes or whatever else an execution of a command counted itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Did {
+    /// How many; above 0.
+    pub count: f64,
+    /// The program whose output has the number, or `--per-regex`.
+    pub by: String,
+}
+
 /// One execution of a command under soakers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandRun {
@@ -180,8 +189,8 @@ pub struct CommandRun {
     pub zc_ns: u64,
     /// All other processes.
     pub processes: ProcessTimes,
-    /// What it printed on stdout and stderr, at most the last MiB; null unless that was asked for.
-    pub printed: Option<String>,
+    /// How much it did by what it printed; null where that was not asked for, or not found.
+    pub did: Option<Did>,
 }
 
 /// A command under soakers, executed once or more often.

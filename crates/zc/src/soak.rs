@@ -19,6 +19,7 @@ const S: u64 = 1000 * MS;
 
 /// Arguments of `zc soak`.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("bounded").args(["command", "verify"]))]
 pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -39,7 +40,7 @@ pub(super) struct SoakArgs {
     )]
     count: Option<String>,
     /// Time for --verify [default: 35s], or in which a command is executed again [default: 30s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bounded")]
     budget: Option<String>,
     #[command(flatten)]
     of_command: OfCommandArgs,

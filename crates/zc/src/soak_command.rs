@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::result_file::ResultFile;
 use super::tell;
-use zc_analysis::soak::{CommandCost, Per, command_cost, not_quiet, paces, taken_share};
+use zc_analysis::soak::{CommandCost, Per, Unit, command_cost, not_quiet, paces, taken_share};
 use zc_measure::session::soak::{
-    CommandFault, CommandOptions, Measured, Soaked, command, stdin_is_read_once,
+    CommandFault, CommandOptions, Measured, Reader, Soaked, command, stdin_is_read_once,
 };
 use zc_report::soak as report;
 use zc_run::{
@@ -98,6 +98,11 @@ pub(super) fn run(
     soaked: Soaked,
 ) -> Result<u8> {
     let budget = shared.budget.unwrap_or(BUDGET);
+    let per = match (&typed.per, &typed.per_regex) {
+        (Some(unit), _) => Some(Per::known(unit)?),
+        (None, Some(expression)) => Some(Per::regex(expression)?),
+        (None, None) => None,
+    };
     let until = Until {
         runs: typed
             .runs
@@ -107,11 +112,7 @@ pub(super) fn run(
         budget_ns: units::duration(budget, 0..=LONGEST_NS)?,
         run_anyway: typed.run_anyway,
         begun: None,
-        per: match (&typed.per, &typed.per_regex) {
-            (Some(unit), _) => Some(Per::known(unit)?),
-            (None, Some(expression)) => Some(Per::regex(expression)?),
-            (None, None) => None,
-        },
+        unit: per.as_ref().map(|per| per.unit),
     };
     let options = CommandOptions {
         soaked,
@@ -120,9 +121,8 @@ pub(super) fn run(
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
         ignore_failure: typed.ignore_failure,
-        keep_printed: until.per.is_some(),
     };
-    Ok(measure(typed, shared.json, &options, until).unwrap_or_else(|error| {
+    Ok(measure(typed, shared.json, &options, per.as_ref(), until).unwrap_or_else(|error| {
         tell::error(&error);
         OWN_FAILURE
     }))
@@ -132,11 +132,14 @@ fn measure(
     typed: &OfCommandArgs,
     json: bool,
     options: &CommandOptions,
+    per: Option<&Per>,
     mut until: Until,
 ) -> Result<u8> {
     // Checked before the command runs.
     let output = typed.output.as_deref().map(ResultFile::create).transpose()?;
-    let Measured { seen, fault } = match command(options, &mut |seen| until.again(seen)) {
+    let count = per.map(|per| |printed: &str| per.count(printed));
+    let reader = count.as_ref().map(|count| count as Reader<'_>);
+    let Measured { seen, fault } = match command(options, reader, &mut |seen| until.again(seen)) {
         Ok(measured) => measured,
         Err(CommandFault::NotRun { found, error }) => {
             tell::error(&error);
@@ -146,19 +149,18 @@ fn measure(
         Err(CommandFault::NotMeasured { end, error }) => return Ok(unmeasured(end, &error)),
     };
     let end = seen.runs.last().map_or(CommandEnd::Exited { code: 0 }, |run| run.end);
-    let told =
-        result(&seen, until.per.as_ref(), json.then_some(typed.raw)).and_then(|(cost, text)| {
-            match output {
-                Some(file) => file.write(&text)?,
-                None => tell::note(text.trim_end()),
-            }
-            let withheld = cost.withheld.map(|why| {
-                Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
-                    .help("stop what runs beside it, or wait until it has ended")
-            });
-            let uncounted = until.per.as_ref().filter(|_| cost.per.is_none()).map(not_counted);
-            withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
+    let told = result(&seen, until.unit, json.then_some(typed.raw)).and_then(|(cost, text)| {
+        match output {
+            Some(file) => file.write(&text)?,
+            None => tell::note(text.trim_end()),
+        }
+        let withheld = cost.withheld.map(|why| {
+            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
+                .help("stop what runs beside it, or wait until it has ended")
         });
+        let uncounted = until.unit.filter(|_| cost.per.is_none()).map(not_counted);
+        withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
+    });
     Ok(told.map_or_else(|error| unmeasured(end, &error), |()| exit_code(end)))
 }
 
@@ -169,7 +171,7 @@ struct Until {
     run_anyway: bool,
     begun: Option<Instant>,
     /// What the cost is of.
-    per: Option<Per>,
+    unit: Option<Unit>,
 }
 
 impl Until {
@@ -198,8 +200,8 @@ impl Until {
         if spent_ns * (done + 1) as f64 / done as f64 > self.budget_ns as f64 {
             return Ok(false);
         }
-        let cost = command_cost(seen, self.per.as_ref());
-        Ok(done < LEAST_RUNS || !cost.is_some_and(|cost| is_narrow(&cost)))
+        let is_known = || command_cost(seen, self.unit).is_some_and(|cost| is_narrow(&cost));
+        Ok(done < LEAST_RUNS || !is_known())
     }
 }
 
@@ -209,8 +211,8 @@ fn is_narrow(cost: &CommandCost) -> bool {
     figure.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
 }
 
-fn not_counted(per: &Per) -> Error {
-    Error::input(format!("the command did not print a number of {}s", per.unit.name())).help(
+fn not_counted(unit: Unit) -> Error {
+    Error::input(format!("the command did not print a number of {}s", unit.name())).help(
         "zc help soak names the programs whose output is known; --per-regex finds it in others",
     )
 }
@@ -240,11 +242,11 @@ fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
 /// The cost, and the result as text; as JSON where `json` says whether the readings are in it.
 fn result(
     seen: &SoakCommand,
-    per: Option<&Per>,
+    unit: Option<Unit>,
     json: Option<bool>,
 ) -> Result<(CommandCost, String)> {
     let rates = paces(&seen.start).ok_or_else(stood_still)?;
-    let cost = command_cost(seen, per).ok_or_else(stood_still)?;
+    let cost = command_cost(seen, unit).ok_or_else(stood_still)?;
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
     if let Some(raw) = json {

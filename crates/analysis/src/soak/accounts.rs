@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::execution::{Execution, mean};
 use super::model::{Accounts, NamedTime, PlusMinus};
-use super::window::{busy_share, elapsed_ns, units};
+use super::window::{busy_share, units};
 use zc_run::{CommandRun, ProcessKind};
 
 /// The largest number of processes with a name.
@@ -41,31 +41,27 @@ pub(super) fn accounts(runs: &[&CommandRun], each: &[Execution], soaked: PlusMin
         .collect();
     processes.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
     processes.truncate(MOST_NAMES);
-    let named: f64 = processes.iter().map(|process| process.cpu_s).sum();
     let of = |figure: &dyn Fn(&CommandRun, &Execution) -> f64| {
         mean(&std::iter::zip(runs, each).map(|(run, it)| figure(run, it)).collect::<Vec<_>>())
     };
-    let mut accounts = Accounts {
-        command_s: of(&|_, it| it.getrusage_s),
+    let others_s: f64 = by_name.values().sum();
+    let command_s = of(&|_, it| it.getrusage_s);
+    let zc_s = of(&|run, _| run.zc_ns as f64 / 1e9);
+    let interrupts_s = of(&interrupts_s);
+    let stolen_s = of(&|_, it| it.steal_s);
+    let had_s = command_s + others_s + kernel_threads_s + zc_s + interrupts_s + stolen_s;
+    let missing_s = soaked.value - had_s;
+    Accounts {
+        command_s,
+        other_processes_s: others_s - processes.iter().map(|process| process.cpu_s).sum::<f64>(),
         processes,
-        other_processes_s: by_name.values().sum::<f64>() - named,
         kernel_threads_s,
-        zc_s: of(&|run, _| run.zc_ns as f64 / 1e9),
-        interrupts_s: of(&interrupts_s),
-        stolen_s: of(&|_, it| it.steal_s),
-        missing_s: 0.0,
-        add_up: true,
-    };
-    accounts.missing_s = soaked.value
-        - accounts.command_s
-        - accounts.processes.iter().map(|process| process.cpu_s).sum::<f64>()
-        - accounts.other_processes_s
-        - accounts.kernel_threads_s
-        - accounts.zc_s
-        - accounts.interrupts_s
-        - accounts.stolen_s;
-    accounts.add_up = soaked.half_width.is_some_and(|half| accounts.missing_s.abs() <= half);
-    accounts
+        zc_s,
+        interrupts_s,
+        stolen_s,
+        missing_s,
+        add_up: soaked.half_width.is_some_and(|half| missing_s.abs() <= half),
+    }
 }
 
 /// CPU time that the soakers were charged with and did not count in.
@@ -77,6 +73,5 @@ fn interrupts_s(run: &CommandRun, it: &Execution) -> f64 {
         .sum();
     let (opened, closed) = (&run.window.opened, &run.window.closed);
     let charged_ns = closed.soaker_cpu_ns.saturating_sub(opened.soaker_cpu_ns) as f64;
-    debug_assert!(elapsed_ns(&run.window) > 0.0);
     (charged_ns - counted_ns) / 1e9
 }

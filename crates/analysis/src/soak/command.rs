@@ -6,15 +6,15 @@ use super::accounts::accounts;
 use super::execution::{CONFIDENCE, Execution, mean};
 use super::load::WITHHOLD_LIMIT;
 use super::model::{Against, CommandCost, IntervalOver, PerCost, PlusMinus};
-use super::per::Per;
+use super::per::Unit;
 use super::window::busy_share;
-use zc_run::{CommandEnd, CommandRun, SoakCommand, SoakWindow};
+use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow};
 
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
 ///
-/// With `per`, the cost of one of what it did, too: each execution's, and the mean of these.
-pub fn command_cost(seen: &SoakCommand, per: Option<&Per>) -> Option<CommandCost> {
+/// With a unit, the cost of one of what it did, too: each execution's, and the mean of these.
+pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCost> {
     let well = |run: &&CommandRun| run.end == CommandEnd::Exited { code: 0 };
     let mut runs: Vec<&CommandRun> = seen.runs.iter().filter(well).collect();
     if runs.is_empty() {
@@ -51,7 +51,7 @@ pub fn command_cost(seen: &SoakCommand, per: Option<&Per>) -> Option<CommandCost
             Some(_) => Against::Less,
         },
         accounts: withheld.is_none().then(|| accounts(&runs, &each, soaked)),
-        per: per.filter(|_| withheld.is_none()).and_then(|per| cost_per(per, &runs, &each)),
+        per: unit.filter(|_| withheld.is_none()).and_then(|unit| cost_per(unit, &runs, &each)),
         soaked_cpu_s: withheld.is_none().then_some(soaked),
         withheld,
         idle_shift: median(each.iter().filter_map(|run| run.idle_shift).collect()),
@@ -62,20 +62,19 @@ pub fn command_cost(seen: &SoakCommand, per: Option<&Per>) -> Option<CommandCost
 }
 
 /// `None` if an execution did not print how many there were.
-fn cost_per(per: &Per, runs: &[&CommandRun], each: &[Execution]) -> Option<PerCost> {
-    let counts: Option<Vec<_>> =
-        runs.iter().map(|run| per.count(run.printed.as_deref()?)).collect();
-    let counts = counts?;
+fn cost_per(unit: Unit, runs: &[&CommandRun], each: &[Execution]) -> Option<PerCost> {
+    let did: Vec<&Did> = runs.iter().map(|run| run.did.as_ref()).collect::<Option<_>>()?;
+    let ns = |cpu_s: f64, did: &Did| 1e9 * cpu_s / did.count;
     let costs: Vec<f64> =
-        std::iter::zip(each, &counts).map(|(run, (count, _))| 1e9 * run.soaked_s / count).collect();
-    let half_width = match (each, counts.as_slice()) {
-        ([only], [(count, _)]) => only.half_width_s.map(|half| 1e9 * half / count),
+        std::iter::zip(each, &did).map(|(run, did)| ns(run.soaked_s, did)).collect();
+    let half_width = match each {
+        [only] => only.half_width_s.map(|half| ns(half, did[0])),
         _ => over_executions(&costs),
     };
     Some(PerCost {
-        unit: per.unit,
-        by: counts.first()?.1.to_owned(),
-        count: mean(&counts.iter().map(|(count, _)| *count).collect::<Vec<_>>()),
+        unit,
+        by: did.first()?.by.clone(),
+        count: mean(&did.iter().map(|did| did.count).collect::<Vec<_>>()),
         cost_ns: PlusMinus { value: mean(&costs), half_width },
     })
 }

@@ -4,7 +4,7 @@
 use regex_lite::Regex;
 use serde::Serialize;
 
-use zc_run::{Error, Result};
+use zc_run::{Did, Error, Result};
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,7 +72,8 @@ const fn of(program: &'static str, unit: Unit, number: &'static str) -> Reader {
 pub struct Per {
     /// What is counted.
     pub unit: Unit,
-    own: Option<Regex>,
+    /// Expressions, and whose output they find it in.
+    readers: Vec<(Regex, &'static str)>,
 }
 
 impl Per {
@@ -90,7 +91,10 @@ impl Per {
                     .help("--per takes bytes, requests or transactions; --per-regex anything"));
             }
         };
-        Ok(Self { unit, own: None })
+        let own = READERS.iter().filter(|reader| reader.unit == unit);
+        // All of them are expressions: a test holds that.
+        let readers = own.filter_map(|it| Some((Regex::new(it.number).ok()?, it.program)));
+        Ok(Self { unit, readers: readers.collect() })
     }
 
     /// By an expression with one group, a number.
@@ -104,22 +108,17 @@ impl Per {
         };
         let own = Regex::new(expression).map_err(|error| wrong(&error.to_string()))?;
         match own.captures_len() {
-            2 => Ok(Self { unit: Unit::Units, own: Some(own) }),
+            2 => Ok(Self { unit: Unit::Units, readers: vec![(own, "--per-regex")] }),
             groups => Err(wrong(&format!("it has {} groups", groups - 1))),
         }
     }
 
     /// How many there were by what a command printed, and who said so. `None` where nothing matches,
-    /// or the number is 0.
-    pub fn count(&self, printed: &str) -> Option<(f64, &'static str)> {
-        let found = match &self.own {
-            Some(own) => sum(own, printed).map(|count| (count, "--per-regex")),
-            None => READERS.iter().filter(|reader| reader.unit == self.unit).find_map(|reader| {
-                let count = sum(&Regex::new(reader.number).ok()?, printed)?;
-                Some((count, reader.program))
-            }),
-        };
-        found.filter(|(count, _)| *count > 0.0 && count.is_finite())
+    /// or the number is 0. O(length) for each program that counts such a thing.
+    pub fn count(&self, printed: &str) -> Option<Did> {
+        let found = self.readers.iter().find_map(|(number, by)| Some((sum(number, printed)?, *by)));
+        let (count, by) = found.filter(|(count, _)| *count > 0.0 && count.is_finite())?;
+        Some(Did { count, by: by.to_owned() })
     }
 }
 
@@ -162,11 +161,9 @@ mod tests {
             ("requests", include_str!("testdata/redis-benchmark.txt"), 4000.0, "redis-benchmark"),
         ];
         for (unit, printed, count, program) in cases {
-            assert_eq!(
-                Per::known(unit).unwrap().count(printed),
-                Some((count, program)),
-                "{printed}"
-            );
+            let found = Per::known(unit).unwrap().count(printed);
+            let expected = Did { count, by: program.to_owned() };
+            assert_eq!(found, Some(expected), "{printed}");
         }
     }
 
@@ -189,7 +186,8 @@ mod tests {
     #[test]
     fn an_expression_adds_up_what_it_finds() {
         let per = Per::regex(r"(\S+) files").unwrap();
-        assert_eq!(per.count("1,000 files\n2.5 files\n"), Some((1002.5, "--per-regex")));
+        let both = Did { count: 1002.5, by: "--per-regex".to_owned() };
+        assert_eq!(per.count("1,000 files\n2.5 files\n"), Some(both));
         for nothing in ["x files", "0 files", "-1 files", "inf files", "nan files", ""] {
             assert_eq!(per.count(nothing), None, "{nothing}");
         }

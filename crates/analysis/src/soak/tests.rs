@@ -2,7 +2,7 @@
 
 use super::*;
 use zc_run::{
-    BurnShape, Burnt, CommandEnd, CommandRun, CpuTicks, IdleSpan, ProcessKind, ProcessTime,
+    BurnShape, Burnt, CommandEnd, CommandRun, CpuTicks, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakReading, SoakStart, SoakVerify, SoakWindow,
     SoakerKind, SoakerPace, SoakerRank, StatReading, Taken, UnsoakedControl, VerifyVisit,
 };
@@ -60,7 +60,7 @@ fn execution(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandRun
         zc_ns: 0,
         idle_after: idle(5.0, after),
         processes: ProcessTimes { window_ns: 4 * S, idle_ns: 2 * S, each: vec![] },
-        printed: None,
+        did: None,
     }
 }
 
@@ -154,18 +154,20 @@ fn an_interval_of_several_executions_is_that_of_their_mean() {
 fn a_request_costs_an_execution_s_cost_over_its_requests() {
     let quiet = [100_000; 10];
     let run = |units, requests| CommandRun {
-        printed: Some(format!("Complete requests:      {requests}\n")),
+        did: Some(Did { count: requests, by: "ab".to_owned() }),
         ..execution(quiet, [units, 3_900_000], quiet)
     };
     // 2.1 and 1.1 CPU s.
-    let both = seen(vec![run(2_000_000, 1000), run(3_000_000, 500)]);
-    let per = Per::known("requests").unwrap();
-    let found = command_cost(&both, Some(&per)).unwrap().per.unwrap();
+    let both = seen(vec![run(2_000_000, 1000.0), run(3_000_000, 500.0)]);
+    let found = command_cost(&both, Some(Unit::Requests)).unwrap().per.unwrap();
     assert!((found.cost_ns.value - 2.15e6).abs() < 1.0, "{found:?}");
     assert_eq!((found.count, found.unit, &*found.by), (750.0, Unit::Requests, "ab"));
     assert!(found.cost_ns.half_width.is_some());
-    let bytes = Per::known("bytes").unwrap();
-    assert_eq!(command_cost(&both, Some(&bytes)).unwrap().per, None);
+    // One that did not print a number.
+    let mut uncounted = both.clone();
+    uncounted.runs[1].did = None;
+    assert_eq!(command_cost(&uncounted, Some(Unit::Requests)).unwrap().per, None);
+    assert_eq!(command_cost(&both, None).unwrap().per, None);
 }
 
 #[test]

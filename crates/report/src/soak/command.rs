@@ -9,7 +9,8 @@ use zc_run::{CommandEnd, SoakCommand, escape};
 
 /// The cost of a command by soakers and by the other accounts, and the difference in words.
 pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
-    let places = places(cost);
+    let half_width = cost.soaked_cpu_s.and_then(|soaked| soaked.half_width);
+    let places = places(half_width, 1.0).unwrap_or(3);
     let mut text = executions(seen, cost, places);
     let mut row = |name: &str, value: &str, remark: &str| {
         let _ = writeln!(text, "  {name:<19}{value:<17}{remark}");
@@ -77,12 +78,7 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
 
 /// Bytes come by the million.
 fn per_name(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Bytes => "MB",
-        Unit::Requests => "request",
-        Unit::Transactions => "transaction",
-        Unit::Units => "unit",
-    }
+    if unit == Unit::Bytes { "MB" } else { unit.name() }
 }
 
 /// The cost of one in us; of bytes, that of a MB.
@@ -92,11 +88,7 @@ fn per_figure(per: &PerCost) -> String {
         value: per.cost_ns.value * scale,
         half_width: per.cost_ns.half_width.map(|half| half * scale),
     };
-    let places = match us.half_width {
-        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(0.0, 4.0) as usize,
-        _ => 2,
-    };
-    format!("{} us", plus_minus(us, places))
+    format!("{} us", plus_minus(us, places(us.half_width, 0.0).unwrap_or(2)))
 }
 
 /// What was executed, how often, for how long, and how it ended.
@@ -110,6 +102,8 @@ fn executions(seen: &SoakCommand, cost: &CommandCost, places: usize) -> String {
         CommandEnd::Killed { signal } => format!("was killed by signal {signal}"),
     };
     let mut text = match cost.executions {
+        // What failed is left out where another one did not.
+        1 if cost.failed > 0 => format!("\"{name}\" exited with 0 after {elapsed} s on {cpus}\n"),
         1 => format!("\"{name}\" {} after {elapsed} s on {cpus}\n", ended(last)),
         count => format!("\"{name}\" {count} times, {elapsed} s each, on {cpus}\n"),
     };
@@ -120,6 +114,8 @@ fn executions(seen: &SoakCommand, cost: &CommandCost, places: usize) -> String {
             cost.failed,
             ended(last)
         );
+    } else if cost.executions > 1 && last != (CommandEnd::Exited { code: 0 }) {
+        let _ = writeln!(text, "none of them exited with 0; the last one {}", ended(last));
     }
     text
 }
@@ -161,19 +157,17 @@ fn difference(cost: &CommandCost, places: usize) -> String {
     }
 }
 
-/// Decimal places for a command's CPU seconds: two digits of the half-width.
-fn places(cost: &CommandCost) -> usize {
-    match cost.soaked_cpu_s.and_then(|soaked| soaked.half_width) {
-        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(1.0, 4.0) as usize,
-        _ => 3,
-    }
+/// Decimal places for two digits of a half-width, from `fewest` to 4.
+fn places(half_width: Option<f64>, fewest: f64) -> Option<usize> {
+    let half = half_width.filter(|half| *half > 0.0)?;
+    Some((1.0 - half.log10().floor()).clamp(fewest, 4.0) as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use zc_analysis::soak::{Accounts, NamedTime};
-    use zc_run::{SoakStart, SoakerKind, SoakerRank};
+    use zc_run::{CommandRun, SoakStart, SoakerKind, SoakerRank};
 
     fn seen() -> SoakCommand {
         SoakCommand {
@@ -277,6 +271,33 @@ mod tests {
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
         "#);
+    }
+
+    #[test]
+    fn how_an_execution_ended_is_told_of_the_one_that_counts() {
+        let run = |code| CommandRun {
+            idle_before: Vec::new(),
+            window: Default::default(),
+            end: CommandEnd::Exited { code },
+            user_ns: 0,
+            system_ns: 0,
+            idle_after: Vec::new(),
+            zc_ns: 0,
+            processes: Default::default(),
+            did: None,
+        };
+        let first_lines = |codes: &[i32], executions, failed| {
+            let seen =
+                SoakCommand { runs: codes.iter().map(|code| run(*code)).collect(), ..seen() };
+            let cost = CommandCost { executions, failed, ..cost(Against::Same, 0.01) };
+            command(&seen, &cost).lines().take(2).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let one_of_two = first_lines(&[0, 5], 1, 1);
+        assert!(one_of_two[0].contains("exited with 0 after"), "{one_of_two:?}");
+        assert!(one_of_two[1].contains("left out: 1") && one_of_two[1].contains("exited with 5"));
+        let none = first_lines(&[5, 5], 2, 0);
+        assert_eq!(none[1], "none of them exited with 0; the last one exited with 5");
+        assert!(first_lines(&[5], 1, 0)[0].contains("exited with 5 after"));
     }
 
     #[test]

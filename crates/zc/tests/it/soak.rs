@@ -156,6 +156,7 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
         (&["--verify", "--", "true"], 2, "--verify"),
         (&["--runs", "0", "--", "true"], 2, "\"0\""),
         (&["--budget", "soon", "--", "true"], 2, "\"soon\""),
+        (&["--budget", "5s"], 2, "--verify"),
         (&["--raw", "--", "true"], 2, "--json"),
         (&["--runs", "2"], 2, "COMMAND"),
         (&["--per", "pages", "--", "true"], 2, "\"pages\""),

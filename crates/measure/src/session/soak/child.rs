@@ -68,7 +68,7 @@ impl Signals {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.start(command)?;
         let printed = Printed::by(&mut child);
-        // Without threads that read, it ends by SIGPIPE.
+        // Where that failed its pipes are closed, and it gets SIGPIPE when it prints.
         let ended = self.wait(child)?;
         Ok((ended, printed?))
     }

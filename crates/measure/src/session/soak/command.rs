@@ -13,11 +13,10 @@ use super::around::{Idle, times};
 use super::child::{Signals, end_of};
 use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
-use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up};
+use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up, start};
 use super::stdin::Stdin;
-use super::taken::try_out;
 use crate::meter::LoadMeter;
-use zc_run::{CommandEnd, CommandRun, Error, Result, SoakCommand, SoakStart, SoakWindow};
+use zc_run::{CommandEnd, CommandRun, Did, Error, Result, SoakCommand, SoakStart, SoakWindow};
 
 /// Idle windows between two executions.
 const BETWEEN: usize = 5;
@@ -37,9 +36,10 @@ pub struct CommandOptions {
     pub cleanup: Option<String>,
     /// Whether it is executed again when it has failed.
     pub ignore_failure: bool,
-    /// Whether what it prints is kept. Its stdout and stderr are pipes then.
-    pub keep_printed: bool,
 }
+
+/// Finds in what a command printed how much it did.
+pub type Reader<'a> = &'a dyn Fn(&str) -> Option<Did>;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +51,14 @@ pub struct Measured {
 }
 
 /// Executes the command and measures it, as often as `again` says of what was measured so far. It is
-/// asked before the first time too. A failed execution and a signal end the series.
+/// asked before the first time too. A failed execution and a signal end the series. With a `reader`,
+/// which is called once for each execution, the command's stdout and stderr are pipes.
 ///
 /// # Errors
 /// It could not be executed or measured even once; the error of `again`.
 pub fn command(
     options: &CommandOptions,
+    reader: Option<Reader<'_>>,
     again: &mut dyn FnMut(&SoakCommand) -> Result<bool>,
 ) -> Outcome<Measured> {
     if options.command.is_empty() {
@@ -64,7 +66,7 @@ pub fn command(
     }
     let signals = Signals::hold()?;
     let meter = set_up(&options.soaked)?;
-    let mut series = Series { options, signals, meter, stdin: Stdin::now(), idle: None };
+    let mut series = Series { options, reader, signals, meter, stdin: Stdin::now(), idle: None };
     let start = series.start()?;
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut seen = SoakCommand { command, start, runs: Vec::new() };
@@ -84,12 +86,8 @@ pub fn command(
             Err(fault) if first => return Err(fault),
             // What was measured before stands.
             Err(_) if series.signals.asked_to_end => break,
-            Err(
-                CommandFault::NotRun { error, .. }
-                | CommandFault::NotStarted(error)
-                | CommandFault::NotMeasured { error, .. },
-            ) => {
-                fault = Some(error);
+            Err(why) => {
+                fault = Some(why.into_error());
                 break;
             }
         }
@@ -104,6 +102,7 @@ fn failed(end: CommandEnd) -> bool {
 /// The executions of a command.
 struct Series<'o> {
     options: &'o CommandOptions,
+    reader: Option<Reader<'o>>,
     signals: Signals,
     meter: LoadMeter,
     stdin: Stdin,
@@ -114,16 +113,13 @@ struct Series<'o> {
 impl Series<'_> {
     /// What has to be known first.
     fn start(&mut self) -> Result<SoakStart> {
-        // The competing process first: its effect on caches and clocks is over when the idle windows
-        // begin.
-        let taken = try_out(self.meter.soakers())?;
         let (signals, idle) = (&mut self.signals, &mut self.idle);
-        let start = self.meter.know(taken, |meter| {
+        let start = start(&mut self.meter, |meter| {
             let measured =
                 Idle::measure(meter, IDLE_WINDOWS, &mut |at_ns| signals.end_before(at_ns))?;
             Ok(idle.insert(measured).windows.clone())
         })?;
-        if start.idle.len() < IDLE_WINDOWS { Err(interrupted()) } else { Ok(start) }
+        start.ok_or_else(interrupted)
     }
 
     /// Executes it the first time that counts.
@@ -174,7 +170,7 @@ impl Series<'_> {
             user_ns: ended.user_ns,
             system_ns: ended.system_ns,
             zc_ns,
-            printed: printed.map(Printed::text),
+            did: printed.zip(self.reader).and_then(|(printed, reader)| reader(&printed.text())),
             idle_after: after.windows.clone(),
         };
         self.idle = Some(after);
@@ -191,7 +187,7 @@ impl Series<'_> {
         let mut words = self.options.command.iter();
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         command.args(words);
-        if self.options.keep_printed {
+        if self.reader.is_some() {
             let (ended, printed) = self.signals.execute_and_read(command)?;
             return Ok((ended, Some(printed)));
         }
@@ -213,17 +209,11 @@ impl Series<'_> {
         self.idle = None;
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(line).stdin(Stdio::null()).stdout(Stdio::null());
-        let how = match self.signals.execute(command) {
-            Ok(ended) => match end_of(ended.status) {
-                CommandEnd::Exited { code: 0 } => return Ok(()),
-                CommandEnd::Exited { code } => format!("exit code {code}"),
-                CommandEnd::Killed { signal } => format!("signal {signal}"),
-            },
-            Err(
-                CommandFault::NotRun { error, .. }
-                | CommandFault::NotStarted(error)
-                | CommandFault::NotMeasured { error, .. },
-            ) => return Err(error),
+        let ended = self.signals.execute(command).map_err(CommandFault::into_error)?;
+        let how = match end_of(ended.status) {
+            CommandEnd::Exited { code: 0 } => return Ok(()),
+            CommandEnd::Exited { code } => format!("exit code {code}"),
+            CommandEnd::Killed { signal } => format!("signal {signal}"),
         };
         Err(Error::failed(format!("the command of {option} ended with {how}"))
             .help(format!("it is: {line}")))

@@ -31,3 +31,14 @@ impl From<Error> for CommandFault {
         Self::NotStarted(error)
     }
 }
+
+impl CommandFault {
+    /// The error alone.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::NotRun { error, .. }
+            | Self::NotStarted(error)
+            | Self::NotMeasured { error, .. } => error,
+        }
+    }
+}

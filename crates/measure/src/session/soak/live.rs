@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use zc_kernel::clock::sleep_until_or_stop;
 
-use super::setup::{Soaked, interrupted, set_up, start};
+use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use zc_run::{Result, SoakStart, SoakWindow};
 
 /// Options of [`live`].
@@ -40,7 +40,9 @@ pub fn live(
     hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut meter = set_up(&options.soaked)?;
-    let start = start(&mut meter, &mut |at_ns| sleep_until_or_stop(at_ns, stop))?;
+    let start = start(&mut meter, |meter| {
+        idle(meter, IDLE_WINDOWS, &mut |at_ns| sleep_until_or_stop(at_ns, stop))
+    })?;
     if hear(Heard::Start(&start.ok_or_else(interrupted)?)).is_break() {
         return Ok(());
     }

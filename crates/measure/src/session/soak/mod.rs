@@ -14,7 +14,7 @@ mod stdin;
 mod taken;
 mod verify;
 
-pub use command::{CommandOptions, Measured, command};
+pub use command::{CommandOptions, Measured, Reader, command};
 pub use fault::{CommandFault, Outcome};
 pub use live::{Heard, LiveOptions, live};
 pub use setup::Soaked;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use zc_run::{Error, Result};
 
-/// What is kept: the end of it, where programs print their results.
+/// What is kept of a stream: the end of it, where programs print their results.
 const MOST_BYTES: usize = 1 << 20;
 
 /// How long something may hold the pipes open after the command has ended: what it started and left.
@@ -18,47 +18,61 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The streams of a command: each is passed on as it comes.
 #[derive(Debug)]
 pub(super) struct Printed {
+    streams: [Stream; 2],
+}
+
+/// One of them. They are kept apart, as a line of one may come in the middle of a line of the other.
+#[derive(Debug)]
+struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
-    ends: Receiver<()>,
-    streams: usize,
+    end: Receiver<()>,
 }
 
 impl Printed {
     /// Passes on what the child prints, whose stdout and stderr are pipes.
     ///
     /// # Errors
-    /// There can be no thread for it.
+    /// There can be no thread for it. The pipes are closed then.
     pub(super) fn by(child: &mut Child) -> Result<Self> {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let (end, ends) = channel();
-        let mut streams = 0;
-        let mut pass = |from: Option<Box<dyn Read + Send>>, to: Box<dyn Write + Send>| {
-            let Some(from) = from else { return Ok(()) };
-            let (kept, end) = (Arc::clone(&kept), end.clone());
-            streams += 1;
-            Builder::new()
-                .name("zc-printed".to_owned())
-                .spawn(move || {
-                    pass_on(from, to, &kept);
-                    let _ = end.send(()); // or nobody waits any more
-                })
-                .map(drop)
-                .map_err(|error| Error::os("start a thread for what the command prints", error))
-        };
-        pass(child.stdout.take().map(|it| Box::new(it) as _), Box::new(io::stdout()))?;
-        pass(child.stderr.take().map(|it| Box::new(it) as _), Box::new(io::stderr()))?;
-        Ok(Self { kept, ends, streams })
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let streams =
+            [Stream::pass_on(stdout, io::stdout())?, Stream::pass_on(stderr, io::stderr())?];
+        Ok(Self { streams })
     }
 
-    /// What it printed, now that it has ended.
+    /// What it printed, stdout first, now that it has ended.
     pub(super) fn text(self) -> String {
-        for _ in 0..self.streams {
-            if self.ends.recv_timeout(PATIENCE).is_err() {
-                break; // its threads go on passing on
+        self.streams.map(Stream::text).concat()
+    }
+}
+
+impl Stream {
+    fn pass_on(
+        from: Option<impl Read + Send + 'static>,
+        to: impl Write + Send + 'static,
+    ) -> Result<Self> {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (ended, end) = channel();
+        let its = Arc::clone(&kept);
+        let work = move || {
+            if let Some(from) = from {
+                pass_on(from, to, &its);
             }
-        }
+            let _ = ended.send(()); // or nobody waits any more
+        };
+        Builder::new()
+            .name("zc-printed".to_owned())
+            .spawn(work)
+            .map_err(|error| Error::os("start a thread for what the command prints", error))?;
+        Ok(Self { kept, end })
+    }
+
+    /// The end of it. Where something holds the pipe open, its thread goes on passing on.
+    fn text(self) -> String {
+        let _ = self.end.recv_timeout(PATIENCE);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let excess = kept.len().saturating_sub(MOST_BYTES);
+        String::from_utf8_lossy(&kept[excess..]).into_owned()
     }
 }
 
@@ -75,7 +89,7 @@ fn pass_on(mut from: impl Read, mut to: impl Write, kept: &Mutex<Vec<u8>>) {
         };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&buffer[..length]);
-        // In large steps, so that each byte is moved once or twice.
+        // In large steps, so that no byte is moved more than once.
         if kept.len() > 2 * MOST_BYTES {
             let excess = kept.len() - MOST_BYTES;
             kept.drain(..excess);

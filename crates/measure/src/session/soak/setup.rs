@@ -55,15 +55,16 @@ pub(super) fn idle(
     Ok(windows)
 }
 
-/// Measures everything that has to be known first. `None` when it was interrupted.
+/// Measures everything that has to be known first, [`IDLE_WINDOWS`] by `idle`. `None` when it was
+/// interrupted.
 pub(super) fn start(
     meter: &mut LoadMeter,
-    interrupted: &mut dyn FnMut(u64) -> bool,
+    idle: impl FnOnce(&mut LoadMeter) -> Result<Vec<SoakWindow>>,
 ) -> Result<Option<SoakStart>> {
     // The competing process first: its effect on caches and clocks is over when the idle windows
     // begin.
     let taken = try_out(meter.soakers())?;
-    let start = meter.know(taken, |meter| idle(meter, IDLE_WINDOWS, interrupted))?;
+    let start = meter.know(taken, idle)?;
     Ok((start.idle.len() == IDLE_WINDOWS).then_some(start))
 }
 
