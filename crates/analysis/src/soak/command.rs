@@ -24,7 +24,7 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
     let of = |figure: fn(&Execution) -> f64| each.iter().map(figure).collect::<Vec<_>>();
     let soaked = estimate(&of(|run| run.soaked_s), &each)?;
     let beyond = estimate(&of(|run| run.soaked_s - run.getrusage_s), &each)?;
-    let withheld = withheld(&runs, &each, soaked);
+    let withheld = withheld(&runs, soaked);
     let count = runs.len() as f64;
     let seconds = |ns: fn(&CommandRun) -> u64| {
         runs.iter().map(|run| ns(run) as f64).sum::<f64>() / count / 1e9
@@ -94,8 +94,9 @@ fn over_executions(values: &[f64]) -> Option<f64> {
     mean_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0)
 }
 
-/// Why the soaked figure is not to be shown, if it is not.
-fn withheld(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Option<String> {
+/// Why the soaked figure is not to be shown, if it is not. (It cannot be more than the CPUs had: no
+/// soaker counts less than nothing.)
+fn withheld(runs: &[&CommandRun], soaked: PlusMinus) -> Option<String> {
     let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
     let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
     let busiest = median(runs.iter().map(of).collect())?;
@@ -114,9 +115,7 @@ fn withheld(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Opti
                 .to_owned(),
         );
     }
-    let had =
-        mean(&each.iter().map(|run| run.elapsed_s * run.rates.len() as f64).collect::<Vec<_>>());
-    (soaked.value - half > had).then(|| "it is more than the CPUs had".to_owned())
+    None
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -304,7 +304,7 @@ mod tests {
     fn a_figure_that_is_withheld_is_not_there() {
         let withheld = CommandCost {
             soaked_cpu_s: None,
-            withheld: Some("it is more than the CPUs had".into()),
+            withheld: Some("something else used 40 % of the CPUs in the idle windows".into()),
             beyond_getrusage_s: None,
             accounts: None,
             failed: 1,
@@ -313,7 +313,7 @@ mod tests {
         insta::assert_snapshot!(command(&seen(), &withheld), @r#"
         "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
         left out: 1 that did not exit with 0; the last one exited with 0
-          soaked             withheld         it is more than the CPUs had
+          soaked             withheld         something else used 40 % of the CPUs in the idle windows
             the command      11.924           10.000 user, 1.924 system: it and the children it waited for
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         "#);

@@ -392,6 +392,28 @@ fn a_signal_ends_the_series_and_what_was_measured_is_told() {
 }
 
 #[test]
+fn a_command_that_outlives_a_signal_is_not_executed_again() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap '' INT; echo run; while [ ! -e go ]; do sleep 0.02; done";
+    let arguments = ["--run-anyway", "--runs", "1000", "--", "sh", "-c", script];
+    let mut child = zc(&arguments)
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "run");
+    kill(child.id(), "INT");
+    // From now on an execution would end at once.
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    assert!(lines.next().is_none(), "it is executed again");
+    let output = child.wait_with_output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 125)), "{}", stderr(&output));
+}
+
+#[test]
 fn on_a_busy_machine_the_command_is_not_executed_unless_that_is_wanted() {
     let _turn = measuring();
     // In sessions of their own, which the soakers rank below.
