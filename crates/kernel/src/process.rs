@@ -1,7 +1,7 @@
 //! The process itself: user id, number of threads, limits, resource usage, and a forked child for
 //! trial calls.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -240,16 +240,17 @@ pub fn in_child(attempt: impl FnOnce() -> u8) -> io::Result<ExitStatus> {
 #[doc(alias = "fork")]
 #[doc(alias = "pipe")]
 pub fn read_from_child(
-    attempt: impl FnOnce(std::fs::File) -> u8,
+    attempt: impl FnOnce(io::PipeWriter) -> u8,
 ) -> io::Result<(Vec<u8>, ExitStatus)> {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (reader, writer) = io::pipe()?;
+    let mut reader = Some(reader);
+    // The end for writing is dropped here with the closure, or the pipe would not end.
+    let child = fork(|| {
+        drop(reader.take()); // or it would wait for itself to read, once the parent is gone
+        attempt(writer)
+    })?;
     let mut written = Vec::new();
-    let (mut reader, writer) = (std::fs::File::from(reader), std::fs::File::from(writer));
-    let for_child = writer.try_clone()?;
-    let child = fork(move || attempt(for_child))?;
-    drop(writer); // or the pipe would not end
-    let read = io::Read::read_to_end(&mut reader, &mut written);
-    drop(reader);
+    let read = reader.map(|mut reader| reader.read_to_end(&mut written)).transpose();
     let ended = wait(child)?;
     read?;
     Ok((written, ended))

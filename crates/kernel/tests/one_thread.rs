@@ -2,7 +2,7 @@
 //! user namespace. Rust's test harness runs every test on a thread of its own, so this binary has
 //! its own `main`. Each case runs in a child process, and therefore leaves no trace in the others.
 
-use std::io::Write as _;
+use std::io::{PipeWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
@@ -14,13 +14,14 @@ use zc_kernel::spawn::{kill, new_session, wait_readable};
 
 const SIGKILL: i32 = 9;
 
-const CASES: [(&str, fn()); 5] = [
+const CASES: [(&str, fn()); 6] = [
     ("a_child_ends_with_the_result_of_the_attempt", a_child_ends_with_the_result_of_the_attempt),
     (
         "a_user_namespace_gives_every_capability_and_keeps_the_user",
         a_user_namespace_gives_every_capability,
     ),
     ("what_a_child_writes_is_read", what_a_child_writes_is_read),
+    ("a_child_that_nobody_reads_from_does_not_wait", a_child_that_nobody_reads_from_does_not_wait),
     ("a_child_ends_with_its_parent", a_child_ends_with_its_parent),
     ("a_new_session_is_made_by_a_process_that_leads_no_group", a_new_session_is_made),
 ];
@@ -50,16 +51,29 @@ fn what_a_child_writes_is_read() {
     assert_eq!((written, ended.code()), (Vec::new(), Some(0)));
 }
 
+fn a_child_that_nobody_reads_from_does_not_wait() {
+    ends_without_its_parent(|mut pipe| {
+        kill(std::os::unix::process::parent_id() as i32, SIGKILL).unwrap();
+        while pipe.write_all(&[b'x'; 4096]).is_ok() {}
+        0
+    });
+}
+
 fn a_child_ends_with_its_parent() {
+    ends_without_its_parent(|_| {
+        end_with_parent().unwrap();
+        kill(std::os::unix::process::parent_id() as i32, SIGKILL).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
+/// `attempt` kills its parent, and ends nevertheless.
+fn ends_without_its_parent(attempt: impl FnOnce(PipeWriter) -> u8) {
     let (reader, writer) = std::io::pipe().unwrap();
     let ended = in_child(|| {
-        let waits_for_its_child = read_from_child(|_| {
-            end_with_parent().unwrap();
-            kill(std::os::unix::process::parent_id() as i32, SIGKILL).unwrap();
-            loop {
-                std::thread::park();
-            }
-        });
+        let waits_for_its_child = read_from_child(attempt);
         u8::from(waits_for_its_child.is_ok())
     });
     assert_eq!(ended.unwrap().signal(), Some(SIGKILL));

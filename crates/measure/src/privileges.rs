@@ -3,10 +3,9 @@
 //!
 //! Rights belong to threads (see `zc_kernel::privileges`), so all of this is for a process that has
 //! one. Root keeps being root: without capabilities it may still write what is root's own. Where
-//! nothing needs that, [`read_apart`] reads as nobody.
+//! nothing needs that, [`made_apart`] reads as nobody.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitStatus;
 
 use zc_kernel::privileges::{
@@ -84,11 +83,7 @@ pub fn keep_for(work: Work) -> Result<()> {
         Work::TowardsFarEnd { starts_commands: true } => Ok(()),
         _ => bound_capabilities(keep),
     };
-    bounded.and_then(|()| keep_capabilities(keep)).map_err(|error| {
-        Error::os("give up capabilities", error)
-            .kind(ErrorKind::Unsupported)
-            .help("a seccomp filter (of a container?) forbids capset(2) or prctl(2)")
-    })
+    bounded.and_then(|()| keep_capabilities(keep)).map_err(cannot_give_up)
 }
 
 /// Whether the file of this program gave it capabilities that its user, who is not root, does not
@@ -98,32 +93,34 @@ pub fn has_capabilities_of_its_file() -> bool {
     !rustix::process::getuid().is_root() && beyond.is_ok_and(|beyond| !beyond.is_empty())
 }
 
-/// Runs `read` in a child process without any rights: of the user `nobody`, where there is one, and
-/// without capabilities. It writes its result to the file that it is given, and returns an exit code.
-/// Returns what was written, and how the child ended.
+/// Runs `make` in a child process without any rights: of the user `nobody`, where there is one, and
+/// without capabilities. `make` gets the error if they could not be given up. Returns the bytes that it
+/// made, and how the child ended.
 ///
 /// # Errors
 /// There can be no child: the process has other threads, or may have no further one.
-pub fn read_apart(read: impl FnOnce(File) -> u8) -> io::Result<(Vec<u8>, ExitStatus)> {
-    read_from_child(|result| {
-        // Best effort: otherwise it ends a little later than its parent.
-        let without_rights = give_up_all().and_then(|()| end_with_parent());
-        match without_rights {
-            Ok(()) => read(result),
-            Err(_) => NOT_WITHOUT_RIGHTS,
-        }
+pub fn made_apart(make: impl FnOnce(Result<()>) -> Vec<u8>) -> io::Result<(Vec<u8>, ExitStatus)> {
+    read_from_child(|mut pipe| {
+        let without_rights = give_up_all();
+        // After the change of the user, which would undo it. Where it fails, the child ends when it
+        // writes.
+        let _ = end_with_parent();
+        u8::from(pipe.write_all(&make(without_rights)).is_err())
     })
 }
-
-/// The exit code of a child that could not give up its rights.
-pub const NOT_WITHOUT_RIGHTS: u8 = 254;
 
 /// Gives up all capabilities, and the user where there is `nobody`.
 ///
 /// # Errors
-/// A seccomp filter forbids it.
-pub fn give_up_all() -> io::Result<()> {
-    bound_capabilities(CapabilitySet::empty())?;
+/// As for [`keep_for`].
+pub fn give_up_all() -> Result<()> {
+    bound_capabilities(CapabilitySet::empty()).map_err(cannot_give_up)?;
     become_nobody();
-    keep_capabilities(CapabilitySet::empty())
+    keep_capabilities(CapabilitySet::empty()).map_err(cannot_give_up)
+}
+
+fn cannot_give_up(error: io::Error) -> Error {
+    Error::os("give up capabilities", error)
+        .kind(ErrorKind::Unsupported)
+        .help("a seccomp filter (of a container?) forbids capset(2) or prctl(2)")
 }

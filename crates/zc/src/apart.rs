@@ -1,11 +1,9 @@
 //! Reads saved runs, which strangers may have written, in a process that has no rights: root's zc has
 //! it parse, estimate and render, and itself writes the text that comes back.
 
-use std::io::Write as _;
-
 use serde_json::{Value, json};
 
-use zc_measure::privileges::{NOT_WITHOUT_RIGHTS, give_up_all, has_capabilities, read_apart};
+use zc_measure::privileges::{give_up_all, has_capabilities, made_apart};
 use zc_run::{Error, ErrorKind, Result};
 
 /// A document, and the exit code that goes with it.
@@ -30,30 +28,24 @@ pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Docume
     }
     // The child takes its copy of it, and leaves this one.
     let mut make = Some(make);
-    let made = read_apart(|mut pipe| {
-        let Some(make) = make.take() else { return 1 };
-        u8::from(pipe.write_all(&encoded(make())).is_err())
+    let made = made_apart(|without_rights| {
+        let make = make.take();
+        make.map_or_else(Vec::new, |make| encoded(without_rights.and_then(|()| make())))
     });
     match (made, make) {
         // No further process may be had: this one gives up its rights.
         (Err(_), Some(make)) => {
-            give_up_all().map_err(|_| cannot_give_up())?;
+            give_up_all()?;
             make()
         }
         (Err(error), None) => Err(Error::os("start a process that reads runs", error)),
         (Ok((bytes, ended)), _) => match decoded(bytes) {
             // Of a text without an end there is only its beginning.
             Some(document) if ended.success() => document,
-            _ if ended.code() == Some(NOT_WITHOUT_RIGHTS.into()) => Err(cannot_give_up()),
             _ => Err(Error::failed(format!("the process that reads the runs is gone ({ended})"))
                 .help("was it killed for lack of memory? dmesg tells")),
         },
     }
-}
-
-fn cannot_give_up() -> Error {
-    Error::unsupported("cannot give up capabilities before runs are read")
-        .help("a seccomp filter (of a container?) forbids capset(2) or prctl(2)")
 }
 
 /// A line of JSON, and after it the text as it is.
