@@ -6,10 +6,12 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use zc_kernel::clock;
 
 use super::proc;
+use crate::root::{numbered, read};
 use zc_run::{Error, Reading, Result, StatReading};
 
 /// Open files of /proc, read for a set of CPUs.
@@ -112,15 +114,12 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str>
 /// is no schedstat.
 fn ksoftirqd(cpus: &[usize]) -> Option<Vec<File>> {
     let mut found: Vec<Option<File>> = cpus.iter().map(|_| None).collect();
-    for process in std::fs::read_dir("/proc").ok()?.flatten() {
-        if !process.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
-            continue;
-        }
-        let Ok(comm) = std::fs::read_to_string(process.path().join("comm")) else { continue };
-        let cpu =
-            comm.trim_end().strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
+    let root = Path::new("/");
+    for process in numbered(root, "proc") {
+        let Some(comm) = read(root, &format!("proc/{process}/comm")) else { continue };
+        let cpu = comm.strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
         if let Some(place) = cpu.and_then(|cpu| cpus.iter().position(|&each| each == cpu)) {
-            found[place] = File::open(process.path().join("schedstat")).ok();
+            found[place] = File::open(format!("/proc/{process}/schedstat")).ok();
         }
     }
     found.into_iter().collect()

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::soakers::SOAKER_NAME;
-use crate::root::read;
+use crate::root::{numbered, read};
 
 /// The name of the program, if it was not given another one.
 const PROGRAM: &str = "zc";
@@ -13,37 +13,26 @@ const PROGRAM: &str = "zc";
 /// The CPUs that each other zc soaks, ascending. Everybody can read thread names, and can name threads
 /// like that: it is enough for a warning.
 pub(super) fn soaked_by_others(root: &Path) -> Vec<Vec<usize>> {
-    let own = std::process::id().to_string();
+    let own = std::process::id() as i32;
     let own_name = read(root, "proc/self/comm");
     let is_zc = |name: String| name == PROGRAM || Some(name) == own_name;
     let mut found = Vec::new();
-    for process in names_in(&root.join("proc")) {
-        let is_process = process.bytes().all(|byte| byte.is_ascii_digit());
-        let folder = format!("proc/{process}");
-        if !is_process
-            || process == own
-            || !read(root, &format!("{folder}/comm")).is_some_and(is_zc)
-        {
+    for process in numbered(root, "proc") {
+        if process == own || !read(root, &format!("proc/{process}/comm")).is_some_and(is_zc) {
             continue;
         }
-        let threads = names_in(&root.join(&folder).join("task"));
-        let soaked = |thread: &String| {
-            let name = read(root, &format!("{folder}/task/{thread}/comm"))?;
+        let tasks = format!("proc/{process}/task");
+        let soaked = |thread: i32| {
+            let name = read(root, &format!("{tasks}/{thread}/comm"))?;
             name.strip_prefix(SOAKER_NAME)?.parse().ok()
         };
-        let mut cpus: Vec<usize> = threads.iter().filter_map(soaked).collect();
+        let mut cpus: Vec<usize> = numbered(root, &tasks).into_iter().filter_map(soaked).collect();
         cpus.sort_unstable();
         if !cpus.is_empty() {
             found.push(cpus);
         }
     }
     found
-}
-
-/// Names in a folder; none if it cannot be read, as when a process has just ended.
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //! measured, by name.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use zc_kernel::clock;
 
+use crate::root::numbered;
 use zc_run::ProcessKind;
 
 /// `PF_KTHREAD` of include/linux/sched.h, in the field `flags` of /proc/PID/stat.
@@ -33,9 +35,8 @@ pub type ByName = BTreeMap<(ProcessKind, String), u64>;
 impl Processes {
     /// Reads them, without those in `except`. Takes some 10 us for each.
     pub fn read(except: &[i32]) -> Self {
-        let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let each = numbers
-            .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        let each = numbered(Path::new("/"), "proc")
+            .into_iter()
             .filter(|pid| !except.contains(pid))
             .filter_map(|pid| {
                 let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;

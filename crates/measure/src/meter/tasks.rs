@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use zc_kernel::clock;
 
 use super::proc;
+use crate::root::{numbered, read};
 use zc_run::{Error, Result, TaskReading};
 
 /// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two fields of interest are on
@@ -98,19 +100,13 @@ impl TaskMeter {
 /// Their time belongs to the submitter, although getrusage(RUSAGE_THREAD) of the submitter excludes
 /// it and RUSAGE_SELF of its process includes it.
 pub fn workers_of(tids: &[i32]) -> Vec<i32> {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let root = Path::new("/");
     let is_worker = |tid: &i32| {
-        let name =
-            std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
-        let submitter =
-            name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
+        let name = read(root, &format!("proc/self/task/{tid}/comm")).unwrap_or_default();
+        let submitter = name.strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
         submitter.is_some_and(|submitter| tids.contains(&submitter))
     };
-    tasks
-        .flatten()
-        .filter_map(|task| task.file_name().to_str()?.parse().ok())
-        .filter(is_worker)
-        .collect()
+    numbered(root, "proc/self/task").into_iter().filter(is_worker).collect()
 }
 
 #[cfg(test)]
