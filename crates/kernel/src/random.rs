@@ -1,4 +1,5 @@
-//! Unpredictable bytes.
+//! Unpredictable bytes from the kernel, by the system call alone. (`rand::random` opens a device where
+//! libc is linked statically, and panics where there is none, as in an empty root.)
 
 use std::io;
 
@@ -25,7 +26,7 @@ pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// As many as the array has.
+/// An array of bytes from getrandom(2).
 ///
 /// # Errors
 /// As for [`fill`].

@@ -108,8 +108,8 @@ impl Secret {
         // Metadata of the opened file, not of the name, which may lead elsewhere by then.
         let meta = file.metadata().map_err(read)?;
         let mode = meta.permissions().mode();
-        // The service manager gave the file to this service alone: to its user by an access list, which shows as rights of a
-        // group, or by its owner.
+        // The service manager gives a credential to this service alone: by its owner, or by an
+        // access list, whose mask stat(2) shows as the rights of the group.
         let checked = meta.is_file() && !is_credential(path);
         if checked && mode & 0o077 != 0 {
             return Err(Error::input(format!(
@@ -194,8 +194,7 @@ impl Secret {
     }
 }
 
-/// Unpredictable bytes from the kernel, by the system call alone. (`rand::random` opens a device
-/// where libc is linked statically, and panics where there is none, as in an empty root.)
+/// Unpredictable bytes from the kernel.
 ///
 /// # Errors
 /// A seccomp filter forbids it.
