@@ -7,23 +7,6 @@ use std::fmt::Write as _;
 use zc_measure::session::PROTOCOL;
 use zc_run::{FormatVersion, OLDEST_MAJOR};
 
-/// Facts that build.rs recorded. An empty string is an unknown one.
-struct Build {
-    commit: &'static str,
-    target: &'static str,
-    profile: &'static str,
-    features: &'static str,
-    rustc: &'static str,
-}
-
-const BUILD: Build = Build {
-    commit: env!("ZC_BUILD_COMMIT"),
-    target: env!("ZC_BUILD_TARGET"),
-    profile: env!("ZC_BUILD_PROFILE"),
-    features: env!("ZC_BUILD_FEATURES"),
-    rustc: env!("ZC_BUILD_RUSTC"),
-};
-
 /// Whether the arguments of a `zc --version` ask for all of it: clap stops at the first `--version`
 /// and does not tell.
 pub(super) fn is_verbose(mut words: impl Iterator<Item = OsString>) -> bool {
@@ -35,12 +18,12 @@ pub(super) fn verbose() -> String {
     let format = FormatVersion::current();
     let linked = if cfg!(target_feature = "crt-static") { "statically" } else { "dynamically" };
     let lines = [
-        ("commit", known(BUILD.commit)),
-        ("target", known(BUILD.target)),
+        ("commit", or(env!("ZC_BUILD_COMMIT"), "unknown")),
+        ("target", or(env!("ZC_BUILD_TARGET"), "unknown")),
         ("linked", linked),
-        ("profile", known(BUILD.profile)),
-        ("features", if BUILD.features.is_empty() { "none" } else { BUILD.features }),
-        ("compiler", known(BUILD.rustc)),
+        ("profile", or(env!("ZC_BUILD_PROFILE"), "unknown")),
+        ("features", or(env!("ZC_BUILD_FEATURES"), "none")),
+        ("compiler", or(env!("ZC_BUILD_RUSTC"), "unknown")),
         (
             "saved runs",
             &format!("writes {}.{}, reads {OLDEST_MAJOR} and later", format.major, format.minor),
@@ -55,7 +38,7 @@ pub(super) fn verbose() -> String {
     text
 }
 
-/// A recorded fact, or that it is unknown.
-fn known(fact: &'static str) -> &'static str {
-    if fact.is_empty() { "unknown" } else { fact }
+/// A fact that build.rs recorded, or this word if it recorded nothing.
+fn or(fact: &'static str, nothing: &'static str) -> &'static str {
+    if fact.is_empty() { nothing } else { fact }
 }

@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How long each address of the server is tried.
 const TO_CONNECT: Duration = Duration::from_secs(2);
 
-/// How long addresses of the server are tried. It waits no longer for the connection.
+/// How long addresses of the server are tried, all together: the server waits no longer for the
+/// connection.
 const TO_MEET: Duration = Duration::from_secs(10);
 
 /// The most addresses that are tried: the server names them, and each is sent a greeting.
@@ -96,9 +97,8 @@ impl<T: Transport> Client<T> {
             Target::greeted(SocketAddr::new(*address, ready.data_port), greeting, key)
         };
         let until = Instant::now() + TO_MEET;
-        let in_time = candidates.iter().take_while(|_| Instant::now() < until);
-        let Some((data, rtt_ns)) = in_time.filter_map(|address| meet(&target(address))).next()
-        else {
+        let mut in_time = candidates.iter().take_while(|_| Instant::now() < until);
+        let Some((data, rtt_ns)) = in_time.find_map(|address| meet(&target(address))) else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
                 ready.data_port,

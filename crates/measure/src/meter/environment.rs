@@ -56,8 +56,8 @@ impl InstanceLock {
     /// Whether another zc measures on this host: in this network namespace, or seen in /proc. If the
     /// far end is on this host, `far_end` are the CPUs that it soaks, and it is not another one.
     pub fn sees_another(&self, far_end: &[usize]) -> bool {
-        let others = || soaked_by_others(Path::new("/"));
-        matches!(self, Self::Unavailable) || others().iter().any(|cpus| cpus != far_end)
+        matches!(self, Self::Unavailable)
+            || soaked_by_others(Path::new("/")).iter().any(|cpus| cpus != far_end)
     }
 
     /// Claims the name that all zc claim.

@@ -17,7 +17,7 @@ pub fn cannot_pin(
     let allowed = sched::allowed_cpus().unwrap_or_default();
     let refused = match Errno::from_io_error(&error) {
         Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => true,
-        // To the kernel a wrong CPU, which these are not.
+        // The kernel would say so of a CPU that may not be used; these may.
         Some(Errno::INVAL) => !cpus.is_empty() && cpus.iter().all(|cpu| allowed.contains(cpu)),
         _ => false,
     };

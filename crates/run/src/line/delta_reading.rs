@@ -372,9 +372,7 @@ impl DeltaCodec {
             burned_ns,
         })
     }
-}
 
-impl DeltaCodec {
     /// How many numbers the lists of the next reading have.
     fn numbers(&self, edge: &DeltaReading<'_>) -> usize {
         let soak = edge

@@ -85,8 +85,7 @@ impl Clients {
     /// Says how many were not reported in periods that are over.
     fn catch_up(&mut self) {
         let now = Instant::now();
-        let [came, wrong] = [self.came.catch_up(now), self.wrong.catch_up(now)];
-        tell_untold(came, wrong);
+        tell_untold(self.came.catch_up(now), self.wrong.catch_up(now));
     }
 
     /// Says how many were not reported.
