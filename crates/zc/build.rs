@@ -22,8 +22,9 @@ fn variable(name: &str) -> String {
 
 /// Cargo features that are on, by their names.
 fn features() -> String {
-    let mut names: Vec<String> = env::vars()
-        .filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()))
+    // Others may not be UTF-8.
+    let mut names: Vec<String> = env::vars_os()
+        .filter_map(|(name, _)| Some(name.to_str()?.strip_prefix("CARGO_FEATURE_")?.to_lowercase()))
         .collect();
     names.sort();
     names.join(" ")
