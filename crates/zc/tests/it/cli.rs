@@ -9,9 +9,8 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 use zc_run::factor::FactorOption;
 use zc_run::{Factor, MINOR};
-use zc_testkit::synthetic::Synthetic;
 
-use crate::support::{Bounded as _, ZC, stderr, zc_in as command};
+use crate::support::{Bounded as _, ZC, saved_run, stderr, zc_in as command};
 
 /// Runs `zc` in an empty folder of its own.
 fn zc(args: &[&str]) -> Output {
@@ -45,12 +44,6 @@ fn refused(output: &Output, code: i32) -> String {
 fn printed(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// A saved run of five synthetic blocks, as `zc run` would have written it.
-fn saved_run() -> String {
-    let run = Synthetic { blocks: 5, ..Synthetic::default() }.run();
-    zc_run::whole(&run)
 }
 
 fn with_file(name: &str, bytes: &[u8]) -> TempDir {

@@ -4,10 +4,9 @@ use std::process::{Command, Output};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use zc_run::LinkKind;
-use zc_testkit::synthetic::Synthetic;
 
 use super::support::cgroup::MemoryCgroup;
-use super::support::{Bounded as _, ZC, blocks_of, measuring, saved, stderr, zc_in};
+use super::support::{Bounded as _, ZC, blocks_of, measuring, saved, saved_run, stderr, zc_in};
 
 const MIB: u64 = 1 << 20;
 
@@ -77,8 +76,7 @@ fn where_threads_may_not_be_bound_to_cpus_it_is_exit_code_4() {
 #[test]
 fn a_stack_of_64_kib_is_enough() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = Synthetic { blocks: 5, ..Synthetic::default() }.run();
-    std::fs::write(folder.path().join("run.json"), zc_run::whole(&whole)).unwrap();
+    std::fs::write(folder.path().join("run.json"), saved_run()).unwrap();
     let in_folder = |limit: &str, words: &str| {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{limit} exec \"$0\" {words}"), ZC]);

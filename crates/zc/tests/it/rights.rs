@@ -8,9 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use zc_testkit::synthetic::Synthetic;
 
-use crate::support::{Bounded as _, ZC, stderr, until, zc, zc_in};
+use crate::support::{Bounded as _, ZC, saved_run, stderr, until, zc, zc_in};
 
 /// As in zc_kernel::privileges.
 const NOBODY: u32 = 65_534;
@@ -28,14 +27,10 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A line of /proc/PID/status, from its second word on.
+/// The first value of a field of /proc/PID/status.
 pub(crate) fn status_field(status: &str, name: &str) -> String {
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.split_whitespace().next().unwrap_or_default().to_owned()
-}
-
-fn saved_run() -> String {
-    zc_run::whole(&Synthetic { blocks: 5, ..Synthetic::default() }.run())
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use zc_run::Run;
+use zc_testkit::synthetic::Synthetic;
 
 pub(crate) use measuring::measuring;
 pub(crate) use running::{Bounded, LIMIT, Running, until};
@@ -40,6 +41,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// What a program said on stderr.
 pub(crate) fn stderr(output: &Output) -> String {
     text(&output.stderr)
+}
+
+/// A saved run of five synthetic blocks, as `zc run` would have written it.
+pub(crate) fn saved_run() -> String {
+    zc_run::whole(&Synthetic { blocks: 5, ..Synthetic::default() }.run())
 }
 
 /// The run that must have been saved whole, as `run.json`.
