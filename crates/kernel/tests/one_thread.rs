@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use zc_kernel::netns::{NetNs, unshare_user};
 use zc_kernel::process::{end_with_parent, euid, in_child, may_make_namespaces, read_from_child};
 use zc_kernel::spawn::{kill, new_session, wait_readable};
@@ -102,28 +103,18 @@ fn a_new_session_is_made() {
     assert!(new_session().is_err(), "it leads a process group now");
 }
 
-/// Understands what `cargo test` and cargo-nextest pass: `--list`, `--ignored` and names.
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    let has = |option: &str| args.iter().any(|arg| arg == option);
-    let mut failed = false;
-    for (name, case) in CASES {
-        let wanted = names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
-        if !wanted || has("--ignored") {
-            continue;
-        }
-        if has("--list") {
-            println!("{name}: test");
-            continue;
-        }
-        let ended = in_child(|| {
-            case();
-            0
-        });
-        let passed = ended.is_ok_and(|status| status.success());
-        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
-        failed |= !passed;
-    }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let mut arguments = Arguments::from_args();
+    // Then it runs them on this thread, and there is no other.
+    arguments.test_threads = Some(1);
+    let trial = |&(name, case): &(&'static str, fn())| {
+        Trial::test(name, move || {
+            let ended = in_child(|| {
+                case();
+                0
+            })?;
+            if ended.success() { Ok(()) } else { Err(Failed::from(ended)) }
+        })
+    };
+    libtest_mimic::run(&arguments, CASES.iter().map(trial).collect()).exit_code()
 }
