@@ -9,8 +9,8 @@ use std::io;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySets, Gid, Uid, capabilities, capability_is_in_ambient_set,
-    clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
-    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    remove_capability_from_bounding_set, set_capabilities, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
 };
 
 pub use rustix::thread::CapabilitySet;
@@ -72,23 +72,19 @@ pub fn capabilities_beyond_ambient() -> io::Result<CapabilitySet> {
     Ok(permitted.iter().filter(|capability| !is_ambient(capability)).collect())
 }
 
-/// Gives up all capabilities of the calling thread but `keep`, by capset(2) and prctl(2): the
-/// effective and permitted ones, and all inheritable and ambient ones.
+/// Gives up all capabilities of the calling thread but `keep`, by capset(2): the effective and
+/// permitted ones, and all inheritable ones. The kernel lowers the ambient ones with those.
 ///
 /// # Errors
-/// None known. A seccomp filter could forbid the calls. Where none is to be given up, nothing is
-/// called that could fail.
+/// None known. A seccomp filter could forbid the call. Where none is to be given up, it is not made.
 ///
 /// # References
 /// - [capset(2)]
-/// - [PR_CAP_AMBIENT(2const)]
-/// - [capabilities(7)]
+/// - [capabilities(7)], "Thread capability sets"
 ///
 /// [capset(2)]: https://man7.org/linux/man-pages/man2/capset.2.html
-/// [PR_CAP_AMBIENT(2const)]: https://man7.org/linux/man-pages/man2/PR_CAP_AMBIENT.2const.html
 /// [capabilities(7)]: https://man7.org/linux/man-pages/man7/capabilities.7.html
 #[doc(alias = "capset")]
-#[doc(alias = "PR_CAP_AMBIENT_CLEAR_ALL")]
 pub fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
     let has = capabilities(None)?;
     let kept = CapabilitySets {
@@ -98,10 +94,6 @@ pub fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
     };
     if kept == has {
         return Ok(()); // an ambient capability would be inheritable too
-    }
-    match clear_ambient_capability_set() {
-        Ok(()) | Err(Errno::INVAL) => {} // before Linux 4.3 there are none
-        Err(error) => return Err(error.into()),
     }
     Ok(set_capabilities(None, kept)?)
 }
