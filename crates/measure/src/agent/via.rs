@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::{is_stopped, kill_group, pidfd, wait_readable};
 
-use super::carry::{Carried, Carry, Offer};
+use super::carry::{Carried, Carry, Offer, Refusal};
 use super::connection::{Connection, Received};
 use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
@@ -184,32 +184,16 @@ impl Via {
                         Taken::Wants(Request::Program(wanted)) if !was_asked => {
                             was_asked = true;
                             let packing = Instant::now();
-                            let answer = match start.carry.offer(&wanted) {
-                                Ok(program) => {
-                                    found.offered();
-                                    offer.insert(program).line()
-                                }
-                                Err(refusal) => {
-                                    found.refused(refusal);
-                                    "none\n".to_owned()
-                                }
-                            };
+                            let offered = start.carry.offer(&wanted);
                             // The far end has not used this time.
                             patience += packing.elapsed();
-                            // A script that does not read it has ended, or will report why.
-                            drop(connection.write_all(answer.as_bytes()));
+                            offer = announce(connection, found, offered);
                         }
                         Taken::Wants(Request::Bytes(place)) => {
                             if let Some(offer) = offer.take() {
                                 patience += offer.patience();
-                                self.send(
-                                    connection,
-                                    found,
-                                    &offer,
-                                    &place,
-                                    begun + patience,
-                                    start,
-                                )?;
+                                let until = begun + patience;
+                                self.send(connection, found, &offer, &place, until, start)?;
                             }
                         }
                         _ => {}
@@ -306,6 +290,27 @@ impl Drop for Via {
     }
 }
 
+/// Answers the script's request for a program. Returns the one that it may take.
+fn announce(
+    connection: &mut Connection,
+    found: &mut Found,
+    offered: std::result::Result<Offer, Refusal>,
+) -> Option<Offer> {
+    let answer = offered.as_ref().map_or_else(|_| "none\n".to_owned(), Offer::line);
+    // A script that does not read it has ended, or will report why.
+    drop(connection.write_all(answer.as_bytes()));
+    match offered {
+        Ok(offer) => {
+            found.offered();
+            Some(offer)
+        }
+        Err(refusal) => {
+            found.refused(refusal);
+            None
+        }
+    }
+}
+
 /// What a line of the command's stdout is.
 #[derive(Debug)]
 pub enum Taken {
@@ -350,23 +355,15 @@ fn own_path() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::far_host::{Host, SOON, ends, refused, started};
+    use super::super::far_host::{Host, SHELLS, SOON, ends, installed, refused, started};
     use super::*;
 
     #[test]
     fn every_shell_starts_a_server_and_the_server_ends_with_the_stream() {
-        for shell in ["dash", "bash", "busybox"] {
-            let Some(path) = ["/bin", "/usr/bin"]
-                .iter()
-                .map(|bin| format!("{bin}/{shell}"))
-                .find(|path| Path::new(path).exists())
-            else {
-                eprintln!("skipped: {shell} is not here");
-                continue;
-            };
+        for shell in SHELLS {
+            let Some(path) = installed(shell) else { continue };
             let host = Host::new();
-            host.zc("bin/zc", VERSION);
-            std::os::unix::fs::symlink(path, host.path("bin/sh")).unwrap();
+            host.with_only(&path, &[]).zc("bin/zc", VERSION);
             let (via, connection, name, pid) = started(&host.command(), None);
             assert_eq!(name, host.path("bin/zc"));
             drop(connection);

@@ -186,15 +186,14 @@ impl Found {
 
     /// Adds to an error about a zc that is missing why none was carried, and what helps.
     fn not_carried(&self, message: String, install: String) -> Error {
-        let error = |message| Error::new(ErrorKind::Remote, message);
         let Carrying::Refused(refusal) = &self.carrying else {
-            return error(message).help(install);
+            return Error::remote(message).help(install);
         };
         let message = match refusal.reason() {
             Some(reason) => format!("{message}; this one was not carried there: {reason}"),
             None => message,
         };
-        error(message).help(match refusal.remedy() {
+        Error::remote(message).help(match refusal.remedy() {
             Some(remedy) => format!("{remedy}; or {install}"),
             None => install,
         })
@@ -249,7 +248,7 @@ impl Found {
                 )
             }
         };
-        Some(Error::new(ErrorKind::Remote, message).help(help))
+        Some(Error::remote(message).help(help))
     }
 }
 
