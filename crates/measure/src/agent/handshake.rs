@@ -115,7 +115,7 @@ impl Challenge {
     ///
     /// # Errors
     /// The kernel gives no random bytes.
-    pub fn fresh() -> Result<Self> {
+    pub(super) fn fresh() -> Result<Self> {
         random().map(Self)
     }
 
@@ -141,7 +141,7 @@ impl Challenge {
     }
 
     /// Checks an answer: a line, without its end.
-    pub fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
+    pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
         let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
             Ok(Line::Authenticate { protocol, version, nonce, proof }) => {
                 (protocol, version, unhex(&nonce), unhex(&proof))

@@ -18,7 +18,7 @@ pub const LONGEST_REPLY: usize = 8 << 20;
 
 /// Bytes of a greeting, which a data connection sends first. Each is random, so that a foreign
 /// connection is not taken for a flow.
-pub const GREETING_BYTES: usize = 16;
+pub(super) const GREETING_BYTES: usize = 16;
 
 /// What the client asks of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -60,7 +60,7 @@ const STATES: [(State, i8); 12] = [
 
 impl State {
     /// The byte that is sent.
-    pub fn byte(self) -> u8 {
+    pub(super) fn byte(self) -> u8 {
         // Every state is in the table.
         STATES
             .iter()

@@ -46,38 +46,35 @@ pub struct Parameters {
     #[serde(skip_serializing)]
     repeating_payload: Option<Flag>,
     /// Initial seconds that do not count.
-    pub omit: f64,
+    pub(super) omit: f64,
     /// Seconds; 0 is until the client ends the test.
-    pub time: f64,
+    pub(super) time: f64,
     /// Bytes of all streams together; 0 is no limit.
-    pub num: f64,
+    pub(super) num: f64,
     /// Blocks of all streams together; 0 is no limit.
-    pub blockcount: f64,
+    pub(super) blockcount: f64,
     /// Number of streams.
-    pub parallel: f64,
+    pub(super) parallel: f64,
     /// Bytes of a block: what is read or written at a time.
-    pub len: f64,
+    pub(super) len: f64,
     /// Bits per second of a stream; 0 is unlimited.
     #[serde(skip_serializing)]
-    pub bandwidth: f64,
+    pub(super) bandwidth: f64,
     /// The same, enforced by the fq queueing discipline.
     #[serde(skip_serializing)]
-    pub fqrate: f64,
+    pub(super) fqrate: f64,
     /// Bytes of a socket buffer; 0 leaves it to the kernel.
     #[serde(skip_serializing)]
-    pub window: f64,
+    pub(super) window: f64,
     /// IP type of service; 0 is the default.
     #[serde(skip_serializing, rename = "TOS")]
-    pub tos: f64,
-    /// CPU that the server is to run on.
+    pub(super) tos: f64,
     #[serde(skip_serializing)]
-    pub server_affinity: Option<f64>,
-    /// Congestion control of the streams.
+    pub(super) server_affinity: Option<f64>,
     #[serde(skip_serializing)]
-    pub congestion: Option<String>,
-    /// An encrypted user name and password.
+    pub(super) congestion: Option<String>,
     #[serde(skip_serializing)]
-    pub authtoken: Option<String>,
+    pub(super) authtoken: Option<String>,
     client_version: String,
 }
 
@@ -115,7 +112,7 @@ impl Default for Parameters {
 impl Parameters {
     /// TCP streams from the client to the server, until the client ends the test, for `longest_s`
     /// at most.
-    pub fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
+    pub(super) fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
         Self {
             tcp: Some(Flag::Bool(true)),
             time: longest_s.into(),
@@ -126,48 +123,43 @@ impl Parameters {
         }
     }
 
-    /// Streams of UDP.
-    pub fn wants_udp(&self) -> bool {
+    pub(super) fn wants_udp(&self) -> bool {
         Flag::is_up(self.udp)
     }
 
-    /// Streams of SCTP.
-    pub fn wants_sctp(&self) -> bool {
+    pub(super) fn wants_sctp(&self) -> bool {
         Flag::is_up(self.sctp)
     }
 
-    /// Streams of MPTCP.
-    pub fn wants_mptcp(&self) -> bool {
+    pub(super) fn wants_mptcp(&self) -> bool {
         Flag::is_up(self.mptcp)
     }
 
-    /// Streams in both directions at once.
-    pub fn wants_both_directions(&self) -> bool {
+    pub(super) fn wants_both_directions(&self) -> bool {
         Flag::is_up(self.bidirectional)
     }
 
     /// The server sends.
-    pub fn is_reverse(&self) -> bool {
+    pub(super) fn is_reverse(&self) -> bool {
         Flag::is_up(self.reverse)
     }
 
-    /// TCP_NODELAY on streams.
-    pub fn wants_nodelay(&self) -> bool {
+    pub(super) fn wants_nodelay(&self) -> bool {
         Flag::is_up(self.nodelay)
     }
 
     /// The sender uses sendfile(2).
-    pub fn wants_sendfile(&self) -> bool {
+    pub(super) fn wants_sendfile(&self) -> bool {
         Flag::is_up(self.zerocopy)
     }
 
     /// The receiver does not copy (MSG_TRUNC).
-    pub fn skips_copy(&self) -> bool {
+    pub(super) fn skips_copy(&self) -> bool {
         Flag::is_up(self.skip_rx_copy)
     }
 
     /// The sender repeats a pattern.
-    pub fn repeats(&self) -> bool {
+    pub(super) fn repeats(&self) -> bool {
         Flag::is_up(self.repeating_payload)
     }
 }
@@ -210,7 +202,7 @@ pub struct StreamResults {
 
 impl StreamResults {
     /// Results of the stream that was connected in `position`, from 0 on.
-    pub fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
+    pub(super) fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
         // 1, 3, 4, 5 ...: an accident of the first version, kept for compatibility.
         let id = if position == 0 { 1 } else { position + 2 };
         Self {

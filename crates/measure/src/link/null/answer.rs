@@ -105,7 +105,7 @@ impl Answers {
     }
 
     /// Payload bytes acknowledged so far.
-    pub fn acked(&self) -> u64 {
+    pub(super) fn acked(&self) -> u64 {
         self.acked
     }
 

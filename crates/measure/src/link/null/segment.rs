@@ -71,7 +71,7 @@ pub enum Kind {
 }
 
 /// The window in every segment: the maximum of its field, scaled as the SYN-ACK says.
-pub const WINDOW: u16 = u16::MAX;
+pub(super) const WINDOW: u16 = u16::MAX;
 
 /// Parses the options of a SYN up to the first malformed one, as the kernel does
 /// (tcp_parse_options).
