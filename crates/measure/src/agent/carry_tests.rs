@@ -3,7 +3,7 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::carry::{Carry, Program, Wanted};
 use super::far_host::{
@@ -255,6 +255,7 @@ fn stuck() -> Host {
 fn carrying_ends_when_it_is_not_wanted_any_more() {
     let host = stuck();
     let (stop, command) = (AtomicBool::new(false), host.command());
+    let began = Instant::now();
     let error = Via::start(Start {
         command: &command,
         carry: &program(LARGE),
@@ -269,6 +270,8 @@ fn carrying_ends_when_it_is_not_wanted_any_more() {
         },
     });
     assert_eq!(error.map(drop).unwrap_err().kind, ErrorKind::Interrupted);
+    // The program alone has longer, by its size.
+    assert!(began.elapsed() < SOON);
     assert_eq!(host.left(), [""; 0]);
 }
 

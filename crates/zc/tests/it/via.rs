@@ -231,6 +231,15 @@ fn saved(folder: &Path) -> String {
     text
 }
 
+/// Whether no data could go to a far end on this machine, which is said on stderr too.
+fn has_no_address(said: &str) -> bool {
+    let has_none = said.contains(" of no address");
+    if has_none {
+        eprintln!("skipped: this machine has no address but those of the loopback interface");
+    }
+    has_none
+}
+
 #[test]
 fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run() {
     let _turn = measuring();
@@ -239,10 +248,8 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     let via = format!("env ZC_TEST_MARK={} PATH={}", folder.path().display(), path_with_zc());
     let output =
         zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
-    if stderr(&output).contains(" of no address") {
-        return eprintln!(
-            "skipped: this machine has no address but those of the loopback interface"
-        );
+    if has_no_address(&stderr(&output)) {
+        return;
     }
     assert_ended(&output);
     assert!(saved(folder.path()).contains("\"remote\""));
@@ -273,10 +280,10 @@ impl WithoutZc {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // A child makes the programs: were they open for writing in this process, the children of
-        // other tests could inherit that, and the programs not be run (ETXTBSY).
-        // What it has for debuggers is six times its code.
-        let make = "mkdir bin tmp && cp \"$0\" zc && { strip zc 2>/dev/null || :; } && printf '#!/bin/sh\\nexit 1\\n' >bin/zc && \
-                    chmod 777 . bin/zc";
+        // other tests could inherit that, and the programs not be run (ETXTBSY). zc is
+        // stripped, so that less is carried.
+        let make = "mkdir bin tmp && cp \"$0\" zc && { strip zc 2>/dev/null || :; } && \
+                    printf '#!/bin/sh\\nexit 1\\n' >bin/zc && chmod 777 . bin/zc";
         let mut shell = Command::new("sh");
         let made = shell.args(["-c", make, ZC]).current_dir(folder.path()).finish().unwrap();
         assert!(made.status.success(), "{}", stderr(&made));
@@ -329,10 +336,8 @@ fn zc_is_carried_to_a_far_end_without_one_and_nothing_of_it_is_left() {
     assert!(said.contains("zc is carried to the far end"), "{said}");
     assert!(said.contains(&format!(" MB to \"{}/tmp\"", host.path().display())), "{said}");
     host.assert_empty();
-    if said.contains(" of no address") {
-        return eprintln!(
-            "skipped: this machine has no address but those of the loopback interface"
-        );
+    if has_no_address(&said) {
+        return;
     }
     assert_ended(&output);
     let (run, _) = zc_run::parse(&saved(host.path())).unwrap();
@@ -405,10 +410,8 @@ fn a_far_end_that_is_gone_before_the_first_block_is_no_failure_of_the_reference(
     let output =
         zc_in(folder.path(), &["run", "--via", &via]).args(options("20s")).finish().unwrap();
     let said = stderr(&output);
-    if said.contains(" of no address") {
-        return eprintln!(
-            "skipped: this machine has no address but those of the loopback interface"
-        );
+    if has_no_address(&said) {
+        return;
     }
     assert_eq!(output.status.code(), Some(6), "{said}");
     assert!(said.contains("error: the far end has gone away"), "{said}");
