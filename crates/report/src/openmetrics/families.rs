@@ -74,8 +74,10 @@ fn seconds_per_byte(ns_per_kib: f64) -> f64 {
     ns_per_kib / 1024.0 / 1e9
 }
 
-/// Factor from a quantity per MB to one per byte.
-const PER_MB: f64 = 1e-6;
+/// A quantity per MB as one per byte.
+fn per_byte(per_mb: Option<f64>) -> Option<Ends> {
+    per_mb.map(|value| Ends::alone(value * 1e-6))
+}
 
 fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
     Sides {
@@ -180,27 +182,21 @@ pub(super) const FAMILIES: &[Family] = &[
         unit: "calls_per_byte",
         help: "System calls of the sender.",
         interval: false,
-        of: Of::Cell(|cell| {
-            cell.traffic.send_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))
-        }),
+        of: Of::Cell(|cell| per_byte(cell.traffic.send_calls_per_mb)),
     },
     Family {
         name: "zc_recv",
         unit: "calls_per_byte",
         help: "System calls of the receiver.",
         interval: false,
-        of: Of::Cell(|cell| {
-            cell.traffic.recv_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))
-        }),
+        of: Of::Cell(|cell| per_byte(cell.traffic.recv_calls_per_mb)),
     },
     Family {
         name: "zc_context",
         unit: "switches_per_byte",
         help: "Context switches of the threads at both ends.",
         interval: false,
-        of: Of::Cell(|cell| {
-            cell.traffic.switches_per_mb.map(|switches| Ends::alone(switches * PER_MB))
-        }),
+        of: Of::Cell(|cell| per_byte(cell.traffic.switches_per_mb)),
     },
     Family {
         name: "zc_device",
