@@ -35,6 +35,16 @@ fail() {
 # The binary that was built for a target.
 binary_of() { printf '%s/%s/release/zc' "$target_dir" "$1"; }
 
+# The packed binary of this machine's architecture.
+own_binary() {
+    local libc binary
+    for libc in gnu musl; do
+        binary=$work/tree/$(uname -m)-unknown-linux-$libc/usr/bin/zc
+        [ ! -x "$binary" ] || { printf '%s' "$binary"; return; }
+    done
+    fail "dist/build first: there is no binary for $(uname -m) in $work"
+}
+
 # Names of an architecture: Debian's, RPM's and OCI's.
 debian_arch() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac }
 oci_arch() { debian_arch "$1"; }
