@@ -305,3 +305,16 @@ fn unavailable(out: &mut Exposition, runs: &[LabelledRun]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_all_that_there_are_and_have_their_names_in_json() {
+        let schema = schemars::schema_for!(Withheld).to_value();
+        let variants = schema["oneOf"].as_array().unwrap();
+        let names = variants.iter().map(|each| each["properties"]["why"]["const"].as_str());
+        assert_eq!(names.map(Option::unwrap).collect::<Vec<&str>>(), REASONS);
+    }
+}

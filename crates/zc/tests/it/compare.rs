@@ -5,39 +5,15 @@ use std::path::Path;
 use std::process::Output;
 
 use zc_run::{Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_testkit::synthetic::TrueCell;
 
-use crate::support::{Bounded as _, zc_in};
+use crate::support::{Bounded as _, three_paths, zc_in};
 
 /// A run of three paths, saved under a name; sendfile's costs times `factor`.
 fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&mut Run)) {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let cells = vec![
-        reference,
-        TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor),
-        TrueCell::new(SendPath::Splice, 210.0, 390.0),
-        control,
-    ];
-    let world = Synthetic {
-        cells,
-        seed,
-        blocks: 80,
-        noise: 0.03,
-        block_drift: 0.002,
-        ..Synthetic::default()
-    };
-    let mut run = world.run();
-    run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
+    let mut run = three_paths(seed, factor, TrueCell::new(SendPath::Splice, 210.0, 390.0));
     change(&mut run);
-    let (mut text, mut tail) = zc_run::open(&run.header);
-    for (index, block) in run.blocks.iter().enumerate() {
-        let (more, new_tail) = zc_run::append_block(block, index == 0);
-        text.push_str(&more);
-        tail = new_tail;
-    }
-    text.push_str(&run.end.as_ref().map_or(tail, zc_run::close));
-    std::fs::write(folder.join(name), text).unwrap();
+    std::fs::write(folder.join(name), zc_run::whole(&run)).unwrap();
 }
 
 fn compare(folder: &Path, args: &[&str]) -> Output {

@@ -9,33 +9,20 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use zc_run::{Run, SendPath, Severity, Support, SupportRow, Unavailable, Warning};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_testkit::synthetic::TrueCell;
 
-use crate::support::{Bounded as _, ZC, stderr};
+use crate::support::{Bounded as _, ZC, stderr, three_paths};
 
 fn contrib(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib").join(file)
 }
 
-/// A run of three paths; sendfile's costs times `factor`.
+/// A run of three paths, one of which reports what the kernel copied; sendfile's costs times
+/// `factor`.
 fn run(seed: u64, factor: f64) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
     let zerocopy =
         TrueCell { copied_share: Some(0.0), ..TrueCell::new(SendPath::MsgZerocopy, 210.0, 390.0) };
-    let cells = vec![reference, sendfile, zerocopy, control];
-    let world = Synthetic {
-        cells,
-        seed,
-        blocks: 80,
-        noise: 0.03,
-        block_drift: 0.002,
-        ..Synthetic::default()
-    };
-    let mut run = world.run();
-    run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
-    run
+    three_paths(seed, factor, zerocopy)
 }
 
 /// The names that begin with `zc_`, of everything in `text`.

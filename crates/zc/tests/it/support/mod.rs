@@ -9,8 +9,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use zc_run::Run;
-use zc_testkit::synthetic::Synthetic;
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 pub(crate) use measuring::measuring;
 pub(crate) use running::{Bounded, LIMIT, Running, until};
@@ -46,6 +46,24 @@ pub(crate) fn stderr(output: &Output) -> String {
 /// A saved run of five synthetic blocks, as `zc run` would have written it.
 pub(crate) fn saved_run() -> String {
     zc_run::whole(&Synthetic { blocks: 5, ..Synthetic::default() }.run())
+}
+
+/// A run to compare: `read+send`, `sendfile` at `factor` times its cost, and a third path.
+pub(crate) fn three_paths(seed: u64, factor: f64, third: TrueCell) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
+    let world = Synthetic {
+        cells: vec![reference, sendfile, third, control],
+        seed,
+        blocks: 80,
+        noise: 0.03,
+        block_drift: 0.002,
+        ..Synthetic::default()
+    };
+    let mut run = world.run();
+    run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
+    run
 }
 
 /// The run that must have been saved whole, as `run.json`.
