@@ -191,6 +191,23 @@ fn a_cost_is_the_same_number_in_every_machine_readable_output() {
     }
 }
 
+#[test]
+fn quantities_per_mb_are_per_byte_in_metrics() {
+    let (run, estimates) = veth();
+    let families = exposed(&openmetrics(&[(&run, &estimates)]));
+    let cell = &estimates.cells[0];
+    let label = format!("cell=\"{}\"", cell.label);
+    for (name, per_mb) in [
+        ("zc_send_calls_per_byte", cell.traffic.send_calls_per_mb),
+        ("zc_recv_calls_per_byte", cell.traffic.recv_calls_per_mb),
+        ("zc_context_switches_per_byte", cell.traffic.switches_per_mb),
+    ] {
+        let mut samples = families[name].samples.iter();
+        let (series, value) = samples.find(|(series, _)| series.contains(&label)).unwrap();
+        assert!((value / (per_mb.unwrap() / 1e6) - 1.0).abs() < 1e-12, "{series}");
+    }
+}
+
 /// The names of all fields of a document.
 fn fields(value: &serde_json::Value, into: &mut BTreeSet<String>) {
     match value {
