@@ -230,19 +230,19 @@ pub(super) fn factors(run: &Run) -> Option<String> {
     (factors.len() > 1).then(|| format!("{} cells: {each}", cells().count()))
 }
 
-/// The commands that switch between the two host states of an A/B run.
+/// The commands that switch between the states of the host.
 fn states(run: &Run) -> Option<Note> {
     let states = run.header.plan.states.as_ref()?;
     let restored = match &states.restore {
         Some(command) => format!("restored by \"{}\"", escape(command, 300)),
         None => "nothing restores it".to_owned(),
     };
-    let text = format!(
-        "A is set by \"{}\", B by \"{}\"; {restored}",
-        escape(&states.a, 300),
-        escape(&states.b, 300)
-    );
-    Some(note("states", text))
+    let each = states.commands.iter().enumerate().map(|(place, each)| {
+        let verb = if place == 0 { "is set by" } else { "by" };
+        format!("{} {verb} \"{}\"", each.state, escape(&each.command, 300))
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    Some(note("states", format!("{each}; {restored}")))
 }
 
 /// Name, kernel and CPUs of a machine.

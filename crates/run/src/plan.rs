@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
@@ -66,7 +66,7 @@ impl Cell {
     /// Whether this runs the same path as another cell, at the same levels, if in another state of
     /// the host: a control runs that of the reference.
     pub fn runs_the_path_of(&self, other: &Self) -> bool {
-        let levels = Levels { state: other.levels.state, ..self.levels.clone() };
+        let levels = Levels { state: other.levels.state.clone(), ..self.levels.clone() };
         (self.send, self.recv) == (other.send, other.recv) && levels == other.levels
     }
 
@@ -286,14 +286,14 @@ pub struct Plan {
     pub states: Option<HostStates>,
 }
 
-/// Two states of the host. A command (`sh -c`) puts the host into each before the windows that are
-/// measured in it.
+/// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows
+/// that are measured in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostStates {
-    /// The command of [`HostState::A`].
-    pub a: String,
-    /// The command of [`HostState::B`].
-    pub b: String,
+    /// The commands of the states, in the order in which they were typed.
+    #[serde(flatten, with = "SavedCommands")]
+    #[schemars(with = "SavedCommands")]
+    pub commands: Vec<StateCommand>,
     /// The command that restores the host, however the run ends; null if there is none.
     pub restore: Option<String>,
     /// The wait after a command before measuring.
@@ -302,13 +302,56 @@ pub struct HostStates {
     pub limit_ns: u64,
 }
 
+/// A state of the host, and the command that puts the host into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateCommand {
+    /// The state.
+    pub state: HostState,
+    /// Its command.
+    pub command: String,
+}
+
+/// How the commands are saved: those of `--ab` in a field each.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct SavedCommands {
+    /// The command of state A of `--ab`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    a: Option<String>,
+    /// The command of state B of `--ab`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    b: Option<String>,
+    /// The commands of states with other names (since format 3.6).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    named: Vec<StateCommand>,
+}
+
+impl SavedCommands {
+    fn serialize<S: Serializer>(commands: &[StateCommand], out: S) -> Result<S::Ok, S::Error> {
+        let of = |state: HostState| {
+            let own = commands.iter().find(|each| each.state == state);
+            own.map(|each| each.command.clone())
+        };
+        let (a, b) = (of(HostState::a()), of(HostState::b()));
+        let is_named = |each: &&StateCommand| !matches!(each.state.name(), "A" | "B");
+        let named = commands.iter().filter(is_named).cloned().collect();
+        Serialize::serialize(&Self { a, b, named }, out)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<StateCommand>, D::Error> {
+        let Self { a, b, named } = Deserialize::deserialize(from)?;
+        let of = |(state, command): (HostState, Option<String>)| {
+            command.map(|command| StateCommand { state, command })
+        };
+        let ab = [(HostState::a(), a), (HostState::b(), b)];
+        Ok(ab.into_iter().filter_map(of).chain(named).collect())
+    }
+}
+
 impl HostStates {
-    /// The command of a state.
-    pub fn command(&self, state: HostState) -> &str {
-        match state {
-            HostState::A => &self.a,
-            HostState::B => &self.b,
-        }
+    /// The command of a state, if it has one.
+    pub fn command(&self, state: &HostState) -> Option<&str> {
+        let own = self.commands.iter().find(|each| each.state == *state);
+        own.map(|each| each.command.as_str())
     }
 }
 
@@ -337,7 +380,7 @@ mod tests {
         let cell = Cell::of_paths(SendPath::Sendfile, RecvPath::Recv);
         let with = |levels: Levels| Cell { levels, ..cell.clone() };
         let control = Cell { control: true, label: "again".to_owned(), ..cell.clone() };
-        let in_b = with(Levels { state: Some(HostState::B), ..Levels::default() });
+        let in_b = with(Levels { state: Some(HostState::b()), ..Levels::default() });
         assert!(control.runs_the_path_of(&cell));
         assert!(in_b.runs_the_path_of(&cell) && cell.runs_the_path_of(&in_b));
         for other in [

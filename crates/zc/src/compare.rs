@@ -234,11 +234,16 @@ impl Named {
     fn among(self, runs: &[Run]) -> Result<Selection<'_>> {
         let run = &runs[self.file];
         let state = self.part.as_deref().and_then(|part| part.parse().ok());
-        let state: Option<HostState> = state.filter(|_| run.header.plan.states.is_some());
+        let state: Option<HostState> = state.filter(|state| has_state(run, state));
         let cell = self.part.filter(|_| state.is_none());
         let cell = cell.map(|cell| cell_of(run, &cell)).transpose()?;
         Ok(Selection { name: self.text, run, cell, state })
     }
+}
+
+/// Whether cells of the run are in this state.
+fn has_state(run: &Run, state: &HostState) -> bool {
+    run.header.plan.cells.iter().any(|cell| cell.levels.state.as_ref() == Some(state))
 }
 
 fn is_there(file: &str) -> bool {

@@ -98,7 +98,7 @@ fn labels(cells: &[Cell]) -> HashSet<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Factor, HostStates, LinkKind};
+    use zc_run::{Factor, HostState, HostStates, LinkKind, StateCommand};
     use zc_testkit::synthetic::Synthetic;
 
     /// The plan and options of a run that was saved with this command line.
@@ -144,9 +144,9 @@ mod tests {
     #[test]
     fn a_file_runs_no_command_and_names_no_machine() {
         let states = |run: &mut Run| {
+            let of = |state| StateCommand { state, command: "true".to_owned() };
             run.header.plan.states = Some(HostStates {
-                a: "true".to_owned(),
-                b: "true".to_owned(),
+                commands: vec![of(HostState::a()), of(HostState::b())],
                 restore: None,
                 settle_ns: 1,
                 limit_ns: 1,

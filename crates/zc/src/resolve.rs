@@ -12,8 +12,8 @@ use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
-    AckOptions, Cell, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, RecvPath,
-    Result, SendPath, SoakerKind, UnknownName, in_words, units,
+    AckOptions, Cell, Error, Factor, HostState, HostStates, IpVersion, LinkKind, LinkOptions,
+    RecvPath, Result, SendPath, SoakerKind, StateCommand, UnknownName, in_words, units,
 };
 
 const MS: u64 = 1_000_000;
@@ -138,8 +138,10 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
         }
         [_] => wrong("\"--ab\" was given once, and it takes two states to compare"),
         [a, b] => Ok(Some(HostStates {
-            a: a.clone(),
-            b: b.clone(),
+            commands: vec![
+                StateCommand { state: HostState::a(), command: a.clone() },
+                StateCommand { state: HostState::b(), command: b.clone() },
+            ],
             restore: args.ab_restore.clone(),
             settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
             limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,

@@ -16,8 +16,8 @@ pub(super) fn common(
     one_run: bool,
 ) -> Vec<(usize, usize)> {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
-    let of_state = |cells: &[Cell], cell: usize, state: HostState| {
-        let is_in_it = |other: &Cell| !other.control && other.levels.state == Some(state);
+    let of_state = |cells: &[Cell], cell: usize, state: &HostState| {
+        let is_in_it = |other: &Cell| !other.control && other.levels.state.as_ref() == Some(state);
         cells.iter().position(|other| is_in_it(other) && other.runs_the_path_of(&cells[cell]))
     };
     let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
@@ -27,7 +27,7 @@ pub(super) fn common(
                 cell.levels.state == part.state && !cell.control
             };
             let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
-            let matching = |cell: usize| match (one_run, new.state) {
+            let matching = |cell: usize| match (one_run, &new.state) {
                 (true, Some(state)) => of_state(of_old, cell, state),
                 _ => after.index.place(&of_old[cell].label),
             };

@@ -107,7 +107,7 @@ impl Pair {
         spreads: &Spreads,
     ) {
         let compared = &mut self.compared;
-        if one_run && (&old.cell, old.state) == (&new.cell, new.state) {
+        if one_run && (&old.cell, &old.state) == (&new.cell, &new.state) {
             compared.impossible.push(Impossible::SameRun);
             return;
         }

@@ -53,8 +53,8 @@ pub fn lead_in<'t>(plan: &Plan, ahead: &'t [Turn]) -> Option<&'t Turn> {
     of_state.filter(|turn| turn.kind == TrialKind::Soaked).last()
 }
 
-fn state_of(plan: &Plan, cell: usize) -> Option<HostState> {
-    plan.cells[cell].levels.state
+fn state_of(plan: &Plan, cell: usize) -> Option<&HostState> {
+    plan.cells[cell].levels.state.as_ref()
 }
 
 /// The soaked trials of a block, in the plan's order.
@@ -105,9 +105,9 @@ mod tests {
     fn plan_in_two_states() -> Plan {
         let mut plan = plan();
         let mut in_b: Vec<_> = plan.cells.iter().filter(|cell| !cell.control).cloned().collect();
-        plan.cells.iter_mut().for_each(|cell| cell.levels.state = Some(HostState::A));
+        plan.cells.iter_mut().for_each(|cell| cell.levels.state = Some(HostState::a()));
         for cell in &mut in_b {
-            cell.levels.state = Some(HostState::B);
+            cell.levels.state = Some(HostState::b());
             cell.label.push_str(" B");
             cell.harness = Some(format!("{} B", plan.reference));
         }
@@ -153,7 +153,7 @@ mod tests {
                 paths.sort_unstable();
                 paths
             };
-            assert_eq!(paths(HostState::A), paths(HostState::B));
+            assert_eq!(paths(&HostState::a()), paths(&HostState::b()));
             let unkept: Vec<&str> = turns
                 .iter()
                 .filter(|turn| !turn.kept)

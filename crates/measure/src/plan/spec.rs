@@ -107,9 +107,10 @@ impl Spec {
     /// state A.
     pub fn in_both_states(&mut self) {
         if self.levels(Factor::State).is_none() {
-            let states = HostState::NAMES.iter().map(|state| Level::named(Factor::State, state));
+            let states = [HostState::a(), HostState::b()];
+            let states = states.iter().map(|state| Level::named(Factor::State, state.name()));
             self.factors.push((Factor::State, states.collect()));
-            self.reference.push(Level::named(Factor::State, HostState::A.name()));
+            self.reference.push(Level::named(Factor::State, HostState::a().name()));
         }
         self.compare = vec![Factor::State];
     }
@@ -295,15 +296,15 @@ mod tests {
         assert_eq!(reference, "read+send A");
         let seen: Vec<(&str, Option<&str>, Option<HostState>)> = cells
             .iter()
-            .map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state))
+            .map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state.clone()))
             .collect();
-        let (a, b) = (Some(HostState::A), Some(HostState::B));
+        let (a, b) = (Some(HostState::a()), Some(HostState::b()));
         assert_eq!(
             seen,
             [
-                ("read+send A", None, a),
-                ("read+send B", None, b),
-                ("sendfile A", Some("sendfile A"), a),
+                ("read+send A", None, a.clone()),
+                ("read+send B", None, b.clone()),
+                ("sendfile A", Some("sendfile A"), a.clone()),
                 ("sendfile B", Some("sendfile A"), b),
                 ("read+send A (A/A)", None, a),
             ]

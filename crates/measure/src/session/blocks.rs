@@ -219,14 +219,14 @@ impl<'s> Blocks<'s> {
     /// Whether a trial that follows one of `cell` may do without an idle window in between: it is
     /// soaked, and in the same state of the host.
     fn shares_idle(&self, cell: usize, next: Turn) -> bool {
-        let state = |cell: usize| self.header.plan.cells[cell].levels.state;
+        let state = |cell: usize| &self.header.plan.cells[cell].levels.state;
         next.kind.is_soaked() && state(next.cell) == state(cell)
     }
 
     /// Puts the host into the state of a cell. Returns the time for which it is to settle; `None`
     /// if nothing had to be done.
     fn enter(&mut self, cell: usize) -> Result<Option<Duration>> {
-        match (&mut self.states, self.header.plan.cells[cell].levels.state) {
+        match (&mut self.states, &self.header.plan.cells[cell].levels.state) {
             (Some(states), Some(state)) => states.enter(state),
             _ => Ok(None),
         }

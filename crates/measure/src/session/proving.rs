@@ -32,7 +32,7 @@ pub(super) fn prove(
 /// that the host changes its state as seldom as possible, and otherwise as in the plan.
 pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
     let mut ordered: Vec<&Cell> = cells.iter().filter(|cell| !cell.control).collect();
-    ordered.sort_by_key(|cell| cell.levels.state);
+    ordered.sort_by_key(|cell| &cell.levels.state);
     ordered
 }
 

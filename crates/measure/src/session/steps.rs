@@ -37,7 +37,7 @@ impl Steps<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(interrupted());
         }
-        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
+        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), &cell.levels.state) {
             std::thread::sleep(states.enter(state)?.unwrap_or_default());
         }
         self.say(&format!("{what} {}", cell.label));

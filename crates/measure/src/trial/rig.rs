@@ -341,7 +341,7 @@ impl Rig {
             period_ns: config.paced().period_ns(),
             flows: config.fixed.flows,
             sender_cpus: config.sender_cpus(),
-            state: cell.levels.state,
+            state: cell.levels.state.clone(),
         }
     }
 

@@ -53,7 +53,7 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     blocks_of(folder.path(), &mut run_in(folder.path(), &LOGGING), 2);
     let run = saved(folder.path());
     let state = |label: &str| {
-        run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state
+        run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state.clone()
     };
     let mut switches = 0;
     for block in run

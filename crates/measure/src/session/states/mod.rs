@@ -76,20 +76,22 @@ impl States {
     ///
     /// # Errors
     /// The command failed, or took too long.
-    pub(super) fn enter(&mut self, state: HostState) -> Result<Option<Duration>> {
-        if self.current == Some(state) {
+    pub(super) fn enter(&mut self, state: &HostState) -> Result<Option<Duration>> {
+        if self.current.as_ref() == Some(state) {
             return Ok(None);
         }
+        let Some(command) = self.commands.command(state).map(str::to_owned) else {
+            return Ok(None); // the state of a server that needs no command
+        };
         self.current = None;
         self.touched = true;
-        let command = self.commands.command(state).to_owned();
         self.run(
             &command,
             state.name(),
             self.restore_request(),
             &format!("the command of state \"{state}\""),
         )?;
-        self.current = Some(state);
+        self.current = Some(state.clone());
         Ok(Some(Duration::from_nanos(self.commands.settle_ns)))
     }
 
