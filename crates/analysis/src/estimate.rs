@@ -13,6 +13,7 @@ use crate::netperf;
 use crate::others;
 use crate::parallel;
 use crate::positive;
+use crate::requests;
 use crate::rough;
 use crate::sizes;
 use crate::verdict;
@@ -35,6 +36,7 @@ pub fn estimate(run: &Run) -> Estimates {
         sizes: sizes::sizes(&kept),
         components: components::components(&kept, &cells),
         accounts: netperf::accounts(&kept, &cells),
+        requests: requests::requests(run, &kept, &cells),
         confidence: CONFIDENCE,
         interval_level: kept.level,
         reference: run.header.plan.reference.clone(),

@@ -90,6 +90,7 @@ mod tests {
             reason,
             interim_analyses_at_blocks: (1..=interim).collect(),
             warnings: Vec::new(),
+            latencies: Vec::new(),
         }
     }
 

@@ -31,6 +31,7 @@ mod positive;
 pub mod profile;
 pub mod progress;
 pub mod ratios;
+mod requests;
 mod rough;
 pub mod rules;
 mod sizes;
@@ -53,6 +54,7 @@ pub use model::estimates::{
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
+pub use model::requests::{LatencyQuantiles, RequestCost};
 pub use model::sizes::{
     Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,
 };

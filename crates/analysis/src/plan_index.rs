@@ -48,9 +48,12 @@ impl<'p> PlanIndex<'p> {
         self.reference
     }
 
-    /// Whether two cells run the same path, and so wander together.
+    /// Whether two cells run the same path, and so wander together. Each state of a server runs code
+    /// of its own.
     pub fn wander_together(&self, cell: usize, other: usize) -> bool {
-        self.plan.cells[cell].runs_the_path_of(&self.plan.cells[other])
+        let (cell, other) = (&self.plan.cells[cell], &self.plan.cells[other]);
+        cell.runs_the_path_of(other)
+            && (self.plan.server.is_none() || cell.levels.state == other.levels.state)
     }
 
     /// Whether a cell wanders with what it is divided by: a control does, and a cell that is compared

@@ -40,7 +40,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The result could not be written.
     Output,
-    /// The other machine cannot be reached, refuses, or is gone.
+    /// The other machine, or the server that is measured, cannot be reached, refuses, or is gone.
     Remote,
     /// A comparison with `--fail-if-worse` is undecided.
     Undecided,
@@ -99,7 +99,9 @@ impl ErrorKind {
             Self::Input => "A given file cannot be used.",
             Self::Unsupported => "This kernel, user or machine cannot do it.",
             Self::Output => "The result cannot be written.",
-            Self::Remote => "The other machine cannot be reached, refuses, or is gone.",
+            Self::Remote => {
+                "The other machine or the server cannot be reached, refuses, or is gone."
+            }
             Self::Undecided => "A comparison is undecided: intervals reach both ways.",
             Self::UnknownCell => "The saved run has no such cell.",
             Self::Withheld => "Verdicts are withheld: the run's own controls forbid them.",
@@ -111,7 +113,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether it ends a run: the files have changed, or the other machine is gone. Other errors of
+    /// Whether it ends a run: the files have changed, or the other machine or the server is gone. Other errors of
     /// a trial affect only its cell.
     pub fn ends_a_run(self) -> bool {
         matches!(self, Self::Input | Self::Remote)

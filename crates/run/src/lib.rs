@@ -24,6 +24,7 @@ mod read;
 mod reading;
 mod remote;
 mod run;
+mod server;
 mod soak;
 mod softirqs;
 mod support;
@@ -58,6 +59,7 @@ pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
     Slot, Trial, TrialKind,
 };
+pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
 pub use soak::{
     BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,

@@ -17,7 +17,9 @@ pub struct UnknownName {
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident, $what:literal, {
         $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+
-    }) => {
+    } $(, saved only {
+        $($(#[$udoc:meta])* $unlisted:ident = $uname:literal,)+
+    })?) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
@@ -25,10 +27,11 @@ macro_rules! names {
         )]
         pub enum $type {
             $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
+            $($($(#[$udoc])* #[serde(rename = $uname)] $unlisted,)+)?
         }
 
         impl $type {
-            /// Every one, in the order of the documentation.
+            /// Every one that can be typed, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Their names, in the same order.
@@ -36,7 +39,10 @@ macro_rules! names {
 
             /// The name as typed and saved.
             pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
+                match self {
+                    $(Self::$variant => $name,)+
+                    $($(Self::$unlisted => $uname,)+)?
+                }
             }
         }
 
@@ -129,6 +135,8 @@ names! {
         Components = "components",
         /// How fast this machine's memory is: the limit of every path that copies.
         Memory = "memory",
+        /// What a request costs a server, in two or more states of it.
+        Server = "server",
     }
 }
 

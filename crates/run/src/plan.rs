@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, SoakerKind,
+    RecvPath, SendPath, ServerPlan, SoakerKind,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -284,6 +284,9 @@ pub struct Plan {
     /// The commands that put the host into its two states, if cells differ in the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<HostStates>,
+    /// The server that is measured in place of zc's own paths: `zc run server` (since format 3.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerPlan>,
 }
 
 /// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows
@@ -369,6 +372,8 @@ pub enum Unsoaked {
     InTurn,
     /// Every cell at top speed, for plans that ask for throughput.
     TopSpeed,
+    /// None (since format 3.6).
+    None,
 }
 
 #[cfg(test)]

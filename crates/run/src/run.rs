@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockSamples, FormatVersion, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport,
-    RemoteWindow, Sampling, SupportRow, Usage, Warning,
+    BlockSamples, FormatVersion, Host, Latencies, Levels, LinkFacts, Plan, Reading, RemoteFacts,
+    RemoteReport, RemoteWindow, Sampling, SupportRow, Usage, Warning,
 };
 
 /// A saved run. A file contains it as one JSON document, one block per line: see the modules `file`
@@ -305,6 +305,9 @@ pub struct End {
     pub interim_analyses_at_blocks: Vec<usize>,
     /// Warnings from during the run.
     pub warnings: Vec<Warning>,
+    /// How long requests took, in a run of a server (since format 3.6).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<Latencies>,
 }
 
 /// Why a run ended.

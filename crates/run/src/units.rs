@@ -206,6 +206,34 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     Ok(total_ns.round() as u64)
 }
 
+/// The bounds of a rate of requests per second: no client keeps up with more.
+const PER_SECOND: RangeInclusive<f64> = 0.1..=1e7;
+const PER_SECOND_HINT: &str = "a number and \"/s\", as in 2000/s or 0.5/s";
+
+/// Parses a rate of requests: `2000/s`.
+///
+/// # Errors
+/// Not a number with `/s`, or not within 0.1 and 10 million per second.
+pub fn per_second(text: &str) -> Result<f64> {
+    let wrong = |what: String| {
+        Error::usage(format!("rate \"{}\" {what}", shown(text))).help(PER_SECOND_HINT)
+    };
+    let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
+    match unit {
+        "/s" => {}
+        "" => return Err(wrong("has no unit".to_owned())),
+        other => return Err(wrong(format!("has an unknown unit \"{}\"", shown(other)))),
+    }
+    let value = real(number).unwrap_or(f64::INFINITY);
+    if value < *PER_SECOND.start() {
+        return Err(wrong(format!("is too low: at least {}/s", PER_SECOND.start())));
+    }
+    if value > *PER_SECOND.end() {
+        return Err(wrong("is too high: at most 10,000,000/s".to_owned()));
+    }
+    Ok(value)
+}
+
 /// Parses a percentage: `2.5%` (or `2.5`) is 0.025.
 ///
 /// # Errors
@@ -370,6 +398,23 @@ mod tests {
         let error = result.unwrap_err();
         assert_eq!(error.kind.exit_code(), 2);
         format!("{}\n{}", error.message, error.help.expect("every wrong unit has a hint"))
+    }
+
+    #[test]
+    fn a_rate_of_requests_has_its_unit() {
+        assert_eq!(per_second("2000/s").unwrap(), 2000.0);
+        assert_eq!(per_second("0.5/s").unwrap(), 0.5);
+        for (wrong, why) in [
+            ("2000", "has no unit"),
+            ("2k/s", "has an unknown unit \"k/s\""),
+            ("0/s", "is too low"),
+            ("1e9/s", ""),
+            ("99999999/s", "is too high"),
+            ("", ""),
+        ] {
+            let error = per_second(wrong).unwrap_err();
+            assert!(error.message.contains(why), "{wrong}: {error}");
+        }
     }
 
     #[test]

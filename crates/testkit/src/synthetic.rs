@@ -192,6 +192,7 @@ impl Default for Synthetic {
                 reason: EndReason::BudgetSpent,
                 interim_analyses_at_blocks: vec![8, 15, 22],
                 warnings: Vec::new(),
+                latencies: Vec::new(),
             }),
         }
     }
@@ -345,6 +346,7 @@ impl Synthetic {
                 factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
                 states: None,
+                server: None,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

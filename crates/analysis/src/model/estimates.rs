@@ -9,6 +9,7 @@ use super::cell::CellEstimate;
 use super::components::Components;
 use super::figure::{Figure, RatioFigure, Sides};
 use super::netperf::Accounts;
+use super::requests::RequestCost;
 use super::sizes::Sizes;
 use super::verdict::Verdict;
 
@@ -57,6 +58,9 @@ pub struct Estimates {
     /// where the sides have separate costs. One for each series of cells that differ only in rate
     /// and message size.
     pub components: Sides<Vec<Components>>,
+    /// What a request costs in each state of a server: `zc run server`. Empty in other runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestCost>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
 }

@@ -34,6 +34,9 @@ names! {
         UringSendZcFixed = "uring-send-zc-fixed",
         /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
         UringSplice = "uring-splice",
+    }, saved only {
+        /// What a server does that is not zc: `zc run server`.
+        Server = "server",
     }
 }
 

@@ -1,0 +1,98 @@
+//! A server that is not zc's, and the load that it is measured under: `zc run server`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HostState;
+
+/// What a run of a server has beside its cells, which are its states. One request counts as one
+/// call of the sender, and the bytes of a response's body as its payload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerPlan {
+    /// The states, in the order in which they were typed.
+    pub states: Vec<ServerState>,
+    /// The command with which zc started the server; null if the server was there.
+    pub serve: Option<String>,
+    /// Whether the server has a CPU of its own, and its softirqs too: then that CPU's loss is the
+    /// cost. Otherwise it is the loss of all soaked CPUs without the time of the load's thread.
+    pub apart: bool,
+    /// Connections to each origin.
+    pub connections: usize,
+    /// Whether a connection carries more than one request.
+    pub keepalive: bool,
+    /// Requests per second in soaked windows.
+    pub requests_per_s: f64,
+}
+
+/// A state of the server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerState {
+    /// Its name.
+    pub state: HostState,
+    /// Where requests go in this state.
+    pub url: String,
+    /// The response to a request before the first block: every later one must have this length.
+    pub response: ResponseFacts,
+}
+
+/// A response that was read whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseFacts {
+    /// The status of HTTP.
+    pub status: u16,
+    /// Bytes of the body, after chunks were put together.
+    pub body_bytes: u64,
+    /// CRC-32 of the body.
+    pub crc32: u32,
+}
+
+/// How long the requests of a cell took in the soaked windows of all blocks that count, from when
+/// each was due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latencies {
+    /// The cell's label.
+    pub cell: String,
+    /// Upper ends of the classes with at least one request, in nanoseconds, ascending.
+    pub up_to_ns: Vec<u64>,
+    /// How many requests each of them has.
+    pub requests: Vec<u64>,
+}
+
+impl Latencies {
+    /// The latency in nanoseconds that a `share` of the requests stay within, as far as classes
+    /// tell; `None` without requests.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.requests.iter().fold(0, |all, some| all.saturating_add(*some));
+        let wanted = ((all as f64 * share).ceil() as u64).clamp(1, all.max(1));
+        let mut seen = 0_u64;
+        std::iter::zip(&self.up_to_ns, &self.requests)
+            .find(|(_, requests)| {
+                seen = seen.saturating_add(**requests);
+                seen >= wanted
+            })
+            .map(|(up_to_ns, _)| *up_to_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn latencies(classes: &[(u64, u64)]) -> Latencies {
+        let (up_to_ns, requests) = classes.iter().copied().unzip();
+        Latencies { cell: "on".to_owned(), up_to_ns, requests }
+    }
+
+    #[test]
+    fn a_quantile_is_the_end_of_the_class_that_reaches_it() {
+        let each = latencies(&[(10, 50), (20, 49), (900, 1)]);
+        let quantiles = [0.0, 0.5, 0.51, 0.99, 1.0].map(|share| each.quantile_ns(share));
+        assert_eq!(quantiles, [Some(10), Some(10), Some(20), Some(20), Some(900)]);
+    }
+
+    #[test]
+    fn no_request_has_no_quantile() {
+        assert_eq!(latencies(&[]).quantile_ns(0.5), None);
+        assert_eq!(latencies(&[(10, 0)]).quantile_ns(0.5), None);
+    }
+}
