@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
@@ -623,6 +623,43 @@ impl Unconnected {
     }
 }
 
+/// Begins a connection to `to` with connect(2) on a socket that never blocks (SOCK_NONBLOCK), from
+/// the address `source` if one is given and a port of the kernel's choice. The connection stands, or
+/// has failed ([`take_error`]), once the socket is writable.
+///
+/// With IP_BIND_ADDRESS_NO_PORT the port is chosen at connect(2), where it may be one that another
+/// destination uses too. Where the kernel lacks it (before 4.2, or for IPv6), bind(2) chooses a port
+/// that nobody uses.
+///
+/// # Errors
+/// - EADDRNOTAVAIL: `source` is no address of this network namespace, or no port is left.
+/// - EAFNOSUPPORT: the kernel lacks the address family, or `source` is of another one.
+/// - ECONNREFUSED, ENETUNREACH and others of connect(2), where it knows at once.
+/// - EMFILE, ENFILE: no file descriptors left.
+///
+/// # References
+/// - [connect(2)], EINPROGRESS
+/// - [ip(7)], IP_BIND_ADDRESS_NO_PORT
+///
+/// [connect(2)]: https://man7.org/linux/man-pages/man2/connect.2.html
+/// [ip(7)]: https://man7.org/linux/man-pages/man7/ip.7.html
+#[doc(alias = "connect")]
+#[doc(alias = "IP_BIND_ADDRESS_NO_PORT")]
+pub fn begin_connect(to: SocketAddr, source: Option<IpAddr>) -> io::Result<OwnedFd> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(source) = source {
+        // What the kernel does without it serves as well.
+        let _ = set_int(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+        rustix::net::bind(&socket, &SocketAddr::from((source, 0)))?;
+    }
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Repeats a call that returns a length or -1 until no signal interrupts it.
 pub(crate) fn over_signals(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
@@ -935,6 +972,27 @@ mod tests {
         drop(listener);
         let refused = Unconnected::bind_towards(to).unwrap().connect(to, Duration::from_secs(10));
         assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ECONNREFUSED));
+    }
+
+    #[test]
+    fn a_connection_is_begun_from_an_address_of_ours_and_no_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let from: IpAddr = "127.0.0.9".parse().unwrap();
+        let socket = begin_connect(to, Some(from)).unwrap();
+        let (_theirs, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip(), from);
+        assert!(
+            wait(&socket, PollFlags::OUT, Some(Duration::from_secs(20)))
+                .unwrap()
+                .contains(PollFlags::OUT)
+        );
+        assert!(take_error(&socket).unwrap().is_none());
+        assert_eq!(recv(&socket, &mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let foreign = begin_connect(to, Some("192.0.2.1".parse().unwrap()));
+        assert_eq!(foreign.unwrap_err().raw_os_error(), Some(libc::EADDRNOTAVAIL));
+        let other_family = begin_connect(to, Some("::1".parse().unwrap()));
+        assert_eq!(other_family.unwrap_err().raw_os_error(), Some(libc::EAFNOSUPPORT));
     }
 
     #[test]

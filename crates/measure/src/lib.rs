@@ -30,5 +30,6 @@ pub mod path;
 pub mod trial;
 
 pub mod agent;
+pub mod http;
 
 pub mod session;

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("path", &["workload"]),
     ("trial", &["link", "path", "meter", "workload"]),
     ("agent", &["trial", "path", "meter", "workload"]),
+    ("http", &["workload"]),
     ("session", &["plan", "trial", "agent", "meter", "memory", "link", "internal"]),
 ];
 

@@ -1,0 +1,317 @@
+//! The thread of a load: waits for sockets, for the time of the next request and for commands, and
+//! does what is due. Nothing here blocks but that wait, and each turn is bounded, so a command or the
+//! end of the load is never long in coming, whatever servers send.
+//!
+//! Sockets are registered once, edge-triggered: a request costs one send(2), one recv(2) where head
+//! and body are short, and its part of an epoll_wait(2).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+use crc32fast::Hasher;
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::sched;
+use zc_run::{Error, Result};
+
+use super::counts::Fault;
+use super::exchange::{Fetch, Purpose};
+use super::options::{LoadOptions, Pace};
+use super::phase::{Fetched, Phase};
+use super::poller::{Happened, Poller};
+use super::pool::{Answer, Outcome, Pool};
+use super::running::Running;
+use super::shared::Shared;
+
+/// How often what takes too long is looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How often while a connection that failed is left alone.
+const SHORT_TICK: Duration = Duration::from_millis(5);
+
+/// Requests that one turn begins at most.
+const IN_A_ROW: usize = 1024;
+
+/// What the handle asks for.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// A phase begins.
+    Go {
+        /// Its origin.
+        origin: usize,
+        /// When its requests are due.
+        pace: Pace,
+        /// When the first one is, by CLOCK_MONOTONIC.
+        begin_ns: u64,
+        /// How many there are at most.
+        requests: u64,
+    },
+    /// The phase ends.
+    Pause {
+        /// Who wants to know what it was.
+        wanted_by: Sender<Result<Phase>>,
+    },
+    /// One response is read.
+    Fetch {
+        /// Its origin.
+        origin: usize,
+        /// Who wants to know what it is.
+        wanted_by: Sender<Result<Fetched>>,
+    },
+}
+
+/// The thread's state.
+pub(super) struct Engine {
+    shared: Arc<Shared>,
+    commands: Receiver<Command>,
+    poller: Poller,
+    pool: Pool,
+    urls: Vec<String>,
+    /// The length of each origin's first body.
+    lengths: Vec<Option<u64>>,
+    /// Responses to be read that wait for a connection.
+    fetches: VecDeque<(usize, Sender<Result<Fetched>>)>,
+    running: Option<Running>,
+    /// How many phases have begun.
+    phases: u64,
+    happened: Vec<Happened>,
+}
+
+impl Engine {
+    /// Opens the connections that are kept.
+    ///
+    /// # Errors
+    /// One cannot be opened, or the options are not valid.
+    pub(super) fn open(
+        options: LoadOptions,
+        shared: Arc<Shared>,
+        commands: Receiver<Command>,
+    ) -> Result<Self> {
+        // The default slack of 50 us is a timeout's, which is that of the wait for what takes too
+        // long. It is lowered all the same, for whatever else sleeps here.
+        sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))?;
+        let mut poller = Poller::new(&shared.wakeup)
+            .map_err(|error| Error::os("make an epoll instance", error))?;
+        let urls: Vec<_> = options.origins.iter().map(|origin| origin.url().to_owned()).collect();
+        let mut pool = Pool::new(options, Arc::clone(&shared))?;
+        pool.open(&mut poller)?;
+        Ok(Self {
+            shared,
+            commands,
+            poller,
+            pool,
+            lengths: vec![None; urls.len()],
+            urls,
+            fetches: VecDeque::new(),
+            running: None,
+            phases: 0,
+            happened: Vec::new(),
+        })
+    }
+
+    /// Works until it is stopped, or its handle is gone.
+    pub(super) fn run(&mut self) {
+        let mut next_tick_ns = 0;
+        while !self.shared.is_stopped() {
+            let now_ns = monotonic_ns();
+            self.pool.go_on(&mut self.poller, now_ns);
+            if now_ns >= next_tick_ns {
+                self.pool.give_up(now_ns);
+                next_tick_ns = now_ns + TICK.as_nanos() as u64;
+            }
+            self.settle();
+            if !self.obey() {
+                return;
+            }
+            let is_behind = self.dispatch();
+            self.settle();
+            if self.wait(is_behind).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until there is something to do, and does what sockets are ready for.
+    fn wait(&mut self, is_behind: bool) -> std::io::Result<()> {
+        if let Some(running) = &mut self.running {
+            let now_ns = monotonic_ns();
+            if running.is_open(now_ns)
+                && let Some(due_ns) = running.schedule.next_ns(now_ns)
+                && due_ns > now_ns
+            {
+                self.poller.wake_at(due_ns)?;
+            }
+        }
+        let at_most = match () {
+            () if is_behind || self.pool.has_unread() => Some(Duration::ZERO),
+            () if self.pool.is_cooling() => Some(SHORT_TICK),
+            () if self.pool.busy > 0 => Some(TICK),
+            () => None,
+        };
+        self.happened.clear();
+        self.happened.extend(self.poller.wait(at_most)?);
+        for happened in self.happened.drain(..) {
+            self.pool.on(&mut self.poller, happened);
+        }
+        Ok(())
+    }
+
+    /// Does what the handle asks for. Returns false once it is gone.
+    fn obey(&mut self) -> bool {
+        loop {
+            match self.commands.try_recv() {
+                Ok(Command::Go { origin, pace, begin_ns, requests }) => {
+                    self.phases += 1;
+                    let before = self.shared.counting.read();
+                    self.running =
+                        Some(Running::new(self.phases, origin, pace, begin_ns, requests, before));
+                }
+                Ok(Command::Pause { wanted_by }) => match &mut self.running {
+                    Some(running) => {
+                        running.end(wanted_by, monotonic_ns(), self.shared.counting.read());
+                    }
+                    None => {
+                        let _ = wanted_by.send(Err(Error::failed("no phase of requests goes on")));
+                    }
+                },
+                Ok(Command::Fetch { origin, wanted_by }) if origin < self.urls.len() => {
+                    self.fetches.push_back((origin, wanted_by));
+                }
+                Ok(Command::Fetch { wanted_by, .. }) => {
+                    let _ = wanted_by.send(Err(Error::failed("the load has no such origin")));
+                }
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    /// Begins the requests that are due, on connections that are free. Returns whether more could be
+    /// begun at once.
+    fn dispatch(&mut self) -> bool {
+        for _ in 0..self.fetches.len() {
+            let Some((origin, wanted_by)) = self.fetches.pop_front() else { break };
+            if !self.pool.has_free(origin) {
+                self.fetches.push_back((origin, wanted_by));
+                continue;
+            }
+            let purpose = Purpose::Fetch(Box::new(Fetch { hasher: Hasher::new(), wanted_by }));
+            let now_ns = monotonic_ns();
+            self.pool.begin(&mut self.poller, origin, purpose, now_ns, now_ns);
+        }
+        let Some(running) = &mut self.running else { return false };
+        for _ in 0..IN_A_ROW {
+            let now_ns = monotonic_ns();
+            if !running.is_open(now_ns) || !self.pool.has_free(running.origin) {
+                return false;
+            }
+            let Some(due_ns) = running.schedule.take(now_ns) else { return false };
+            let purpose = Purpose::Load { phase: running.number };
+            let begun = self.pool.begin(&mut self.poller, running.origin, purpose, due_ns, now_ns);
+            if let Some(free_ns) = begun {
+                running.begun(due_ns, free_ns, now_ns);
+            }
+        }
+        true
+    }
+
+    /// Records how requests came out.
+    fn settle(&mut self) {
+        for Outcome { origin, exchange, at_ns, came } in self.pool.outcomes() {
+            let url = &self.urls[origin];
+            let fault = match &came {
+                Ok(answer) => judge(answer, &mut self.lengths[origin]),
+                Err(_) => None,
+            };
+            let counted = match (&came, &fault) {
+                (Err((fault, _)), _) | (Ok(_), Some((fault, _))) => Some(*fault),
+                _ => None,
+            };
+            if let Some(fault) = counted {
+                self.shared.counting.fault(fault);
+            }
+            match exchange.purpose {
+                Purpose::Fetch(fetch) => {
+                    let fetched = came
+                        .map(|answer| fetched(url, answer, &fetch.hasher))
+                        .map_err(|(fault, words)| unanswered(url, fault, words));
+                    let _ = fetch.wanted_by.send(fetched);
+                }
+                Purpose::Load { phase } => {
+                    if let Some(running) =
+                        self.running.as_mut().filter(|running| running.number == phase)
+                    {
+                        match came {
+                            Ok(_) => {
+                                running.came(Some(at_ns.saturating_sub(exchange.due_ns)), fault);
+                            }
+                            Err(why) => running.came(None, Some(why)),
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(over) = self.running.take_if(|running| running.is_over()) {
+            over.tell(monotonic_ns(), &self.shared.counting.read());
+        }
+    }
+}
+
+/// What is wrong with a whole response. `length` is that of the first one that was right.
+fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
+    let head = &answer.head;
+    match (head.status, &head.location, &head.encoding) {
+        (300..=399, location, _) => {
+            let location = location.as_deref().unwrap_or("nowhere");
+            Some((Fault::Redirect, format!("status {}, a redirect to {location}", head.status)))
+        }
+        (status, ..) if !(200..300).contains(&status) => {
+            Some((Fault::Status, format!("status {status}")))
+        }
+        (_, _, Some(encoding)) => {
+            Some((Fault::Encoded, format!("the content is encoded with {encoding}")))
+        }
+        _ => {
+            let first = *length.get_or_insert(answer.body_bytes);
+            (first != answer.body_bytes).then(|| {
+                let words = format!(
+                    "a body has {} bytes, and the first one had {first}",
+                    answer.body_bytes
+                );
+                (Fault::Length, words)
+            })
+        }
+    }
+}
+
+fn fetched(url: &str, answer: Answer, hasher: &Hasher) -> Fetched {
+    let Answer { head, body_bytes } = answer;
+    Fetched {
+        url: url.to_owned(),
+        status: head.status,
+        body_bytes,
+        crc32: hasher.clone().finalize(),
+        is_chunked: head.is_chunked,
+        encoding: head.encoding,
+        location: head.location,
+        server: head.server,
+        keeps_alive: head.keeps_alive,
+    }
+}
+
+/// A response that did not come, as an error.
+fn unanswered(url: &str, fault: Fault, words: String) -> Error {
+    let error = match fault {
+        Fault::Connect | Fault::Tls => Error::remote(words),
+        _ => Error::remote(format!("no answer from \"{}\": {words}", zc_run::escape(url, 200))),
+    };
+    error.help(match fault {
+        Fault::Timeout => "give it more time with --timeout, or ask a server that is less busy",
+        Fault::Malformed => {
+            "check that the port is that of an HTTP server, and the scheme (https?)"
+        }
+        _ => "check that the server runs, and its log",
+    })
+}

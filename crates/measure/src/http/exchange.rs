@@ -1,0 +1,40 @@
+//! A request and the response that is waited for, and whom it is for.
+
+use std::sync::mpsc::Sender;
+
+use crc32fast::Hasher;
+use zc_run::Result;
+
+use super::phase::Fetched;
+
+/// A request from when it was due.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) purpose: Purpose,
+    pub(super) due_ns: u64,
+    /// When it is given up.
+    pub(super) deadline_ns: u64,
+    /// How many bytes of the request have been sent.
+    pub(super) sent_bytes: usize,
+    /// Whether it has been sent before, on a connection that the server had closed.
+    pub(super) is_retried: bool,
+}
+
+/// Whom a response is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// The phase of that number.
+    Load {
+        /// Its number.
+        phase: u64,
+    },
+    /// Somebody who wants to know what it is.
+    Fetch(Box<Fetch>),
+}
+
+/// A response that is read and hashed.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    pub(super) hasher: Hasher,
+    pub(super) wanted_by: Sender<Result<Fetched>>,
+}

@@ -1,0 +1,40 @@
+//! A load of HTTP/1.1 requests at a fixed rate, or as fast as the server answers: one thread with
+//! epoll(7) over sockets that never block, and sessions of TLS by rustls.
+//!
+//! It runs beside a measurement, so what it costs itself is to be small and known. That is why
+//! requests are written by hand, heads of responses are parsed with httparse (as hyper does), and
+//! bodies are discarded in the kernel (MSG_TRUNC) where their length is known. hyper would bring
+//! tokio, a task per connection and a copy of every body; what it can do beyond this (HTTP/2, pools,
+//! bodies of requests) is not needed here.
+//!
+//! The schedule is an open loop: requests are due at `begin + i / rate`, whatever the server does. A
+//! request that finds every connection busy waits, and its latency counts from when it was due, so a
+//! server that stalls is charged for every request that the stall delayed (Gil Tene's coordinated
+//! omission).
+
+mod counts;
+mod engine;
+mod exchange;
+mod latencies;
+mod load;
+mod options;
+mod origin;
+mod phase;
+mod poller;
+mod pool;
+mod reply;
+mod request;
+mod running;
+mod schedule;
+mod shared;
+mod slot;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use counts::{Fault, HttpCounts};
+pub use latencies::Latencies;
+pub use load::Load;
+pub use options::{LoadOptions, Pace, Reuse, Trust};
+pub use origin::Origin;
+pub use phase::{Fetched, Phase};

@@ -1,0 +1,224 @@
+//! Where requests go: a URL taken apart, and the addresses of its host.
+
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+
+use zc_run::{Error, Result, escape, in_words};
+
+/// The longest URL. Servers refuse less: nginx 8 KiB.
+const LONGEST: usize = 16 << 10;
+
+/// A resource of a server, with the addresses of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    url: String,
+    pub(super) is_https: bool,
+    /// The name of the host, without brackets: what a certificate is checked against.
+    pub(super) host: String,
+    /// The host and its port, unless that is the scheme's own: the header `Host`.
+    pub(super) authority: String,
+    /// Path and query.
+    pub(super) target: String,
+    /// Not empty. The first that accepts a connection is taken.
+    pub(super) addresses: Vec<SocketAddr>,
+}
+
+impl Origin {
+    /// Takes `url` apart, such as `http://host:8080/path?query`, and looks its host up.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): the host has no address.
+    pub fn resolve(url: &str) -> Result<Self> {
+        let (mut origin, port) = Self::parse(url)?;
+        let found = (origin.host.as_str(), port).to_socket_addrs().map_err(|error| {
+            Error::remote(format!(
+                "cannot find host \"{}\": {}",
+                escape(&origin.host, 200),
+                in_words(&error)
+            ))
+            .help("check the spelling, or write its address: http://192.0.2.1/")
+        })?;
+        origin.addresses = found.collect();
+        if origin.addresses.is_empty() {
+            let host = escape(&origin.host, 200);
+            return Err(Error::remote(format!("host \"{host}\" has no address"))
+                .help("write its address: http://192.0.2.1/"));
+        }
+        Ok(origin)
+    }
+
+    /// As [`resolve`](Self::resolve), but connections are made to `address`, and the host is only a
+    /// name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.
+    pub fn at(url: &str, address: SocketAddr) -> Result<Self> {
+        let (mut origin, _) = Self::parse(url)?;
+        origin.addresses = vec![address];
+        Ok(origin)
+    }
+
+    /// The URL as it was given.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The addresses of the host, of which the first that accepts a connection is taken.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The URL in quotes, for messages.
+    pub(super) fn quoted(&self) -> String {
+        format!("\"{}\"", escape(&self.url, 200))
+    }
+
+    /// Takes a URL apart; without addresses, with the port.
+    fn parse(url: &str) -> Result<(Self, u16)> {
+        let wrong = |what: &str| Error::usage(format!("URL \"{}\" {what}", escape(url, 200)));
+        if url.len() > LONGEST {
+            return Err(wrong("is too long").help(format!("at most {LONGEST} bytes")));
+        }
+        if let Some(odd) = url.chars().find(|c| !c.is_ascii_graphic()) {
+            let odd = escape(&odd.to_string(), 10);
+            return Err(wrong(&format!("contains \"{odd}\""))
+                .help("write what is not ASCII, and spaces, in percent-encoding: %20"));
+        }
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return Err(wrong("has no scheme").help(format!("write http://{}", escape(url, 200))));
+        };
+        let is_https = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _ => {
+                return Err(wrong(&format!("has the scheme \"{scheme}\""))
+                    .help("http:// and https:// are known"));
+            }
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, target) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err(wrong("contains a user name")
+                .help("send it as a header: 'Authorization: Basic ...'"));
+        }
+        let default_port = if is_https { 443 } else { 80 };
+        let (host, port) = host_and_port(authority).ok_or_else(|| {
+            wrong("has no valid host").help("it looks like http://host:8080/path or http://[::1]/")
+        })?;
+        let port = match port {
+            None => default_port,
+            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
+                wrong(&format!("has the port \"{port}\"")).help("ports are 1 to 65535")
+            })?,
+        };
+        let named = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let origin = Self {
+            url: url.to_owned(),
+            is_https,
+            host: host.to_owned(),
+            authority: if port == default_port { named } else { format!("{named}:{port}") },
+            target: if target.starts_with('/') { target.to_owned() } else { format!("/{target}") },
+            addresses: Vec::new(),
+        };
+        Ok((origin, port))
+    }
+}
+
+/// Splits `host:port`, `[::1]:port` and both without a port; `None` if there is no host.
+fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, after) = rest.split_once(']')?;
+        host.parse::<Ipv6Addr>().ok()?;
+        return match after.strip_prefix(':') {
+            None if after.is_empty() => Some((host, None)),
+            None => None,
+            Some(port) => Some((host, (!port.is_empty()).then_some(port))),
+        };
+    }
+    let (host, port) = match authority.split_once(':') {
+        None => (authority, None),
+        Some((host, port)) => (host, (!port.is_empty()).then_some(port)),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(c);
+    (!host.is_empty() && host.chars().all(plain)).then_some((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use zc_run::ErrorKind;
+
+    use super::*;
+
+    fn parts(url: &str) -> (bool, String, String, String, u16) {
+        let (origin, port) = Origin::parse(url).unwrap();
+        (origin.is_https, origin.host, origin.authority, origin.target, port)
+    }
+
+    #[test]
+    fn urls_are_taken_apart() {
+        for (url, https, host, authority, target, port) in [
+            ("http://host", false, "host", "host", "/", 80),
+            ("http://host:80/a/b?c=d#e", false, "host", "host", "/a/b?c=d", 80),
+            ("HTTPS://a.b:8443/", true, "a.b", "a.b:8443", "/", 8443),
+            ("https://a.b:443?q", true, "a.b", "a.b", "/?q", 443),
+            ("http://[::1]:8080/x", false, "::1", "[::1]:8080", "/x", 8080),
+            ("http://[::1]/x", false, "::1", "[::1]", "/x", 80),
+            ("http://127.0.0.1:/", false, "127.0.0.1", "127.0.0.1", "/", 80),
+        ] {
+            let expected = (https, host.to_owned(), authority.to_owned(), target.to_owned(), port);
+            assert_eq!(parts(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_of_http_is_refused_with_a_hint() {
+        for (url, says) in [
+            ("localhost:8080/x", "has no scheme"),
+            ("ftp://host/", "has the scheme \"ftp\""),
+            ("http:///x", "has no valid host"),
+            ("http://", "has no valid host"),
+            ("http://[::1", "has no valid host"),
+            ("http://[::1]x/", "has no valid host"),
+            ("http://[nonsense]/", "has no valid host"),
+            ("http://ho\"st/", "has no valid host"),
+            ("http://host:0/", "has the port \"0\""),
+            ("http://host:65536/", "has the port \"65536\""),
+            ("http://host:8o/", "has the port \"8o\""),
+            ("http://me:pw@host/", "contains a user name"),
+            ("http://host/a b", "contains \" \""),
+            ("http://host/\r\nX: y", "contains \"\\r\""),
+            ("http://höst/", "contains \"ö\""),
+        ] {
+            let error = Origin::resolve(url).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{url}");
+            assert!(error.message.contains(says), "{url}: {}", error.message);
+            assert!(error.help.is_some(), "{url}");
+        }
+        assert!(Origin::resolve(&format!("http://host/{}", "x".repeat(LONGEST))).is_err());
+    }
+
+    #[test]
+    fn a_host_is_looked_up_or_given() {
+        let origin = Origin::resolve("http://127.0.0.1:8080/").unwrap();
+        assert_eq!(origin.addresses, ["127.0.0.1:8080".parse().unwrap()]);
+        let v6 = Origin::resolve("http://[::1]:8080/").unwrap();
+        assert_eq!(v6.addresses, ["[::1]:8080".parse().unwrap()]);
+        let there = "127.0.0.1:9".parse().unwrap();
+        assert_eq!(Origin::at("http://a.test/", there).unwrap().addresses, [there]);
+        let unknown = Origin::resolve("http://no-such-host.invalid/").unwrap_err();
+        assert_eq!(unknown.kind, ErrorKind::Remote);
+        assert!(unknown.message.contains("no-such-host.invalid"), "{}", unknown.message);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic_or_makes_a_second_line(url in "(https?://)?\\PC{0,40}") {
+            if let Ok((origin, _)) = Origin::parse(&url) {
+                prop_assert!(origin.target.starts_with('/'));
+                prop_assert!([origin.target, origin.authority].iter().all(|text| text.chars().all(|c| c.is_ascii_graphic())));
+            }
+        }
+    }
+}

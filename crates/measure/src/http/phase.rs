@@ -1,0 +1,118 @@
+//! What a phase of a load was, and what one response is.
+
+use zc_run::{Error, Result, escape};
+
+use super::counts::{Fault, HttpCounts};
+use super::latencies::Latencies;
+use super::options::Pace;
+
+/// A phase: from [`Load::go`](super::Load::go) to [`Load::pause`](super::Load::pause).
+#[derive(Debug, Clone)]
+pub struct Phase {
+    /// The origin, by its place in the options.
+    pub origin: usize,
+    /// When its requests were sent.
+    pub pace: Pace,
+    /// When the first request was due, by CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// When it was paused.
+    pub end_ns: u64,
+    /// When the last response had arrived, or was given up.
+    pub drained_ns: u64,
+    /// Counts from the beginning to `end_ns`.
+    pub counts: HttpCounts,
+    /// Counts from the beginning to `drained_ns`.
+    pub drained: HttpCounts,
+    /// Requests due by `end_ns`. Unpaced: those begun.
+    pub due: u64,
+    /// Requests due that were not begun, because no connection was free.
+    pub unsent: u64,
+    /// Requests that were due while no connection was free, of those begun.
+    pub waited: u64,
+    /// Requests begun that had no whole response at `end_ns`.
+    pub outstanding: u64,
+    /// From when each request was due to the end of its response. Requests without a whole response
+    /// are not in it.
+    pub latency: Latencies,
+    /// How late requests were begun against the schedule, for whatever reason. Unpaced: none.
+    pub late: Latencies,
+    /// The part of that which is this thread's: from when the request was due and a connection was
+    /// free. Unpaced: none.
+    pub own_late: Latencies,
+    /// CPU time of the thread from the beginning to `end_ns`, by its clock.
+    pub cpu_ns: u64,
+    /// The first fault, in words.
+    pub first_fault: Option<(Fault, String)>,
+}
+
+impl Phase {
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
+    }
+
+    /// Responses per second.
+    pub fn responses_per_s(&self) -> f64 {
+        self.counts.responses as f64 / self.seconds().max(1e-9)
+    }
+
+    /// Whether the schedule was kept: fewer than one in a hundred of the requests due waited for a
+    /// connection when the phase ended, or, where that is less than one request, none did but one.
+    pub fn kept_its_rate(&self) -> bool {
+        self.unsent as f64 <= (self.due as f64 / 100.0).max(1.0)
+    }
+}
+
+/// A response that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The URL that was asked for.
+    pub url: String,
+    /// Its status.
+    pub status: u16,
+    /// Length of its body in bytes.
+    pub body_bytes: u64,
+    /// CRC-32 of its body, as of gzip.
+    pub crc32: u32,
+    /// Whether the body came in chunks.
+    pub is_chunked: bool,
+    /// The encoding of the content, such as `gzip`.
+    pub encoding: Option<String>,
+    /// Where a redirect leads.
+    pub location: Option<String>,
+    /// What the server calls itself.
+    pub server: Option<String>,
+    /// Whether the server keeps the connection open.
+    pub keeps_alive: bool,
+}
+
+impl Fetched {
+    /// The same response, if it is one that a load can be measured with: its status is 2xx, and its
+    /// content is as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): a redirect, another status, an encoding.
+    pub fn usable(self) -> Result<Self> {
+        let url = escape(&self.url, 200);
+        match (self.status, &self.location, &self.encoding) {
+            (300..=399, Some(location), _) => {
+                let location = escape(location, 200);
+                Err(Error::remote(format!(
+                    "\"{url}\" is a redirect (status {}) to \"{location}\"",
+                    self.status
+                ))
+                .help("name that URL instead, if it is the one to measure"))
+            }
+            (200..=299, _, None) => Ok(self),
+            (200..=299, _, Some(encoding)) => Err(Error::remote(format!(
+                "the server sends \"{url}\" with the encoding \"{}\", though none was asked for",
+                escape(encoding, 40)
+            ))
+            .help("switch compression off in the server, or send --header 'Accept-Encoding: identity'")),
+            (status, ..) => Err(Error::remote(format!(
+                "the server answers \"{url}\" with status {status}"
+            ))
+            .help("check the URL: curl -i shows the whole answer")),
+        }
+    }
+}

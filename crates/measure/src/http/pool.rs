@@ -1,0 +1,609 @@
+//! The connections of a load: opens them, sends requests on them, reads responses to their ends, and
+//! says how each request came out. It knows nothing of schedules and phases.
+//!
+//! A connection that the server closes between two requests is no fault: the next request on it is
+//! sent once more, on a new one (RFC 9110, 9.2.2: GET is idempotent).
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::tcp;
+use zc_run::{Error, Result, escape, in_words};
+
+use super::counts::Fault;
+use super::exchange::{Exchange, Purpose};
+use super::options::{LoadOptions, Reuse};
+use super::origin::Origin;
+use super::poller::{Happened, Poller};
+use super::reply::{Cut, Head, Malformed, Reply};
+use super::request;
+use super::shared::Shared;
+use super::slot::{Slot, State};
+use super::wire::Wire;
+use crate::workload::{Room, raise_descriptor_limit};
+
+/// Room for a head and a short body in one call.
+const SCRATCH_BYTES: usize = 16 << 10;
+
+/// A body of which more than this is left in a chunk is discarded in the kernel. In less, the next
+/// chunk's line is likely to be in the same call.
+const WORTH_DISCARDING: u64 = SCRATCH_BYTES as u64;
+
+/// Calls on one connection before others get their turn.
+const CALLS_IN_A_ROW: usize = 16;
+
+/// How long a server has to close a connection that it, or this end, wants closed.
+const TO_PART_NS: u64 = 1_000_000_000;
+
+/// How long a connection that failed is left alone. A server that refuses is asked at most a hundred
+/// times a second for each connection, instead of in a loop.
+const TO_COOL_NS: u64 = 10_000_000;
+
+/// Descriptors of this process beside the connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// How one of several addresses is tried.
+const TO_TRY: Duration = Duration::from_secs(3);
+
+/// How a request came out.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) origin: usize,
+    pub(super) exchange: Exchange,
+    pub(super) at_ns: u64,
+    pub(super) came: std::result::Result<Answer, (Fault, String)>,
+}
+
+/// A whole response.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) head: Head,
+    pub(super) body_bytes: u64,
+}
+
+/// The connections.
+#[derive(Debug)]
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    options: LoadOptions,
+    /// The address of each origin.
+    addresses: Vec<std::net::SocketAddr>,
+    /// The bytes of a request for each origin.
+    requests: Vec<Vec<u8>>,
+    slots: Vec<Slot>,
+    /// Those without a request, by origin: the one that has been free for longest comes first.
+    free: Vec<VecDeque<u32>>,
+    /// Those that failed, and when they may be used again.
+    cooling: VecDeque<(u64, u32)>,
+    /// Those with more to read than their turn allowed.
+    unread: VecDeque<(u64, bool)>,
+    scratch: Vec<u8>,
+    outcomes: Vec<Outcome>,
+    timeout_ns: u64,
+    /// Connections with something that may take too long.
+    pub(super) busy: usize,
+}
+
+impl Pool {
+    /// Prepares the connections. None is opened yet.
+    ///
+    /// # Errors
+    /// The options are not valid, an origin has no address that accepts a connection, or too few
+    /// descriptors can be open.
+    pub(super) fn new(options: LoadOptions, shared: Arc<Shared>) -> Result<Self> {
+        if options.origins.is_empty() || options.connections == 0 {
+            return Err(Error::usage("a load needs a URL and at least one connection"));
+        }
+        if let Some(origin) = options.origins.iter().find(|origin| origin.is_https) {
+            let url = origin.quoted();
+            return Err(
+                Error::unsupported(format!("{url}: this zc has no TLS")).help("use http://")
+            );
+        }
+        let count = options.origins.len().saturating_mul(options.connections);
+        let needed = count as u64 + OTHER_DESCRIPTORS;
+        if let Room::No { hard } = raise_descriptor_limit(needed)? {
+            return Err(Error::unsupported(format!(
+                "{count} connections need {needed} open files, and this process may have {hard}"
+            ))
+            .help("use fewer connections, or raise the limit: ulimit -n"));
+        }
+        let requests = options.origins.iter().map(|origin| request::bytes(origin, &options));
+        let requests = requests.collect::<Result<_>>()?;
+        let addresses = options.origins.iter().map(|origin| choose_address(origin, &options));
+        let addresses = addresses.collect::<Result<_>>()?;
+        let origins = 0..options.origins.len();
+        let slots: Vec<_> = origins
+            .clone()
+            .flat_map(|origin| (0..options.connections).map(move |_| Slot::new(origin)))
+            .collect();
+        let timeout_ns = u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self {
+            shared,
+            addresses,
+            requests,
+            slots,
+            free: origins.map(|_| VecDeque::new()).collect(),
+            cooling: VecDeque::new(),
+            unread: VecDeque::new(),
+            scratch: vec![0; SCRATCH_BYTES],
+            outcomes: Vec::new(),
+            timeout_ns,
+            busy: 0,
+            options,
+        })
+    }
+
+    /// Opens all connections that are kept, and waits until they stand.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): one is refused, or does not stand in time.
+    pub(super) fn open(&mut self, poller: &mut Poller) -> Result<()> {
+        let all = 0..self.slots.len() as u32;
+        if self.options.reuse == Reuse::Close {
+            all.for_each(|index| self.set_free(index, 0));
+            return Ok(());
+        }
+        for index in all {
+            self.connect(poller, index).map_err(|error| self.no_connection(index, &error))?;
+            self.busy += 1;
+        }
+        while self.busy > 0 && !self.shared.is_stopped() {
+            let happened: Vec<_> = poller
+                .wait(Some(Duration::from_millis(50)))
+                .map_err(|error| Error::os("wait for connections", error))?
+                .collect();
+            for event in happened {
+                let Some(index) = self.slot_of(event.token) else { continue };
+                let slot = &mut self.slots[index as usize];
+                if matches!(slot.state, State::Connecting { .. }) && event.is_writable {
+                    self.stand(index).map_err(|error| self.no_connection(index, &error))?;
+                    self.busy -= 1;
+                    self.set_free(index, monotonic_ns());
+                }
+            }
+            let now_ns = monotonic_ns();
+            let late = |slot: &Slot| slot.deadline_ns().is_some_and(|until_ns| until_ns <= now_ns);
+            if let Some(index) = self.slots.iter().position(late) {
+                let error = io::Error::from(Errno::TIMEDOUT);
+                return Err(self.no_connection(index as u32, &error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a request of `origin` can be begun.
+    pub(super) fn has_free(&self, origin: usize) -> bool {
+        self.free.get(origin).is_some_and(|free| !free.is_empty())
+    }
+
+    /// Begins a request for `origin` on the connection that has been free for longest, and returns
+    /// since when; `None` if there is none.
+    pub(super) fn begin(
+        &mut self,
+        poller: &mut Poller,
+        origin: usize,
+        purpose: Purpose,
+        due_ns: u64,
+        now_ns: u64,
+    ) -> Option<u64> {
+        let index = self.free.get_mut(origin)?.pop_front()?;
+        let keeps_texts = matches!(purpose, Purpose::Fetch(_));
+        let slot = &mut self.slots[index as usize];
+        slot.reply.reset(keeps_texts);
+        slot.exchange = Some(Exchange {
+            purpose,
+            due_ns,
+            deadline_ns: now_ns.saturating_add(self.timeout_ns),
+            sent_bytes: 0,
+            is_retried: false,
+        });
+        let (since_ns, state) = (slot.free_since_ns, slot.state);
+        self.busy += 1;
+        self.shared.counting.requests.add(1);
+        match state {
+            State::Open => self.send(poller, index),
+            _ => self.reopen(poller, index),
+        }
+        Some(since_ns)
+    }
+
+    /// Goes on with a connection to which something happened.
+    pub(super) fn on(&mut self, poller: &mut Poller, happened: Happened) {
+        let Some(index) = self.slot_of(happened.token) else { return };
+        if happened.is_writable {
+            match self.slots[index as usize].state {
+                State::Connecting { .. } => match self.stand(index) {
+                    Ok(()) => self.send(poller, index),
+                    Err(error) => return self.fail_to_connect(index, &error),
+                },
+                State::Open => self.send(poller, index),
+                State::Closed | State::Parting { .. } => {}
+            }
+        }
+        // What was registered may be another connection now.
+        if self.slot_of(happened.token).is_some() {
+            self.read(poller, happened.token, happened.is_ending);
+        }
+    }
+
+    /// Goes on with connections that had more to read, and lets those that have cooled be used.
+    pub(super) fn go_on(&mut self, poller: &mut Poller, now_ns: u64) {
+        for _ in 0..self.unread.len() {
+            if let Some((token, is_ending)) = self.unread.pop_front() {
+                self.read(poller, token, is_ending);
+            }
+        }
+        while let Some((until_ns, index)) = self.cooling.front().copied()
+            && until_ns <= now_ns
+        {
+            self.cooling.pop_front();
+            self.set_free(index, now_ns);
+        }
+    }
+
+    /// Whether [`go_on`](Self::go_on) has something to read at once.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Whether [`go_on`](Self::go_on) will have something to do.
+    pub(super) fn is_cooling(&self) -> bool {
+        !self.cooling.is_empty()
+    }
+
+    /// Gives up what has taken too long.
+    pub(super) fn give_up(&mut self, now_ns: u64) {
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if slot.deadline_ns().is_none_or(|deadline_ns| deadline_ns > now_ns) {
+                continue;
+            }
+            let index = index as u32;
+            if slot.exchange.is_none() {
+                slot.close(); // it was parting
+                self.busy -= 1;
+                self.set_free(index, now_ns);
+                continue;
+            }
+            let seconds = self.options.timeout.as_secs_f64();
+            let (fault, what) = match slot.state {
+                State::Connecting { .. } => (Fault::Connect, "no connection stands".to_owned()),
+                _ if slot.reply.has_begun() => (
+                    Fault::Timeout,
+                    format!(
+                        "a response is not whole ({} bytes of its body)",
+                        slot.reply.body_bytes()
+                    ),
+                ),
+                _ => (Fault::Timeout, "the server does not answer".to_owned()),
+            };
+            self.fail(index, fault, format!("{what} after {seconds} s"));
+        }
+    }
+
+    /// Takes how requests came out since the last call.
+    pub(super) fn outcomes(&mut self) -> std::vec::Drain<'_, Outcome> {
+        self.outcomes.drain(..)
+    }
+
+    /// The connection that an event is about, unless it is one of the past.
+    fn slot_of(&self, token: u64) -> Option<u32> {
+        let index = token as u32;
+        let slot = self.slots.get(index as usize)?;
+        (slot.wire.is_some() && u64::from(slot.generation) == token >> 32).then_some(index)
+    }
+
+    fn set_free(&mut self, index: u32, now_ns: u64) {
+        let slot = &mut self.slots[index as usize];
+        slot.free_since_ns = now_ns;
+        self.free[slot.origin].push_back(index);
+    }
+
+    /// Begins a connection in the place `index`.
+    fn connect(&mut self, poller: &Poller, index: u32) -> io::Result<()> {
+        let slot = &mut self.slots[index as usize];
+        let to = self.addresses[slot.origin];
+        let socket = tcp::begin_connect(to, self.options.source)?;
+        poller.add(&socket, u64::from(slot.generation) << 32 | u64::from(index))?;
+        slot.wire = Some(Wire::new(socket));
+        slot.served = 0;
+        slot.state = State::Connecting { until_ns: monotonic_ns().saturating_add(self.timeout_ns) };
+        Ok(())
+    }
+
+    /// The connection that was begun stands, or has failed.
+    fn stand(&mut self, index: u32) -> io::Result<()> {
+        let slot = &mut self.slots[index as usize];
+        let Some(wire) = &mut slot.wire else { return Ok(()) };
+        if let Some(error) = tcp::take_error(wire.socket())? {
+            return Err(error);
+        }
+        // Each request is one call, which nothing is to hold back.
+        let _ = tcp::set_nodelay(wire.socket(), true);
+        slot.state = State::Open;
+        self.shared.counting.connects.add(1);
+        if std::mem::take(&mut slot.replaces) {
+            self.shared.counting.reconnects.add(1);
+        }
+        Ok(())
+    }
+
+    /// Opens the connection that the request in the place `index` waits for.
+    fn reopen(&mut self, poller: &mut Poller, index: u32) {
+        if let Err(error) = self.connect(poller, index) {
+            self.fail_to_connect(index, &error);
+        }
+    }
+
+    /// Sends what is left of a request.
+    fn send(&mut self, poller: &mut Poller, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let (Some(wire), Some(exchange)) = (&mut slot.wire, &mut slot.exchange) else { return };
+        let request = &self.requests[slot.origin];
+        let sent = wire.send(request, &mut exchange.sent_bytes, &self.shared.counting);
+        if let Err(error) = sent {
+            self.cut(poller, index, Some(&error));
+        }
+    }
+
+    /// Reads what there is, for a bounded time.
+    fn read(&mut self, poller: &mut Poller, token: u64, is_ending: bool) {
+        for _ in 0..CALLS_IN_A_ROW {
+            let Some(index) = self.slot_of(token) else { return };
+            let slot = &mut self.slots[index as usize];
+            let (is_busy, is_fetching) = (slot.exchange.is_some(), slot.is_fetching());
+            let Some(wire) = &mut slot.wire else { return };
+            if matches!(slot.state, State::Connecting { .. }) {
+                return;
+            }
+            let left = slot.reply.discardable();
+            let counting = &self.shared.counting;
+            // The end of a body of known length is the end of the response. Between chunks there are
+            // lines to be read.
+            let discards = is_busy
+                && !is_fetching
+                && (left >= WORTH_DISCARDING || (left > 0 && !slot.reply.head().is_chunked));
+            let received = if discards {
+                wire.discard(left, counting)
+            } else {
+                wire.receive(&mut self.scratch, counting)
+            };
+            let received = match received {
+                Ok(received) if received.bytes == 0 => return self.end(poller, index),
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => return self.cut(poller, index, Some(&error)),
+            };
+            if !is_busy {
+                // Nothing was asked for: a last word before it closes (408), or nonsense. Where it is
+                // parting, it is only waited for its end.
+                if slot.state == State::Open {
+                    self.drop_idle(index);
+                    return;
+                }
+            } else {
+                let before = slot.reply.body_bytes();
+                let fed = if discards {
+                    slot.reply.discarded(received.bytes as u64);
+                    Ok(received.bytes)
+                } else {
+                    feed(&mut slot.reply, slot.exchange.as_mut(), &self.scratch[..received.bytes])
+                };
+                let grown = slot.reply.body_bytes() - before;
+                self.shared.counting.body_bytes.add(grown);
+                match fed {
+                    Err(Malformed(what)) => {
+                        let words = format!("the server's answer is not valid HTTP/1.1: {what}");
+                        return self.fail(index, Fault::Malformed, words);
+                    }
+                    Ok(used) if slot.reply.is_done() => {
+                        if used < received.bytes {
+                            let words = "the server's answer is not valid HTTP/1.1: bytes follow \
+                                         the response";
+                            return self.fail(index, Fault::Malformed, words.to_owned());
+                        }
+                        self.answered(index);
+                        if !is_ending {
+                            return;
+                        }
+                        continue;
+                    }
+                    Ok(_) => {}
+                }
+            }
+            if received.is_all && !is_ending {
+                return;
+            }
+        }
+        self.unread.push_back((token, is_ending));
+    }
+
+    /// The response of the place `index` is whole.
+    fn answered(&mut self, index: u32) {
+        let now_ns = monotonic_ns();
+        let slot = &mut self.slots[index as usize];
+        let Some(exchange) = slot.exchange.take() else { return };
+        let keeps_alive = slot.reply.head().keeps_alive && self.options.reuse == Reuse::KeepAlive;
+        slot.served += 1;
+        let answer = Answer { head: slot.reply.take_head(), body_bytes: slot.reply.body_bytes() };
+        let origin = slot.origin;
+        self.shared.counting.responses.add(1);
+        if keeps_alive {
+            self.busy -= 1;
+            self.set_free(index, now_ns);
+        } else {
+            slot.replaces = self.options.reuse == Reuse::KeepAlive;
+            slot.state = State::Parting { until_ns: now_ns.saturating_add(TO_PART_NS) };
+        }
+        self.outcomes.push(Outcome { origin, exchange, at_ns: now_ns, came: Ok(answer) });
+    }
+
+    /// The server has closed the connection.
+    fn end(&mut self, poller: &mut Poller, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        match (slot.state, &slot.exchange) {
+            (State::Parting { .. }, _) => {
+                slot.close();
+                self.busy -= 1;
+                self.set_free(index, monotonic_ns());
+            }
+            (_, None) => self.drop_idle(index),
+            _ => match slot.reply.end() {
+                // The body ended with the connection.
+                Ok(()) => {
+                    self.answered(index);
+                    self.end(poller, index);
+                }
+                Err(_) => self.cut(poller, index, None),
+            },
+        }
+    }
+
+    /// Closes a connection on which nothing was waited for. Its place stays free.
+    fn drop_idle(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.replaces = true;
+        slot.close();
+    }
+
+    /// The connection is gone before the response was whole: by an error, or closed.
+    fn cut(&mut self, poller: &mut Poller, index: u32, error: Option<&io::Error>) {
+        let slot = &mut self.slots[index as usize];
+        let Some(exchange) = &mut slot.exchange else {
+            if matches!(slot.state, State::Parting { .. }) {
+                slot.close();
+                self.busy -= 1;
+                self.set_free(index, monotonic_ns());
+            } else {
+                self.drop_idle(index);
+            }
+            return;
+        };
+        // A reset may have overtaken the response.
+        let cut = if slot.reply.has_begun() { Cut::Inside } else { Cut::Unanswered };
+        if cut == Cut::Unanswered && slot.served > 0 && !exchange.is_retried {
+            exchange.is_retried = true;
+            exchange.sent_bytes = 0;
+            slot.replaces = true;
+            slot.close();
+            return self.reopen(poller, index);
+        }
+        let how = error.map(|error| format!(" ({})", in_words(error))).unwrap_or_default();
+        let words = match cut {
+            Cut::Unanswered => {
+                format!("the server closed a connection without an answer{how}")
+            }
+            Cut::Inside => format!(
+                "the server closed a connection inside a response, after {} bytes of its \
+                 body{how}",
+                slot.reply.body_bytes()
+            ),
+        };
+        self.fail(index, Fault::Closed, words);
+    }
+
+    fn fail_to_connect(&mut self, index: u32, error: &io::Error) {
+        let words = self.no_connection(index, error).message;
+        self.fail(index, Fault::Connect, words);
+    }
+
+    /// The request of the place `index` gets no whole response.
+    fn fail(&mut self, index: u32, fault: Fault, words: String) {
+        let now_ns = monotonic_ns();
+        let slot = &mut self.slots[index as usize];
+        slot.close();
+        let origin = slot.origin;
+        self.busy -= 1;
+        self.cooling.push_back((now_ns.saturating_add(TO_COOL_NS), index));
+        if let Some(exchange) = slot.exchange.take() {
+            self.outcomes.push(Outcome {
+                origin,
+                exchange,
+                at_ns: now_ns,
+                came: Err((fault, words)),
+            });
+        }
+    }
+
+    /// A connection that cannot be had, as an error.
+    fn no_connection(&self, index: u32, error: &io::Error) -> Error {
+        let origin = self.slots[index as usize].origin;
+        cannot_connect(
+            &self.options.origins[origin],
+            self.addresses[origin],
+            self.options.source,
+            error,
+        )
+    }
+}
+
+/// Takes bytes of a response, hashed if somebody wants to know them.
+fn feed(
+    reply: &mut Reply,
+    exchange: Option<&mut Exchange>,
+    bytes: &[u8],
+) -> std::result::Result<usize, Malformed> {
+    match exchange.map(|exchange| &mut exchange.purpose) {
+        Some(Purpose::Fetch(fetch)) => reply.feed(bytes, &mut |body| fetch.hasher.update(body)),
+        _ => reply.feed(bytes, &mut |_| ()),
+    }
+}
+
+/// The address of `origin` to use: its only one, or the first that accepts a connection.
+fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<std::net::SocketAddr> {
+    let mut last = None;
+    for address in &origin.addresses {
+        if origin.addresses.len() == 1 {
+            return Ok(*address);
+        }
+        match try_address(*address, options) {
+            Ok(()) => return Ok(*address),
+            Err(error) => last = Some(cannot_connect(origin, *address, options.source, &error)),
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::remote(format!("{} has no address", origin.quoted()))))
+}
+
+fn try_address(address: std::net::SocketAddr, options: &LoadOptions) -> io::Result<()> {
+    let socket = tcp::begin_connect(address, options.source)?;
+    let at_most = options.timeout.min(TO_TRY);
+    let at_most =
+        Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&at_most)) {
+        Ok(0) => Err(Errno::TIMEDOUT.into()),
+        Ok(_) => tcp::take_error(&socket)?.map_or(Ok(()), Err),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn cannot_connect(
+    origin: &Origin,
+    address: std::net::SocketAddr,
+    source: Option<std::net::IpAddr>,
+    error: &io::Error,
+) -> Error {
+    let url = escape(origin.url(), 200);
+    match (Errno::from_io_error(error), source) {
+        (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
+            Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))
+                .help(
+                    "--source is an address of this machine, of the same IP version; a port may \
+                       be lacking too: ip address shows them",
+                )
+        }
+        (Some(Errno::MFILE | Errno::NFILE), _) => {
+            Error::failed(format!("cannot connect to \"{url}\": {}", in_words(error)))
+                .help("use fewer connections, or raise the limit: ulimit -n")
+        }
+        _ => {
+            Error::remote(format!("cannot connect to \"{url}\" at {address}: {}", in_words(error)))
+                .help("check that the server runs and listens there: ss -ltn")
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! A response as it arrives: its head, how long its body is, and where it ends (RFC 9112). Bytes go
+//! in, in pieces of any size, and nothing here waits or allocates by what a server claims.
+//!
+//! What two readers could understand in two ways is no response: two lengths, a length beside a
+//! transfer coding, a length that is no number.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+
+/// The longest head, and the longest trailers, in bytes.
+const LONGEST_HEAD: usize = 64 << 10;
+/// The most headers.
+const MOST_HEADERS: usize = 100;
+/// The longest line that gives a chunk's size, with its extensions, in bytes.
+const LONGEST_CHUNK_LINE: usize = 1 << 10;
+/// The most interim responses (1xx) before the final one.
+const MOST_INTERIM: u8 = 8;
+
+/// Why bytes are no response: completes "the server's answer is not valid HTTP/1.1: ".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+/// Why the end of the stream came too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Before the first byte of a response.
+    Unanswered,
+    /// Inside it.
+    Inside,
+}
+
+/// What the head of a response says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) is_chunked: bool,
+    /// Whether the connection can serve another request.
+    pub(super) keeps_alive: bool,
+    /// Of the content, or a transfer coding other than `chunked`; `None`: as it is.
+    pub(super) encoding: Option<String>,
+    pub(super) location: Option<String>,
+    /// `Server`.
+    pub(super) server: Option<String>,
+}
+
+/// Where in the response the next byte is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Head,
+    /// In a body of known length: so many bytes are left.
+    Fixed(u64),
+    /// In the line before a chunk.
+    ChunkLine,
+    /// In a chunk.
+    Chunk(u64),
+    /// In the CR and LF after a chunk: so many of them have been seen.
+    ChunkEnd(u8),
+    /// In the lines after the last chunk: the length of this one so far, without CR.
+    Trailers(usize),
+    /// In a body that ends with the connection.
+    UntilClose,
+    Done,
+}
+
+/// A response that arrives.
+#[derive(Debug)]
+pub(super) struct Reply {
+    at: At,
+    head: Head,
+    /// The beginning of a head or of a chunk's line.
+    begun: Vec<u8>,
+    body_bytes: u64,
+    trailer_bytes: usize,
+    interim: u8,
+    /// Of what the head says, also texts that cost an allocation.
+    keeps_texts: bool,
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self {
+            at: At::Head,
+            head: Head::default(),
+            begun: Vec::new(),
+            body_bytes: 0,
+            trailer_bytes: 0,
+            interim: 0,
+            keeps_texts: false,
+        }
+    }
+}
+
+impl Reply {
+    /// Begins the next response. With `keeps_texts` the head's `server` is kept.
+    pub(super) fn reset(&mut self, keeps_texts: bool) {
+        let mut begun = std::mem::take(&mut self.begun);
+        begun.clear();
+        *self = Self { begun, keeps_texts, ..Self::default() };
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.at == At::Done
+    }
+
+    /// Whether a byte of it has arrived.
+    pub(super) fn has_begun(&self) -> bool {
+        self.at != At::Head || !self.begun.is_empty() || self.interim > 0
+    }
+
+    /// What the head says, once it is there.
+    pub(super) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Takes what the head says.
+    pub(super) fn take_head(&mut self) -> Head {
+        std::mem::take(&mut self.head)
+    }
+
+    /// Bytes of the body so far, without chunk lines.
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// How many of the next bytes belong to the body for certain, so that they need not be looked
+    /// at. With a body that ends with the connection: all.
+    pub(super) fn discardable(&self) -> u64 {
+        match self.at {
+            At::Fixed(left) | At::Chunk(left) => left,
+            At::UntilClose => u64::MAX,
+            _ => 0,
+        }
+    }
+
+    /// Counts bytes that were discarded: at most [`discardable`](Self::discardable).
+    pub(super) fn discarded(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.discardable());
+        self.body_bytes = self.body_bytes.saturating_add(bytes);
+        match &mut self.at {
+            At::Fixed(left) => {
+                *left -= bytes;
+                if *left == 0 {
+                    self.at = At::Done;
+                }
+            }
+            At::Chunk(left) => {
+                *left -= bytes;
+                if *left == 0 {
+                    self.at = At::ChunkEnd(0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the next bytes, gives those of the body to `body`, and returns how many belong to this
+    /// response: fewer than all only once it is done.
+    ///
+    /// # Errors
+    /// They are no response.
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        body: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
+        let mut rest = bytes;
+        while !rest.is_empty() && self.at != At::Done {
+            let used = match self.at {
+                At::Head => self.head_bytes(rest)?,
+                At::Fixed(left) | At::Chunk(left) => {
+                    let len = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                    body(&rest[..len]);
+                    self.discarded(len as u64);
+                    len
+                }
+                At::UntilClose => {
+                    body(rest);
+                    self.discarded(rest.len() as u64);
+                    rest.len()
+                }
+                At::ChunkLine => self.chunk_line(rest)?,
+                At::ChunkEnd(seen) => {
+                    if rest[0] != b"\r\n"[usize::from(seen)] {
+                        return Err(Malformed("a chunk is longer than its size"));
+                    }
+                    self.at = if seen == 0 { At::ChunkEnd(1) } else { At::ChunkLine };
+                    1
+                }
+                At::Trailers(len) => self.trailer_bytes(rest, len)?,
+                At::Done => 0,
+            };
+            rest = &rest[used..];
+        }
+        Ok(bytes.len() - rest.len())
+    }
+
+    /// The stream has ended.
+    ///
+    /// # Errors
+    /// The response is not whole.
+    pub(super) fn end(&mut self) -> Result<(), Cut> {
+        match self.at {
+            At::Done => Ok(()),
+            At::UntilClose => {
+                self.at = At::Done;
+                Ok(())
+            }
+            _ if self.has_begun() => Err(Cut::Inside),
+            _ => Err(Cut::Unanswered),
+        }
+    }
+
+    fn head_bytes(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        if self.begun.is_empty() {
+            if let Some(len) = self.parse_head(bytes)? {
+                return Ok(len);
+            }
+            self.begun.extend_from_slice(bytes);
+        } else {
+            let before = self.begun.len();
+            self.begun.extend_from_slice(bytes);
+            // A head ends with a line: without one, parsing it again from its beginning would be
+            // work in vain, by the square of its length where it trickles.
+            if bytes.contains(&b'\n') {
+                let begun = std::mem::take(&mut self.begun);
+                let parsed = self.parse_head(&begun);
+                self.begun = begun;
+                if let Some(len) = parsed? {
+                    self.begun.clear();
+                    return Ok(len.saturating_sub(before));
+                }
+            }
+        }
+        if self.begun.len() > LONGEST_HEAD {
+            return Err(Malformed("its head is longer than 64 KiB"));
+        }
+        Ok(bytes.len())
+    }
+
+    /// Parses a head from its beginning; returns its length once it is whole.
+    fn parse_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+        let mut response = Response::new(&mut []);
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            bytes,
+            &mut room,
+        );
+        let len = match parsed {
+            Ok(Status::Complete(len)) => len,
+            Ok(Status::Partial) => return Ok(None),
+            Err(error) => return Err(Malformed(in_words(error))),
+        };
+        let status = response.code.unwrap_or_default();
+        match status {
+            101 => return Err(Malformed("it switches to another protocol")),
+            100..=199 => {
+                self.interim += 1;
+                if self.interim > MOST_INTERIM {
+                    return Err(Malformed("interim responses do not end"));
+                }
+                // The next head follows.
+                return Ok(Some(len));
+            }
+            _ => {}
+        }
+        let framing = Framing::of(response.headers)?;
+        self.head = Head {
+            status,
+            is_chunked: framing.is_chunked,
+            keeps_alive: framing.keeps_alive(response.version == Some(1)),
+            encoding: framing.encoding.map(ToOwned::to_owned),
+            location: text(response.headers, "location").filter(|_| (300..400).contains(&status)),
+            server: self.keeps_texts.then(|| text(response.headers, "server")).flatten(),
+        };
+        self.at = match framing {
+            _ if matches!(status, 204 | 304) => At::Done,
+            Framing { is_chunked: true, .. } => At::ChunkLine,
+            Framing { length: Some(0), .. } => At::Done,
+            Framing { length: Some(length), .. } => At::Fixed(length),
+            _ => {
+                self.head.keeps_alive = false;
+                At::UntilClose
+            }
+        };
+        Ok(Some(len))
+    }
+
+    fn chunk_line(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        const NO_SIZE: Malformed = Malformed("a chunk has no valid size");
+        let end = bytes.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+        let used = end.unwrap_or(bytes.len());
+        if self.begun.len() + used > LONGEST_CHUNK_LINE {
+            return Err(Malformed("the line before a chunk is longer than 1 KiB"));
+        }
+        let mut begun = std::mem::take(&mut self.begun);
+        let line = if begun.is_empty() && end.is_some() {
+            &bytes[..used]
+        } else {
+            begun.extend_from_slice(&bytes[..used]);
+            &begun[..]
+        };
+        // httparse takes a line without any digit for a size of 0.
+        if line.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) {
+            return Err(NO_SIZE);
+        }
+        let size = match (end, httparse::parse_chunk_size(line)) {
+            (None, Ok(_)) => None,
+            (Some(_), Ok(Status::Complete((_, size)))) => Some(size),
+            _ => return Err(NO_SIZE),
+        };
+        if let Some(size) = size {
+            begun.clear();
+            if self.body_bytes.checked_add(size).is_none() {
+                return Err(Malformed("its chunks are longer than 16 EiB"));
+            }
+            self.at = if size == 0 { At::Trailers(0) } else { At::Chunk(size) };
+        }
+        self.begun = begun;
+        Ok(used)
+    }
+
+    fn trailer_bytes(&mut self, bytes: &[u8], mut len: usize) -> Result<usize, Malformed> {
+        for (index, byte) in bytes.iter().enumerate() {
+            self.trailer_bytes += 1;
+            match byte {
+                b'\n' if len == 0 => {
+                    self.at = At::Done;
+                    return Ok(index + 1);
+                }
+                b'\n' => len = 0,
+                b'\r' => {}
+                _ => len += 1,
+            }
+        }
+        if self.trailer_bytes > LONGEST_HEAD {
+            return Err(Malformed("its trailers are longer than 64 KiB"));
+        }
+        self.at = At::Trailers(len);
+        Ok(bytes.len())
+    }
+}
+
+/// How the head delimits the body, and what becomes of the connection.
+#[derive(Debug, Default)]
+struct Framing<'a> {
+    length: Option<u64>,
+    is_chunked: bool,
+    encoding: Option<&'a str>,
+    says_close: bool,
+    says_keep_alive: bool,
+}
+
+impl<'a> Framing<'a> {
+    fn of(headers: &[Header<'a>]) -> Result<Self, Malformed> {
+        let mut framing = Self::default();
+        let mut has_coding = false;
+        for header in headers {
+            let name = header.name;
+            if name.eq_ignore_ascii_case("content-length") {
+                for length in header.value.split(|byte| *byte == b',') {
+                    framing.add_length(length.trim_ascii())?;
+                }
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                has_coding = true;
+                for coding in tokens(header.value) {
+                    if framing.is_chunked {
+                        return Err(Malformed("a transfer coding follows \"chunked\""));
+                    }
+                    match coding {
+                        _ if coding.eq_ignore_ascii_case("chunked") => framing.is_chunked = true,
+                        _ => framing.encoding = Some(coding),
+                    }
+                }
+            } else if name.eq_ignore_ascii_case("content-encoding") {
+                let coding =
+                    tokens(header.value).find(|coding| !coding.eq_ignore_ascii_case("identity"));
+                framing.encoding = coding.or(framing.encoding);
+            } else if name.eq_ignore_ascii_case("connection") {
+                for token in tokens(header.value) {
+                    framing.says_close |= token.eq_ignore_ascii_case("close");
+                    framing.says_keep_alive |= token.eq_ignore_ascii_case("keep-alive");
+                }
+            }
+        }
+        if has_coding && framing.length.is_some() {
+            return Err(Malformed("it has a length and a transfer coding"));
+        }
+        Ok(framing)
+    }
+
+    fn add_length(&mut self, text: &[u8]) -> Result<(), Malformed> {
+        let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        let length =
+            str::from_utf8(text).ok().filter(|_| digits).and_then(|text| text.parse().ok());
+        let length = length.ok_or(Malformed("its length is no number"))?;
+        if self.length.replace(length).is_some_and(|before| before != length) {
+            return Err(Malformed("it has two lengths"));
+        }
+        Ok(())
+    }
+
+    fn keeps_alive(&self, is_http_1_1: bool) -> bool {
+        !self.says_close && (is_http_1_1 || self.says_keep_alive)
+    }
+}
+
+/// The words of a list. What is no text is none.
+fn tokens(value: &[u8]) -> impl Iterator<Item = &str> {
+    let list = str::from_utf8(value).unwrap_or("?");
+    list.split(',').map(str::trim).filter(|token| !token.is_empty())
+}
+
+fn text(headers: &[Header<'_>], name: &str) -> Option<String> {
+    let header = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+    Some(String::from_utf8_lossy(header.value).into_owned())
+}
+
+fn in_words(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "a header has no valid name",
+        httparse::Error::HeaderValue => "a header has no valid value",
+        httparse::Error::NewLine => "a line ends in the wrong way",
+        httparse::Error::Status => "it has no valid status",
+        httparse::Error::TooManyHeaders => "it has more than 100 headers",
+        httparse::Error::Version => "it does not begin with HTTP/1.1",
+        httparse::Error::Token => "it has a byte where none may be",
+    }
+}

@@ -1,0 +1,1 @@
+//! Servers that answer nonsense, too much, too little, too slowly or not at all.

@@ -1,0 +1,5 @@
+//! Loads against servers of this process: what they answer, how they fail, and what is said of it.
+
+mod hostile;
+mod loads;
+mod server;
