@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Pid, Resource, WaitId, WaitIdOptions, getrlimit, waitid};
 use rustix::thread::CapabilitySet;
 
 /// Effective user id by geteuid(2).
@@ -289,6 +289,39 @@ fn fork(attempt: impl FnOnce() -> u8) -> io::Result<libc::pid_t> {
 #[doc(alias = "PR_SET_PDEATHSIG")]
 pub fn end_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
+}
+
+/// Makes the calling process the parent of every descendant whose own parent ends, by
+/// PR_SET_CHILD_SUBREAPER: a daemon stays among its descendants.
+///
+/// # Errors
+/// None known. A seccomp filter could forbid the call.
+///
+/// # References
+/// [PR_SET_CHILD_SUBREAPER(2const)]
+///
+/// [PR_SET_CHILD_SUBREAPER(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+#[doc(alias = "prctl")]
+#[doc(alias = "PR_SET_CHILD_SUBREAPER")]
+pub fn adopt_orphans() -> io::Result<()> {
+    // Any process stands for "on".
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Waits with waitid(2) for those of the processes `pids` that are children of the caller and have
+/// ended, so that none stays as a zombie. A child that the caller waits for in another way must not
+/// be among them.
+///
+/// # References
+/// [waitid(2)]
+///
+/// [waitid(2)]: https://man7.org/linux/man-pages/man2/waitid.2.html
+#[doc(alias = "waitid")]
+pub fn reap(pids: &[i32]) {
+    for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        // ECHILD: a grandchild, which its own parent waits for.
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    }
 }
 
 fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {

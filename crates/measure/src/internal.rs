@@ -5,5 +5,7 @@
 pub const INTERNAL: &str = "--internal";
 /// The process that restores the host's state (`session::states::watchdog`).
 pub const WATCHDOG: &str = "watchdog";
+/// The process that keeps a server (`trial::keep_server`).
+pub const KEEPER: &str = "keeper";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";

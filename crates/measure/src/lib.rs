@@ -13,16 +13,18 @@
 
 mod internal;
 mod root;
+mod stderr_tail;
 
 pub mod privileges;
 
 pub use zc_kernel::stack;
 
-pub use internal::{HELPER, INTERNAL, WATCHDOG};
+pub use internal::{HELPER, INTERNAL, KEEPER, WATCHDOG};
 
 pub mod plan;
 pub mod workload;
 
+pub mod http;
 pub mod link;
 pub mod memory;
 pub mod meter;
@@ -30,6 +32,5 @@ pub mod path;
 pub mod trial;
 
 pub mod agent;
-pub mod http;
 
 pub mod session;

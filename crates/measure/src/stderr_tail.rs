@@ -24,7 +24,7 @@ const LAST_BYTES: usize = 1 << 20;
 
 /// The last lines of a command's stderr.
 #[derive(Debug)]
-pub(super) struct StderrTail {
+pub(crate) struct StderrTail {
     lines: Arc<Mutex<Lines>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
@@ -41,7 +41,7 @@ impl StderrTail {
     ///
     /// # Errors
     /// No descriptors or threads are left.
-    pub(super) fn of(stderr: ChildStderr) -> Result<Self> {
+    pub(crate) fn of(stderr: ChildStderr) -> Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)
             .map_err(|error| Error::os("make an eventfd", error))?;
         let (lines, stop) = (Arc::<Mutex<Lines>>::default(), Arc::new(stop));
@@ -56,7 +56,7 @@ impl StderrTail {
 
     /// Reads what remains after the command has ended, and stops. It does not wait for the end of
     /// stderr, because background processes may keep that open (such as ssh with ControlPersist).
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if let Some(thread) = self.thread.take() {
             // An eventfd that is never read accepts far more than this one.
             let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
@@ -67,7 +67,7 @@ impl StderrTail {
 
     /// The line that most likely names the problem, fit for a terminal: the last one that begins
     /// with "error", as in programs that print usage lines after it, else the last one.
-    pub(super) fn last(&self) -> Option<String> {
+    pub(crate) fn last(&self) -> Option<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<String> =
             lines.whole.iter().chain([&lines.begun]).map(|line| shown(line)).collect();
@@ -127,7 +127,7 @@ impl Lines {
 }
 
 /// A foreign line made safe for a terminal: valid text without control characters.
-pub(super) fn shown(line: &[u8]) -> String {
+pub(crate) fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }

@@ -11,16 +11,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("internal", &[]),
     ("privileges", &[]),
     ("root", &[]),
+    ("stderr_tail", &[]),
+    ("http", &["workload"]),
     ("plan", &[]),
     ("workload", &[]),
     ("link", &["root"]),
     ("meter", &["internal", "root", "workload"]),
     ("memory", &["workload"]),
     ("path", &["workload"]),
-    ("trial", &["link", "path", "meter", "workload"]),
-    ("agent", &["trial", "path", "meter", "workload"]),
-    ("http", &["workload"]),
-    ("session", &["plan", "trial", "agent", "meter", "memory", "link", "internal"]),
+    ("trial", &["http", "internal", "link", "meter", "path", "root", "stderr_tail", "workload"]),
+    ("agent", &["stderr_tail", "trial", "path", "meter", "workload"]),
+    ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "trial"]),
 ];
 
 #[test]

@@ -6,7 +6,8 @@ use std::io;
 
 use super::rights;
 use zc_measure::session::{soak, states};
-use zc_measure::{HELPER, INTERNAL, WATCHDOG};
+use zc_measure::trial;
+use zc_measure::{HELPER, INTERNAL, KEEPER, WATCHDOG};
 use zc_run::{Error, Result};
 
 /// Does the job of this process, if it was started for one.
@@ -19,6 +20,7 @@ fn job(words: &[OsString]) -> Result<()> {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
         [WATCHDOG] => states::watchdog::keep(),
+        [KEEPER] => trial::keep_server(),
         [HELPER, job] => {
             rights::refuse_new_ones();
             soak::helper(job, io::stdin().lock(), io::stdout())

@@ -24,7 +24,6 @@ pub mod protocol;
 pub mod reject_log;
 pub mod secret;
 mod server;
-mod stderr_tail;
 pub mod stdio;
 pub mod via;
 mod via_errors;

@@ -21,8 +21,8 @@ use super::carry::{Carried, Carry, Offer, Refusal};
 use super::connection::{Connection, Received};
 use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
-use super::stderr_tail::{StderrTail, shown};
 use super::via_errors::Failure;
+use crate::stderr_tail::{StderrTail, shown};
 use crate::trial::StillWanted;
 use zc_run::{Error, Result};
 

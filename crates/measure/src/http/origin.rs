@@ -1,6 +1,6 @@
 //! Where requests go: a URL taken apart, and the addresses of its host.
 
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use zc_run::{Error, Result, escape, in_words};
 
@@ -55,6 +55,16 @@ impl Origin {
     pub fn at(url: &str, address: SocketAddr) -> Result<Self> {
         let (mut origin, _) = Self::parse(url)?;
         origin.addresses = vec![address];
+        Ok(origin)
+    }
+
+    /// As [`at`](Self::at), at the URL's port of `address`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.
+    pub fn on(url: &str, address: IpAddr) -> Result<Self> {
+        let (mut origin, port) = Self::parse(url)?;
+        origin.addresses = vec![SocketAddr::new(address, port)];
         Ok(origin)
     }
 

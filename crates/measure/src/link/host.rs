@@ -65,6 +65,10 @@ impl Link for OfHost {
         self.receiver
     }
 
+    fn sender_address(&self) -> IpAddr {
+        self.receiver // lo has one address
+    }
+
     fn counters(&self) -> Result<LinkCounters> {
         read_counters(&self.devices, &self.facts.device, self.index)
     }

@@ -31,6 +31,9 @@ pub trait Link: Send + Sync {
     /// The address that a receiver listens on and a sender connects to.
     fn receiver_address(&self) -> IpAddr;
 
+    /// The sender's own address, at which a server on that side is reached.
+    fn sender_address(&self) -> IpAddr;
+
     /// Counters of the sending device, from any thread and namespace.
     ///
     /// # Errors

@@ -475,6 +475,10 @@ impl Link for Veth {
         self.addresses.receiver
     }
 
+    fn sender_address(&self) -> IpAddr {
+        self.addresses.sender
+    }
+
     fn counters(&self) -> Result<LinkCounters> {
         read_counters(&self.devices, SENDER, self.index)
     }

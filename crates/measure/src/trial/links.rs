@@ -5,6 +5,8 @@
 //! over devices that are not reconfigured.
 
 use std::collections::BTreeSet;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::Link;
@@ -55,6 +57,15 @@ impl Links {
         [&self.base]
             .into_iter()
             .chain(self.others.iter().filter_map(|other| other.link.as_ref().ok()))
+    }
+
+    /// Paths by which other processes reach the network namespaces of senders and receivers, for
+    /// each link that has its own; the link of most cells first.
+    pub fn namespaces(&self) -> Vec<[PathBuf; 2]> {
+        let path = |fd: BorrowedFd<'_>| {
+            format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
+        };
+        self.all().filter_map(|link| link.namespaces()).map(|pair| pair.map(path)).collect()
     }
 
     /// Facts of the links that are up, without the base link.

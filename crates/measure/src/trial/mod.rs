@@ -6,6 +6,7 @@
 //! window settled, how its batches fall) therefore varies from block to block and does not bias a
 //! whole run.
 
+mod bench;
 mod burning;
 mod bursts;
 mod cell_config;
@@ -23,6 +24,7 @@ mod receiving;
 mod remote_side;
 mod rig;
 mod sending;
+mod server;
 mod setup;
 mod usage;
 mod window;
@@ -33,6 +35,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use bench::Bench;
 pub use links::Links;
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
@@ -42,9 +45,10 @@ pub use receiving::RecvConfig;
 pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
+pub use server::{ServerRig, ServerSetup, Serving, keep as keep_server};
 pub use setup::{
-    LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, open_files, touch_memory,
-    towards, try_out_link,
+    LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, default_congestion,
+    open_files, touch_memory, towards, try_out_link,
 };
 pub use window::LEAST_WARMUP_NS;
 pub use worker::{GLANCE, StillWanted, TrialError};

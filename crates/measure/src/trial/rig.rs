@@ -1,8 +1,6 @@
 //! The rig: what outlives trials, and the trial itself.
 
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::{AckGenerator, Link};
@@ -11,10 +9,11 @@ use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, HostState, IdleWindow,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
     LinkFacts, Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 
+use super::bench::Bench;
 use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
@@ -25,8 +24,8 @@ use super::machine::Machine;
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
-    APART_NS, EDGE_TRIES, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted,
-    apart_ns, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
+    APART_NS, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns,
+    edge, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -133,39 +132,12 @@ impl Rig {
         link: &LinkFacts,
         another_zc: bool,
     ) -> Result<Vec<Warning>> {
-        let while_idle = self.machine.look()?;
-        let sender_cpu = self.fixed.sender_cpu;
-        let read = || Environment::read(&link.device, sender_cpu, another_zc);
-        let around = Environment {
-            sniffers: self.count_sniffers(),
-            ..on_senders_side(&**self.links.base(), read)?
-        };
-        let mut warnings = checks::before(host, link, &self.fixed, &around);
-        warnings.extend(checks::of_other_links(link, &self.links.other_facts()));
-        warnings.extend(while_idle);
-        Ok(warnings)
+        conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)
     }
 
     /// A warning if a packet sniffer is on one of the links now.
     pub fn sniffers(&self) -> Option<Warning> {
-        checks::sniffers(self.count_sniffers())
-    }
-
-    /// Packet sockets on all links; `None` where they cannot be counted on one of them.
-    fn count_sniffers(&self) -> Option<usize> {
-        let on = |link: &Arc<dyn Link>| {
-            on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten()
-        };
-        self.links.all().map(on).sum()
-    }
-
-    /// Paths by which other processes reach the network namespaces of senders and receivers, for
-    /// each link that has its own; the link of most cells first.
-    pub fn namespaces(&self) -> Vec<[PathBuf; 2]> {
-        let path = |fd: BorrowedFd<'_>| {
-            format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
-        };
-        self.links.all().filter_map(|link| link.namespaces()).map(|pair| pair.map(path)).collect()
+        checks::sniffers(count_sniffers(&self.links))
     }
 
     /// Sets the rate at which costs are measured.
@@ -531,9 +503,7 @@ impl Rig {
         self.edge(at_ns, bursts, flows, |machine| read(machine, None))
     }
 
-    /// Reads what bounds a window at `at_ns` or, if the reader got its CPU too late, as soon as it
-    /// has it; returns that time. If the reader lost its CPU in the middle, the counters are not of
-    /// one moment, and it tries again whole periods of bursts later.
+    /// Reads what bounds a window at `at_ns`, or whole periods of bursts later.
     fn edge(
         &self,
         at_ns: u64,
@@ -541,24 +511,9 @@ impl Rig {
         flows: usize,
         mut read: impl FnMut(&Machine),
     ) -> Result<u64> {
-        let mut at_ns = at_ns;
-        for _ in 0..EDGE_TRIES {
-            sleep_until(at_ns);
-            let from_ns = monotonic_ns();
-            read(&self.machine);
-            let now_ns = monotonic_ns();
-            // The window of the other machine opens and closes at the times it was sent.
-            if self.remote.is_some() || now_ns - from_ns <= edge_ns(flows) {
-                return Ok(if from_ns - at_ns <= edge_ns(flows) { at_ns } else { from_ns });
-            }
-            at_ns = bursts.not_before(now_ns, at_ns);
-        }
-        Err(Error::new(
-            ErrorKind::NothingKept,
-            "the counters could not be read in one moment: something else had the CPU, again and \
-             again",
-        )
-        .help("wait for a quiet machine: --wait-until-quiet 10min"))
+        // The window of the other machine opens and closes at the times it was sent.
+        let again = |now_ns| self.remote.is_none().then(|| bursts.not_before(now_ns, at_ns));
+        edge(at_ns, edge_ns(flows), again, || read(&self.machine))
     }
 
     /// Reads the kernel's counters and the CPU time of everything that belongs to zc.
@@ -610,9 +565,40 @@ fn stop_all(flows: &[Flow]) {
     }
 }
 
+/// Finds conditions that invalidate or weaken the results, in a fifth of a second in which zc is
+/// idle.
+pub(super) fn conditions(
+    machine: &mut Machine,
+    links: &Links,
+    fixed: &FixedParams,
+    host: &Host,
+    link: &LinkFacts,
+    another_zc: bool,
+) -> Result<Vec<Warning>> {
+    let while_idle = machine.look()?;
+    let read = || Environment::read(&link.device, fixed.sender_cpu, another_zc);
+    let around =
+        Environment { sniffers: count_sniffers(links), ..on_senders_side(&**links.base(), read)? };
+    let mut warnings = checks::before(host, link, fixed, &around);
+    warnings.extend(checks::of_other_links(link, &links.other_facts()));
+    warnings.extend(while_idle);
+    Ok(warnings)
+}
+
+/// Packet sockets on all links; `None` where they cannot be counted on one of them.
+pub(super) fn count_sniffers(links: &Links) -> Option<usize> {
+    let on = |link: &Arc<dyn Link>| {
+        on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten()
+    };
+    links.all().map(on).sum()
+}
+
 /// Runs `ask` in the sender's namespace. A thread cannot leave a namespace that it has entered, so
 /// this has a thread of its own.
-fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
+pub(super) fn on_senders_side<T: Send>(
+    link: &dyn Link,
+    ask: impl FnOnce() -> T + Send,
+) -> Result<T> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .spawn_scoped(scope, || link.enter_sender().map(|()| ask()))
@@ -620,6 +606,42 @@ fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> 
             .join()
             .map_err(|_| Error::failed("a thread on the sender's side of the link panicked"))?
     })
+}
+
+impl Bench for Rig {
+    fn begin_block(&mut self, block: usize) -> Result<()> {
+        Self::begin_block(self, block)
+    }
+
+    fn soak(&mut self, on: bool) -> Result<()> {
+        Self::soak(self, on)
+    }
+
+    fn idle(&mut self) -> Result<IdleWindow> {
+        Self::idle(self)
+    }
+
+    fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
+        Self::run(self, cell, kind)
+    }
+
+    fn redraw(&mut self) -> Result<()> {
+        Self::redraw(self)
+    }
+
+    fn samples(&mut self) -> Option<BlockSamples> {
+        Self::samples(self)
+    }
+
+    fn sniffers(&self) -> Option<Warning> {
+        Self::sniffers(self)
+    }
+
+    fn block_ended(&mut self, _counts: bool) {}
+
+    fn latencies(&self) -> Vec<Latencies> {
+        Vec::new()
+    }
 }
 
 impl std::fmt::Debug for Rig {

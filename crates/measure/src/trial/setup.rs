@@ -12,6 +12,7 @@ use zc_run::{Error, FileSetFacts, LinkKind, LinkOptions, Result, Support, Unavai
 
 use super::links::Links;
 use super::placement::choose_cpus;
+use super::rig::on_senders_side;
 
 /// Congestion controls to try, in this order. Paths are compared under a loss-based one: BBR's
 /// pacing timers cost CPU of their own.
@@ -101,6 +102,14 @@ pub fn towards(address: std::net::IpAddr) -> Result<Up> {
 pub fn try_out_link(kind: LinkKind) -> Support {
     let cpus = allowed_cpus().map(|allowed| choose_cpus(&allowed)).unwrap_or_default();
     link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
+}
+
+/// The congestion control that a server on the sender's side of a link gets if it does not choose one;
+/// empty if it cannot be read.
+pub fn default_congestion(link: &dyn Link) -> String {
+    let read = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok();
+    let text = on_senders_side(link, read).ok().flatten().unwrap_or_default();
+    text.trim().to_owned()
 }
 
 fn message(kind: LinkKind, no: &Unavailable) -> String {

@@ -186,6 +186,10 @@ impl Link for OfKind {
         std::net::Ipv4Addr::LOCALHOST.into()
     }
 
+    fn sender_address(&self) -> std::net::IpAddr {
+        self.receiver_address()
+    }
+
     fn counters(&self) -> Result<LinkCounters> {
         Ok(LinkCounters::default())
     }

@@ -6,7 +6,8 @@
 //! window. Each reading carries its own time.
 
 use crate::meter::{TaskMeter, workers_of};
-use zc_run::{LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
+use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_run::{Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
 
 use super::flow::Flow;
 
@@ -63,7 +64,36 @@ pub(super) fn looks(period_ns: u64) -> u64 {
 }
 
 /// Attempts at reading an edge.
-pub(super) const EDGE_TRIES: usize = 20;
+const EDGE_TRIES: usize = 20;
+
+/// Reads what bounds a window at `at_ns` or, if the reader got its CPU too late, as soon as it has
+/// it; returns that time. If the reading took longer than `most_ns`, the reader lost its CPU in the
+/// middle, and the counters are not of one moment: it tries again at the time that `again` has for
+/// the present one, or takes them all the same if that has none.
+pub(super) fn edge(
+    at_ns: u64,
+    most_ns: u64,
+    again: impl Fn(u64) -> Option<u64>,
+    mut read: impl FnMut(),
+) -> Result<u64> {
+    let mut at_ns = at_ns;
+    for _ in 0..EDGE_TRIES {
+        sleep_until(at_ns);
+        let from_ns = monotonic_ns();
+        read();
+        let now_ns = monotonic_ns();
+        let later_ns = if now_ns - from_ns <= most_ns { None } else { again(now_ns) };
+        let Some(later_ns) = later_ns else {
+            return Ok(if from_ns - at_ns <= most_ns { at_ns } else { from_ns });
+        };
+        at_ns = later_ns;
+    }
+    Err(Error::new(
+        ErrorKind::NothingKept,
+        "the counters could not be read in one moment: something else had the CPU, again and again",
+    )
+    .help("wait for a quiet machine: --wait-until-quiet 10min"))
+}
 
 /// With more flows than this, trials at top speed lower the priority of the flows' threads below
 /// that of the reader of the meters.

@@ -195,6 +195,10 @@ impl Link for Null {
         self.veth.receiver_address()
     }
 
+    fn sender_address(&self) -> IpAddr {
+        self.veth.sender_address()
+    }
+
     fn counters(&self) -> Result<LinkCounters> {
         self.veth.counters()
     }

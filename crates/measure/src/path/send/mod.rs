@@ -30,8 +30,8 @@ pub use sender::Sender;
 pub use setup::SendSetup;
 
 /// Every send path, as its file defines it.
-fn definition(path: SendPath) -> Definition {
-    match path {
+fn definition(path: SendPath) -> Option<Definition> {
+    Some(match path {
         SendPath::ReadWrite => read_write::PATH,
         SendPath::ReadSend => read_send::PATH,
         SendPath::MmapWrite => mmap_write::PATH,
@@ -44,7 +44,8 @@ fn definition(path: SendPath) -> Definition {
         SendPath::UringSendZc => uring_send_zc::PATH,
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
-    }
+        SendPath::Server => return None, // not zc's
+    })
 }
 
 /// Opens `path` on a connected socket. Finds out by trying (feature probes, never version numbers)
@@ -57,7 +58,10 @@ pub fn open_sender(
     socket: &TcpStream,
     setup: &SendSetup,
 ) -> Result<Box<dyn Sender>, Unavailable> {
-    let Definition { open, call_without_flags } = definition(path);
+    let Some(Definition { open, call_without_flags }) = definition(path) else {
+        return Err(Unavailable::unsupported("a server sends in its own way")
+            .remedy("zc run server measures it"));
+    };
     match call_without_flags {
         Some(call) if setup.more => Err(Unavailable::unsupported(format!(
             "{call} takes no flags, and so cannot say MSG_MORE"

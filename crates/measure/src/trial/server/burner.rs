@@ -1,0 +1,108 @@
+//! The known cost of the positive control: units of a soaker's work, on the server's CPU, by the
+//! bytes that the load has received.
+//!
+//! The server cannot be made to burn. So a thread beside it does, which wakes in every trial alike,
+//! and has nothing to do in those of other cells: its wake-ups are in all costs.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::http::Load;
+use crate::meter::{Burner, cannot_pin};
+use zc_kernel::clock::{monotonic_ns, sleep_until, thread_cpu_ns};
+use zc_kernel::sched;
+use zc_run::{Error, ErrorKind, Result};
+
+/// Time between two wake-ups.
+const PERIOD_NS: u64 = 5_000_000;
+
+/// A thread that burns while it is told to.
+pub(super) struct BesideServer {
+    orders: Option<Sender<Order>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    tid: i32,
+}
+
+/// Burn so many units per MB until the next order.
+enum Order {
+    Go { units_per_mb: f64 },
+    Stop,
+}
+
+impl BesideServer {
+    /// Starts the thread on `cpu`; it waits.
+    pub(super) fn start(cpu: usize, load: Arc<Load>) -> Result<Self> {
+        let (orders, taken) = channel();
+        let (pinned, result) = channel();
+        let thread = std::thread::Builder::new()
+            .name("zc-burn".to_owned())
+            .spawn(move || {
+                let at = sched::pin(&[cpu]).map(|()| sched::gettid());
+                let goes_on = at.is_ok();
+                if pinned.send(at).is_ok() && goes_on {
+                    burn(&taken, &load);
+                }
+            })
+            .map_err(|error| Error::os("start the thread of the positive control", error))?;
+        match result.recv() {
+            Ok(Ok(tid)) => Ok(Self { orders: Some(orders), thread: Some(thread), tid }),
+            Ok(Err(error)) => {
+                Err(cannot_pin("pin the positive control", &[cpu], error, ErrorKind::Failed))
+            }
+            Err(_) => Err(Error::failed("the thread of the positive control ended")),
+        }
+    }
+
+    /// Begins to burn so many units for each MB that arrives from now on, or only to wake up.
+    pub(super) fn go(&self, units_per_mb: Option<f64>) {
+        self.order(Order::Go { units_per_mb: units_per_mb.unwrap_or(0.0) });
+    }
+
+    pub(super) fn stop(&self) {
+        self.order(Order::Stop);
+    }
+
+    /// CPU time of the thread so far.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        thread_cpu_ns(self.tid).unwrap_or_default()
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            drop(orders.send(order)); // it fails if the thread has panicked: nothing is burned
+        }
+    }
+}
+
+impl Drop for BesideServer {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn burn(orders: &Receiver<Order>, load: &Load) {
+    let mut next = orders.recv().ok();
+    while let Some(order) = next.take() {
+        let Order::Go { units_per_mb } = order else {
+            next = orders.recv().ok();
+            continue;
+        };
+        let mut burner = Burner::new(units_per_mb);
+        let mut seen = load.counts().body_bytes;
+        for (turn, at_ns) in (1..).zip((monotonic_ns()..).step_by(PERIOD_NS as usize)) {
+            sleep_until(at_ns);
+            let bytes = load.counts().body_bytes;
+            burner.before_piece((bytes - seen) as usize, turn);
+            seen = bytes;
+            match orders.try_recv() {
+                Ok(order) => next = Some(order),
+                Err(std::sync::mpsc::TryRecvError::Empty) => continue,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => {}
+            }
+            break;
+        }
+    }
+}

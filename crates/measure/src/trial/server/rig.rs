@@ -1,0 +1,306 @@
+//! The rig of a server: the load, the soakers, and a trial of one of the server's states.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::burner::BesideServer;
+use super::serving::Serving;
+use crate::http::{self, Load, Pace, Phase};
+use crate::meter::{WakeLatency, checks};
+use crate::trial::bench::Bench;
+use crate::trial::links::Links;
+use crate::trial::machine::Machine;
+use crate::trial::rig::{conditions, count_sniffers};
+use crate::trial::window::{APART_NS, LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
+use zc_kernel::clock::{self, monotonic_ns, sleep_until};
+use zc_run::{
+    BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, IdleWindow, Latencies, LinkFacts,
+    Reading, RecvCounts, Result, SendCounts, Timing, Trial, TrialKind, Warning,
+};
+
+/// Time between an order to the load and its first request.
+const LEAD_NS: u64 = 1_000_000;
+
+/// Everything that [`ServerRig::new`] takes.
+pub struct ServerSetup {
+    /// The link between the load and the server.
+    pub links: Links,
+    /// The load, on the receiver's side of the link.
+    pub load: Load,
+    /// The load's origin of each cell, by the cell's label.
+    pub origins: BTreeMap<String, usize>,
+    /// The server, on the sender's side of the link.
+    pub serving: Serving,
+    /// What all cells share.
+    pub fixed: FixedParams,
+    /// Lengths of the parts of a trial.
+    pub timing: Timing,
+}
+
+/// What trials of a server need and what outlives them.
+pub struct ServerRig {
+    links: Links,
+    load: Arc<Load>,
+    origins: BTreeMap<String, usize>,
+    serving: Serving,
+    beside: BesideServer,
+    machine: Machine,
+    fixed: FixedParams,
+    timing: Timing,
+    /// `None` until it is chosen.
+    requests_per_s: Option<f64>,
+    /// Of the soaked trials of the block that was begun last, by the cell's label.
+    latencies_of_block: BTreeMap<String, http::Latencies>,
+    /// Of all blocks that count.
+    latencies: BTreeMap<String, http::Latencies>,
+}
+
+impl ServerRig {
+    /// Starts the soakers, paused, and opens the meters.
+    ///
+    /// # Errors
+    /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
+    pub fn new(setup: ServerSetup) -> Result<Self> {
+        let ServerSetup { links, load, origins, serving, fixed, timing } = setup;
+        let load = Arc::new(load);
+        Ok(Self {
+            links,
+            beside: BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?,
+            load,
+            origins,
+            serving,
+            machine: Machine::new(&fixed.soaked_cpus, fixed.soaker)?,
+            fixed,
+            timing,
+            requests_per_s: None,
+            latencies_of_block: BTreeMap::new(),
+            latencies: BTreeMap::new(),
+        })
+    }
+
+    /// Measures how much soakers delay wake-ups on the server's CPU; leaves the soakers paused.
+    ///
+    /// # Errors
+    /// A CPU may not be used.
+    pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
+        self.machine.wake_latencies(&[self.fixed.sender_cpu])
+    }
+
+    /// Finds conditions that invalidate or weaken the results, before the first block. Takes a
+    /// fifth of a second, in which nothing is asked for. `another_zc` says whether another one is
+    /// at work.
+    ///
+    /// # Errors
+    /// A namespace could not be entered, or /proc/stat cannot be read.
+    pub fn conditions(
+        &mut self,
+        host: &Host,
+        link: &LinkFacts,
+        another_zc: bool,
+    ) -> Result<Vec<Warning>> {
+        conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)
+    }
+
+    /// What all cells share.
+    pub fn fixed(&self) -> &FixedParams {
+        &self.fixed
+    }
+
+    /// Sets the load's origin of each cell, by the cell's label.
+    pub fn set_origins(&mut self, origins: BTreeMap<String, usize>) {
+        self.origins = origins;
+    }
+
+    /// Sets the rate at which costs are measured; a response of the reference has so many bytes.
+    pub fn set_rate(&mut self, requests_per_s: f64, body_bytes: u64, chosen: bool) {
+        self.requests_per_s = Some(requests_per_s);
+        self.fixed.rate_bytes_per_s = requests_per_s * body_bytes as f64;
+        self.fixed.burst_ns = (1e9 / requests_per_s) as u64;
+        self.fixed.rate_chosen = chosen;
+    }
+
+    /// Asks as fast as responses arrive, once, and returns requests per second. The soakers must be
+    /// paused.
+    ///
+    /// # Errors
+    /// As [`run`](Bench::run).
+    pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
+        let Trial { opened, closed, .. } = self.run(cell, TrialKind::TopSpeed)?;
+        let requests = closed.sent.calls.saturating_sub(opened.sent.calls);
+        let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
+        Ok(requests as f64 * 1e9 / elapsed_ns as f64)
+    }
+
+    /// Fails if the server has ended.
+    fn check_server(&mut self) -> Result<()> {
+        self.serving.check()
+    }
+
+    /// Reads all meters at both edges of a window over a load that goes on.
+    fn watch(&mut self, opens_ns: u64, length_ns: u64) -> Result<(Reading, Reading)> {
+        let (mut opened, mut closed) = (Reading::default(), Reading::default());
+        sleep_until(opens_ns - APART_NS);
+        self.slow_meters(&mut opened)?;
+        let opened_ns = self.edge(opens_ns, |rig| {
+            rig.accounts(&mut opened);
+            opened.soak = rig.machine.soaked();
+        })?;
+        self.edge(opened_ns + length_ns, |rig| {
+            closed.soak = rig.machine.soaked();
+            rig.accounts(&mut closed);
+        })?;
+        self.slow_meters(&mut closed)?;
+        Ok((opened, closed))
+    }
+
+    /// Reads what bounds a window at `at_ns`, or as soon after it as that takes no longer than it
+    /// may. Returns that time.
+    fn edge(&self, at_ns: u64, mut read: impl FnMut(&Self)) -> Result<u64> {
+        edge(at_ns, edge_ns(1), Some, || read(self))
+    }
+
+    /// What is counted at the very edge: responses, and CPU time of the server and of the load.
+    fn accounts(&self, into: &mut Reading) {
+        let counts = self.load.counts();
+        into.sent = SendCounts {
+            bytes: counts.body_bytes,
+            calls: counts.responses,
+            ..SendCounts::default()
+        };
+        into.received = RecvCounts {
+            bytes: counts.body_bytes,
+            calls: counts.responses,
+            ..RecvCounts::default()
+        };
+        let at_ns = monotonic_ns();
+        (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, self.serving.cpu_ns());
+        (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load_cpu_ns());
+    }
+
+    fn load_cpu_ns(&self) -> u64 {
+        clock::thread_cpu_ns(self.load.tid()).unwrap_or_default()
+    }
+
+    fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
+        let others_ns = self.load_cpu_ns() + self.beside.cpu_ns() + self.serving.cpu_ns();
+        self.machine.kernel(others_ns, into)?;
+        into.link = self.links.base().counters().ok();
+        Ok(())
+    }
+}
+
+impl Bench for ServerRig {
+    fn begin_block(&mut self, _block: usize) -> Result<()> {
+        self.latencies_of_block.clear();
+        self.check_server()?;
+        // It may have started workers.
+        self.serving.find_processes();
+        Ok(())
+    }
+
+    fn soak(&mut self, on: bool) -> Result<()> {
+        self.machine.soak(on);
+        Ok(())
+    }
+
+    fn idle(&mut self) -> Result<IdleWindow> {
+        let opens_ns = monotonic_ns() + settle_ns(1);
+        let (mut opened, mut closed) = (Reading::default(), Reading::default());
+        self.slow_meters(&mut opened)?;
+        sleep_until(opens_ns);
+        opened.soak = self.machine.soaked();
+        sleep_until(opens_ns + self.timing.idle_ns);
+        closed.soak = self.machine.soaked();
+        self.slow_meters(&mut closed)?;
+        Ok(IdleWindow { opened, closed, remote: None })
+    }
+
+    fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
+        self.check_server()?;
+        let origin = self.origins.get(&cell.label).copied();
+        let origin = origin.ok_or_else(|| Error::failed("the cell has no address"))?;
+        let pace = match self.requests_per_s {
+            Some(per_s) if kind != TrialKind::TopSpeed => Pace::At { per_s },
+            _ => Pace::Unpaced,
+        };
+        let length_ns =
+            if kind.is_soaked() { self.timing.window_ns } else { self.timing.unsoaked_ns };
+        let begin_ns = monotonic_ns() + LEAD_NS;
+        let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
+        self.load.go(origin, pace, begin_ns);
+        self.beside.go(cell.burn_units_per_mb.filter(|_| kind.is_soaked()));
+        let watched = self.watch(opens_ns, length_ns);
+        self.beside.stop();
+        let phase = self.load.pause();
+        // Of two errors that of the server says more.
+        self.check_server()?;
+        let (phase, (opened, closed)) = (phase?, watched?);
+        answered(&phase)?;
+        if kind == TrialKind::Soaked {
+            let all = self.latencies_of_block.entry(cell.label.clone()).or_default();
+            all.merge(&phase.latency);
+        }
+        Ok(Trial {
+            cell: cell.label.clone(),
+            kind,
+            opened,
+            closed,
+            whole_bytes: phase.drained.body_bytes,
+            whole_completions: 0,
+            whole_copied: 0,
+            fragments: None,
+            whole_sender_usage: None,
+            remote: None,
+            remote_report: None,
+        })
+    }
+
+    /// The server and its connections stay as they are.
+    fn redraw(&mut self) -> Result<()> {
+        self.machine.renew_soakers(self.fixed.soaker)
+    }
+
+    fn samples(&mut self) -> Option<BlockSamples> {
+        None
+    }
+
+    fn sniffers(&self) -> Option<Warning> {
+        checks::sniffers(count_sniffers(&self.links))
+    }
+
+    fn latencies(&self) -> Vec<Latencies> {
+        let of = |(cell, all): (&String, &http::Latencies)| {
+            let (up_to_ns, requests) = all.classes().unzip();
+            Latencies { cell: cell.clone(), up_to_ns, requests }
+        };
+        self.latencies.iter().map(of).collect()
+    }
+
+    fn block_ended(&mut self, counts: bool) {
+        for (cell, some) in std::mem::take(&mut self.latencies_of_block) {
+            if counts {
+                self.latencies.entry(cell).or_default().merge(&some);
+            }
+        }
+    }
+}
+
+/// Fails if a request was not answered as the first one was.
+fn answered(phase: &Phase) -> Result<()> {
+    let faults = phase.drained.faults();
+    let told: Vec<String> = faults.map(|(fault, count)| fault.told(count)).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let first = phase.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
+    Err(Error::new(ErrorKind::Failed, format!("{}{}", told.join("; "), first.unwrap_or_default())))
+}
+
+impl std::fmt::Debug for ServerRig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerRig")
+            .field("fixed", &self.fixed)
+            .field("timing", &self.timing)
+            .finish_non_exhaustive()
+    }
+}

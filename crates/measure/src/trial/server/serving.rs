@@ -1,0 +1,301 @@
+//! A server that zc starts (`zc run server --serve`), and the process that keeps it.
+//!
+//! The *keeper* is a second zc between the two. Servers become daemons and start workers; the keeper
+//! is the reaper of all that descends from it, so it finds them, and ends them all when the zc that
+//! measures closes its pipe or is gone for any reason, SIGKILL included.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
+use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable};
+use zc_kernel::{clock, process, sched};
+
+use crate::internal::{INTERNAL, KEEPER};
+use crate::link::Link;
+use crate::root::numbered;
+use crate::stderr_tail::StderrTail;
+use zc_run::{Error, ErrorKind, Result, escape};
+
+/// How long a server may take to end after SIGTERM, before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Time for the keeper to end beyond that.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Time between two looks at whether processes have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Largest part of a server's last words in an error, in characters.
+const MOST_WORDS: usize = 500;
+
+/// What the keeper is to start: a line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wanted {
+    /// Passed to `sh -c`.
+    command: String,
+    /// The CPUs that it is pinned to.
+    cpus: Vec<usize>,
+}
+
+/// What the keeper says, once: a line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said {
+    /// The server could not be started.
+    NotStarted { why: String },
+    /// Every process of the server has ended.
+    Ended { how: String, last_words: Option<String> },
+}
+
+/// A running server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    keeper: Child,
+    orders: Option<ChildStdin>,
+    news: BufReader<ChildStdout>,
+    command: String,
+    pids: Vec<i32>,
+}
+
+impl Serving {
+    /// Starts the server by `command` (`sh -c`) on the sender's side of a link, pinned to `cpus`.
+    ///
+    /// # Errors
+    /// The processes cannot be started.
+    pub fn start(command: &str, link: &dyn Link, cpus: &[usize]) -> Result<Self> {
+        // A thread cannot leave a namespace that it has entered, so this has a thread of its own.
+        let mut keeper = std::thread::scope(|scope| {
+            std::thread::Builder::new()
+                .spawn_scoped(scope, || link.enter_sender().and_then(|()| start_keeper()))
+                .map_err(|error| {
+                    Error::os("start a thread on the server's side of the link", error)
+                })?
+                .join()
+                .map_err(|_| Error::failed("a thread on the server's side of the link panicked"))?
+        })?;
+        let (Some(mut orders), Some(news)) = (keeper.stdin.take(), keeper.stdout.take()) else {
+            return Err(gone());
+        };
+        let wanted = Wanted { command: command.to_owned(), cpus: cpus.to_vec() };
+        let mut line = serde_json::to_string(&wanted).map_err(|_| gone())?;
+        line.push('\n');
+        orders.write_all(line.as_bytes()).map_err(|_| gone())?;
+        let news = BufReader::new(news);
+        Ok(Self { keeper, orders: Some(orders), news, command: wanted.command, pids: Vec::new() })
+    }
+
+    /// Fails if the server has ended.
+    ///
+    /// # Errors
+    /// It has: how, and its last words.
+    pub fn check(&mut self) -> Result<()> {
+        let ready = wait_readable(&[self.news.get_ref().as_fd()], Some(Duration::ZERO));
+        if !matches!(ready.as_deref(), Ok([true])) {
+            return Ok(());
+        }
+        let mut line = String::new();
+        let said =
+            self.news.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
+        let message = match said {
+            Some(Said::NotStarted { why }) => format!("the server could not be started: {why}"),
+            Some(Said::Ended { how, last_words: Some(words) }) => {
+                format!("the server ended with {how} and said: {}", escape(&words, MOST_WORDS))
+            }
+            Some(Said::Ended { how, last_words: None }) => {
+                format!("the server ended with {how} and said nothing")
+            }
+            None => "the process that keeps the server is gone".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Remote, message).help(format!("it is: {}", self.command)))
+    }
+
+    /// Finds the processes of the server, whose CPU time [`cpu_ns`](Self::cpu_ns) adds up. Reads
+    /// all of /proc: some 10 us for each process of the machine.
+    pub fn find_processes(&mut self) {
+        self.pids = descendants(self.keeper.id() as i32);
+    }
+
+    /// CPU time of the server's processes so far: one system call for each. Those that have ended
+    /// since they were found count nothing.
+    pub fn cpu_ns(&self) -> u64 {
+        self.pids.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok()).sum()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.orders.take()); // it ends when its stdin does
+        let until = Instant::now() + PATIENCE + GRACE;
+        while matches!(self.keeper.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        drop(self.keeper.kill()); // fails if it has ended
+        drop(self.keeper.wait());
+    }
+}
+
+fn start_keeper() -> Result<Child> {
+    Command::new("/proc/self/exe")
+        .args([INTERNAL, KEEPER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| Error::os("start the process that keeps the server", error))
+}
+
+fn gone() -> Error {
+    Error::failed("the process that keeps the server is gone")
+}
+
+/// The keeper's whole life: starts the server that the first line of stdin names, waits until stdin
+/// ends or the server does, and ends what is left of it.
+///
+/// # Errors
+/// Signals cannot be blocked, or it cannot be the reaper of the server's processes.
+pub fn keep() -> Result<()> {
+    // Ctrl-C goes to the whole process group: zc hears it, and ends the server in order.
+    let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+        .map_err(|error| Error::os("block signals", error))?;
+    process::adopt_orphans()
+        .map_err(|error| Error::os("become the reaper of the server's processes", error))?;
+    let mut line = String::new();
+    let mut stdin = io::stdin().lock();
+    let wanted = stdin.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
+    let Some(wanted) = wanted else { return Ok(()) };
+    let said = serve(&wanted, &signals);
+    end_all();
+    let mut text = serde_json::to_string(&said).unwrap_or_default();
+    text.push('\n');
+    drop(io::stdout().write_all(text.as_bytes())); // nobody may listen any more
+    Ok(())
+}
+
+/// Runs the server until it ends or stdin does.
+fn serve(wanted: &Wanted, signals: &HeldSignals) -> Said {
+    let not_started = |why: String| Said::NotStarted { why };
+    let everywhere = sched::allowed_cpus().unwrap_or_default();
+    if let Err(error) = sched::pin(&wanted.cpus) {
+        return not_started(format!("it cannot be pinned to its CPU: {error}"));
+    }
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(&wanted.command).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    signals.release_in_child(&mut command);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return not_started(error.to_string()),
+    };
+    // What the keeper does itself is not the server's.
+    drop(sched::pin(&everywhere));
+    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::of(stderr).ok());
+    let mut status = None;
+    let mut of_server = vec![child.id() as i32];
+    while !of_server.is_empty() {
+        if !wait_for_any(&of_server) {
+            return ended(status, None); // nobody measures it any more
+        }
+        status = status.or_else(|| child.try_wait().ok().flatten());
+        if status.is_some() {
+            of_server = alive(); // what it left behind, as daemons do
+        }
+    }
+    let last_words = tail.as_mut().and_then(|tail| {
+        tail.finish();
+        tail.last()
+    });
+    ended(status, last_words)
+}
+
+/// Waits until one of the processes has ended. Returns false if stdin has ended. It does not wake up
+/// in between: it would be seen on the CPU that it wakes up on. (Before Linux 5.3, where a process
+/// cannot be waited for in this way, the end of the server is not noticed.)
+fn wait_for_any(pids: &[i32]) -> bool {
+    let mut processes = Vec::with_capacity(pids.len());
+    for pid in pids {
+        match pidfd(*pid) {
+            Ok(process) => processes.push(process),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return true,
+            Err(_) => {}
+        }
+    }
+    let stdin = io::stdin();
+    let fds: Vec<_> = [stdin.as_fd()]
+        .into_iter()
+        .chain(processes.iter().map(|process| process.as_fd()))
+        .collect();
+    loop {
+        match wait_readable(&fds, None).as_deref() {
+            Ok([true, ..]) | Err(_) => return false,
+            Ok(ready) if ready.contains(&true) => return true,
+            Ok(_) => {} // a signal
+        }
+    }
+}
+
+fn ended(status: Option<ExitStatus>, last_words: Option<String>) -> Said {
+    let how = match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!("exit code {code}"),
+        Some((None, Some(signal))) => format!("signal {signal}"),
+        _ => "an unknown exit status".to_owned(),
+    };
+    Said::Ended { how, last_words }
+}
+
+/// Ends every process that descends from this one: by SIGTERM, and after a while by SIGKILL.
+fn end_all() {
+    let until = Instant::now() + PATIENCE;
+    for signal in [SIGTERM, SIGKILL] {
+        for pid in alive() {
+            drop(kill(pid, signal)); // it may have ended
+        }
+        loop {
+            let left = alive();
+            if left.is_empty() {
+                return;
+            }
+            // What was started meanwhile gets the signal too.
+            if signal == SIGKILL {
+                left.iter().for_each(|pid| drop(kill(*pid, signal)));
+            } else if Instant::now() >= until {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// The processes that descend from this one. Those that have ended are waited for.
+fn alive() -> Vec<i32> {
+    let own = std::process::id() as i32;
+    process::reap(&descendants(own));
+    descendants(own)
+}
+
+/// The processes that descend from `ancestor`, without itself.
+fn descendants(ancestor: i32) -> Vec<i32> {
+    let parents: Vec<(i32, i32)> = numbered(Path::new("/"), "proc")
+        .into_iter()
+        .filter_map(|pid| {
+            let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+            let stat = String::from_utf8_lossy(&stat);
+            // Field 4, after the name, which may contain anything.
+            Some((pid, stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let mut found = vec![ancestor];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        let children = parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid));
+        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+        found.extend(children);
+        at += 1;
+    }
+    found.split_off(1)
+}
