@@ -32,6 +32,7 @@ pub fn schedule(plan: &Plan, block: usize) -> Vec<Turn> {
     let in_order: Vec<_> = turns.iter().map(state).collect();
     let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
         Unsoaked::InTurn => unsoaked_in_turn(plan, block),
+        Unsoaked::None => Vec::new(),
         Unsoaked::TopSpeed => turns
             .iter()
             .filter(|turn| turn.kind == TrialKind::Soaked && turn.kept)
@@ -53,7 +54,10 @@ pub fn lead_in<'t>(plan: &Plan, ahead: &'t [Turn]) -> Option<&'t Turn> {
     of_state.filter(|turn| turn.kind == TrialKind::Soaked).last()
 }
 
+/// The state that commands put the host into for a cell. The states of a server that are there at
+/// the same time, each under a URL of its own, take no command.
 fn state_of(plan: &Plan, cell: usize) -> Option<&HostState> {
+    plan.states.as_ref()?.command(plan.cells[cell].levels.state.as_ref()?)?;
     plan.cells[cell].levels.state.as_ref()
 }
 
@@ -78,7 +82,7 @@ fn in_place_of(plan: &Plan, cell: usize) -> impl Iterator<Item = usize> {
         let (cell_of, other_of) = (&plan.cells[cell], &plan.cells[*other]);
         control
             && !other_of.control
-            && state_of(plan, *other) != state_of(plan, cell)
+            && other_of.levels.state != cell_of.levels.state
             && other_of.runs_the_path_of(cell_of)
     };
     (0..plan.cells.len()).filter(is_it)
@@ -87,6 +91,7 @@ fn in_place_of(plan: &Plan, cell: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::{HostStates, StateCommand};
     use zc_testkit::synthetic::Synthetic;
 
     fn plan() -> Plan {
@@ -105,6 +110,13 @@ mod tests {
     fn plan_in_two_states() -> Plan {
         let mut plan = plan();
         let mut in_b: Vec<_> = plan.cells.iter().filter(|cell| !cell.control).cloned().collect();
+        let of = |state| StateCommand { state, command: "true".to_owned() };
+        plan.states = Some(HostStates {
+            commands: vec![of(HostState::a()), of(HostState::b())],
+            restore: None,
+            settle_ns: 0,
+            limit_ns: 1,
+        });
         plan.cells.iter_mut().for_each(|cell| cell.levels.state = Some(HostState::a()));
         for cell in &mut in_b {
             cell.levels.state = Some(HostState::b());

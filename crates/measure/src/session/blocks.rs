@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
-use crate::trial::{Rig, memcpy_bytes_per_s};
+use crate::trial::{Bench, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Block, Dropped, Error, ErrorKind, FailedTrial, Header, Result, Slot, Warning};
+use zc_run::{
+    Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, Result, Slot, Warning,
+};
 
 use super::budget::Budget;
 use super::copied::CopiedShares;
@@ -35,9 +37,8 @@ pub(super) enum BlockEnd {
 }
 
 /// State of a run between blocks.
-#[derive(Debug)]
 pub(super) struct Blocks<'s> {
-    rig: Rig,
+    rig: Box<dyn Bench>,
     sessions: Sessions,
     states: Option<&'s mut States>,
     header: Header,
@@ -53,7 +54,7 @@ pub(super) struct Blocks<'s> {
 
 impl<'s> Blocks<'s> {
     pub(super) fn new(
-        rig: Rig,
+        rig: Box<dyn Bench>,
         sessions: Sessions,
         header: &Header,
         states: Option<&'s mut States>,
@@ -71,9 +72,9 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// Warnings that arose during the run.
-    pub(super) fn new_warnings(self) -> Vec<Warning> {
-        self.new_warnings
+    /// What the end of the run has of them: warnings that arose, and how long requests took.
+    pub(super) fn end(self) -> (Vec<Warning>, Vec<Latencies>) {
+        (self.new_warnings, self.rig.latencies())
     }
 
     /// Looks for conditions that weaken the results, between blocks. A packet sniffer may come and
@@ -99,7 +100,7 @@ impl<'s> Blocks<'s> {
 
     /// Begins a new session if one is due.
     pub(super) fn begin_session(&mut self, progress: &mut dyn Progress) {
-        if let Some(warning) = self.sessions.next(&mut self.rig) {
+        if let Some(warning) = self.sessions.next(&mut *self.rig) {
             progress.warning(&warning);
             self.new_warnings.push(warning);
         }
@@ -145,6 +146,7 @@ impl<'s> Blocks<'s> {
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
             block.dropped = interim.drop_reason(&block, &self.header);
         }
+        self.rig.block_ended(block.dropped.is_none());
         self.check_conditions(&block, progress);
         (block, ended)
     }

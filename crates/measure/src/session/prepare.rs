@@ -1,5 +1,6 @@
 //! Preparation of a run before the first block: the link, the files, the rig, the proofs, the rate.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::agent::carry::Carried;
@@ -42,6 +43,8 @@ pub(super) struct Prepared {
 /// A rig, and the facts found while it was set up.
 pub(super) struct Standing {
     pub(super) rig: Rig,
+    /// Of the sender and the receiver of each link that has its own.
+    pub(super) namespaces: Vec<[PathBuf; 2]>,
     pub(super) host: Host,
     pub(super) link: LinkFacts,
     pub(super) other_links: Vec<LinkFacts>,
@@ -75,7 +78,7 @@ pub(super) fn set_up(
     // Both come before the link: they belong to the host's own namespaces.
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options)?;
+    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
     let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
     let (up, reached) = match &options.remote {
         Some(end) => {
@@ -132,8 +135,19 @@ pub(super) fn set_up(
     let latencies = rig.wake_latencies()?;
     warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
     let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
-    let other_links = up.links.other_facts();
-    Ok(Standing { rig, host, link, other_links, remote, files, warnings, probes, instance_lock })
+    let (other_links, namespaces) = (up.links.other_facts(), up.links.namespaces());
+    Ok(Standing {
+        rig,
+        namespaces,
+        host,
+        link,
+        other_links,
+        remote,
+        files,
+        warnings,
+        probes,
+        instance_lock,
+    })
 }
 
 /// A warning if files are shorter than the longest message of the plan.
@@ -181,6 +195,7 @@ pub(super) fn prepare(
     let seed = seed::or_fresh(options.seed)?;
     let Standing {
         mut rig,
+        namespaces,
         host,
         link,
         other_links,
@@ -194,7 +209,7 @@ pub(super) fn prepare(
         Step::Carrying(carried) => progress.carrying(carried),
     })?;
     if let Some(states) = states.as_deref_mut() {
-        states.set_namespaces(&rig.namespaces());
+        states.set_namespaces(&namespaces);
     }
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
@@ -233,6 +248,7 @@ pub(super) fn prepare(
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),
+        server: None,
     };
     let header = Header {
         format: FormatVersion::current(),
@@ -272,15 +288,15 @@ fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Re
     Ok(())
 }
 
-fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {
+/// The CPUs of the two sides: those that the user chose, which must exist.
+pub(super) fn choose_cpus(chosen: Option<CpuPair>, both_here: bool) -> Result<CpuPair> {
     let allowed = trial::allowed_cpus()?;
-    let Some(pair) = options.cpus else {
+    let Some(pair) = chosen else {
         let (sender, receiver) = trial::choose_cpus(&allowed);
         return Ok(CpuPair { sender, receiver });
     };
     // The receiver's CPU may be on the other machine.
-    let here =
-        if options.remote.is_some() { vec![pair.sender] } else { vec![pair.sender, pair.receiver] };
+    let here = if both_here { vec![pair.sender, pair.receiver] } else { vec![pair.sender] };
     for cpu in here {
         if !allowed.contains(&cpu) {
             return Err(Error::usage(format!(

@@ -1,10 +1,13 @@
 //! The session of `zc run`: it prepares, then measures blocks until the intervals are narrow enough
 //! or the budget is spent.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Result, Run};
+use crate::meter::InstanceLock;
+use crate::trial::Bench;
+use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
 use super::blocks::{BlockEnd, Blocks};
 use super::budget::Budget;
@@ -13,6 +16,7 @@ use super::options::RunOptions;
 use super::prepare::prepare;
 use super::progress::Progress;
 use super::saving::Saving;
+use super::server::{self, ServerOptions};
 use super::sessions::Sessions;
 use super::states::States;
 
@@ -43,11 +47,83 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
-    let mut saving = Saving::create(&options.out)?;
-    let mut states =
-        options.states.as_ref().map(States::start).transpose().inspect_err(|_| saving.discard())?;
-    let outcome = run_in(options, &budget, &mut saving, states.as_mut(), interim, stop, progress);
+    let states = options.states.as_ref();
+    conduct(
+        options.budget_ns,
+        &options.out,
+        states,
+        progress,
+        |budget, states, progress| {
+            let prepared = prepare(options, budget, states, stop, progress)?;
+            Ok(Ready {
+                header: prepared.header,
+                bench: Box::new(prepared.rig),
+                instance_lock: prepared.instance_lock,
+                sessions: Sessions::new(options.sessions, budget.left()),
+            })
+        },
+        interim,
+        stop,
+    )
+}
+
+/// Measures what a request costs a server: as [`run`].
+///
+/// # Errors
+/// As [`run`]; the server cannot be started, or does not answer.
+pub fn run_server(
+    options: &ServerOptions,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Outcome> {
+    let commands = options.commands.as_ref();
+    conduct(
+        options.budget_ns,
+        &options.out,
+        commands,
+        progress,
+        |budget, states, progress| {
+            let prepared = server::prepare(options, budget, states, stop, progress)?;
+            Ok(Ready {
+                header: prepared.header,
+                bench: Box::new(prepared.rig),
+                instance_lock: prepared.instance_lock,
+                sessions: Sessions::new(None, budget.left()),
+            })
+        },
+        interim,
+        stop,
+    )
+}
+
+/// What is measured with, and what is known before the first block.
+struct Ready {
+    header: Header,
+    bench: Box<dyn Bench>,
+    /// Kept until the run ends, so that another zc sees this one.
+    instance_lock: InstanceLock,
+    sessions: Sessions,
+}
+
+/// Runs from the claimed file to the restored host, whatever is measured.
+fn conduct(
+    budget_ns: u64,
+    out: &Path,
+    commands: Option<&HostStates>,
+    progress: &mut dyn Progress,
+    prepare: impl FnOnce(&Budget, Option<&mut States>, &mut dyn Progress) -> Result<Ready>,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let budget = Budget { began: Instant::now(), length: Duration::from_nanos(budget_ns) };
+    let mut saving = Saving::create(out)?;
+    let mut states = commands.map(States::start).transpose().inspect_err(|_| saving.discard())?;
+    let outcome = prepare(&budget, states.as_mut(), progress)
+        .inspect_err(|_| saving.discard())
+        .map(|ready| {
+            all_blocks(ready, &budget, &mut saving, states.as_mut(), interim, stop, progress)
+        });
     let restored = states.as_mut().map_or(Ok(()), States::restore);
     match (outcome, restored) {
         (Ok(outcome), restored) => {
@@ -61,23 +137,20 @@ pub fn run(
     }
 }
 
-fn run_in(
-    options: &RunOptions,
+fn all_blocks(
+    ready: Ready,
     budget: &Budget,
     saving: &mut Saving,
-    mut states: Option<&mut States>,
+    states: Option<&mut States>,
     interim: &mut dyn Interim,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
-) -> Result<Outcome> {
-    let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress)
-        .inspect_err(|_| saving.discard())?;
-    let _alone = prepared.instance_lock;
-    let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
+) -> Outcome {
+    let Ready { header, bench, instance_lock: _alone, sessions } = ready;
+    let mut run = Run { header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
-    let sessions = Sessions::new(options.sessions, budget.left());
-    let mut blocks = Blocks::new(prepared.rig, sessions, &run.header, states);
+    let mut blocks = Blocks::new(bench, sessions, &run.header, states);
     let mut interim_analyses_at_blocks = Vec::new();
     let (reason, error) = measure(
         &mut run,
@@ -89,17 +162,18 @@ fn run_in(
         stop,
         progress,
     );
-    let warnings = blocks.new_warnings();
+    let (warnings, latencies) = blocks.end();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         reason,
         interim_analyses_at_blocks,
         warnings,
+        latencies,
     };
     run.end = Some(end);
     let saved = saving.close(&run);
-    Ok(Outcome { run, error: error.or(saved.err()) })
+    Outcome { run, error: error.or(saved.err()) }
 }
 
 /// Measures blocks until there is a reason to stop.

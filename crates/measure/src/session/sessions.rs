@@ -8,7 +8,7 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use crate::trial::Rig;
+use crate::trial::Bench;
 use zc_run::{Result, Severity, Warning};
 
 /// Length of a session where the user gives no number of them. The more there are, the less an
@@ -49,7 +49,7 @@ impl Sessions {
 
     /// Begins the next session if it is due. Where nothing can be drawn there is no further one:
     /// the warning says why.
-    pub(super) fn next(&mut self, rig: &mut Rig) -> Option<Warning> {
+    pub(super) fn next(&mut self, rig: &mut dyn Bench) -> Option<Warning> {
         self.next_by(|| rig.redraw())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zc_run::{Cell, Error, ErrorKind, Result};
+use zc_run::{Cell, Error, ErrorKind, HostState, Result};
 
 use super::budget::Budget;
 use super::progress::Progress;
@@ -34,13 +34,22 @@ impl Steps<'_> {
     /// # Errors
     /// The run was interrupted, or the host cannot be brought into that state.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
+        self.enter_state(cell.levels.state.as_ref())?;
+        self.say(&format!("{what} {}", cell.label));
+        Ok(())
+    }
+
+    /// Brings the host into a state, if there is one.
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    pub(super) fn enter_state(&mut self, state: Option<&HostState>) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(interrupted());
         }
-        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), &cell.levels.state) {
+        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), state) {
             std::thread::sleep(states.enter(state)?.unwrap_or_default());
         }
-        self.say(&format!("{what} {}", cell.label));
         Ok(())
     }
 }

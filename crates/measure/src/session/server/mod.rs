@@ -1,0 +1,12 @@
+//! `zc run server`: what a request costs a server that is not zc's, in two or more states of it.
+//!
+//! The same blocks, rules and controls as for zc's own paths; the cells are the states. The server
+//! runs in the sender's namespace of a link, with a CPU of its own; the load runs in the receiver's.
+
+mod cells;
+mod options;
+mod prepare;
+mod rate;
+
+pub use options::{ServerOptions, StateOption};
+pub(super) use prepare::prepare;

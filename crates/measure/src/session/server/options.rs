@@ -1,0 +1,61 @@
+//! The options of `zc run server`, resolved.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::super::options::CpuPair;
+use crate::http::Reuse;
+use zc_run::{HostState, HostStates, SoakerKind};
+
+/// All options of `zc run server`.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// The command line as it is saved in the run.
+    pub command: Vec<String>,
+    /// The states, two or more; the first is the one that the others are compared with.
+    pub states: Vec<StateOption>,
+    /// The commands of states that have one.
+    pub commands: Option<HostStates>,
+    /// The command that starts the server, in the foreground.
+    pub serve: String,
+    /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
+    pub requests_per_s: Option<f64>,
+    /// Connections to each URL.
+    pub connections: usize,
+    /// What becomes of a connection after a response.
+    pub reuse: Reuse,
+    /// Headers of every request.
+    pub headers: Vec<(String, String)>,
+    /// How long a response may take.
+    pub timeout: Duration,
+    /// How long the server may take until it answers the first request.
+    pub start_limit: Duration,
+    /// The server's CPU (as sender) and that of the load (as receiver).
+    pub cpus: Option<CpuPair>,
+    /// Kind of work that the soakers do.
+    pub soaker: SoakerKind,
+    /// Time for the whole run, everything included.
+    pub budget_ns: u64,
+    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
+    pub target: f64,
+    /// Seed of the random order; `None` draws one.
+    pub seed: Option<u64>,
+    /// Length of the measured part of a trial; `None` for the default.
+    pub window_ns: Option<u64>,
+    /// Length of an idle window between trials; `None` for the default.
+    pub idle_ns: Option<u64>,
+    /// Length of the warm-up before each window; `None` for the default.
+    pub warmup_ns: Option<u64>,
+    /// File that the run is saved in.
+    pub out: PathBuf,
+}
+
+/// A state and where requests go in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateOption {
+    /// Its name.
+    pub state: HostState,
+    /// The URL. Its host is what the server is told; the connection goes to the server's side of
+    /// the link, to the URL's port.
+    pub url: String,
+}

@@ -1,0 +1,332 @@
+//! Preparation of a server's run before the first block: the link, the server, the first responses,
+//! the rate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::super::budget::Budget;
+use super::super::prepare::choose_cpus;
+use super::super::progress::Progress;
+use super::super::seed;
+use super::super::states::States;
+use super::super::steps::{Steps, interrupted};
+use super::options::ServerOptions;
+use super::{cells, rate};
+use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust};
+use crate::link::Link;
+use crate::meter::{self, InstanceLock, cannot_pin};
+use crate::session::options::CpuPair;
+use crate::trial::{self, ServerRig, ServerSetup, Serving};
+use zc_kernel::sched;
+use zc_run::{
+    Align, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams,
+    FormatVersion, Header, LinkKind, LinkOptions, Placement, Plan, Probe, Push, ResponseFacts,
+    Result, ServerPlan, ServerState, Severity, Timing, Unsoaked, Warning,
+};
+
+/// The experiment's name.
+const EXPERIMENT: &str = "server";
+
+/// Time between two attempts at the first request, while the server starts.
+const START_LOOK: Duration = Duration::from_millis(50);
+
+/// A run that is ready for its first block.
+pub(in crate::session) struct Prepared {
+    pub(in crate::session) header: Header,
+    pub(in crate::session) rig: ServerRig,
+    /// Kept until the run ends, so that another zc sees this one.
+    pub(in crate::session) instance_lock: InstanceLock,
+}
+
+/// Prepares a run up to its first block. Call it while the process has one thread.
+///
+/// # Errors
+/// Bad input, or nothing can be measured here.
+pub(in crate::session) fn prepare(
+    options: &ServerOptions,
+    budget: &Budget,
+    mut states: Option<&mut States>,
+    stop: &std::sync::atomic::AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Prepared> {
+    let started_at = jiff::Timestamp::now().to_string();
+    let seed = seed::or_fresh(options.seed)?;
+    trial::check_memory()?;
+    let instance_lock = InstanceLock::claim();
+    let host = meter::host();
+    let cpus = choose_cpus(options.cpus, true)?;
+    if cpus.sender == cpus.receiver {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "server and load need a CPU each, and this process may use only one",
+        )
+        .help("zc soak -- LOADGENERATOR measures both together"));
+    }
+    progress.preparing("bringing up the link", budget.left());
+    let up = trial::bring_up(
+        &[LinkKind::Veth],
+        cpus.sender,
+        cpus.receiver,
+        &LinkOptions::default(),
+        &[],
+    )?;
+    let link = Arc::clone(up.links.base());
+    if let Some(states) = states.as_deref_mut() {
+        states.set_namespaces(&up.links.namespaces());
+    }
+    progress.preparing("starting the server", budget.left());
+    let mut serving = Serving::start(&options.serve, &*link, &[cpus.sender])?;
+    let steps = &mut Steps { budget, states, stop, progress };
+    // A server may be told where to listen by its state.
+    steps.enter_state(options.states.first().map(|each| &each.state))?;
+    let load =
+        as_soon_as_it_answers(options, &mut serving, steps, || start_load(options, &link, cpus))?;
+    let (server_states, mut warnings) = first_responses(options, &load, &mut serving, steps)?;
+    warnings.extend(link.warnings().to_vec());
+
+    let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
+    let reference = cells[0].label.clone();
+    let origins = |cells: &[zc_run::Cell]| -> BTreeMap<String, usize> {
+        let place = |cell: &zc_run::Cell| {
+            let of = |each: &super::StateOption| Some(&each.state) == cell.levels.state.as_ref();
+            options.states.iter().position(of)
+        };
+        cells.iter().filter_map(|cell| Some((cell.label.clone(), place(cell)?))).collect()
+    };
+    let timing = timing(options);
+    let mut rig = ServerRig::new(ServerSetup {
+        links: up.links.clone(),
+        load,
+        origins: origins(&cells),
+        serving,
+        fixed: fixed_params(options, cpus, trial::default_congestion(&*link))?,
+        timing,
+    })?;
+    let mut facts = link.facts().clone();
+    facts.passed_over = up.passed_over;
+    steps.say("looking at the machine");
+    warnings.extend(rig.conditions(&host, &facts, instance_lock.sees_another(&[]))?);
+    let latencies = rig.wake_latencies()?;
+    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
+
+    let speeds = rate::top_speeds(&mut rig, &cells, steps)?;
+    let body_bytes = server_states[0].response.body_bytes;
+    probes.extend(speeds.iter().map(|(cell, per_s)| Probe::TopSpeed {
+        cell: cell.clone(),
+        bytes_per_s: per_s * body_bytes as f64,
+    }));
+    let requests_per_s = match options.requests_per_s {
+        Some(per_s) => per_s,
+        None => rate::choose(&speeds)?,
+    };
+    rig.set_rate(requests_per_s, body_bytes, options.requests_per_s.is_none());
+    let unit_s = meter::unit_time().as_secs_f64();
+    cells.push(cells::positive(&cells[0], speeds[&reference], body_bytes, unit_s));
+    rig.set_origins(origins(&cells));
+
+    let plan = Plan {
+        experiment: EXPERIMENT.to_owned(),
+        reference,
+        cells,
+        fixed: rig.fixed().clone(),
+        timing,
+        files: no_files(),
+        seed,
+        budget_ns: options.budget_ns,
+        target: options.target,
+        factors: vec![Factor::State],
+        unsoaked: Unsoaked::None,
+        states: options.commands.clone(),
+        server: Some(ServerPlan {
+            states: server_states,
+            serve: Some(options.serve.clone()),
+            apart: true,
+            connections: options.connections,
+            keepalive: options.reuse == Reuse::KeepAlive,
+            requests_per_s,
+        }),
+    };
+    let header = Header {
+        format: FormatVersion::current(),
+        zc_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        command: options.command.clone(),
+        plan,
+        host,
+        link: facts,
+        other_links: Vec::new(),
+        remote: None,
+        unavailable: Vec::new(),
+        warnings,
+        probes,
+        sampling: None,
+    };
+    Ok(Prepared { header, rig, instance_lock })
+}
+
+/// Starts the load on the receiver's side, from an address that exists only there: started elsewhere
+/// by mistake, it would fail before a packet leaves.
+fn start_load(options: &ServerOptions, link: &Arc<dyn Link>, cpus: CpuPair) -> Result<Load> {
+    let address = link.sender_address();
+    let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
+    let load_options = LoadOptions {
+        origins: origins.collect::<Result<_>>()?,
+        connections: options.connections,
+        reuse: options.reuse,
+        source: Some(link.receiver_address()),
+        headers: options.headers.clone(),
+        trust: Trust::default(),
+        timeout: options.timeout,
+    };
+    let (link, cpu) = (Arc::clone(link), cpus.receiver);
+    Load::start(load_options, move || {
+        link.enter_receiver()?;
+        sched::pin(&[cpu])
+            .map_err(|error| cannot_pin("pin the load", &[cpu], error, ErrorKind::Failed))
+    })
+}
+
+/// Asks once in every state, as soon as the server answers at all, and checks that the answers can
+/// be compared.
+fn first_responses(
+    options: &ServerOptions,
+    load: &Load,
+    serving: &mut Serving,
+    steps: &mut Steps<'_>,
+) -> Result<(Vec<ServerState>, Vec<Warning>)> {
+    let mut states = Vec::new();
+    for (origin, each) in options.states.iter().enumerate() {
+        steps.enter_state(Some(&each.state))?;
+        steps.say(&format!("first request in state {}", each.state));
+        let fetched = as_soon_as_it_answers(options, serving, steps, || load.fetch(origin))?;
+        states.push(ServerState {
+            state: each.state.clone(),
+            url: each.url.clone(),
+            response: response(fetched.usable()?)?,
+        });
+    }
+    let warnings = differing(&states).into_iter().collect();
+    Ok((states, warnings))
+}
+
+/// Does what needs an answer of the server, which may still be starting.
+fn as_soon_as_it_answers<T>(
+    options: &ServerOptions,
+    serving: &mut Serving,
+    steps: &Steps<'_>,
+    attempt: impl Fn() -> Result<T>,
+) -> Result<T> {
+    let until = Instant::now() + options.start_limit;
+    loop {
+        serving.check()?;
+        if steps.stop.load(Ordering::Relaxed) {
+            return Err(interrupted());
+        }
+        match attempt() {
+            Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
+                std::thread::sleep(START_LOOK);
+            }
+            Err(error) if error.kind == ErrorKind::Remote => {
+                serving.check()?; // why it does not answer
+                return Err(unanswered(error, options.start_limit));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The response, if costs can be measured with it.
+fn response(fetched: Fetched) -> Result<ResponseFacts> {
+    if fetched.body_bytes == 0 {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!("the response of \"{}\" has no body", fetched.url),
+        )
+        .help("costs are per request and per byte: ask for a file that is not empty"));
+    }
+    Ok(ResponseFacts {
+        status: fetched.status,
+        body_bytes: fetched.body_bytes,
+        crc32: fetched.crc32,
+    })
+}
+
+fn unanswered(error: Error, limit: Duration) -> Error {
+    let seconds = limit.as_secs();
+    let help = format!(
+        "the server must listen on the port of the URL within {seconds} s, on every address rather \
+         than on 127.0.0.1: requests come over the link"
+    );
+    Error { help: None, ..error }.help(help)
+}
+
+/// A warning if the states do not answer with the same bytes.
+fn differing(states: &[ServerState]) -> Option<Warning> {
+    let first = states.first()?;
+    let other = states.iter().find(|state| state.response != first.response)?;
+    let facts = |state: &ServerState| {
+        let ResponseFacts { status, body_bytes, crc32 } = state.response;
+        format!("{} answers {status} with {body_bytes} bytes (CRC-32 {crc32:08x})", state.state)
+    };
+    let text = format!(
+        "the states do not send the same: {}, {}; the ratio is per byte",
+        facts(first),
+        facts(other)
+    );
+    Some(
+        Warning::new("different-responses", Severity::Doubt, text)
+            .remedy("ask for the same file in both states"),
+    )
+}
+
+/// Lengths of the parts of a trial. A window of 100 ms at 1,000 requests per second has 100
+/// requests; the connections are there, so there is little to warm up.
+fn timing(options: &ServerOptions) -> Timing {
+    Timing {
+        warmup_ns: options.warmup_ns.unwrap_or(15_000_000).max(trial::LEAST_WARMUP_NS),
+        window_ns: options.window_ns.unwrap_or(100_000_000),
+        idle_ns: options.idle_ns.unwrap_or(40_000_000),
+        unsoaked_ns: options.window_ns.unwrap_or(100_000_000),
+    }
+}
+
+/// What is held fixed. The values of zc's own senders have no meaning here.
+fn fixed_params(options: &ServerOptions, cpus: CpuPair, congestion: String) -> Result<FixedParams> {
+    Ok(FixedParams {
+        link: LinkKind::Veth,
+        rate_bytes_per_s: 1.0, // until it is known
+        rate_chosen: options.requests_per_s.is_none(),
+        burst_ns: 1,
+        buffer_bytes: 1,
+        recv_buffer_bytes: 1,
+        piece_bytes: 1,
+        flows: options.connections,
+        congestion,
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        sender_cpu: cpus.sender,
+        receiver_cpu: cpus.receiver,
+        soaked_cpus: trial::allowed_cpus()?,
+        soaker: options.soaker,
+        push: Push::Plain,
+        align: Align::Page,
+        pages: CopyPages::Scattered,
+        placement: Placement::Separate,
+        more: FactorLevels::default(),
+    })
+}
+
+fn no_files() -> FileSetFacts {
+    FileSetFacts {
+        origin: EXPERIMENT.to_owned(),
+        files: 0,
+        total_bytes: 0,
+        min_bytes: 0,
+        max_bytes: 0,
+        filesystem: String::new(),
+        skipped: Vec::new(),
+    }
+}
