@@ -25,6 +25,9 @@ pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) ->
         return prose::withheld(run, estimates);
     }
     match pivot {
+        None if run.header.plan.server.is_some() => {
+            experiments::section(run, estimates).conclusion.into_iter().collect()
+        }
         None => vec![paths(run, estimates)],
         Some(pivot) => {
             let conclusion = experiments::section(run, estimates).conclusion;

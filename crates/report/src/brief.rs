@@ -10,7 +10,7 @@ use super::pivot::Pivot;
 use super::rates::rates;
 use super::rows::{self, Field};
 use super::text::{distinct, list, shown, wrap};
-use super::{answer, grids, heading, notes, rough};
+use super::{answer, experiments, grids, heading, notes, rough};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
 
@@ -47,8 +47,13 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     out.push('\n');
     let pivot = Pivot::of(run, estimates);
     let rough = rough::part(estimates);
+    let server = run.header.plan.server.as_ref();
+    let of_server = server.and_then(|server| experiments::server_table(estimates, server));
     match (&rough, &pivot) {
         (Some(rough), _) => out.push_str(&rough.terminal(layout)),
+        _ if of_server.is_some() => {
+            out.extend(of_server.iter().map(|table| table.terminal(layout)));
+        }
         (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
         (None, None) => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
     }
@@ -75,6 +80,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.online
     );
     let to = match &run.header.remote {
+        None if run.header.plan.server.is_some() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",
         None => "",
         Some(remote) => match &remote.machine {
@@ -84,19 +90,14 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         },
     };
     let cells = heading::factors(run).map_or_else(String::new, |cells| format!("{cells}; "));
-    vec![
-        note(
-            "files",
-            format!(
-                "{} at {}, {}",
-                heading::file_set(run),
-                rates(run),
-                heading::flows_and_buffers(run)
-            ),
-        ),
-        note("link", format!("{}{to}; {machine}", heading::link(run))),
-        note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))),
-    ]
+    let files = || {
+        let (files, flows) = (heading::file_set(run), heading::flows_and_buffers(run));
+        vec![note("files", format!("{files} at {}, {flows}", rates(run)))]
+    };
+    let mut notes = run.header.plan.server.as_ref().map_or_else(files, experiments::about_server);
+    notes.push(note("link", format!("{}{to}; {machine}", heading::link(run))));
+    notes.push(note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))));
+    notes
 }
 
 /// The table of a plan of one factor, without empty columns and those that do not fit.
@@ -151,7 +152,11 @@ fn unavailable(run: &Run, columns: usize) -> String {
 
 /// Meaning of `±` and of the marks.
 fn legend(estimates: &Estimates, several: bool) -> String {
-    let costs = if several { "" } else { "us of CPU time per MB " };
+    let costs = match (several, estimates.requests.is_empty()) {
+        (true, _) => "",
+        (false, true) => "us of CPU time per MB ",
+        (false, false) => "medians over blocks ",
+    };
     let mut parts =
         vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
     // A grid of ratios, unlike one of costs, has no place for the other marks.

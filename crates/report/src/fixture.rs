@@ -90,6 +90,7 @@ pub(super) fn veth() -> (Run, Estimates) {
     positive.ratio.both = Some(ratio(1.097, 0.012));
     cells.extend([control, positive]);
     let estimates = Estimates {
+        requests: Vec::new(),
         confidence: 0.95,
         interval_level: 0.9736,
         reference: "read+send".to_owned(),

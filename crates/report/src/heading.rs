@@ -1,6 +1,7 @@
 //! The notes above the tables: file set, rate, link, machines and how the run ended.
 
 use super::digits::{bytes, percent, seconds, significant, size};
+use super::experiments;
 use super::note::{Note, note};
 use super::pivot::level;
 use super::rates::{each, rates, several_rates};
@@ -13,12 +14,12 @@ use zc_run::{
 
 /// All notes above the tables.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
-    let mut notes = vec![
-        note("files", files(run)),
-        note("rate", rate(run, estimates)),
-        note("link", link_in_full(run)),
-        note("machine", machines(run, estimates)),
-    ];
+    let mut notes = match &run.header.plan.server {
+        Some(server) => experiments::about_server(server),
+        None => vec![note("files", files(run)), note("rate", rate(run, estimates))],
+    };
+    notes.push(note("link", link_in_full(run)));
+    notes.push(note("machine", machines(run, estimates)));
     notes.extend(card(run).map(|text| note("card", text)));
     notes.extend(far_machine(run));
     notes.extend(factors(run).map(|text| note("plan", text)));
@@ -101,11 +102,8 @@ pub(super) fn link(run: &Run) -> String {
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
     let mtu = distinct(levels(Factor::Mtu));
     let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
-    let mut link = format!(
-        "{}{ip}, MTU {mtu}, {}",
-        header.plan.fixed.link,
-        spread(run, |at| shown(&at.congestion))
-    );
+    let congestion = spread(run, |at| shown(&at.congestion));
+    let mut link = format!("{}{ip}, MTU {mtu}, {congestion}", header.plan.fixed.link);
     if header.plan.factors.contains(&Factor::Offloads) {
         link.push_str(&format!(", offloads {}", in_short(&distinct(levels(Factor::Offloads)))));
     } else {

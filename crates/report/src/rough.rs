@@ -26,11 +26,16 @@ pub(super) fn part(estimates: &Estimates) -> Option<Part> {
         heads.chain(columns.iter().map(|(column, _)| column.clone())).collect(),
         rows.collect(),
     );
+    let blocks = if windows == 1 { "1 block".to_owned() } else { format!("{windows} blocks") };
+    let threads = if estimates.requests.is_empty() {
+        "CPU time of zc's own threads by getrusage"
+    } else {
+        "CPU time of the server's processes"
+    };
     Some(Part::Table {
         caption: format!(
-            "Rough figures of {} that were dropped. Threads: CPU time of zc's own threads by \
-             getrusage, without interrupts and softirqs in the time of others.",
-            if windows == 1 { "1 block".to_owned() } else { format!("{windows} blocks") }
+            "Rough figures of {blocks} that were dropped. Threads: {threads}, without interrupts and \
+             softirqs in the time of others."
         ),
         keys: 1,
         grid,

@@ -16,9 +16,11 @@ mod one_factor;
 mod paths;
 mod receive;
 mod section;
+mod server;
 mod sizes;
 mod sockbuf;
 
+pub(super) use server::{about as about_server, table as server_table};
 pub(super) use sizes::about;
 
 use super::pivot::Pivot;
@@ -29,11 +31,14 @@ use zc_run::{Factor, Run};
 /// The section of a run's experiment.
 pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     let name = run.header.plan.experiment.as_str();
+    if let Some(server) = &run.header.plan.server {
+        return withheld(server::section(estimates, server), estimates);
+    }
     let Some(pivot) = Pivot::of(run, estimates) else {
         let parts = if name == "paths" { paths::parts(run, estimates) } else { Vec::new() };
         return Section { parts, conclusion: None };
     };
-    let mut section = match name {
+    let section = match name {
         "affinity" => affinity::section(run, &pivot),
         "components" => Section {
             parts: components::parts(estimates),
@@ -64,8 +69,11 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         "sockbuf" => sockbuf::section(run, estimates, &pivot),
         _ => Section::default(),
     };
-    if !estimates.verdict.stands() {
-        section.conclusion = None;
-    }
-    section
+    withheld(section, estimates)
+}
+
+/// The section without its conclusion, where verdicts are withheld.
+fn withheld(section: Section, estimates: &Estimates) -> Section {
+    let conclusion = section.conclusion.filter(|_| estimates.verdict.stands());
+    Section { conclusion, ..section }
 }

@@ -1,0 +1,188 @@
+//! `server`: what a request costs, and how long it took, in each state.
+
+use super::section::Section;
+use crate::block::Part;
+use crate::digits::{percent, ratio, significant, with_half_width};
+use crate::grid::{Column, Grid};
+use crate::note::{Note, note};
+use crate::text::{list, shown};
+use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
+use zc_run::{ServerPlan, ServerState, escape};
+
+/// Above this many times the first state's, a state's p99 is told with its saving.
+const SLOWER: f64 = 1.5;
+
+pub(super) fn section(estimates: &Estimates, server: &ServerPlan) -> Section {
+    Section {
+        parts: table(estimates, server).into_iter().collect(),
+        conclusion: conclusion(estimates),
+    }
+}
+
+/// The table of states; `None` where no state has a figure.
+pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> {
+    let rows: Vec<Vec<String>> = states(estimates)
+        .filter(|(cost, _)| cost.us_per_request.is_some())
+        .map(|(cost, cell)| row(cost, cell, estimates))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = vec![
+        Column::left("state", ""),
+        Column::right("CPU,", "us/request"),
+        Column::right("of it in", "processes"),
+        Column::right("by the", "first"),
+        Column::left("verdict", ""),
+        Column::right("rate", "reached"),
+        Column::right("p50", "ms"),
+        Column::right("p99", "ms"),
+        Column::right("longest", "ms"),
+        Column::right("top", "/s"),
+    ];
+    Some(Part::Table { caption: caption(server), keys: 1, grid: Grid::new(columns, rows) })
+}
+
+/// What was asked for, in a note above the table.
+pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
+    let state = |each: &ServerState| {
+        format!(
+            "{}: {}, {} bytes",
+            shown(each.state.name()),
+            escape(&each.url, 200),
+            each.response.body_bytes
+        )
+    };
+    let started = server.serve.as_deref().map_or_else(
+        || "it was there".to_owned(),
+        |command| format!("started by \"{}\"", escape(command, 300)),
+    );
+    let asked = server.states.iter().map(state).collect::<Vec<_>>().join("; ");
+    vec![note("server", started), note("asked", asked)]
+}
+
+/// The states that are compared, each with its cell.
+fn states(estimates: &Estimates) -> impl Iterator<Item = (&RequestCost, &CellEstimate)> {
+    let each = std::iter::zip(&estimates.requests, &estimates.cells);
+    each.filter(|(_, cell)| !cell.control)
+}
+
+fn caption(server: &ServerPlan) -> String {
+    let connections = match (server.connections, server.keepalive) {
+        (1, true) => "one connection".to_owned(),
+        (some, true) => format!("{some} connections"),
+        (_, false) => "a connection for each".to_owned(),
+    };
+    let cpu = if server.apart {
+        "CPU of the server's side, softirqs included"
+    } else {
+        "CPU of the whole machine without the load's thread"
+    };
+    format!("{} requests per second over {connections}. {cpu}:", significant(server.requests_per_s))
+}
+
+fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(String::new, significant);
+    let ms = |ns: Option<u64>| number(ns.map(|ns| ns as f64 / 1e6));
+    let latency = cost.latency.as_ref();
+    let figure = cost.us_per_request.as_ref();
+    vec![
+        shown(&cell.label),
+        figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width)),
+        number(cost.process_us_per_request),
+        match &cell.ratio.both {
+            Some(by) => ratio(by.value, by.half_width),
+            None => figure.map_or_else(String::new, |_| "1".to_owned()),
+        },
+        word(comparison(estimates, cell)).to_owned(),
+        cell.perturbation.soaked_by_nominal.map_or_else(String::new, percent),
+        ms(latency.map(|latency| latency.p50_ns)),
+        ms(latency.map(|latency| latency.p99_ns)),
+        ms(latency.map(|latency| latency.max_ns)),
+        number(cost.top_requests_per_s),
+    ]
+}
+
+fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
+    if !estimates.verdict.stands() {
+        return None;
+    }
+    let verdicts = &estimates.verdict.cells;
+    verdicts.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+}
+
+fn word(comparison: Option<Comparison>) -> &'static str {
+    match comparison {
+        None => "",
+        Some(Comparison::Cheaper { .. }) => "less",
+        Some(Comparison::Dearer { .. }) => "more",
+        Some(Comparison::Same { .. }) => "same",
+        Some(Comparison::Undecided) => "undecided",
+    }
+}
+
+/// What each state does to the server's CPU, and to latency.
+fn conclusion(estimates: &Estimates) -> Option<String> {
+    let (_, first) = states(estimates).find(|(_, cell)| cell.reference)?;
+    let against = shown(&first.label);
+    let each: Vec<String> = states(estimates)
+        .filter_map(|(_, cell)| clause(cell, comparison(estimates, cell)?, &against))
+        .collect();
+    if each.is_empty() {
+        return None;
+    }
+    let slower = slower(estimates);
+    let slower = slower.map_or_else(String::new, |slower| format!(" But {slower}."));
+    Some(format!("{}.{slower}", each.join("; ")))
+}
+
+/// `state on needs 21 % less CPU per request than state off (95 %: 18 to 24 %)`.
+fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<String> {
+    let label = shown(&cell.label);
+    let bounds = cell.ratio.both?.interval?;
+    let (low, high) = (bounds.low - 1.0, bounds.high? - 1.0);
+    // With a decimal if the ends would be equal without one.
+    let places = usize::from(high - low < 0.02);
+    let within = |low: f64, high: f64| {
+        let (low, high) = (low * 100.0, high * 100.0);
+        format!("(95 %: {low:.places$} to {high:.places$} %)")
+    };
+    Some(match comparison {
+        Comparison::Cheaper { by } => {
+            let (by, within) = (percent(by), within(-high, -low));
+            format!("State {label} needs {by} less CPU per request than {against} {within}")
+        }
+        Comparison::Dearer { by } => {
+            let (by, within) = (percent(by), within(low, high));
+            format!("State {label} needs {by} more CPU per request than {against} {within}")
+        }
+        Comparison::Same { within } => {
+            let within = percent(within);
+            format!("State {label} needs the same CPU per request as {against}, within {within}")
+        }
+        Comparison::Undecided => {
+            let within = within(low, high);
+            format!("Between the states {label} and {against} no difference was shown {within}")
+        }
+    })
+}
+
+/// The states whose slow requests take much longer than those of the first: a saving that costs
+/// latency is told.
+fn slower(estimates: &Estimates) -> Option<String> {
+    let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
+    let first =
+        states(estimates).find(|(_, cell)| cell.reference).and_then(|(cost, _)| p99(cost))?;
+    let each: Vec<String> = states(estimates)
+        .filter_map(|(cost, cell)| Some((p99(cost)?, &cell.label)))
+        .filter(|(own, _)| *own > SLOWER * first)
+        .map(|(own, label)| {
+            let (own, first) = (significant(own), significant(first));
+            format!(
+                "the slowest of 100 requests takes {own} ms in {}, and not {first}",
+                shown(label)
+            )
+        })
+        .collect();
+    (!each.is_empty()).then(|| list(&each))
+}
