@@ -37,6 +37,8 @@ mod run;
 mod run_args;
 mod schema;
 mod serve;
+mod server;
+mod server_args;
 mod show;
 mod soak;
 mod soak_command;

@@ -21,7 +21,7 @@ const LARGEST_BYTES: u64 = 1 << 20;
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
         Err(Error::usage(format!(
-            "the experiment \"{experiment}\" sends nothing, so it has no plan"
+            "the experiment \"{experiment}\" has no plan: none of zc's paths sends anything in it"
         ))
         .help(format!("zc run {experiment} runs it")))
     })

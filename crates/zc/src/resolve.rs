@@ -87,11 +87,7 @@ pub(super) fn run(
             .map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES))
             .transpose()?,
         budget_ns: 0,
-        target: args
-            .target
-            .as_deref()
-            .map_or(Ok(TARGET), units::percent)
-            .map_err(|error| of("--target", error))?,
+        target: target(args)?,
         sessions: args.sessions.as_deref().map(sessions).transpose()?,
         seed: seed(args.seed.as_deref())?,
         link,
@@ -100,7 +96,7 @@ pub(super) fn run(
         remote: args.remote.end()?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
         states: states(args, &plan)?,
-        soaker: known_or(args.soaker.as_deref(), SoakerKind::Alu)?,
+        soaker: soaker(args)?,
         out: args.out.clone().unwrap_or_else(default_out),
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
@@ -123,33 +119,67 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
         Err(Error::usage(message)
             .help("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
     };
-    let duration = |option, text: &Option<String>, least_ns, default| match text {
-        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|error| of(option, error)),
-        None => Ok(default),
-    };
     match args.ab.as_slice() {
         [] if plan.levels(Factor::State).is_some() => wrong(&format!(
             "the plan \"{}\" has states of the host, and no command makes them",
             plan.name
         )),
+        [] if [&args.ab_restore, &args.ab_settle, &args.ab_limit].iter().any(|it| it.is_some()) => {
+            wrong(
+                "\"--ab-restore\", \"--ab-settle\" and \"--ab-limit\" are about commands, and \
+                   no \"--ab\" names any",
+            )
+        }
         [] => Ok(None),
         commands if commands.iter().chain(&args.ab_restore).any(|command| empty(&command)) => {
             wrong("a command of \"--ab\" is empty")
         }
         [_] => wrong("\"--ab\" was given once, and it takes two states to compare"),
-        [a, b] => Ok(Some(HostStates {
-            commands: vec![
+        [a, b] => {
+            let commands = vec![
                 StateCommand { state: HostState::a(), command: a.clone() },
                 StateCommand { state: HostState::b(), command: b.clone() },
-            ],
-            restore: args.ab_restore.clone(),
-            settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
-            limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
-        })),
+            ];
+            host_states(args, commands).map(Some)
+        }
         more => {
             wrong(&format!("\"--ab\" was given {} times, and two states are compared", more.len()))
         }
     }
+}
+
+/// The states of the host that these commands make, with the options that all commands share.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn host_states(args: &RunArgs, commands: Vec<StateCommand>) -> Result<HostStates> {
+    let duration = |option, text: &Option<String>, least_ns, default| match text {
+        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|error| of(option, error)),
+        None => Ok(default),
+    };
+    Ok(HostStates {
+        commands,
+        restore: args.ab_restore.clone(),
+        settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
+        limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
+    })
+}
+
+/// What the soakers do.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn soaker(args: &RunArgs) -> Result<SoakerKind> {
+    known_or(args.soaker.as_deref(), SoakerKind::Alu)
+}
+
+/// The half-width at which a run may end early.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn target(args: &RunArgs) -> Result<f64> {
+    let typed = args.target.as_deref();
+    typed.map_or(Ok(TARGET), units::percent).map_err(|error| of("--target", error))
 }
 
 /// A name that was typed, or the default.
@@ -203,7 +233,11 @@ fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Re
     units::size(text, bounds).map(|bytes| bytes as usize).map_err(|error| of(option, error))
 }
 
-fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<Option<u64>> {
+pub(super) fn optional_duration(
+    option: &str,
+    text: Option<&str>,
+    least_ns: u64,
+) -> Result<Option<u64>> {
     text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|error| of(option, error)))
         .transpose()
 }
@@ -274,7 +308,7 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
 
 /// Parses `S,R`: two CPUs, which differ unless they are of two machines. The session checks that
 /// they exist.
-fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
+pub(super) fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     const HINT: &str =
         "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
     let wrong = |what: &str| {

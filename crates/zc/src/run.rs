@@ -10,7 +10,7 @@ use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::run_args::RunArgs;
-use super::{interrupt, like, memory, planned, quiet, render, resolve, tell};
+use super::{interrupt, like, memory, planned, quiet, render, resolve, server, tell};
 use zc_measure::plan::Spec;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session;
@@ -48,7 +48,12 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
         .help("run them one by one"));
     }
     // Wrong names and options are found before the first minute is spent.
-    for &name in names.iter().filter(|name| **name != Experiment::Memory) {
+    if args.server.is_given() && names != [Experiment::Server] {
+        return Err(Error::usage("--state, --serve and so on are options of \"zc run server\"")
+            .help("zc run server --state A=URL --state B=URL --serve COMMAND"));
+    }
+    let sends = |name: &&Experiment| !matches!(name, Experiment::Memory | Experiment::Server);
+    for &name in names.iter().filter(sends) {
         let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
         resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
         args.quiet.at_most()?;
@@ -61,6 +66,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
                     given.iter().filter(|option| *option != "--verbose").cloned().collect();
                 memory::run(&args, &given)?;
             }
+            Experiment::Server => server::run(&args, given)?,
             name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
         }
     }

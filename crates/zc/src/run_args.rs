@@ -13,6 +13,7 @@ use super::format::FormatArgs;
 use super::known::known;
 use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
+use super::server_args::ServerArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
 /// Arguments of `zc run`.
@@ -129,7 +130,6 @@ pub(super) struct RunArgs {
         long,
         value_name = "COMMAND",
         allow_hyphen_values = true,
-        requires = "ab",
         help_heading = "Two states of the host"
     )]
     pub(super) ab_restore: Option<String>,
@@ -138,7 +138,6 @@ pub(super) struct RunArgs {
         long,
         value_name = "DURATION",
         allow_hyphen_values = true,
-        requires = "ab",
         help_heading = "Two states of the host"
     )]
     pub(super) ab_settle: Option<String>,
@@ -147,7 +146,6 @@ pub(super) struct RunArgs {
         long,
         value_name = "DURATION",
         allow_hyphen_values = true,
-        requires = "ab",
         help_heading = "Two states of the host"
     )]
     pub(super) ab_limit: Option<String>,
@@ -172,6 +170,9 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     pub(super) remote: RemoteArgs,
+
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
 
     /// Time for the whole run, everything included [default: the plan's]
     #[arg(
@@ -225,6 +226,6 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// Whether commands of the user are started.
     pub(super) fn starts_commands(&self) -> bool {
-        !self.ab.is_empty() || self.remote.is_by_command()
+        !self.ab.is_empty() || self.remote.is_by_command() || self.server.is_given()
     }
 }

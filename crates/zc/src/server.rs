@@ -1,0 +1,191 @@
+//! `zc run server`: what a request costs a server, in two or more states of it. It takes some of the
+//! options of `zc run`, and refuses the others instead of ignoring them.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use super::busy::nothing_kept;
+use super::format::Format;
+use super::interim::Planned;
+use super::progress::Watcher;
+use super::run_args::RunArgs;
+use super::{interrupt, quiet, render, resolve, tell};
+use zc_measure::http::Reuse;
+use zc_measure::session::{self, ServerOptions, StateOption};
+use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
+
+/// The options that it takes.
+const TAKES: [&str; 26] = [
+    "--state",
+    "--url",
+    "--serve",
+    "--requests",
+    "--connections",
+    "--close",
+    "--header",
+    "--ab-restore",
+    "--ab-settle",
+    "--ab-limit",
+    "--cpus",
+    "--window",
+    "--idle",
+    "--warmup",
+    "--budget",
+    "--wait-until-quiet",
+    "--target",
+    "--seed",
+    "--soaker",
+    "--out",
+    "--json",
+    "--csv",
+    "--markdown",
+    "--verbose",
+    "--cells",
+    "--width",
+];
+/// The default budget.
+const BUDGET: &str = "2min";
+const CONNECTIONS: u64 = 8;
+/// More than any server's workers hold.
+const MOST_CONNECTIONS: u64 = 10_000;
+/// How long a response may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to answer for the first time.
+const START: Duration = Duration::from_secs(10);
+
+/// How to begin.
+const EXAMPLE: &str = "zc run server --serve 'nginx -c FILE -g \"daemon off;\"' \
+    --state off=http://localhost:8001/f --state on=http://localhost:8002/f";
+
+/// Measures a server and prints the result; `given` are the options that were typed.
+///
+/// # Errors
+/// An argument is not valid, the server does not answer, nothing could be measured, or a run ended
+/// early.
+pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
+    if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
+        return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"server\""))
+            .help(EXAMPLE));
+    }
+    let command: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let options = options(args, command)?;
+    resolve::check_out(&options.out, args.out.is_some())?;
+    let at_most = args.quiet.at_most()?;
+    let stop = interrupt::flag()?;
+    quiet::wait(at_most, &stop)?;
+    let mut watcher =
+        Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
+    let outcome = session::run_server(&options, &mut Planned::default(), &stop, &mut watcher);
+    watcher.clear();
+    let session::Outcome { run, error } = outcome?;
+    let format = Format::from(args.format);
+    let printed = tell::result(&render::document(&run, format, args.format.verbose));
+    tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
+    printed?;
+    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
+}
+
+fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
+    let of = resolve::of;
+    let server = &args.server;
+    let (states, commands) = states(args)?;
+    let Some(serve) = server.serve.clone().filter(|serve| !serve.trim().is_empty()) else {
+        return Err(Error::usage("the server has to be started by zc: --serve names the command")
+            .help(EXAMPLE));
+    };
+    let count = |option, text: &Option<String>, default, most| match text {
+        Some(text) => units::count("number", text, 1..=most).map_err(|error| of(option, error)),
+        None => Ok(default),
+    };
+    let duration = |option, text: &Option<String>| {
+        resolve::optional_duration(option, text.as_deref(), 1_000_000)
+    };
+    let rate = |text: &str| units::per_second(text).map_err(|error| of("--requests", error));
+    let connections = count("--connections", &server.connections, CONNECTIONS, MOST_CONNECTIONS)?;
+    Ok(ServerOptions {
+        command,
+        states,
+        commands,
+        serve,
+        requests_per_s: server.requests.as_deref().map(rate).transpose()?,
+        connections: connections as usize,
+        reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },
+        headers: server.header.iter().map(|text| header(text)).collect::<Result<_>>()?,
+        timeout: TIMEOUT,
+        start_limit: START,
+        cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,
+        soaker: resolve::soaker(args)?,
+        budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
+        target: resolve::target(args)?,
+        seed: resolve::seed(args.seed.as_deref())?,
+        window_ns: duration("--window", &args.window)?,
+        idle_ns: duration("--idle", &args.idle)?,
+        warmup_ns: duration("--warmup", &args.warmup)?,
+        out: args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now())),
+    })
+}
+
+/// The states with their URLs, and the commands of those that have one.
+fn states(args: &RunArgs) -> Result<(Vec<StateOption>, Option<HostStates>)> {
+    let server = &args.server;
+    let mut states: Vec<StateOption> = Vec::new();
+    let mut commands = Vec::new();
+    for typed in &server.state {
+        let wrong = |what: &str| {
+            let shown = zc_run::escape(typed, 60);
+            Error::usage(format!("--state: \"{shown}\" {what}"))
+                .help("a name, \"=\", and a URL or a command: on=http://localhost:8002/file")
+        };
+        let (name, what) = typed.split_once('=').ok_or_else(|| wrong("has no \"=\""))?;
+        let state: HostState =
+            name.trim().parse().map_err(|error| resolve::of("--state", error))?;
+        if states.iter().any(|other| other.state == state) {
+            return Err(wrong("has a name that another state has"));
+        }
+        let is_url = what.starts_with("http://") || what.starts_with("https://");
+        let url = match (is_url, &server.url) {
+            _ if what.trim().is_empty() => return Err(wrong("names nothing")),
+            (true, _) => what.to_owned(),
+            (false, Some(url)) => url.clone(),
+            (false, None) => {
+                return Err(Error::usage(format!(
+                    "state \"{state}\" is a command, and --url does not say what to ask in it"
+                ))
+                .help("--url http://localhost:8080/file"));
+            }
+        };
+        if !is_url {
+            commands.push(StateCommand { state: state.clone(), command: what.to_owned() });
+        }
+        states.push(StateOption { state, url });
+    }
+    if states.len() < 2 {
+        let given = if states.is_empty() { "none" } else { "one" };
+        return Err(Error::usage(format!(
+            "two states or more are compared, and {given} was given"
+        ))
+        .help(EXAMPLE));
+    }
+    // A state without a command would be measured in whatever state the last command left.
+    if !commands.is_empty() && commands.len() < states.len() {
+        return Err(Error::usage("some states are commands and some are URLs")
+            .help("give every state a command, or a URL each"));
+    }
+    let commands =
+        if commands.is_empty() { None } else { Some(resolve::host_states(args, commands)?) };
+    Ok((states, commands))
+}
+
+/// Parses `Name: value`.
+fn header(text: &str) -> Result<(String, String)> {
+    let fits = |name: &str, value: &str| {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !name.is_empty() && name.bytes().all(token) && value.bytes().all(|byte| byte >= b' ')
+    };
+    match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+        Some((name, value)) if fits(name, value) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Error::usage(format!("--header: \"{}\" is no header", zc_run::escape(text, 60)))
+            .help("a name, \":\", and a value: 'Accept-Encoding: gzip'")),
+    }
+}
