@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::known::known;
-use super::{memory, planned, tell};
+use super::{memory, planned, server, tell};
 use zc_measure::plan;
 use zc_report::plans::{PlanRow, plans};
 use zc_run::nearest::unknown;
@@ -36,12 +36,20 @@ fn list() -> Result<()> {
     let mut rows = Vec::new();
     for &experiment in Experiment::ALL {
         let Some(spec) = plan::builtin(experiment) else {
+            let (budget, question) = match experiment {
+                Experiment::Server => {
+                    (server::BUDGET, "What does a request cost a server, in two states of it?")
+                }
+                _ => (
+                    memory::BUDGET,
+                    "How fast is this machine's memory, the limit of every path that copies?",
+                ),
+            };
             rows.push(PlanRow {
                 name: experiment.name().to_owned(),
                 cells: None,
-                budget: memory::BUDGET.to_owned(),
-                question: "How fast is this machine's memory, the limit of every path that copies?"
-                    .to_owned(),
+                budget: budget.to_owned(),
+                question: question.to_owned(),
             });
             continue;
         };

@@ -17,13 +17,15 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// The plan of an experiment.
 ///
 /// # Errors
-/// The experiment sends nothing, so it has no plan.
+/// The experiment has no plan.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
-        Err(Error::usage(format!(
-            "the experiment \"{experiment}\" has no plan: none of zc's paths sends anything in it"
-        ))
-        .help(format!("zc run {experiment} runs it")))
+        let (why, how) = match experiment {
+            Experiment::Server => ("has its states on the command line", " --state A=URL ..."),
+            _ => ("sends nothing", ""),
+        };
+        Err(Error::usage(format!("the experiment \"{experiment}\" {why}, so it has no plan"))
+            .help(format!("zc run {experiment}{how} runs it")))
     })
 }
 

@@ -44,7 +44,7 @@ const TAKES: [&str; 26] = [
     "--width",
 ];
 /// The default budget.
-const BUDGET: &str = "2min";
+pub(super) const BUDGET: &str = "2min";
 const CONNECTIONS: u64 = 8;
 /// More than any server's workers hold.
 const MOST_CONNECTIONS: u64 = 10_000;

@@ -21,6 +21,7 @@ mod remote;
 mod report;
 mod rights;
 mod run;
+mod server;
 mod soak;
 mod sweep;
 mod via;
