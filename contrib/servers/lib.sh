@@ -1,0 +1,34 @@
+# What the scripts of this folder share: a folder of their own with files to ask for, gone when they end.
+# shellcheck shell=sh
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/zc-server.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 0' TERM INT HUP
+
+# A server that is started as root gives its workers another user, who reads these.
+chmod 755 "$dir"
+mkdir "$dir/www" "$dir/tmp"
+chmod 777 "$dir/tmp"
+for size in 1k 4k 16k 64k 100k 256k 1m 10m; do
+    case $size in
+        *k) bytes=$((${size%k} * 1024)) ;;
+        *m) bytes=$((${size%m} * 1048576)) ;;
+    esac
+    head -c "$bytes" /dev/urandom >"$dir/www/$size"
+done
+
+# Runs a server in the foreground: of two shells that wait, only one that waits for a background job
+# hears SIGTERM at once.
+foreground() {
+    "$@" &
+    server=$!
+    wait "$server"
+}
+
+# Fails in a sentence where a program is not installed.
+needs() {
+    command -v "$1" >/dev/null || PATH=$PATH:/usr/sbin:/sbin && command -v "$1" >/dev/null || {
+        echo "there is no $1 here" >&2
+        exit 127
+    }
+}
