@@ -4,7 +4,8 @@
 //!
 //! By default each search tries a few cases, drawn with a seed that it prints, so that CI has a
 //! sample of each. `ZC_SWEEP=full` tries all of them, which takes hours, and `ZC_SWEEP=100` so many
-//! of each search; `ZC_SWEEP_SEED=N` draws the same cases again.
+//! of each search; `ZC_SWEEP_SEED=N` draws the same cases again. `ZC_SWEEP_ONLY=stack` leaves out
+//! those in whose description there is no `stack`.
 //! `ZC_SWEEP=full cargo test -p zc --test it sweep:: -- --nocapture --test-threads 1`.
 
 mod faults;
@@ -90,11 +91,13 @@ fn search<T: Sync>(
     what: impl Fn(&T) -> String + Sync,
     one: impl Fn(&T) -> Result<(), String> + Sync,
 ) {
+    let only = std::env::var("ZC_SWEEP_ONLY").unwrap_or_default();
+    let cases: Vec<&T> = cases.iter().filter(|case| what(case).contains(&only)).collect();
     let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(&case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(finding) = one(case) {
                         let text = format!(
                             "{}\n    {}",
