@@ -11,6 +11,7 @@ use zc_run::{
     Dropped, ErrorKind, Factor, FailedTrial, HostState, Run, SampledTask, SendPath, Severity,
     Support, SupportRow, Unavailable, Warning,
 };
+use zc_testkit::documents::{by_lines, value};
 use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep, two_machines};
 
@@ -158,29 +159,6 @@ pub fn seeds() -> Vec<String> {
     });
     let all = [whole, sampled, two_machines(short().run()), null_link(short().run())];
     all.iter().map(zc_run::whole).collect()
-}
-
-/// The run as one JSON value.
-fn value(run: &Run) -> Value {
-    serde_json::from_str(&zc_run::whole(run)).expect("zc writes JSON")
-}
-
-/// The document as zc writes it: the header on one line, then one block per line.
-fn by_lines(document: &Value) -> String {
-    let mut head = document.as_object().cloned().unwrap_or_default();
-    let blocks = head.remove("blocks").unwrap_or(Value::Null);
-    let end = head.remove("end").unwrap_or(Value::Null);
-    // A map of serde_json's is sorted; the version is what a run begins with.
-    let version =
-        head.remove("zc_run").map_or_else(String::new, |version| format!("\"zc_run\":{version},"));
-    let rest = Value::Object(head).to_string();
-    let blocks: Vec<String> =
-        blocks.as_array().map_or_else(Vec::new, |all| all.iter().map(Value::to_string).collect());
-    format!(
-        "{{{version}{},\"blocks\":[\n{}\n],\"end\":{end}}}\n",
-        &rest[1..rest.len() - 1],
-        blocks.join(",\n")
-    )
 }
 
 impl EditedRun {

@@ -1,12 +1,13 @@
 //! What tests of several crates share. A dev-dependency of the other crates, in no product.
 //!
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
-//! are known: tests of analysis and of reports check their results against them. [`imports`] scans
-//! source files for tests of the directions in which modules import one another (feature `imports`, on by
-//! default).
+//! are known: tests of analysis and of reports check their results against them. [`documents`] has
+//! a run as JSON that can be changed by place. [`imports`] scans source files for tests of the
+//! directions in which modules import one another (feature `imports`, on by default).
 
 #![forbid(unsafe_code)]
 
+pub mod documents;
 #[cfg(feature = "imports")]
 pub mod imports;
 pub mod samples;

@@ -14,6 +14,7 @@ use zc_run::{
     Sampling, SendPath, Severity, Support, SupportRow, TaskSamples, Unavailable, Warning,
     WindowSamples,
 };
+use zc_testkit::documents::{by_lines, value};
 use zc_testkit::synthetic::{Synthetic, null_link, size_sweep, two_machines};
 
 /// Text that would be markup, or move the cursor, if it were not escaped.
@@ -69,29 +70,6 @@ fn runs() -> Vec<Run> {
     let mut sockbuf = sockbuf.run();
     sockbuf.header.plan.experiment = "sockbuf".to_owned();
     vec![full, sizes, sockbuf, two_machines(small().run()), null_link(small().run())]
-}
-
-/// The run as one JSON value.
-fn value(run: &Run) -> Value {
-    serde_json::from_str(&zc_run::whole(run)).unwrap()
-}
-
-/// The document as zc writes it: the header on one line, then one block per line.
-fn by_lines(document: &Value) -> String {
-    let mut head = document.as_object().cloned().unwrap_or_default();
-    let blocks = head.remove("blocks").unwrap_or(Value::Null);
-    let end = head.remove("end").unwrap_or(Value::Null);
-    // A map of serde_json's is sorted; the version is what a run begins with.
-    let version =
-        head.remove("zc_run").map_or_else(String::new, |version| format!("\"zc_run\":{version},"));
-    let rest = Value::Object(head).to_string();
-    let blocks: Vec<String> =
-        blocks.as_array().map_or_else(Vec::new, |all| all.iter().map(Value::to_string).collect());
-    format!(
-        "{{{version}{},\"blocks\":[\n{}\n],\"end\":{end}}}\n",
-        &rest[1..rest.len() - 1],
-        blocks.join(",\n")
-    )
 }
 
 /// Every place in a document.
