@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
@@ -35,6 +36,20 @@ impl NetNs {
     /// [namespaces(7)]: https://man7.org/linux/man-pages/man7/namespaces.7.html
     pub fn current() -> io::Result<Self> {
         Ok(Self { fd: File::open("/proc/thread-self/ns/net")?.into() })
+    }
+
+    /// Opens a network namespace by a file that refers to it: /proc/PID/ns/net, or /proc/PID/fd/N of
+    /// a process that holds it.
+    ///
+    /// # Errors
+    /// - ENOENT, EACCES: there is no such file, or this process may not open it.
+    ///
+    /// # References
+    /// [namespaces(7)]
+    ///
+    /// [namespaces(7)]: https://man7.org/linux/man-pages/man7/namespaces.7.html
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { fd: File::open(path)?.into() })
     }
 
     /// Creates a network namespace with unshare(2), CLONE_NEWNET, and moves the calling thread into
@@ -177,6 +192,10 @@ mod tests {
             let lo = crate::netlink::Devices::open().unwrap().find("lo").unwrap();
             assert!(!lo.up);
             home.enter().unwrap();
+            let held = std::os::fd::AsRawFd::as_raw_fd(&new.as_fd());
+            NetNs::open(Path::new(&format!("/proc/self/fd/{held}"))).unwrap().enter().unwrap();
+            let lo = crate::netlink::Devices::open().unwrap().find("lo").unwrap();
+            assert!(!lo.up, "it is the new one");
             new.enter().unwrap();
         })
         .join()

@@ -10,6 +10,7 @@ use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{
     EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
+    StatePlace, StateReading, StateValue,
 };
 
 /// All notes above the tables.
@@ -240,7 +241,34 @@ fn states(run: &Run) -> Option<Note> {
         format!("{} {verb} \"{}\"", each.state, escape(&each.command, 300))
     });
     let each = each.collect::<Vec<_>>().join(", ");
-    Some(note("states", format!("{each}; {restored}")))
+    let found = read_back(&run.header.state_readings);
+    let found = found.map_or_else(String::new, |found| format!("; where the traffic runs {found}"));
+    Some(note("states", format!("{each}; {restored}{found}")))
+}
+
+/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B`. Sender and receiver
+/// mostly have the same.
+fn read_back(readings: &[StateReading]) -> Option<String> {
+    let words = |reading: &StateReading| {
+        let name = match reading.place {
+            StatePlace::Command => format!("\"{}\" says", escape(&reading.name, 60)),
+            _ => format!("{} is", escape(&reading.name, 60)),
+        };
+        let off = if reading.name.contains(" of ") { "off" } else { "nothing" };
+        let value = |it: &StateValue| {
+            let value = it.value.as_deref().unwrap_or(off).trim();
+            format!("{} in {}", escape(value, 40), it.state)
+        };
+        let values = reading.values.iter().map(value).collect::<Vec<_>>();
+        match values.as_slice() {
+            [first @ .., last] if !first.is_empty() => {
+                format!("{name} {} and {last}", first.join(", "))
+            }
+            values => format!("{name} {}", values.join(", ")),
+        }
+    };
+    let each = distinct(readings.iter().map(words));
+    (!each.is_empty()).then(|| each.join(", "))
 }
 
 /// Name, kernel and CPUs of a machine.

@@ -27,6 +27,7 @@ mod run;
 mod server;
 mod soak;
 mod softirqs;
+mod state_reading;
 mod support;
 pub mod units;
 mod version;
@@ -66,6 +67,7 @@ pub use soak::{
     Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
+pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
 pub use warning::{Severity, Warning};

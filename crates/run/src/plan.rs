@@ -303,6 +303,10 @@ pub struct HostStates {
     pub settle_ns: u64,
     /// The time limit of a command.
     pub limit_ns: u64,
+    /// The command of `--verify-state`, which answers differently in each state; null if there is
+    /// none (since format 3.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
 }
 
 /// A state of the host, and the command that puts the host into it.

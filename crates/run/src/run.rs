@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BlockSamples, FormatVersion, Host, Latencies, Levels, LinkFacts, Plan, Reading, RemoteFacts,
-    RemoteReport, RemoteWindow, Sampling, SupportRow, Usage, Warning,
+    RemoteReport, RemoteWindow, Sampling, StateReading, SupportRow, Usage, Warning,
 };
 
 /// A saved run. A file contains it as one JSON document, one block per line: see the modules `file`
@@ -54,6 +54,9 @@ pub struct Header {
     /// How it was sampled, where it was: `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// What was read back in the states of the host, where there are any (since format 3.6).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_readings: Vec<StateReading>,
 }
 
 impl Header {

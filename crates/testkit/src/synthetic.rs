@@ -376,6 +376,7 @@ impl Synthetic {
             unavailable: Vec::new(),
             warnings: Vec::new(),
             sampling: None,
+            state_readings: Vec::new(),
             probes: self
                 .cells
                 .iter()

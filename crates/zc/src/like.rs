@@ -150,6 +150,7 @@ mod tests {
                 restore: None,
                 settle_ns: 1,
                 limit_ns: 1,
+                verify: None,
             });
         };
         let command = "zc run --ab true --ab true --ab-restore true";

@@ -124,15 +124,21 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
             "the plan \"{}\" has states of the host, and no command makes them",
             plan.name
         )),
-        [] if [&args.ab_restore, &args.ab_settle, &args.ab_limit].iter().any(|it| it.is_some()) => {
+        [] if [&args.ab_restore, &args.ab_settle, &args.ab_limit, &args.verify_state]
+            .iter()
+            .any(|it| it.is_some()) =>
+        {
             wrong(
-                "\"--ab-restore\", \"--ab-settle\" and \"--ab-limit\" are about commands, and \
-                   no \"--ab\" names any",
+                "\"--ab-restore\", \"--ab-settle\", \"--ab-limit\" and \"--verify-state\" are about \
+                 commands, and no \"--ab\" names any",
             )
         }
         [] => Ok(None),
         commands if commands.iter().chain(&args.ab_restore).any(|command| empty(&command)) => {
             wrong("a command of \"--ab\" is empty")
+        }
+        _ if args.verify_state.as_ref().is_some_and(|command| empty(&command)) => {
+            wrong("the command of \"--verify-state\" is empty")
         }
         [_] => wrong("\"--ab\" was given once, and it takes two states to compare"),
         [a, b] => {
@@ -162,6 +168,7 @@ pub(super) fn host_states(args: &RunArgs, commands: Vec<StateCommand>) -> Result
         restore: args.ab_restore.clone(),
         settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
         limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
+        verify: args.verify_state.clone(),
     })
 }
 

@@ -149,6 +149,15 @@ pub(super) struct RunArgs {
         help_heading = "Two states of the host"
     )]
     pub(super) ab_limit: Option<String>,
+    /// A command that has to print something else in each state, and the same whenever a state is
+    /// entered again: a check that the commands do what they are to do
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        help_heading = "Two states of the host"
+    )]
+    pub(super) verify_state: Option<String>,
 
     /// CPU time per MB to burn in softirq context in a cell, as in sendfile=4us: a known cost, to
     /// see whether zc finds it (root)

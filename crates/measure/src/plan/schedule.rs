@@ -116,6 +116,7 @@ mod tests {
             restore: None,
             settle_ns: 0,
             limit_ns: 1,
+            verify: None,
         });
         plan.cells.iter_mut().for_each(|cell| cell.levels.state = Some(HostState::a()));
         for cell in &mut in_b {

@@ -19,7 +19,7 @@ use super::options::{CpuPair, RunOptions};
 use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
-use super::steps::Steps;
+use super::steps::{Steps, go_on};
 use super::{harness, positive, rates, remote, seed};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
@@ -208,8 +208,11 @@ pub(super) fn prepare(
         Step::Begun(what) => progress.preparing(what, budget.left()),
         Step::Carrying(carried) => progress.carrying(carried),
     })?;
+    let mut state_readings = Vec::new();
     if let Some(states) = states.as_deref_mut() {
-        states.set_namespaces(&namespaces);
+        progress.preparing("trying the states", budget.left());
+        states.set_traffic(&namespaces, &link.device)?;
+        state_readings = states.prove(|| go_on(stop))?;
     }
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
@@ -264,6 +267,7 @@ pub(super) fn prepare(
         warnings,
         probes,
         sampling: rig.sampling().cloned(),
+        state_readings,
     };
     Ok(Prepared { header, rig, instance_lock })
 }

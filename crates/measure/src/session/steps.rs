@@ -22,6 +22,14 @@ pub(super) fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
 }
 
+/// Whether preparing goes on.
+///
+/// # Errors
+/// `stop` is set.
+pub(super) fn go_on(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
+}
+
 impl Steps<'_> {
     /// Announces the next step.
     pub(super) fn say(&mut self, what: &str) {
@@ -44,9 +52,7 @@ impl Steps<'_> {
     /// # Errors
     /// As [`enter`](Self::enter).
     pub(super) fn enter_state(&mut self, state: Option<&HostState>) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(interrupted());
-        }
+        go_on(self.stop)?;
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), state) {
             std::thread::sleep(states.enter(state)?.unwrap_or_default());
         }

@@ -11,7 +11,7 @@ use super::super::prepare::choose_cpus;
 use super::super::progress::Progress;
 use super::super::seed;
 use super::super::states::States;
-use super::super::steps::{Steps, interrupted};
+use super::super::steps::{Steps, go_on, interrupted};
 use super::options::ServerOptions;
 use super::{cells, rate};
 use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust};
@@ -74,7 +74,7 @@ pub(in crate::session) fn prepare(
     )?;
     let link = Arc::clone(up.links.base());
     if let Some(states) = states.as_deref_mut() {
-        states.set_namespaces(&up.links.namespaces());
+        states.set_traffic(&up.links.namespaces(), &link.facts().device)?;
     }
     progress.preparing("starting the server", budget.left());
     let mut serving = Serving::start(&options.serve, &*link, &[cpus.sender])?;
@@ -83,6 +83,10 @@ pub(in crate::session) fn prepare(
     steps.enter_state(options.states.first().map(|each| &each.state))?;
     let load =
         as_soon_as_it_answers(options, &mut serving, steps, || start_load(options, &link, cpus))?;
+    let state_readings = match steps.states.as_deref_mut() {
+        Some(states) => states.prove(|| go_on(stop))?,
+        None => Vec::new(),
+    };
     let (server_states, mut warnings) = first_responses(options, &load, &mut serving, steps)?;
     warnings.extend(link.warnings().to_vec());
 
@@ -163,6 +167,7 @@ pub(in crate::session) fn prepare(
         warnings,
         probes,
         sampling: None,
+        state_readings,
     };
     Ok(Prepared { header, rig, instance_lock })
 }

@@ -1,26 +1,40 @@
-//! The two states of the host in a session with `--ab`: who runs their commands, and who restores
-//! the host.
+//! The states of the host in a session, those of `--ab` and others: who runs their commands, who
+//! checks that they differ, and who restores the host.
 //!
 //! The commands are run by the *watchdog* ([`watchdog`]), a second zc that is started before
 //! anything else. It stays in the namespaces and with the rights that zc was started with, while zc
 //! may have entered a user namespace for its link. It also notices when zc is gone for any reason,
 //! SIGKILL included, and then runs the command that restores the host.
 //!
-//! Commands find the link's own namespaces by environment variables: docs/compare.md.
+//! A command that only sets sysctls which the traffic's own network namespaces have for themselves
+//! ([`shell`], [`traffic`]) is not run: zc sets them there. Other commands find these namespaces by
+//! environment variables: docs/compare.md.
+//!
+//! After each command zc reads the settings that the commands name, where the traffic runs, and asks
+//! the command of `--verify-state`. States that do not differ end the run before anything is measured
+//! ([`differences`]), and so does later a state that is not what it was.
 
+mod differences;
+mod shell;
+mod traffic;
 pub mod watchdog;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use zc_kernel::process::may_make_namespaces;
 use zc_kernel::spawn::wait_readable;
 
+use self::differences::{Found, Seen, all_differ, is_unchanged, readings};
+use self::shell::{Setting, named, sysctls_alone};
+use self::traffic::Traffic;
 use self::watchdog::{Reply, Request};
 use crate::internal::{INTERNAL, WATCHDOG};
-use zc_run::{Error, HostState, HostStates, Result};
+use zc_run::{Error, HostState, HostStates, Result, StateReading};
 
 /// Time for the watchdog's answer beyond the time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,8 +49,27 @@ pub(super) struct States {
     watchdog: Watchdog,
     environment: Vec<(String, String)>,
     current: Option<HostState>,
-    /// A command has been run since the host was last restored.
+    /// The host has been put into a state since it was last restored.
     touched: bool,
+    /// Settings that the commands name.
+    settings: BTreeSet<Setting>,
+    /// Where the traffic is, once it is known.
+    traffic: Option<Traffic>,
+    /// How each command takes effect there; those that are not in it are run.
+    ways: BTreeMap<String, Way>,
+    /// How each state was found first.
+    first: BTreeMap<HostState, Found>,
+    /// Whether the link's network namespaces belong to a user namespace.
+    needs_user_namespace: bool,
+}
+
+/// How the command of a state, or the one that restores, takes effect.
+#[derive(Debug, Clone)]
+struct Way {
+    /// Sysctls that zc sets in the traffic's own network namespaces.
+    in_namespaces: Vec<(String, String)>,
+    /// Whether the command is run.
+    is_run: bool,
 }
 
 impl States {
@@ -53,12 +86,26 @@ impl States {
             environment,
             current: None,
             touched: false,
+            settings: commands
+                .commands
+                .iter()
+                .flat_map(|each| named(&each.command))
+                .map(|asked| asked.setting)
+                .collect(),
+            traffic: None,
+            ways: BTreeMap::new(),
+            first: BTreeMap::new(),
+            needs_user_namespace: !may_make_namespaces(),
         })
     }
 
-    /// Adds the paths of the link's namespaces to the environment of the commands: (sender's,
-    /// receiver's) of each link, the link of most cells first.
-    pub(super) fn set_namespaces(&mut self, namespaces: &[[PathBuf; 2]]) {
+    /// Says where the traffic is: in network namespaces of its own, (sender's, receiver's) of each
+    /// link, the link of most cells first; else it passes `device` in those that zc was started in.
+    /// The paths of the namespaces are added to the environment of the commands.
+    ///
+    /// # Errors
+    /// A namespace cannot be opened.
+    pub(super) fn set_traffic(&mut self, namespaces: &[[PathBuf; 2]], device: &str) -> Result<()> {
         let text = |path: &PathBuf| path.display().to_string();
         let mut all: Vec<String> = namespaces.iter().flatten().map(text).collect();
         all.dedup();
@@ -69,13 +116,47 @@ impl States {
         self.environment.push(("ZC_NETNS".to_owned(), all.join(" ")));
         self.environment
             .push(("ZC_USERNS".to_owned(), format!("/proc/{}/ns/user", std::process::id())));
+        let traffic = Traffic::open(namespaces, device)?;
+        let all = self.commands.commands.iter().map(|each| &each.command);
+        for command in all.chain(&self.commands.restore) {
+            self.ways.insert(command.clone(), way(command, &traffic)?);
+        }
+        self.traffic = Some(traffic);
+        Ok(())
+    }
+
+    /// Puts the host into every state once, and checks that they differ where the traffic runs.
+    /// Returns what was read there.
+    ///
+    /// # Errors
+    /// Those of [`enter`](Self::enter) and of `go_on`, which is asked before each; two states are
+    /// the same.
+    pub(super) fn prove(&mut self, go_on: impl Fn() -> Result<()>) -> Result<Vec<StateReading>> {
+        for each in self.commands.commands.clone() {
+            go_on()?;
+            self.enter(&each.state)?;
+        }
+        let seen: Vec<Seen<'_>> = self
+            .commands
+            .commands
+            .iter()
+            .filter_map(|each| {
+                let found = self.first.get(&each.state)?;
+                Some(Seen { state: &each.state, command: &each.command, found })
+            })
+            .collect();
+        if let Some(traffic) = &self.traffic {
+            all_differ(&seen, traffic, self.needs_user_namespace)?;
+        }
+        Ok(readings(&seen, self.commands.verify.as_deref()))
     }
 
     /// Puts the host into a state. Returns the time for which it is to settle; `None` if it was in
     /// that state.
     ///
     /// # Errors
-    /// The command failed, or took too long.
+    /// The command failed, or took too long; the state, or the one that it follows, is not what it
+    /// was.
     pub(super) fn enter(&mut self, state: &HostState) -> Result<Option<Duration>> {
         if self.current.as_ref() == Some(state) {
             return Ok(None);
@@ -83,16 +164,55 @@ impl States {
         let Some(command) = self.commands.command(state).map(str::to_owned) else {
             return Ok(None); // the state of a server that needs no command
         };
-        self.current = None;
+        if let Some(left) = self.current.take()
+            && let Some(first) = self.first.get(&left)
+        {
+            // Commands are asked once in each state: it is what they answer, or the next one is not.
+            let values = self.values()?;
+            is_unchanged(&left, first, &Found { values, said: first.said.clone() })?;
+        }
         self.touched = true;
-        self.run(
-            &command,
-            state.name(),
-            self.restore_request(),
-            &format!("the command of state \"{state}\""),
-        )?;
+        let way = self.way(&command);
+        // Also if it is not run: the watchdog has to know how to restore.
+        let run = if way.is_run { command.as_str() } else { ":" };
+        if way.is_run || self.restore_request().is_some() {
+            let what = format!("the command of state \"{state}\"");
+            self.run(self.request(run, Some(state.name())), &what)?;
+        }
+        if let Some(traffic) = &self.traffic {
+            traffic
+                .set(&way.in_namespaces)
+                .map_err(|error| error.prefixed(format!("state \"{state}\": ")))?;
+        }
+        let found = Found { values: self.values()?, said: self.answer(state)? };
+        match self.first.get(state) {
+            Some(first) => is_unchanged(state, first, &found)?,
+            None => drop(self.first.insert(state.clone(), found)),
+        }
         self.current = Some(state.clone());
         Ok(Some(Duration::from_nanos(self.commands.settle_ns)))
+    }
+
+    /// How a command takes effect.
+    fn way(&self, command: &str) -> Way {
+        self.ways.get(command).cloned().unwrap_or(Way { in_namespaces: Vec::new(), is_run: true })
+    }
+
+    /// The values of the settings that the commands name.
+    fn values(&self) -> Result<traffic::Values> {
+        match &self.traffic {
+            Some(traffic) if !self.settings.is_empty() => traffic.read(&self.settings),
+            _ => Ok(traffic::Values::new()),
+        }
+    }
+
+    /// What the command of `--verify-state` says.
+    fn answer(&mut self, state: &HostState) -> Result<Option<String>> {
+        let Some(command) = self.commands.verify.clone() else { return Ok(None) };
+        // It is not told which state it is in.
+        let request = Request { reads_stdout: true, ..self.request(&command, None) };
+        let what = format!("the command of --verify-state in state \"{state}\"");
+        self.run(request, &what).map(Some)
     }
 
     /// Restores the host, if there is a command for it and something to undo.
@@ -100,47 +220,54 @@ impl States {
     /// # Errors
     /// The command failed, or took too long: the hint is the command.
     pub(super) fn restore(&mut self) -> Result<()> {
-        let Some(command) = self.commands.restore.clone().filter(|_| self.touched) else {
-            return Ok(());
-        };
+        let request = self.restore_request().filter(|_| self.touched);
+        let Some(request) = request else { return Ok(()) };
         self.touched = false;
         self.current = None;
-        self.run(&command, "restore", None, "the command of --ab-restore").map_err(|error| {
+        let command = request.command.clone();
+        let restored = self.run(*request, "the command of --ab-restore");
+        restored.map(drop).map_err(|error| {
             Error { help: None, ..error }
                 .help(format!("the host is not as it was; what would restore it: {command}"))
         })
     }
 
-    /// The command for the watchdog to run when zc is gone.
+    /// The request that restores the host: also for the watchdog, when zc is gone. `None` where there
+    /// is nothing to restore: what was set in network namespaces of the link is gone with them.
     fn restore_request(&self) -> Option<Box<Request>> {
-        self.commands
-            .restore
-            .as_ref()
-            .map(|command| Box::new(self.request(command, "restore", None)))
+        let command = self.commands.restore.as_ref()?;
+        let mut all = self.commands.commands.iter().map(|each| &each.command).chain([command]);
+        if !all.any(|command| self.way(command).is_run) {
+            return None;
+        }
+        let mut request = self.plain_request(command);
+        request.environment.push(("ZC_STATE".to_owned(), "restore".to_owned()));
+        Some(Box::new(request))
     }
 
-    fn request(&self, command: &str, state: &str, if_lost: Option<Box<Request>>) -> Request {
-        let mut environment = self.environment.clone();
-        environment.push(("ZC_STATE".to_owned(), state.to_owned()));
+    /// A request after which the host would have to be restored.
+    fn request(&self, command: &str, state: Option<&str>) -> Request {
+        let mut request = self.plain_request(command);
+        let state = state.map(|state| ("ZC_STATE".to_owned(), state.to_owned()));
+        request.environment.extend(state);
+        Request { if_lost: self.restore_request(), ..request }
+    }
+
+    fn plain_request(&self, command: &str) -> Request {
         Request {
             command: command.to_owned(),
-            environment,
+            environment: self.environment.clone(),
             limit_ns: self.commands.limit_ns,
-            if_lost,
+            reads_stdout: false,
+            if_lost: None,
         }
     }
 
-    fn run(
-        &mut self,
-        command: &str,
-        state: &str,
-        if_lost: Option<Box<Request>>,
-        what: &str,
-    ) -> Result<()> {
-        let request = self.request(command, state, if_lost);
+    /// Has the watchdog run a command, and returns its stdout where that is wanted.
+    fn run(&mut self, request: Request, what: &str) -> Result<String> {
         let patience = Duration::from_nanos(self.commands.limit_ns) + PATIENCE;
         match self.watchdog.ask(&request, patience)? {
-            Reply::Succeeded => Ok(()),
+            Reply::Succeeded { stdout } => Ok(stdout),
             Reply::Failed { how, stderr } => {
                 let said = zc_run::escape(stderr.trim(), MOST_STDERR);
                 let said = if said.is_empty() {
@@ -149,7 +276,7 @@ impl States {
                     format!("and said: {said}")
                 };
                 Err(Error::failed(format!("{what} ended with {how} {said}"))
-                    .help(format!("it is: {command}")))
+                    .help(format!("it is: {}", request.command)))
             }
             Reply::TimedOut => {
                 let limit = zc_run::units::duration_text(self.commands.limit_ns);
@@ -158,6 +285,17 @@ impl States {
             }
         }
     }
+}
+
+/// How a command takes effect where the traffic is.
+fn way(command: &str, traffic: &Traffic) -> Result<Way> {
+    let Some(mut sysctls) = sysctls_alone(command).filter(|_| traffic.is_apart()) else {
+        return Ok(Way { in_namespaces: Vec::new(), is_run: true });
+    };
+    let named = sysctls.len();
+    let own = traffic.own(sysctls.iter().map(|(path, _)| path.as_str()))?;
+    sysctls.retain(|(path, _)| own.contains(path));
+    Ok(Way { is_run: sysctls.len() < named, in_namespaces: sysctls })
 }
 
 impl Drop for States {

@@ -21,6 +21,9 @@ use zc_run::{Error, Result};
 /// Largest part of a command's stderr that is passed on, in bytes.
 const MOST_STDERR: u64 = 4096;
 
+/// Largest part of its stdout, in bytes.
+const MOST_STDOUT: u64 = 1 << 16;
+
 /// A request to the watchdog: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Request {
@@ -30,6 +33,8 @@ pub(super) struct Request {
     pub(super) environment: Vec<(String, String)>,
     /// Time limit of the command.
     pub(super) limit_ns: u64,
+    /// Whether its stdout is wanted.
+    pub(super) reads_stdout: bool,
     /// From now on, to be run when zc is gone.
     pub(super) if_lost: Option<Box<Request>>,
 }
@@ -38,7 +43,10 @@ pub(super) struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// Exit code 0.
-    Succeeded,
+    Succeeded {
+        /// The first bytes of what it wrote to stdout, where that is wanted.
+        stdout: String,
+    },
     /// Any other exit code, a signal, or no process.
     Failed {
         /// `exit code 1`, `signal 9`.
@@ -83,19 +91,26 @@ fn run(request: &Request, signals: &HeldSignals) -> Reply {
     let failed = |how: String| Reply::Failed { how, stderr: String::new() };
     // Processes that the command leaves behind would keep a pipe open; a file has no such end to
     // wait for.
-    let stderr = match memfd_create("stderr", MemfdFlags::CLOEXEC) {
-        Ok(stderr) => std::fs::File::from(stderr),
-        Err(error) => return failed(format!("no file for its stderr ({error})")),
+    let file = |name| {
+        let file = std::fs::File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
+        Ok((file.try_clone()?, file))
     };
-    let Ok(for_child) = stderr.try_clone() else {
-        return failed("no file for its stderr".to_owned());
+    let no_file = |error: std::io::Error| failed(format!("no file for what it writes ({error})"));
+    let (stderr, to_stderr) = match file("stderr") {
+        Ok(files) => files,
+        Err(error) => return no_file(error),
+    };
+    let (stdout, to_stdout) = match request.reads_stdout.then(|| file("stdout")).transpose() {
+        Ok(Some((stdout, to_stdout))) => (Some(stdout), Stdio::from(to_stdout)),
+        Ok(None) => (None, Stdio::null()),
+        Err(error) => return no_file(error),
     };
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
         .arg(&request.command)
         .envs(request.environment.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(for_child).process_group(0);
+    command.stdin(Stdio::null()).stdout(to_stdout).stderr(to_stderr).process_group(0);
     signals.release_in_child(&mut command);
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -107,8 +122,13 @@ fn run(request: &Request, signals: &HeldSignals) -> Reply {
     }
     match child.wait() {
         _ if !ended => Reply::TimedOut,
-        Ok(status) if status.success() => Reply::Succeeded,
-        Ok(status) => Reply::Failed { how: exit_text(status), stderr: beginning(stderr) },
+        Ok(status) if status.success() => {
+            let stdout = stdout.map_or_else(String::new, |file| beginning(file, MOST_STDOUT));
+            Reply::Succeeded { stdout }
+        }
+        Ok(status) => {
+            Reply::Failed { how: exit_text(status), stderr: beginning(stderr, MOST_STDERR) }
+        }
         Err(error) => failed(format!("an unknown exit status ({error})")),
     }
 }
@@ -135,10 +155,10 @@ fn exit_text(status: ExitStatus) -> String {
     }
 }
 
-fn beginning(mut file: std::fs::File) -> String {
+fn beginning(mut file: std::fs::File, most: u64) -> String {
     let mut bytes = Vec::new();
     if file.rewind().is_ok() {
-        drop(file.take(MOST_STDERR).read_to_end(&mut bytes)); // an error ends the text
+        drop(file.take(most).read_to_end(&mut bytes)); // an error ends the text
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
