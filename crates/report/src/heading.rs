@@ -241,14 +241,14 @@ fn states(run: &Run) -> Option<Note> {
         format!("{} {verb} \"{}\"", each.state, escape(&each.command, 300))
     });
     let each = each.collect::<Vec<_>>().join(", ");
-    let found = read_back(&run.header.state_readings);
-    let found = found.map_or_else(String::new, |found| format!("; where the traffic runs {found}"));
+    let found = read_back(run).map_or_else(String::new, |found| format!("; {found}"));
     Some(note("states", format!("{each}; {restored}{found}")))
 }
 
-/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B`. Sender and receiver
-/// mostly have the same.
-fn read_back(readings: &[StateReading]) -> Option<String> {
+/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic runs`.
+/// Sender and receiver mostly have the same.
+pub(super) fn read_back(run: &Run) -> Option<String> {
+    let readings = &run.header.state_readings;
     let words = |reading: &StateReading| {
         let name = match reading.place {
             StatePlace::Command => format!("\"{}\" says", escape(&reading.name, 60)),
@@ -268,7 +268,7 @@ fn read_back(readings: &[StateReading]) -> Option<String> {
         }
     };
     let each = distinct(readings.iter().map(words));
-    (!each.is_empty()).then(|| each.join(", "))
+    (!each.is_empty()).then(|| format!("{} where the traffic runs", each.join(", ")))
 }
 
 /// Name, kernel and CPUs of a machine.

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use zc_run::{HostState, Slot};
+use zc_run::{HostState, Slot, StatePlace};
 
 use crate::support::{
     Bounded as _, blocks_of, interrupted_when, link_is_unavailable, measuring, saved, stderr,
@@ -212,6 +212,158 @@ fn the_host_is_put_back_at_ctrl_c_and_also_at_sigkill() {
         };
         assert_eq!((status.signal(), status.code()), expected);
         wait_for(folder.path(), "restored");
+    }
+}
+
+/// What a run says whose states are not fit to be compared.
+#[track_caller]
+fn refused(folder: &Path, link: &str, args: &[&str]) -> Option<String> {
+    let mut command = zc_in(folder, &["run", "--paths", "sendfile", "--link", link]);
+    command.args(["--ab-settle", "1ms", "--out", "run.json"]).args(args);
+    let output = command.finish().unwrap();
+    if link_is_unavailable(&output) {
+        eprintln!("skipped: {}", stderr(&output));
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!folder.join("run.json").exists(), "nothing was measured");
+    Some(stderr(&output))
+}
+
+#[test]
+fn a_state_that_changes_nothing_is_an_error() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let sack = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap();
+    let sack = sack.trim();
+    let sets = format!("true || sysctl -qw net.ipv4.tcp_sack={}", 1 - sack.parse::<u32>().unwrap());
+    for (args, sentence) in [
+        (
+            &["--ab", "true", "--ab", &*sets][..],
+            format!("leave net.ipv4.tcp_sack at {sack} where the traffic runs"),
+        ),
+        (
+            &["--ab", "true", "--ab", "true || ethtool -K lo tso off"],
+            "leave the offloads of lo as they are where the traffic runs".to_owned(),
+        ),
+        (
+            &["--ab", "true", "--ab", "true || sysctl net.ipv4.zc_no_such=1"],
+            "net.ipv4.zc_no_such is set, and does not exist where".to_owned(),
+        ),
+        (
+            &["--ab", "true", "--ab", "true", "--verify-state", "echo as before"],
+            "are the same: the command of --verify-state says \"as before\" in both".to_owned(),
+        ),
+        (
+            // It is not told which state it is asked about.
+            &["--ab", "true", "--ab", "true", "--verify-state", "echo $ZC_STATE"],
+            "the command of --verify-state says nothing in both".to_owned(),
+        ),
+        (
+            &["--ab", "true", "--ab", "true", "--verify-state", "echo lost >&2; exit 3"],
+            "the command of --verify-state in state \"A\" ended with exit code 3 and said: lost"
+                .to_owned(),
+        ),
+    ] {
+        let Some(said) = refused(folder.path(), "loopback", args) else { return };
+        assert!(said.contains(&sentence) && said.contains("hint: "), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_state_that_becomes_another_one_ends_the_run_with_what_was_measured() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // The second state forgets itself once blocks are measured.
+    let args = ["--ab", "echo A > now", "--ab", "test -e forgets || echo B > now"];
+    let verify = ["--verify-state", "cat now", "--ab-restore", "echo restored >> log"];
+    let mut zc = run_in(folder.path(), &[&args[..], &verify, &["--budget", "600s"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
+    crate::support::wait_for_blocks(folder.path(), &mut zc, 1);
+    std::fs::write(folder.path().join("forgets"), "").unwrap();
+    let output = zc.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let sentence = "state \"B\" has become another: the command of --verify-state said \"B\" in it, \
+                    and says \"A\"";
+    assert!(said.contains(sentence), "{said}");
+    assert_eq!(log(folder.path()), ["restored"]);
+    let run = saved(folder.path());
+    assert!(!run.blocks.is_empty());
+    let answers = &run.header.state_readings[0];
+    let values: Vec<_> = answers.values.iter().filter_map(|it| it.value.as_deref()).collect();
+    assert_eq!((answers.name.as_str(), values), ("cat now", vec!["A\n", "B\n"]));
+}
+
+#[test]
+fn network_sysctls_are_set_where_the_traffic_runs_by_any_user() {
+    const SACK: &str = "/proc/sys/net/ipv4/tcp_sack";
+    let _turn = measuring();
+    let before = std::fs::read_to_string(SACK).unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    let users: &[bool] = if is_root { &[false, true] } else { &[false] };
+    for as_nobody in users {
+        let folder = tempfile::tempdir().unwrap();
+        let mut zc = zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth"]);
+        // On the host the sysctl would be refused to nobody.
+        let restore =
+            if *as_nobody { "sysctl -qw net.ipv4.tcp_sack=1" } else { "echo restored >> log" };
+        zc.args(["--ab-settle", "1ms", "--out", "run.json", "--ab-restore", restore]);
+        zc.args([
+            "--ab",
+            "sysctl -qw net.ipv4.tcp_sack=0",
+            "--ab",
+            "echo 1 > /proc/sys/net/ipv4/tcp_sack",
+        ]);
+        if *as_nobody {
+            std::os::unix::fs::chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
+            std::os::unix::process::CommandExt::uid(&mut zc, 65_534);
+            std::os::unix::process::CommandExt::gid(&mut zc, 65_534);
+        }
+        let ready = || crate::support::blocks_saved(folder.path()) > 0;
+        zc.args(["--budget", "600s"]);
+        let output = interrupted_when("a block is saved", &mut zc, ready);
+        if link_is_unavailable(&output) {
+            eprintln!("skipped: {}", stderr(&output));
+            continue;
+        }
+        let run = saved(folder.path());
+        let readings: Vec<_> =
+            run.header.state_readings.iter().map(|it| (&*it.name, it.place)).collect();
+        let name = "net.ipv4.tcp_sack";
+        assert_eq!(readings, [(name, StatePlace::Sender), (name, StatePlace::Receiver)]);
+        for reading in &run.header.state_readings {
+            let values: Vec<_> = reading.values.iter().map(|it| it.value.as_deref()).collect();
+            assert_eq!(values, [Some("0"), Some("1")]);
+        }
+        assert!(!stderr(&output).contains("the host is not as it was"), "{}", stderr(&output));
+        let restored: &[&str] = if *as_nobody { &[] } else { &["restored"] };
+        assert_eq!(log(folder.path()), restored);
+        assert_eq!(std::fs::read_to_string(SACK).unwrap(), before);
+        let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
+        let table = String::from_utf8(shown.stdout).unwrap();
+        let line = "net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic runs";
+        assert!(table.contains(line), "{table}");
+    }
+}
+
+#[test]
+fn a_setting_of_the_host_that_the_traffic_does_not_see_is_an_error_over_veth() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // Run by a shell, as each does something else too; what they do to the host is nothing.
+    let args = |command: &'static str| ["--ab", "true", "--ab", command];
+    let own = "true || nsenter --net=$ZC_SENDER_NETNS sysctl -qw net.ipv4.tcp_sack=0";
+    for (command, sentence) in [
+        (own, "leave net.ipv4.tcp_sack at "),
+        ("true || ethtool -K eth0 tso off", "leave the offloads of zc0 and zc1 as they are"),
+    ] {
+        let Some(said) = refused(folder.path(), "veth", &args(command)) else { return };
+        assert!(said.contains(sentence), "{said}");
+        assert!(said.contains("hint: ") && said.contains("nsenter"), "{said}");
     }
 }
 

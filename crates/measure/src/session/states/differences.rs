@@ -63,19 +63,28 @@ fn settings_differ(
         own.map(|(spot, value)| (spot.name.clone(), spot.place, value.clone())).collect()
     };
     let (mut left, mut some_differ) = (Vec::new(), false);
+    let pair = format!("state \"{}\" and state \"{}\"", one.state, other.state);
     for setting in settings {
         let value = of(one, setting);
         if value != of(other, setting) {
             some_differ = true;
         } else if in_one.get(setting) != in_other.get(setting) {
-            left.push((setting, told(setting, &value, traffic)));
+            if let (Setting::Sysctl(path), true) = (setting, value.is_empty()) {
+                let name = sysctl_name(path);
+                let message = format!("{name} is set, and does not exist where the traffic runs");
+                return Err(Error::failed(format!("{pair}: {message}"))
+                    .help(format!("sysctl -a | grep {name}")));
+            }
+            left.push((setting, value));
         }
     }
-    let pair = format!("state \"{}\" and state \"{}\"", one.state, other.state);
-    if let Some((setting, _)) = left.first() {
-        let each = left.iter().map(|(_, told)| told.as_str()).collect::<Vec<_>>().join(", and ");
+    if let Some((setting, values)) = left.first() {
+        let each = left.iter().map(|(setting, values)| told(setting, values, traffic));
+        let each = each.collect::<Vec<_>>().join(", and ");
+        let is_hosts = values.iter().all(|(_, place, _)| *place == StatePlace::Host);
+        let apart = traffic.is_apart() && (values.is_empty() || !is_hosts);
         return Err(Error::failed(format!("{pair} leave {each} where the traffic runs"))
-            .help(remedy(setting, traffic, needs_user_namespace)));
+            .help(remedy(setting, apart, needs_user_namespace)));
     }
     let alone = |seen: Seen<'_>| sysctls_alone(seen.command).is_some();
     if !some_differ && alone(one) && alone(other) {
@@ -92,11 +101,7 @@ fn told(setting: &Setting, values: &[(String, StatePlace, String)], traffic: &Tr
             let each: BTreeSet<&str> = values.iter().map(|(_, _, value)| value.as_str()).collect();
             let each = each.into_iter().collect::<Vec<_>>().join(" and ");
             let name = sysctl_name(path);
-            if values.is_empty() {
-                format!("{name}, which does not exist, as it is")
-            } else {
-                format!("{name} at {}", zc_run::escape(&each, MOST_SAID))
-            }
+            format!("{name} at {}", zc_run::escape(&each, MOST_SAID))
         }
         Setting::Device { group, device } => {
             let devices = traffic.devices_read(device.as_deref());
@@ -105,15 +110,16 @@ fn told(setting: &Setting, values: &[(String, StatePlace, String)], traffic: &Tr
     }
 }
 
-fn remedy(setting: &Setting, traffic: &Traffic, needs_user_namespace: bool) -> String {
+/// What would set it where the traffic runs: in namespaces `apart`, or the host's.
+fn remedy(setting: &Setting, apart: bool, needs_user_namespace: bool) -> String {
     let user = if needs_user_namespace { "--preserve-credentials --user=$ZC_USERNS " } else { "" };
     match setting {
-        Setting::Sysctl(path) if traffic.is_apart() => format!(
+        Setting::Sysctl(path) if apart => format!(
             "the link has network namespaces of its own: for n in $ZC_NETNS; do nsenter {user}--net=$n \
              sysctl -qw {}=VALUE; done (docs/compare.md)",
             sysctl_name(path)
         ),
-        Setting::Device { .. } if traffic.is_apart() => format!(
+        Setting::Device { .. } if apart => format!(
             "the devices of the link are in network namespaces of its own: nsenter {user}\
              --net=$ZC_SENDER_NETNS ethtool ... (docs/compare.md)"
         ),

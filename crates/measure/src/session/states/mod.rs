@@ -182,7 +182,8 @@ impl States {
         if let Some(traffic) = &self.traffic {
             traffic
                 .set(&way.in_namespaces)
-                .map_err(|error| error.prefixed(format!("state \"{state}\": ")))?;
+                .map_err(|error| error.prefixed(format!("state \"{state}\": ")))
+                .map_err(|error| error.help(format!("it is: {command}")))?;
         }
         let found = Found { values: self.values()?, said: self.answer(state)? };
         match self.first.get(state) {
