@@ -24,6 +24,7 @@ pub mod clock;
 pub mod device_settings;
 pub mod errqueue;
 pub mod ethtool;
+pub mod inet_diag;
 pub mod mapping;
 pub mod movsb;
 pub mod names;

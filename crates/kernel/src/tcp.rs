@@ -141,8 +141,23 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(TcpInfo {
-        known_bytes: known as usize,
+    Ok(known_of(&raw, known as usize))
+}
+
+/// The same from bytes that begin with a `struct tcp_info`, as sock_diag(7) has it in an attribute.
+/// What is missing at the end is 0.
+pub(crate) fn info_in(bytes: &[u8]) -> TcpInfo {
+    let mut raw = RawTcpInfo::default();
+    let known = bytes.len().min(mem::size_of::<RawTcpInfo>());
+    // SAFETY: `known` bytes are readable at the one and writable at the other pointer, which do not
+    // overlap. Any bytes are a valid RawTcpInfo, which consists of integers.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast::<u8>(), known) };
+    known_of(&raw, bytes.len())
+}
+
+fn known_of(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
+    TcpInfo {
+        known_bytes,
         snd_mss: raw.snd_mss,
         snd_cwnd: raw.snd_cwnd,
         total_retrans: raw.total_retrans,
@@ -159,7 +174,7 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
         sndbuf_limited_us: raw.sndbuf_limited,
         bytes_sent: raw.bytes_sent,
         bytes_retrans: raw.bytes_retrans,
-    })
+    }
 }
 
 /// Sets the congestion control by name (`cubic`, `reno`, `bbr`) with setsockopt(2), TCP_CONGESTION.

@@ -26,6 +26,7 @@ mod remote;
 mod run;
 mod server;
 mod soak;
+mod soak_service;
 mod softirqs;
 mod state_reading;
 mod support;
@@ -66,6 +67,7 @@ pub use soak::{
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
     Taken, UnsoakedControl, VerifyVisit,
 };
+pub use soak_service::{ServiceTarget, ServiceWindow, SoakService, Span, TcpSpan};
 pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};

@@ -42,6 +42,7 @@ mod server_args;
 mod show;
 mod soak;
 mod soak_command;
+mod soak_service;
 mod tell;
 mod version;
 mod wrong_arguments;

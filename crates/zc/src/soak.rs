@@ -1,4 +1,5 @@
-//! `zc soak`: the soakers alone. Live, around a command, or checked with known loads.
+//! `zc soak`: the soakers alone. Live, around a command, beside a service, or checked with known
+//! loads.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -8,6 +9,7 @@ use clap::ValueHint;
 use serde_json::json;
 
 use super::soak_command::{self, OfCommandArgs, line, stood_still};
+use super::soak_service::{self, OfServiceArgs};
 use super::{interrupt, tell};
 use zc_analysis::soak::{load, paces, taken_share, verified};
 use zc_measure::session::soak::{Heard, LiveOptions, Soaked, VerifyOptions, live, verify};
@@ -20,14 +22,18 @@ const S: u64 = 1000 * MS;
 /// Arguments of `zc soak`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("bounded").args(["command", "verify"]))]
+#[command(group = clap::ArgGroup::new("running").args(["service", "cgroup", "pid"]))]
+#[command(group = clap::ArgGroup::new("costing").args(["command", "service", "cgroup", "pid"]))]
 pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
+    #[command(flatten)]
+    of_service: OfServiceArgs,
     /// Check the soakers with known loads
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long, conflicts_with_all = ["command", "running"])]
     verify: bool,
-    /// Length of a window of live load
+    /// Length of a window of live load, or of a service
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true,
           conflicts_with_all = ["command", "verify"])]
     period: String,
@@ -36,7 +42,7 @@ pub(super) struct SoakArgs {
         long,
         value_name = "N",
         allow_hyphen_values = true,
-        conflicts_with_all = ["command", "verify"],
+        conflicts_with_all = ["command", "verify", "running"],
     )]
     count: Option<String>,
     /// Time for --verify [default: 35s], or in which a command is executed again [default: 30s]
@@ -78,6 +84,16 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     if !args.command.is_empty() {
         let shared = soak_command::Shared { budget: args.budget.as_deref(), json: args.json };
         return soak_command::run(&args.command, &args.of_command, shared, soaked);
+    }
+    if let Some(who) = args.of_service.who()? {
+        let shared = soak_service::Shared {
+            period: &args.period,
+            per: args.of_command.per(),
+            json: args.json,
+            raw: args.of_command.raw(),
+        };
+        let stop = interrupt::flag()?;
+        return soak_service::run(who, &args.of_service, &shared, soaked, &stop).map(|()| 0);
     }
     if args.verify {
         return hold_against_known_loads(args, soaked).map(|()| 0);

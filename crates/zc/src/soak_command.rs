@@ -66,8 +66,9 @@ pub(super) struct OfCommandArgs {
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
     /// Cost of one of what the command did, by what wrk, ab, h2load, oha, hey, iperf3 -J, fio, curl -w,
-    /// dd, rsync --stats, pgbench or redis-benchmark prints
-    #[arg(long, value_name = "bytes|requests|transactions", requires = "command")]
+    /// dd, rsync --stats, pgbench or redis-benchmark prints; of a service, by its sockets or
+    /// --status-url
+    #[arg(long, value_name = "bytes|requests|transactions", requires = "costing")]
     per: Option<String>,
     /// The same by the numbers that the group of an expression finds, added up: '(\d+) files'
     #[arg(long, value_name = "REGEX", requires = "command", conflicts_with = "per")]
@@ -78,12 +79,24 @@ pub(super) struct OfCommandArgs {
     /// Execute the command also where its cost cannot be measured
     #[arg(long, requires = "command")]
     run_anyway: bool,
-    /// Add the readings of every execution to the JSON
-    #[arg(long, requires = "json", requires = "command")]
+    /// Add the readings of every execution, or of every window, to the JSON
+    #[arg(long, requires = "json", requires = "costing")]
     raw: bool,
     /// Write the result of a command to this file, which must not exist, instead of stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
     output: Option<PathBuf>,
+}
+
+impl OfCommandArgs {
+    /// `--per`, which a service has too.
+    pub(super) fn per(&self) -> Option<&str> {
+        self.per.as_deref()
+    }
+
+    /// `--raw`, which a service has too.
+    pub(super) fn raw(&self) -> bool {
+        self.raw
+    }
 }
 
 /// Executes the command and writes what it costs. Returns the exit code: that of its last execution,

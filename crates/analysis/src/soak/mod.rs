@@ -10,6 +10,7 @@ mod execution;
 mod load;
 mod model;
 mod per;
+mod service;
 mod verify;
 mod window;
 
@@ -20,6 +21,10 @@ pub use model::{
     Verified, VerifyRow,
 };
 pub use per::{Per, Unit};
+pub use service::{
+    CountedBy, NamedCpus, OtherAccounts, ServiceCost, ServiceInterrupts, ServicePer,
+    ServiceProcesses, SharedBy, service_cost,
+};
 pub use verify::verified;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The results of `zc soak`: loads, the cost of a command, and the verification of the soakers.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::per::Unit;
@@ -22,7 +23,7 @@ pub struct Load {
 }
 
 /// CPU time that the soakers took from a busy process of another session.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TakenShare {
     /// Share of a CPU that the soakers got by their counters while a busy thread demanded all of
     /// it; mean over CPUs.
@@ -36,7 +37,7 @@ pub struct TakenShare {
 }
 
 /// A value and the half-width of its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PlusMinus {
     /// Estimate.
     pub value: f64,

@@ -2,12 +2,13 @@
 //! one is what two commands are compared by.
 
 use regex_lite::Regex;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use zc_run::{Did, Error, Result};
 
 /// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Bytes of payload, where the program tells them from the others.

@@ -23,6 +23,7 @@ use zc_kernel::{clock, sched, spawn};
 use super::counter::words_for;
 use super::group::{self, Group};
 use super::soakers::{Soakers, read_words};
+use super::speed::speeds;
 use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
 use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
@@ -136,6 +137,11 @@ impl SoakerProcess {
             Reply::Pace { each } => Ok(each),
             _ => Err(unexpected()),
         }
+    }
+
+    /// How fast each soaker counts while nothing interrupts it: see [`speed`](super::speed).
+    pub fn speeds(&self) -> Vec<Option<f64>> {
+        speeds(&self.cpus, || read_words(&self.words, self.cpus.len()))
     }
 
     /// As [`Soakers::pause`].

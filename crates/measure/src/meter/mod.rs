@@ -20,7 +20,9 @@ mod pinning;
 mod proc;
 mod processes;
 mod sampler;
+mod service;
 mod soakers;
+mod speed;
 mod tasks;
 mod unit;
 
@@ -36,5 +38,6 @@ pub use load::LoadMeter;
 pub use pinning::cannot_pin;
 pub use processes::{ByName, Processes};
 pub use sampler::{SampledThreads, Sampler};
+pub use service::{NetReading, Network, Target, TargetReading};
 pub use soakers::Soakers;
 pub use tasks::{TaskMeter, workers_of};

@@ -77,13 +77,18 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
 }
 
 /// Bytes come by the million.
-fn per_name(unit: Unit) -> &'static str {
+pub(super) fn per_name(unit: Unit) -> &'static str {
     if unit == Unit::Bytes { "MB" } else { unit.name() }
+}
+
+/// From ns for one to us for one; of bytes, for a MB.
+pub(super) fn per_scale(unit: Unit) -> f64 {
+    if unit == Unit::Bytes { 1e6 / 1e3 } else { 1.0 / 1e3 }
 }
 
 /// The cost of one in us; of bytes, that of a MB.
 fn per_figure(per: &PerCost) -> String {
-    let scale = if per.unit == Unit::Bytes { 1e6 / 1e3 } else { 1.0 / 1e3 };
+    let scale = per_scale(per.unit);
     let us = PlusMinus {
         value: per.cost_ns.value * scale,
         half_width: per.cost_ns.half_width.map(|half| half * scale),
@@ -158,7 +163,7 @@ fn difference(cost: &CommandCost, places: usize) -> String {
 }
 
 /// Decimal places for two digits of a half-width, from `fewest` to 4.
-fn places(half_width: Option<f64>, fewest: f64) -> Option<usize> {
+pub(super) fn places(half_width: Option<f64>, fewest: f64) -> Option<usize> {
     let half = half_width.filter(|half| *half > 0.0)?;
     Some((1.0 - half.log10().floor()).clamp(fewest, 4.0) as usize)
 }

@@ -2,12 +2,14 @@
 
 mod command;
 mod figures;
+mod service;
 
 use std::fmt::Write as _;
 
 use figures::{cpus, figure, plus_minus};
 
 pub use command::command;
+pub use service::{ServiceDocument, service, service_schema};
 use zc_analysis::soak::{Load, PlusMinus, TakenShare, Verified, VerifyRow};
 use zc_run::{BurnShape, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};
 

@@ -1,6 +1,6 @@
 //! `zc soak`: the soakers alone, without a plan. They measure the load of this machine ([`live`]),
-//! a command from beginning to end ([`command`]), or a known load ([`verify`]). The result has
-//! counts and no estimates.
+//! a command from beginning to end ([`command`]), a service that runs ([`service`](service())), or a
+//! known load ([`verify`]). The result has counts and no estimates.
 
 mod around;
 mod burner;
@@ -9,7 +9,9 @@ mod command;
 mod fault;
 mod live;
 mod printed;
+mod service;
 mod setup;
+mod status;
 mod stdin;
 mod taken;
 mod verify;
@@ -17,7 +19,9 @@ mod verify;
 pub use command::{CommandOptions, Measured, Reader, command};
 pub use fault::{CommandFault, Outcome};
 pub use live::{Heard, LiveOptions, live};
+pub use service::{ObservedService, ServiceOptions, Who, service};
 pub use setup::Soaked;
+pub use status::StatusUrl;
 pub use stdin::stdin_is_read_once;
 pub use verify::{VerifyOptions, verify};
 

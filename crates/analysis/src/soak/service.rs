@@ -1,0 +1,541 @@
+//! What a service costs that runs already, in CPUs (CPU seconds per second): its processes, and its
+//! share of the interrupts and softirqs that no process is charged with.
+//!
+//! Means over windows. Neighbouring windows are alike, so Student's interval is wider by the square
+//! root of their autocorrelation time.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use zc_stats::{autocorrelation_time, mean_interval};
+
+use super::execution::{CONFIDENCE, mean};
+use super::load::{load, paces};
+use super::model::PlusMinus;
+use super::per::Unit;
+use super::window::{elapsed_ns, units};
+use zc_run::{ProcessKind, ServiceWindow, SoakService, Span, TcpSpan};
+
+/// The largest number of other processes with a name.
+const MOST_NAMES: usize = 8;
+
+/// Another process that took less than this part of a CPU has no row of its own.
+const SMALLEST_CPUS: f64 = 0.0005;
+
+/// Open sockets that account for less of the namespace's segments do not tell whose they are.
+const LEAST_COVERAGE: f64 = 0.9;
+
+/// What a service costs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ServiceCost {
+    /// Windows that it is measured in.
+    pub windows: usize,
+    /// Their length together, in seconds.
+    pub elapsed_s: f64,
+    /// The service, in CPUs: its processes, and its share of interrupts. `None` where no soaker shows
+    /// interrupts.
+    pub cpus: Option<PlusMinus>,
+    /// Why that is missing.
+    pub withheld: Option<String>,
+    /// Its processes.
+    pub processes: ServiceProcesses,
+    /// Interrupts and softirqs.
+    pub interrupts: Option<ServiceInterrupts>,
+    /// Everything that the soakers lost, in CPUs.
+    pub soaked_cpus: Option<PlusMinus>,
+    /// The rest of the machine; `None` where the soaked figure is missing.
+    pub others: Option<OtherAccounts>,
+    /// Busy CPUs by /proc/stat: user, system, irq and softirq.
+    pub stat_cpus: f64,
+    /// What it did, and what one of that costs.
+    pub per: Vec<ServicePer>,
+}
+
+/// CPU time of the service's processes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ServiceProcesses {
+    /// In CPUs, by the cgroup if that counts it, else by the clocks.
+    pub cpus: PlusMinus,
+    /// Whether it is the cgroup's.
+    pub by_cgroup: bool,
+    /// In CPUs, by the clocks alone.
+    pub clocks_cpus: f64,
+    /// How many processes it had, at most.
+    pub most: usize,
+}
+
+/// Interrupts and softirqs on the soakers' time: what they were charged with and did not count in.
+/// Those on a task's time are in that task's.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ServiceInterrupts {
+    /// All of them, in CPUs.
+    pub all_cpus: PlusMinus,
+    /// The service's part of them, in CPUs.
+    pub cpus: f64,
+    /// Its share, 0 to 1.
+    pub share: f64,
+    /// What the share is of.
+    pub by: SharedBy,
+}
+
+/// How interrupts are shared out.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub enum SharedBy {
+    /// By the segments of its sockets, among all segments and datagrams of its network namespace.
+    Segments,
+    /// By CPU time, among that of all processes.
+    CpuTime {
+        /// Why not by segments: a lower-case sentence.
+        reason: String,
+    },
+}
+
+/// The machine beside the service, in CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherAccounts {
+    /// Other processes by name, the largest first.
+    pub processes: Vec<NamedCpus>,
+    /// Other processes that are not named.
+    pub other_processes: f64,
+    /// Threads of the kernel.
+    pub kernel_threads: f64,
+    /// Interrupts and softirqs that are not the service's.
+    pub interrupts: f64,
+    /// zc itself.
+    pub zc: f64,
+    /// Taken by the hypervisor.
+    pub stolen: f64,
+    /// What is left of the soaked figure.
+    pub missing: f64,
+    /// Whether that is within the interval of the soaked figure.
+    pub add_up: bool,
+}
+
+/// CPUs of the processes of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NamedCpus {
+    /// Name of the process, of at most 15 bytes.
+    pub name: String,
+    /// CPUs.
+    pub cpus: f64,
+}
+
+/// Cost of a request or a byte of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ServicePer {
+    /// What is counted.
+    pub unit: Unit,
+    /// Who counted.
+    pub by: CountedBy,
+    /// How many there were in a second.
+    pub per_s: f64,
+    /// CPU time of one in ns.
+    pub cost_ns: PlusMinus,
+}
+
+/// Who counted what a service did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedBy {
+    /// nginx's stub_status.
+    StubStatus,
+    /// TCP_INFO of its sockets: payload bytes sent.
+    Sockets,
+    /// The interfaces of its network namespace: bytes sent by everybody in it, headers included.
+    Interfaces,
+}
+
+/// The figures of one window, in CPUs.
+struct Figures {
+    own: f64,
+    clocks: f64,
+    soaked: Option<f64>,
+    interrupts: Option<f64>,
+    stat: f64,
+    stolen: f64,
+    zc: f64,
+}
+
+/// The cost of a service. `None` without windows, and when their readings are not of the same CPUs.
+pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
+    let rates = rates(seen);
+    let windows = seen.windows.iter().zip(&rates);
+    let each: Vec<Figures> =
+        windows.map(|(window, rates)| figures(window, rates.as_deref())).collect::<Option<_>>()?;
+    if each.is_empty() {
+        return None;
+    }
+    let of = |figure: &dyn Fn(&Figures) -> f64| each.iter().map(figure).collect::<Vec<_>>();
+    let known = |figure: fn(&Figures) -> Option<f64>| each.iter().map(figure).collect();
+    let soaked: Option<Vec<f64>> = known(|it| it.soaked);
+    let interrupts: Option<Vec<f64>> = known(|it| it.interrupts);
+    let own = of(&|it| it.own);
+    let others = others(&seen.windows);
+    let (share, by) = share(seen, mean(&own), others.all_cpus);
+    // Without soakers' figures the cost of one is that of the processes.
+    let costs: Vec<f64> = match &interrupts {
+        Some(interrupts) => own.iter().zip(interrupts).map(|(own, it)| own + share * it).collect(),
+        None => own.clone(),
+    };
+    let soaked_cpus = soaked.as_deref().map(of_series);
+    let all_interrupts = interrupts.as_deref().map(of_series);
+    let by_cgroup = seen.windows.iter().all(|window| window.cgroup.is_some());
+    let zc = mean(&of(&|it| it.zc));
+    let stolen = mean(&of(&|it| it.stolen));
+    Some(ServiceCost {
+        windows: each.len(),
+        elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
+        cpus: all_interrupts.map(|_| of_series(&costs)),
+        withheld: all_interrupts.is_none().then(|| {
+            "the soakers got no CPU time, and without them no interrupt is seen".to_owned()
+        }),
+        processes: ServiceProcesses {
+            cpus: of_series(&own),
+            by_cgroup,
+            clocks_cpus: mean(&of(&|it| it.clocks)),
+            most: seen.windows.iter().map(|window| window.processes).max().unwrap_or(0),
+        },
+        others: soaked_cpus.zip(all_interrupts).map(|(soaked, interrupts)| {
+            let had = mean(&own) + others.all_cpus + others.kernel_threads + interrupts.value;
+            let missing = soaked.value - had - zc - stolen;
+            OtherAccounts {
+                processes: others.processes,
+                other_processes: others.other_processes,
+                kernel_threads: others.kernel_threads,
+                interrupts: (1.0 - share) * interrupts.value,
+                zc,
+                stolen,
+                missing,
+                add_up: soaked.half_width.is_some_and(|half| missing.abs() <= half),
+            }
+        }),
+        interrupts: all_interrupts.map(|all_cpus| ServiceInterrupts {
+            all_cpus,
+            cpus: share * all_cpus.value,
+            share,
+            by,
+        }),
+        soaked_cpus,
+        stat_cpus: mean(&of(&|it| it.stat)),
+        per: per(seen, &costs),
+    })
+}
+
+/// The rates of the soakers of each window in units per ns. A CPU that showed none in a window has
+/// that of its other windows; one that never did, that of the other CPUs, or of its pace.
+fn rates(seen: &SoakService) -> Vec<Option<Vec<f64>>> {
+    let cpus = seen.start.cpus.len();
+    let paces = paces(&seen.start);
+    let mean_of = |speeds: &mut dyn Iterator<Item = f64>| {
+        let all: Vec<f64> = speeds.filter(|speed| *speed > 0.0 && speed.is_finite()).collect();
+        (!all.is_empty()).then(|| mean(&all))
+    };
+    let of = |window: &ServiceWindow, cpu: usize| window.speeds.get(cpu).copied().flatten();
+    let all = mean_of(&mut seen.windows.iter().flat_map(|it| it.speeds.iter().flatten().copied()));
+    let usual: Vec<Option<f64>> = (0..cpus)
+        .map(|cpu| {
+            let own = mean_of(&mut seen.windows.iter().filter_map(|window| of(window, cpu)));
+            own.or(all).or_else(|| paces.as_ref().map(|paces| paces[cpu]))
+        })
+        .collect();
+    let window = |window: &ServiceWindow| {
+        (0..cpus).map(|cpu| of(window, cpu).filter(|it| *it > 0.0).or(usual[cpu])).collect()
+    };
+    seen.windows.iter().map(window).collect()
+}
+
+fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
+    let elapsed = elapsed_ns(&it.window);
+    if elapsed <= 0.0 {
+        return None;
+    }
+    // /proc/stat is known without rates too.
+    let unknown = vec![1.0; it.window.opened.soak.units.len()];
+    let load = load(&it.window, rates.unwrap_or(&unknown))?;
+    let (opened, closed) = (&it.window.opened, &it.window.closed);
+    let charged_ns = closed.soaker_cpu_ns.saturating_sub(opened.soaker_cpu_ns) as f64;
+    let counted_ns = rates.and_then(|rates| {
+        let each = rates.iter().enumerate();
+        each.map(|(cpu, rate)| Some(units(&it.window, cpu)? / rate)).sum::<Option<f64>>()
+    });
+    let clocks = rate(&it.clocks)?;
+    Some(Figures {
+        own: match &it.cgroup {
+            Some(cgroup) => rate(cgroup)?,
+            None => clocks,
+        },
+        clocks,
+        soaked: rates.map(|_| load.busy_cpus),
+        interrupts: counted_ns.map(|counted_ns| (charged_ns - counted_ns) / elapsed),
+        stat: load.stat_cpus,
+        stolen: load.steal_cpus,
+        zc: rate(&it.zc)?,
+    })
+}
+
+/// How many there are in a ns.
+fn rate(span: &Span) -> Option<f64> {
+    let rate = span.count as f64 / span.elapsed_ns as f64;
+    rate.is_finite().then_some(rate)
+}
+
+fn of_series(values: &[f64]) -> PlusMinus {
+    let interval = mean_interval(values, CONFIDENCE);
+    let alike = autocorrelation_time(values).unwrap_or(1.0).sqrt();
+    let half_width = interval.map(|interval| alike * (interval.high - interval.low) / 2.0);
+    PlusMinus { value: mean(values), half_width }
+}
+
+struct Others {
+    processes: Vec<NamedCpus>,
+    other_processes: f64,
+    /// Both of these.
+    all_cpus: f64,
+    kernel_threads: f64,
+}
+
+fn others(windows: &[ServiceWindow]) -> Others {
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut kernel_threads = 0.0;
+    for window in windows {
+        for process in &window.others {
+            let cpus = process.window_ns as f64 / window.others_elapsed_ns.max(1) as f64;
+            let cpus = cpus / windows.len() as f64;
+            match process.kind {
+                ProcessKind::KernelThread => kernel_threads += cpus,
+                ProcessKind::Other => *by_name.entry(&process.name).or_default() += cpus,
+            }
+        }
+    }
+    let all_cpus: f64 = by_name.values().sum();
+    let named = by_name.iter().filter(|(_, cpus)| **cpus >= SMALLEST_CPUS);
+    let mut processes: Vec<NamedCpus> =
+        named.map(|(name, cpus)| NamedCpus { name: (*name).to_owned(), cpus: *cpus }).collect();
+    processes.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then_with(|| a.name.cmp(&b.name)));
+    processes.truncate(MOST_NAMES);
+    let other_processes = all_cpus - processes.iter().map(|it| it.cpus).sum::<f64>();
+    Others { processes, other_processes, all_cpus, kernel_threads }
+}
+
+/// TCP of all windows together. `None` where that of one is not known.
+fn tcp(windows: &[ServiceWindow]) -> Option<TcpSpan> {
+    let mut all = TcpSpan::default();
+    for window in windows {
+        let tcp = window.tcp.as_ref()?;
+        all.elapsed_ns += tcp.elapsed_ns;
+        all.own_segments += tcp.own_segments;
+        all.open_segments += tcp.open_segments;
+        all.all_segments += tcp.all_segments;
+        all.datagrams += tcp.datagrams;
+        all.own_bytes += tcp.own_bytes;
+    }
+    Some(all)
+}
+
+/// The share of its namespace's segments that open sockets account for.
+fn coverage(tcp: &TcpSpan) -> f64 {
+    tcp.open_segments as f64 / tcp.all_segments as f64
+}
+
+fn share(seen: &SoakService, own_cpus: f64, others_cpus: f64) -> (f64, SharedBy) {
+    let by_cpu_time = |reason: String| {
+        let share = own_cpus / (own_cpus + others_cpus);
+        (if share.is_finite() { share } else { 0.0 }, SharedBy::CpuTime { reason })
+    };
+    let Some(tcp) = tcp(&seen.windows) else {
+        let reason = seen.no_sockets.clone();
+        return by_cpu_time(reason.unwrap_or_else(|| "its sockets are not known".to_owned()));
+    };
+    let all = tcp.all_segments.max(tcp.open_segments) + tcp.datagrams;
+    if all == 0 {
+        return by_cpu_time("nothing was sent in its network namespace".to_owned());
+    }
+    let covered = coverage(&tcp);
+    if covered < LEAST_COVERAGE {
+        return by_cpu_time(format!(
+            "{:.0} % of the segments were those of connections that ended meanwhile, and of nobody's \
+             that is known",
+            100.0 * (1.0 - covered)
+        ));
+    }
+    (tcp.own_segments as f64 / all as f64, SharedBy::Segments)
+}
+
+fn per(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
+    let windows = &seen.windows;
+    let of = |span: fn(&ServiceWindow) -> Option<f64>| -> Option<Vec<f64>> {
+        windows.iter().map(span).collect()
+    };
+    let requests = of(|it| rate(it.requests.as_ref()?))
+        .map(|all| (Unit::Requests, CountedBy::StubStatus, all));
+    let sockets = of(|it| {
+        let tcp = it.tcp.as_ref()?;
+        Some(tcp.own_bytes as f64 / tcp.elapsed_ns as f64)
+    });
+    let sockets = sockets.filter(|all| {
+        mean(all) > 0.0 && tcp(windows).is_some_and(|tcp| coverage(&tcp) >= LEAST_COVERAGE)
+    });
+    let bytes = match sockets {
+        Some(all) => Some((Unit::Bytes, CountedBy::Sockets, all)),
+        None => of(|it| rate(it.interfaces.as_ref()?))
+            .map(|all| (Unit::Bytes, CountedBy::Interfaces, all)),
+    };
+    let cost = |(unit, by, counts): (Unit, CountedBy, Vec<f64>)| {
+        let (cost, count) = (mean(costs), mean(&counts));
+        let ratio = cost / count;
+        // The ratio of the means; its scatter is that of what each window has beyond it.
+        let each: Vec<f64> = std::iter::zip(costs, &counts)
+            .map(|(cost, number)| ratio + (cost - ratio * number) / count)
+            .collect();
+        (count > 0.0).then(|| ServicePer {
+            unit,
+            by,
+            per_s: 1e9 * count,
+            cost_ns: of_series(&each),
+        })
+    };
+    requests.into_iter().chain(bytes).filter_map(cost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{
+        CpuTicks, ProcessTime, ServiceTarget, SoakEdge, SoakReading, SoakStart, SoakWindow,
+        SoakerKind, SoakerPace, SoakerRank, StatReading,
+    };
+
+    const S: u64 = 1_000_000_000;
+
+    /// Windows of 1 s on two CPUs whose soakers do 1 unit in 2000 ns: the service's processes use
+    /// 0.3 CPUs, another one 0.1, and interrupts 0.08 on the soakers' time.
+    fn seen() -> SoakService {
+        let window = |index: u64| {
+            // Some noise that averages out.
+            let noise = if index.is_multiple_of(2) { 2_000_000 } else { 0 };
+            let own_ns = 299_000_000 + noise;
+            let soaker_ns = 2 * S - own_ns - 100_000_000;
+            let units = (soaker_ns - 80_000_000) / 2000;
+            let edge = |at_ns, units, soaker_cpu_ns| SoakEdge {
+                soak: SoakReading {
+                    at_ns,
+                    units: vec![units / 2, units - units / 2],
+                    stamp_ns: vec![at_ns; 2],
+                },
+                soaker_cpu_ns,
+                stat: StatReading {
+                    at_ns,
+                    cpus: vec![CpuTicks::default(); 2],
+                    ..Default::default()
+                },
+            };
+            ServiceWindow {
+                window: SoakWindow { opened: edge(0, 0, 0), closed: edge(S, units, soaker_ns) },
+                speeds: vec![
+                    Some(1.0 / 2000.0),
+                    if index == 3 { None } else { Some(1.0 / 2000.0) },
+                ],
+                clocks: Span { elapsed_ns: S, count: own_ns },
+                cgroup: None,
+                processes: 3,
+                others_elapsed_ns: S,
+                others: vec![ProcessTime {
+                    kind: ProcessKind::Other,
+                    name: "wrk".to_owned(),
+                    window_ns: 100_000_000,
+                    idle_ns: 0,
+                }],
+                zc: Span { elapsed_ns: S, count: 0 },
+                tcp: Some(TcpSpan {
+                    elapsed_ns: S,
+                    own_segments: 500,
+                    open_segments: 990,
+                    all_segments: 1000,
+                    datagrams: 0,
+                    own_bytes: 1_000_000,
+                }),
+                interfaces: Some(Span { elapsed_ns: S, count: 2_000_000 }),
+                requests: Some(Span { elapsed_ns: S, count: 1000 + noise / 100_000 }),
+            }
+        };
+        SoakService {
+            target: ServiceTarget::Pid { pid: 7, name: "nginx".to_owned() },
+            start: SoakStart {
+                cpus: vec![0, 1],
+                soaker: SoakerKind::Alu,
+                rank: SoakerRank::Autogroup,
+                idle: Vec::new(),
+                pace: vec![SoakerPace::default(); 2],
+                taken: None,
+            },
+            windows: (0..10).map(window).collect(),
+            no_sockets: None,
+        }
+    }
+
+    fn near(value: f64, expected: f64) -> bool {
+        (value - expected).abs() < 1e-6
+    }
+
+    #[test]
+    fn processes_and_a_share_of_interrupts_are_the_service_s() {
+        let cost = service_cost(&seen()).unwrap();
+        let cpus = cost.cpus.unwrap();
+        assert!(near(cpus.value, 0.3 + 0.08 / 2.0), "{cpus:?}");
+        assert!(cpus.half_width.unwrap() > 0.0 && cpus.half_width.unwrap() < 0.01, "{cpus:?}");
+        assert!(near(cost.processes.cpus.value, 0.3));
+        let interrupts = cost.interrupts.unwrap();
+        assert_eq!((interrupts.share, interrupts.by), (0.5, SharedBy::Segments));
+        assert!(near(interrupts.all_cpus.value, 0.08) && near(interrupts.cpus, 0.04));
+        let others = cost.others.unwrap();
+        assert!(near(others.interrupts, 0.04) && near(others.missing, 0.0) && others.add_up);
+        assert_eq!(others.processes[0].name, "wrk");
+        assert!(near(cost.soaked_cpus.unwrap().value, 0.48), "{:?}", cost.soaked_cpus);
+        let requests = &cost.per[0];
+        assert_eq!((requests.unit, requests.by), (Unit::Requests, CountedBy::StubStatus));
+        assert!(near(requests.cost_ns.value, 0.34e9 / 1010.0), "{requests:?}");
+        let bytes = &cost.per[1];
+        assert_eq!((bytes.unit, bytes.by), (Unit::Bytes, CountedBy::Sockets));
+        assert!(near(bytes.cost_ns.value, 340.0), "{bytes:?}");
+    }
+
+    #[test]
+    fn connections_that_ended_leave_their_segments_to_nobody() {
+        let mut seen = seen();
+        for window in &mut seen.windows {
+            window.tcp.as_mut().unwrap().open_segments = 400;
+        }
+        let cost = service_cost(&seen).unwrap();
+        let interrupts = cost.interrupts.unwrap();
+        assert!(near(interrupts.share, 0.75), "{interrupts:?}");
+        let SharedBy::CpuTime { reason } = interrupts.by else { panic!("by segments") };
+        assert!(reason.starts_with("60 % of the segments"), "{reason}");
+        assert_eq!(cost.per[1].by, CountedBy::Interfaces);
+    }
+
+    #[test]
+    fn a_cgroup_s_own_account_is_taken_where_there_is_one() {
+        let mut seen = seen();
+        for window in &mut seen.windows {
+            window.cgroup = Some(Span { elapsed_ns: S, count: 310_000_000 });
+        }
+        let cost = service_cost(&seen).unwrap();
+        assert!(cost.processes.by_cgroup && near(cost.processes.cpus.value, 0.31));
+        assert!(near(cost.processes.clocks_cpus, 0.3));
+    }
+
+    #[test]
+    fn without_a_soaker_s_speed_its_processes_are_all_that_is_told() {
+        let mut seen = seen();
+        for window in &mut seen.windows {
+            window.speeds = vec![None; 2];
+        }
+        let cost = service_cost(&seen).unwrap();
+        assert!(cost.cpus.is_none() && cost.others.is_none() && cost.withheld.is_some());
+        assert!(near(cost.processes.cpus.value, 0.3));
+        seen.windows.clear();
+        assert!(service_cost(&seen).is_none());
+    }
+}

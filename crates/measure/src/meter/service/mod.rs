@@ -1,0 +1,7 @@
+//! A service that runs: which processes it has, what CPU time they use, and what its sockets do.
+
+mod sockets;
+mod target;
+
+pub use sockets::{NetReading, Network};
+pub use target::{Target, TargetReading};

@@ -1,0 +1,272 @@
+//! What a running service costs, as text and as a JSON document.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::command::{per_name, per_scale, places};
+use super::figures::{cpus, figure, plus_minus};
+use zc_analysis::soak::{
+    CountedBy, PlusMinus, ServiceCost, ServicePer, SharedBy, TakenShare, Unit,
+};
+use zc_run::{ServiceTarget, SoakService, SoakerRank, escape};
+
+/// The document of `zc soak --service --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServiceDocument<'s> {
+    /// Who was looked at.
+    pub service: &'s ServiceTarget,
+    /// The CPUs that carried a soaker.
+    pub cpus: &'s [usize],
+    /// The rank of the soakers.
+    pub rank: &'s SoakerRank,
+    /// What it costs.
+    pub cost: &'s ServiceCost,
+    /// What the soakers took from a busy process; null if that is not known.
+    pub taken: Option<TakenShare>,
+    /// Why there are fewer windows than were asked for; null if there are not.
+    pub ended_early: Option<String>,
+    /// The readings, with `--raw`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<&'s SoakService>,
+}
+
+/// The JSON Schema of [`ServiceDocument`].
+pub fn service_schema() -> String {
+    crate::json::schema_of::<ServiceDocument<'static>>()
+}
+
+/// What a service costs, and who else had the machine.
+pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
+    let half_width = cost.cpus.unwrap_or(cost.processes.cpus).half_width;
+    let places = places(half_width, 2.0).unwrap_or(3);
+    let mut text = format!(
+        "\"{}\" for {:.1} s on {}: {} windows\n",
+        name(&seen.target),
+        cost.elapsed_s,
+        cpus(&seen.start.cpus),
+        cost.windows
+    );
+    let mut row = |name: &str, value: &str, remark: &str| {
+        let _ = writeln!(text, "  {name:<19}{value:<17}{remark}");
+    };
+    let figure = |value: f64| figure(value, places);
+    match (cost.cpus, &cost.withheld) {
+        (Some(cpus), None) => row(
+            "service",
+            &plus_minus(cpus, places),
+            &format!(
+                "CPUs: its processes and its share of interrupts; mean and 95 % interval of {} windows",
+                cost.windows
+            ),
+        ),
+        (_, withheld) => {
+            row("service", "withheld", withheld.as_deref().unwrap_or("there is no figure"));
+        }
+    }
+    row("  its processes", &plus_minus(cost.processes.cpus, places), &counted(seen, cost, places));
+    if let Some(interrupts) = &cost.interrupts {
+        let how = match &interrupts.by {
+            SharedBy::Segments => "by the segments of its sockets".to_owned(),
+            SharedBy::CpuTime { reason } => {
+                format!("by CPU time, not by segments: {}", escape(reason, 200))
+            }
+        };
+        let share = format!(
+            "{:.0} % of the interrupts and softirqs on the soakers' time, {how}",
+            100.0 * interrupts.share
+        );
+        row("  its interrupts", &figure(interrupts.cpus), &share);
+    }
+    for per in &cost.per {
+        let by = match per.by {
+            CountedBy::StubStatus => "by stub_status",
+            CountedBy::Sockets => "that its sockets sent, by TCP_INFO",
+            CountedBy::Interfaces => {
+                "that interfaces of its network namespace sent: everybody's, with headers"
+            }
+        };
+        let (count, unit) = match per.unit {
+            Unit::Bytes => (per.per_s / 1e6, "MB"),
+            _ => (per.per_s, "of them"),
+        };
+        row(
+            &format!("per {}", per_name(per.unit)),
+            &per_figure(per),
+            &format!("{} {unit} a second {by}", super::figures::figure(count, 1)),
+        );
+    }
+    if let (Some(others), Some(soaked)) = (&cost.others, cost.soaked_cpus) {
+        row("the machine", &plus_minus(soaked, places), "CPUs that the soakers lost");
+        for process in &others.processes {
+            let name = format!("  {}", escape(&process.name, 15));
+            row(&name, &figure(process.cpus), "another process, by its CPU clock");
+        }
+        let least = 0.5 * 10_f64.powi(-(places as i32));
+        let mut small = |name: &str, value: f64, remark: &str| {
+            if value.abs() >= least {
+                row(name, &figure(value), remark);
+            }
+        };
+        small("  other processes", others.other_processes, "small ones");
+        small("  kernel threads", others.kernel_threads, "by their CPU clocks");
+        small("  other interrupts", others.interrupts, "and softirqs, on the soakers' time");
+        small("  zc", others.zc, "while it waited");
+        small("  stolen", others.stolen, "by the hypervisor");
+        let missing = if others.add_up {
+            "within the interval: the accounts add up"
+        } else {
+            "in no account: processes that ended meanwhile, or noise"
+        };
+        row("  left", &figure(others.missing), missing);
+    }
+    row(
+        "/proc/stat",
+        &figure(cost.stat_cpus),
+        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
+    );
+    text
+}
+
+fn name(target: &ServiceTarget) -> String {
+    match target {
+        ServiceTarget::Pid { pid, name } => format!("{} ({pid})", escape(name, 20)),
+        ServiceTarget::Cgroup { name, .. } => escape(name, 200),
+    }
+}
+
+/// Who counted the CPU time of its processes.
+fn counted(seen: &SoakService, cost: &ServiceCost, places: usize) -> String {
+    let most = cost.processes.most;
+    let processes = if most == 1 { "1 process".to_owned() } else { format!("{most} processes") };
+    match &seen.target {
+        ServiceTarget::Cgroup { cpu: Some(cpu), .. } if cost.processes.by_cgroup => format!(
+            "by {}; {} by the CPU clocks of up to {processes}",
+            escape(cpu, 200),
+            figure(cost.processes.clocks_cpus, places)
+        ),
+        _ => format!(
+            "by the CPU clocks of up to {processes}, with children that ended and were waited for"
+        ),
+    }
+}
+
+/// The cost of one in us; of bytes, that of a MB.
+fn per_figure(per: &ServicePer) -> String {
+    let scale = per_scale(per.unit);
+    let us = PlusMinus {
+        value: per.cost_ns.value * scale,
+        half_width: per.cost_ns.half_width.map(|half| half * scale),
+    };
+    format!("{} us", plus_minus(us, places(us.half_width, 0.0).unwrap_or(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_analysis::soak::{NamedCpus, OtherAccounts, ServiceInterrupts, ServiceProcesses};
+    use zc_run::{SoakStart, SoakerKind};
+
+    fn seen(target: ServiceTarget) -> SoakService {
+        SoakService {
+            target,
+            start: SoakStart {
+                cpus: vec![0, 1],
+                soaker: SoakerKind::Alu,
+                rank: SoakerRank::Autogroup,
+                idle: Vec::new(),
+                pace: Vec::new(),
+                taken: None,
+            },
+            windows: Vec::new(),
+            no_sockets: None,
+        }
+    }
+
+    fn cost() -> ServiceCost {
+        let plus_minus = |value, half| PlusMinus { value, half_width: Some(half) };
+        ServiceCost {
+            windows: 30,
+            elapsed_s: 30.0,
+            cpus: Some(plus_minus(0.431, 0.0052)),
+            withheld: None,
+            processes: ServiceProcesses {
+                cpus: plus_minus(0.4012, 0.0041),
+                by_cgroup: true,
+                clocks_cpus: 0.4009,
+                most: 3,
+            },
+            interrupts: Some(ServiceInterrupts {
+                all_cpus: plus_minus(0.06, 0.003),
+                cpus: 0.0298,
+                share: 0.497,
+                by: SharedBy::Segments,
+            }),
+            soaked_cpus: Some(plus_minus(0.592, 0.009)),
+            others: Some(OtherAccounts {
+                processes: vec![NamedCpus { name: "wrk".into(), cpus: 0.12 }],
+                other_processes: 0.0001,
+                kernel_threads: 0.0012,
+                interrupts: 0.0302,
+                zc: 0.0,
+                stolen: 0.0,
+                missing: 0.0095,
+                add_up: false,
+            }),
+            stat_cpus: 0.57,
+            per: vec![
+                ServicePer {
+                    unit: Unit::Requests,
+                    by: CountedBy::StubStatus,
+                    per_s: 10_023.0,
+                    cost_ns: plus_minus(43_010.0, 520.0),
+                },
+                ServicePer {
+                    unit: Unit::Bytes,
+                    by: CountedBy::Interfaces,
+                    per_s: 41.2e6,
+                    cost_ns: plus_minus(10.46, 0.12),
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn a_service_s_cost_stands_before_the_rest_of_the_machine() {
+        let target = ServiceTarget::Cgroup {
+            name: "nginx.service".into(),
+            path: "/sys/fs/cgroup/system.slice/nginx.service".into(),
+            cpu: Some("/sys/fs/cgroup/system.slice/nginx.service/cpu.stat".into()),
+        };
+        insta::assert_snapshot!(service(&seen(target), &cost()));
+        let pid = ServiceTarget::Pid { pid: 7, name: "a\nb".into() };
+        let withheld = ServiceCost {
+            cpus: None,
+            withheld: Some("the soakers got no CPU time".into()),
+            interrupts: None,
+            soaked_cpus: None,
+            others: None,
+            ..cost()
+        };
+        insta::assert_snapshot!(service(&seen(pid), &withheld));
+    }
+
+    #[test]
+    fn why_interrupts_are_not_shared_out_by_segments_is_told() {
+        let mut cost = cost();
+        let reason = "its sockets are not known".to_owned();
+        cost.interrupts.as_mut().unwrap().by = SharedBy::CpuTime { reason };
+        let pid = ServiceTarget::Pid { pid: 7, name: "nginx".into() };
+        let text = service(&seen(pid), &cost);
+        assert!(text.contains("by CPU time, not by segments: its sockets are not known"), "{text}");
+    }
+
+    #[test]
+    fn the_schema_names_what_the_document_has() {
+        let schema = service_schema();
+        for name in ["\"ended_early\"", "\"soaked_cpus\"", "\"cost_ns\"", "\"stub-status\""] {
+            assert!(schema.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `zc soak --service NAME`, `--cgroup PATH` and `--pid N`: what a service costs that runs already.
+
+use std::sync::atomic::AtomicBool;
+
+use serde_json::json;
+
+use super::soak_command::{line, stood_still};
+use super::tell;
+use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
+use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
+use zc_report::soak::{self as report, ServiceDocument};
+use zc_run::{Error, ErrorKind, Result, SoakService, units};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+/// The longest that a service is looked at.
+const LONGEST_NS: u64 = 7 * 24 * 3600 * S;
+
+/// Options of a service.
+#[derive(Debug, clap::Args)]
+pub(super) struct OfServiceArgs {
+    /// A unit of systemd that runs: what it costs while its load comes from elsewhere
+    #[arg(long, value_name = "NAME", requires = "for_")]
+    service: Option<String>,
+    /// The same of the processes of a cgroup, by its folder or by its path in the hierarchy
+    #[arg(long, value_name = "PATH", requires = "for_")]
+    cgroup: Option<String>,
+    /// The same of a process and its descendants
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "for_")]
+    pid: Option<String>,
+    /// For how long, in windows of --period
+    #[arg(
+        long = "for",
+        id = "for_",
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        requires = "running"
+    )]
+    length: Option<String>,
+    /// nginx's page stub_status, http://HOST:PORT/PATH, which counts the service's requests
+    #[arg(long, value_name = "URL", requires = "running")]
+    status_url: Option<String>,
+}
+
+/// Options of `zc soak` that a service shares with what else it does.
+pub(super) struct Shared<'a> {
+    pub(super) period: &'a str,
+    /// `--per`.
+    pub(super) per: Option<&'a str>,
+    pub(super) json: bool,
+    pub(super) raw: bool,
+}
+
+impl OfServiceArgs {
+    /// Who is to be looked at, if anybody.
+    ///
+    /// # Errors
+    /// `--pid` is no number.
+    pub(super) fn who(&self) -> Result<Option<Who>> {
+        Ok(match (&self.service, &self.cgroup, &self.pid) {
+            (Some(name), _, _) => Some(Who::Service(name.clone())),
+            (_, Some(path), _) => Some(Who::Cgroup(path.clone())),
+            (_, _, Some(pid)) => {
+                let pid = units::count("pid", pid, 1..=i32::MAX as u64)?;
+                Some(Who::Pid(i32::try_from(pid).unwrap_or(i32::MAX)))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Observes the service and prints what it costs.
+///
+/// # Errors
+/// The options are wrong, there is no such service, or it could not be measured for as long as was
+/// asked for: what was measured is printed.
+pub(super) fn run(
+    who: Who,
+    typed: &OfServiceArgs,
+    shared: &Shared<'_>,
+    soaked: Soaked,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let period_ns = units::duration(shared.period, 10 * MS..=3600 * S)?;
+    let length = typed.length.as_deref().unwrap_or_default();
+    let length_ns = units::duration(length, period_ns..=LONGEST_NS)?;
+    let wanted = shared.per.map(|unit| wanted(unit, typed.status_url.is_some())).transpose()?;
+    let options = ServiceOptions {
+        soaked,
+        who,
+        period_ns,
+        windows: length_ns.div_ceil(period_ns),
+        status: typed.status_url.as_deref().map(StatusUrl::parse).transpose()?,
+    };
+    let observed = service(&options, stop)?;
+    let seen = &observed.seen;
+    let cost = service_cost(seen).ok_or_else(stood_still)?;
+    let taken = taken(seen);
+    tell::note(report::start(&seen.start, taken).trim_end());
+    tell::result(&if shared.json {
+        line(&json!(ServiceDocument {
+            service: &seen.target,
+            cpus: &seen.start.cpus,
+            rank: &seen.start.rank,
+            cost: &cost,
+            taken,
+            ended_early: observed.fault.as_ref().map(|fault| fault.message.clone()),
+            seen: shared.raw.then_some(seen),
+        }))
+    } else {
+        report::service(seen, &cost)
+    })?;
+    let withheld = cost.withheld.map(|why| {
+        Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}"))
+            .help("stop what runs beside it, or choose other CPUs with --cpus")
+    });
+    let uncounted =
+        wanted.filter(|unit| cost.per.iter().all(|per| per.unit != *unit)).map(|unit| {
+            Error::failed(format!("the service was not seen to do a {}", unit.name()))
+                .help("is there any load on it?")
+        });
+    observed.fault.or(withheld).or(uncounted).map_or(Ok(()), Err)
+}
+
+fn taken(seen: &SoakService) -> Option<zc_analysis::soak::TakenShare> {
+    let rates = paces(&seen.start)?;
+    seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates))
+}
+
+/// The unit of `--per`.
+fn wanted(unit: &str, has_status: bool) -> Result<Unit> {
+    match unit {
+        "bytes" => Ok(Unit::Bytes),
+        "requests" if has_status => Ok(Unit::Requests),
+        "requests" => Err(Error::usage("nobody counts the requests of the service").help(
+            "--status-url http://127.0.0.1/stub_status has nginx count them (ngx_http_stub_status_module)",
+        )),
+        _ => Err(Error::usage(format!("cannot count \"{}\" of a service", zc_run::escape(unit, 40)))
+            .help("--per takes bytes or requests here")),
+    }
+}
