@@ -26,6 +26,9 @@ const SMALLEST_CPUS: f64 = 0.0005;
 /// Open sockets that account for less of the namespace's segments do not tell whose they are.
 const LEAST_COVERAGE: f64 = 0.9;
 
+/// Soakers that got less of the CPUs had no time that could have been interrupted.
+const NO_TIME: f64 = 0.01;
+
 /// What a service costs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceCost {
@@ -48,7 +51,7 @@ pub struct ServiceCost {
     pub others: Option<OtherAccounts>,
     /// Busy CPUs by /proc/stat: user, system, irq and softirq.
     pub stat_cpus: f64,
-    /// What it did, and what one of that costs.
+    /// What it did, and what one of that costs; empty where the cost is missing.
     pub per: Vec<ServicePer>,
 }
 
@@ -174,7 +177,6 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     let own = of(&|it| it.own);
     let others = others(&seen.windows);
     let (share, by) = share(seen, mean(&own), others.all_cpus);
-    // Without soakers' figures the cost of one is that of the processes.
     let costs: Vec<f64> = match &interrupts {
         Some(interrupts) => own.iter().zip(interrupts).map(|(own, it)| own + share * it).collect(),
         None => own.clone(),
@@ -189,7 +191,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
         cpus: all_interrupts.map(|_| of_series(&costs)),
         withheld: all_interrupts.is_none().then(|| {
-            "the soakers got no CPU time, and without them no interrupt is seen".to_owned()
+            "how fast the soakers count was not seen, and without that no interrupt is".to_owned()
         }),
         processes: ServiceProcesses {
             cpus: of_series(&own),
@@ -219,7 +221,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         }),
         soaked_cpus,
         stat_cpus: mean(&of(&|it| it.stat)),
-        per: per(seen, &costs),
+        per: if all_interrupts.is_some() { per(seen, &costs) } else { Vec::new() },
     })
 }
 
@@ -256,10 +258,19 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
     let load = load(&it.window, rates.unwrap_or(&unknown))?;
     let (opened, closed) = (&it.window.opened, &it.window.closed);
     let charged_ns = closed.soaker_cpu_ns.saturating_sub(opened.soaker_cpu_ns) as f64;
-    let counted_ns = rates.and_then(|rates| {
-        let each = rates.iter().enumerate();
-        each.map(|(cpu, rate)| Some(units(&it.window, cpu)? / rate)).sum::<Option<f64>>()
-    });
+    let had_ns = elapsed * opened.soak.units.len() as f64;
+    let (soaked, interrupts) = match rates {
+        Some(rates) => {
+            let each = rates.iter().enumerate();
+            let counted_ns: f64 =
+                each.map(|(cpu, rate)| Some(units(&it.window, cpu)? / rate)).sum::<Option<_>>()?;
+            (Some(load.busy_cpus), Some((charged_ns - counted_ns) / elapsed))
+        }
+        // Who has no time is not interrupted: on CPUs without idle time, all interrupts are in the
+        // time of the processes.
+        None if charged_ns < NO_TIME * had_ns => (Some((had_ns - charged_ns) / elapsed), Some(0.0)),
+        None => (None, None),
+    };
     let clocks = rate(&it.clocks)?;
     Some(Figures {
         own: match &it.cgroup {
@@ -267,8 +278,8 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
             None => clocks,
         },
         clocks,
-        soaked: rates.map(|_| load.busy_cpus),
-        interrupts: counted_ns.map(|counted_ns| (charged_ns - counted_ns) / elapsed),
+        soaked,
+        interrupts,
         stat: load.stat_cpus,
         stolen: load.steal_cpus,
         zc: rate(&it.zc)?,
@@ -534,7 +545,15 @@ mod tests {
         }
         let cost = service_cost(&seen).unwrap();
         assert!(cost.cpus.is_none() && cost.others.is_none() && cost.withheld.is_some());
+        assert!(cost.per.is_empty());
         assert!(near(cost.processes.cpus.value, 0.3));
+        // Without time there is nothing that could have been interrupted.
+        for window in &mut seen.windows {
+            window.window.closed.soaker_cpu_ns = 1_000_000;
+        }
+        let cost = service_cost(&seen).unwrap();
+        assert!(near(cost.cpus.unwrap().value, 0.3) && cost.withheld.is_none());
+        assert!(near(cost.soaked_cpus.unwrap().value, 1.999), "{:?}", cost.soaked_cpus);
         seen.windows.clear();
         assert!(service_cost(&seen).is_none());
     }

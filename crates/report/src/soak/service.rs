@@ -247,6 +247,7 @@ mod tests {
             interrupts: None,
             soaked_cpus: None,
             others: None,
+            per: Vec::new(),
             ..cost()
         };
         insta::assert_snapshot!(service(&seen(pid), &withheld));

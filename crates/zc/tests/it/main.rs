@@ -23,5 +23,6 @@ mod rights;
 mod run;
 mod server;
 mod soak;
+mod soak_service;
 mod sweep;
 mod via;
