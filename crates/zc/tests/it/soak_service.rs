@@ -62,7 +62,7 @@ impl Drop for Server {
         // Its child too, whose parent may be gone.
         let group = rustix::process::Pid::from_raw(self.process.id() as i32);
         let kill = rustix::process::Signal::KILL;
-        drop(group.map(|group| rustix::process::kill_process_group(group, kill)));
+        let _ = group.map(|group| rustix::process::kill_process_group(group, kill));
     }
 }
 
