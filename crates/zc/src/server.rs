@@ -172,6 +172,10 @@ fn states(args: &RunArgs) -> Result<(Vec<StateOption>, Option<HostStates>)> {
         return Err(Error::usage("some states are commands and some are URLs")
             .help("give every state a command, or a URL each"));
     }
+    if commands.is_empty() && args.verify_state.is_some() {
+        return Err(Error::usage("\"--verify-state\" is about commands, and the states are URLs")
+            .help(EXAMPLE));
+    }
     let commands =
         if commands.is_empty() { None } else { Some(resolve::host_states(args, commands)?) };
     Ok((states, commands))
