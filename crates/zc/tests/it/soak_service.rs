@@ -132,15 +132,12 @@ impl Drop for Load {
     }
 }
 
-/// The document of a run that was measured. `None` where the soakers found no CPU time.
+/// The document of a service. Where the soakers find no CPU time, its processes are in it all the
+/// same.
 #[track_caller]
-fn document(output: &Output) -> Option<Value> {
-    if output.status.code() == Some(NOTHING_KEPT) {
-        eprintln!("skipped: something else uses this machine");
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+fn document(output: &Output) -> Value {
+    assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn sum(seen: &Value, name: &str, count: &str) -> f64 {
@@ -158,7 +155,7 @@ fn a_server_is_measured_with_its_child_its_bytes_and_its_requests() {
     let pid = server.pid();
     let mut command = zc(&["soak", "--pid", &pid, "--for", "1500ms", "--period", "300ms"]);
     command.args(["--status-url", &load.status, "--per", "requests", "--json", "--raw"]);
-    let Some(document) = document(&command.finish().unwrap()) else { return };
+    let document = document(&command.finish().unwrap());
     let (cost, seen) = (&document["cost"], &document["seen"]);
     assert_eq!(document["service"]["pid"].to_string(), pid);
     assert_eq!((&cost["windows"], &cost["processes"]["most"]), (&5.into(), &2.into()), "{cost}");
@@ -171,11 +168,6 @@ fn a_server_is_measured_with_its_child_its_bytes_and_its_requests() {
     let requests = sum(seen, "requests", "count");
     let bytes = sum(seen, "tcp", "own_bytes");
     assert!(requests > 0.0 && (0.5..2.0).contains(&(bytes / requests / 1e5)), "{bytes} {requests}");
-    let by = |place: usize| (cost["per"][place]["unit"].clone(), cost["per"][place]["by"].clone());
-    assert_eq!(by(0), ("requests".into(), "stub-status".into()), "{cost}");
-    assert!(cost["per"][0]["cost_ns"]["value"].as_f64().unwrap() > 0.0);
-    // Other programs may have had connections that ended.
-    assert!(matches!(cost["interrupts"]["by"]["by"].as_str(), Some("segments" | "cpu-time")));
     let names = |list: &Value| -> Vec<String> {
         let each = list.as_array().unwrap().iter();
         each.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
@@ -183,6 +175,14 @@ fn a_server_is_measured_with_its_child_its_bytes_and_its_requests() {
     let others: Vec<String> =
         seen["windows"].as_array().unwrap().iter().flat_map(|it| names(&it["others"])).collect();
     assert!(!others.iter().any(|name| name.starts_with("zc-soaker")), "{others:?}");
+    if cost["cpus"].is_null() {
+        return eprintln!("skipped: something else uses this machine");
+    }
+    let by = |place: usize| (cost["per"][place]["unit"].clone(), cost["per"][place]["by"].clone());
+    assert_eq!(by(0), ("requests".into(), "stub-status".into()), "{cost}");
+    assert!(cost["per"][0]["cost_ns"]["value"].as_f64().unwrap() > 0.0);
+    // Other programs may have had connections that ended.
+    assert!(matches!(cost["interrupts"]["by"]["by"].as_str(), Some("segments" | "cpu-time")));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_cgroup_counts_those_that_end_too() {
     for name in [Some(path.as_str()), below].into_iter().flatten() {
         let mut command = zc(&["soak", "--cgroup", name, "--for", "600ms", "--period", "200ms"]);
         let output = command.args(["--json"]).finish().unwrap();
-        let Some(document) = document(&output) else { continue };
+        let document = document(&output);
         assert_eq!(document["service"]["path"], path.as_str());
         let processes = &document["cost"]["processes"];
         assert_eq!(processes["by_cgroup"], true, "{document}");
