@@ -57,7 +57,11 @@ fn watched(
         spans.speeds()
     };
     // On a thread of its own, which is pinned.
-    std::thread::scope(|scope| scope.spawn(watch).join()).unwrap_or_else(|_| vec![None; soakers])
+    let watched = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, watch).ok()?;
+        thread.join().ok()
+    });
+    watched.unwrap_or_else(|| vec![None; soakers])
 }
 
 /// Spans of each soaker.
