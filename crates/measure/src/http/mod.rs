@@ -30,6 +30,7 @@ mod shared;
 mod slot;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod wire;
 
 pub use counts::{Fault, HttpCounts};

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::tcp;
 use zc_run::{Error, Result, escape, in_words};
@@ -24,6 +27,7 @@ use super::reply::{Cut, Head, Malformed, Reply};
 use super::request;
 use super::shared::Shared;
 use super::slot::{Slot, State};
+use super::tls;
 use super::wire::Wire;
 use crate::workload::{Room, raise_descriptor_limit};
 
@@ -75,6 +79,7 @@ pub(super) struct Pool {
     addresses: Vec<std::net::SocketAddr>,
     /// The bytes of a request for each origin.
     requests: Vec<Vec<u8>>,
+    tls: Option<Tls>,
     slots: Vec<Slot>,
     /// Those without a request, by origin: the one that has been free for longest comes first.
     free: Vec<VecDeque<u32>>,
@@ -99,12 +104,6 @@ impl Pool {
         if options.origins.is_empty() || options.connections == 0 {
             return Err(Error::usage("a load needs a URL and at least one connection"));
         }
-        if let Some(origin) = options.origins.iter().find(|origin| origin.is_https) {
-            let url = origin.quoted();
-            return Err(
-                Error::unsupported(format!("{url}: this zc has no TLS")).help("use http://")
-            );
-        }
         let count = options.origins.len().saturating_mul(options.connections);
         let needed = count as u64 + OTHER_DESCRIPTORS;
         if let Room::No { hard } = raise_descriptor_limit(needed)? {
@@ -115,6 +114,7 @@ impl Pool {
         }
         let requests = options.origins.iter().map(|origin| request::bytes(origin, &options));
         let requests = requests.collect::<Result<_>>()?;
+        let tls = Tls::of(&options)?;
         let addresses = options.origins.iter().map(|origin| choose_address(origin, &options));
         let addresses = addresses.collect::<Result<_>>()?;
         let origins = 0..options.origins.len();
@@ -127,6 +127,7 @@ impl Pool {
             shared,
             addresses,
             requests,
+            tls,
             slots,
             free: origins.map(|_| VecDeque::new()).collect(),
             cooling: VecDeque::new(),
@@ -160,9 +161,9 @@ impl Pool {
                 .collect();
             for event in happened {
                 let Some(index) = self.slot_of(event.token) else { continue };
-                let slot = &mut self.slots[index as usize];
-                if matches!(slot.state, State::Connecting { .. }) && event.is_writable {
-                    self.stand(index).map_err(|error| self.no_connection(index, &error))?;
+                let was = self.slots[index as usize].state;
+                self.stand(index, event).map_err(|error| self.no_connection(index, &error))?;
+                if was != State::Open && self.slots[index as usize].state == State::Open {
                     self.busy -= 1;
                     self.set_free(index, monotonic_ns());
                 }
@@ -216,15 +217,13 @@ impl Pool {
     /// Goes on with a connection to which something happened.
     pub(super) fn on(&mut self, poller: &mut Poller, happened: Happened) {
         let Some(index) = self.slot_of(happened.token) else { return };
-        if happened.is_writable {
-            match self.slots[index as usize].state {
-                State::Connecting { .. } => match self.stand(index) {
-                    Ok(()) => self.send(poller, index),
-                    Err(error) => return self.fail_to_connect(index, &error),
-                },
-                State::Open => self.send(poller, index),
-                State::Closed | State::Parting { .. } => {}
-            }
+        let stood = self.slots[index as usize].state == State::Open;
+        if let Err(error) = self.stand(index, happened) {
+            return self.fail_to_connect(index, &error);
+        }
+        let stands = self.slots[index as usize].state == State::Open;
+        if stands && (happened.is_writable || !stood) {
+            self.send(poller, index);
         }
         // What was registered may be another connection now.
         if self.slot_of(happened.token).is_some() {
@@ -274,6 +273,7 @@ impl Pool {
             let seconds = self.options.timeout.as_secs_f64();
             let (fault, what) = match slot.state {
                 State::Connecting { .. } => (Fault::Connect, "no connection stands".to_owned()),
+                State::Greeting { .. } => (Fault::Tls, "no session of TLS stands".to_owned()),
                 _ if slot.reply.has_begun() => (
                     Fault::Timeout,
                     format!(
@@ -311,25 +311,38 @@ impl Pool {
         let to = self.addresses[slot.origin];
         let socket = tcp::begin_connect(to, self.options.source)?;
         poller.add(&socket, u64::from(slot.generation) << 32 | u64::from(index))?;
-        slot.wire = Some(Wire::new(socket));
+        slot.wire = Some(match &self.tls {
+            Some(tls) => tls.wire(socket, slot.origin)?,
+            None => Wire::new(socket),
+        });
         slot.served = 0;
         slot.state = State::Connecting { until_ns: monotonic_ns().saturating_add(self.timeout_ns) };
         Ok(())
     }
 
-    /// The connection that was begun stands, or has failed.
-    fn stand(&mut self, index: u32) -> io::Result<()> {
+    /// Goes on with a connection that does not stand yet.
+    fn stand(&mut self, index: u32, happened: Happened) -> io::Result<()> {
         let slot = &mut self.slots[index as usize];
         let Some(wire) = &mut slot.wire else { return Ok(()) };
-        if let Some(error) = tcp::take_error(wire.socket())? {
-            return Err(error);
+        let counting = &self.shared.counting;
+        match slot.state {
+            State::Connecting { until_ns } if happened.is_writable => {
+                if let Some(error) = tcp::take_error(wire.socket())? {
+                    return Err(error);
+                }
+                // Each request is one call, which nothing is to hold back.
+                let _ = tcp::set_nodelay(wire.socket(), true);
+                slot.state = State::Greeting { until_ns };
+            }
+            State::Greeting { .. } => {}
+            _ => return Ok(()),
         }
-        // Each request is one call, which nothing is to hold back.
-        let _ = tcp::set_nodelay(wire.socket(), true);
-        slot.state = State::Open;
-        self.shared.counting.connects.add(1);
-        if std::mem::take(&mut slot.replaces) {
-            self.shared.counting.reconnects.add(1);
+        if wire.handshake(counting)? {
+            slot.state = State::Open;
+            counting.connects.add(1);
+            if std::mem::take(&mut slot.replaces) {
+                counting.reconnects.add(1);
+            }
         }
         Ok(())
     }
@@ -359,7 +372,7 @@ impl Pool {
             let slot = &mut self.slots[index as usize];
             let (is_busy, is_fetching) = (slot.exchange.is_some(), slot.is_fetching());
             let Some(wire) = &mut slot.wire else { return };
-            if matches!(slot.state, State::Connecting { .. }) {
+            if matches!(slot.state, State::Connecting { .. } | State::Greeting { .. }) {
                 return;
             }
             let left = slot.reply.discardable();
@@ -368,6 +381,7 @@ impl Pool {
             // lines to be read.
             let discards = is_busy
                 && !is_fetching
+                && wire.is_plain()
                 && (left >= WORTH_DISCARDING || (left > 0 && !slot.reply.head().is_chunked));
             let received = if discards {
                 wire.discard(left, counting)
@@ -378,6 +392,7 @@ impl Pool {
                 Ok(received) if received.bytes == 0 => return self.end(poller, index),
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return self.cut(poller, index, Some(&error)),
             };
             if !is_busy {
@@ -494,6 +509,9 @@ impl Pool {
             slot.close();
             return self.reopen(poller, index);
         }
+        if let Some((why, _)) = error.and_then(tls::why) {
+            return self.fail(index, Fault::Tls, format!("the session of TLS broke: {why}"));
+        }
         let how = error.map(|error| format!(" ({})", in_words(error))).unwrap_or_default();
         let words = match cut {
             Cut::Unanswered => {
@@ -510,7 +528,8 @@ impl Pool {
 
     fn fail_to_connect(&mut self, index: u32, error: &io::Error) {
         let words = self.no_connection(index, error).message;
-        self.fail(index, Fault::Connect, words);
+        let greeted = matches!(self.slots[index as usize].state, State::Greeting { .. });
+        self.fail(index, if greeted { Fault::Tls } else { Fault::Connect }, words);
     }
 
     /// The request of the place `index` gets no whole response.
@@ -540,6 +559,34 @@ impl Pool {
             self.options.source,
             error,
         )
+    }
+}
+
+/// Sessions of TLS, if any origin has them.
+#[derive(Debug)]
+struct Tls {
+    /// What they have in common.
+    config: Arc<ClientConfig>,
+    /// The name of each server; `None`: without TLS.
+    names: Vec<Option<ServerName<'static>>>,
+}
+
+impl Tls {
+    fn of(options: &LoadOptions) -> Result<Option<Self>> {
+        let origins = options.origins.iter();
+        let names = origins.map(|origin| origin.is_https.then(|| tls::name(origin)).transpose());
+        let names: Vec<_> = names.collect::<Result<_>>()?;
+        if names.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        Ok(Some(Self { config: tls::config(&options.trust)?, names }))
+    }
+
+    fn wire(&self, socket: OwnedFd, origin: usize) -> io::Result<Wire> {
+        match &self.names[origin] {
+            Some(name) => Wire::with_tls(socket, &self.config, name),
+            None => Ok(Wire::new(socket)),
+        }
     }
 }
 
@@ -589,6 +636,9 @@ fn cannot_connect(
     error: &io::Error,
 ) -> Error {
     let url = escape(origin.url(), 200);
+    if let Some((why, help)) = tls::why(error) {
+        return Error::remote(format!("cannot connect to \"{url}\" with TLS: {why}")).help(help);
+    }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
             Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))

@@ -428,3 +428,154 @@ fn in_words(error: httparse::Error) -> &'static str {
         httparse::Error::Token => "it has a byte where none may be",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a reader makes of bytes that come in such pieces (the last size again and again): the
+    /// body and how many bytes were used, or why not. `discards`: bodies are not looked at.
+    fn read(
+        bytes: &[u8],
+        pieces: &[usize],
+        discards: bool,
+    ) -> Result<(Vec<u8>, u64, usize, bool), Malformed> {
+        let mut reply = Reply::default();
+        let (mut body, mut at, mut turn) = (Vec::new(), 0, 0);
+        while at < bytes.len() && !reply.is_done() {
+            let len = pieces.get(turn).or(pieces.last()).map_or(1, |len| (*len).max(1));
+            turn += 1;
+            let piece = &bytes[at..bytes.len().min(at + len)];
+            let known = reply.discardable();
+            if discards && known > 0 {
+                let len = piece.len().min(usize::try_from(known).unwrap_or(usize::MAX));
+                body.extend_from_slice(&piece[..len]);
+                reply.discarded(len as u64);
+                at += len;
+            } else {
+                at += reply.feed(piece, &mut |part| body.extend_from_slice(part))?;
+            }
+        }
+        Ok((body, reply.body_bytes(), at, reply.is_done()))
+    }
+
+    /// A valid response, its body, and the bytes.
+    fn valid() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+        let body = prop::collection::vec(any::<u8>(), 0..300);
+        (body, prop::collection::vec(1..40usize, 0..8), any::<bool>(), 0..3usize).prop_map(
+            |(body, cuts, is_chunked, interim)| {
+                let mut bytes = b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n".repeat(interim);
+                bytes.extend(b"HTTP/1.1 200 OK\r\nServer: a\r\n");
+                if !is_chunked {
+                    bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes());
+                    bytes.extend(&body);
+                    return (body, bytes);
+                }
+                bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+                let mut rest = &body[..];
+                for cut in cuts.into_iter().chain([usize::MAX]) {
+                    let (chunk, after) = rest.split_at(cut.min(rest.len()));
+                    rest = after;
+                    if !chunk.is_empty() {
+                        bytes.extend(format!("{:X};a=\"b\"\r\n", chunk.len()).into_bytes());
+                        bytes.extend(chunk);
+                        bytes.extend(b"\r\n");
+                    }
+                }
+                bytes.extend(b"0\r\nTrailer: x\r\n\r\n");
+                (body, bytes)
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_response_is_the_same_in_pieces_of_any_size_and_what_follows_is_left(
+            (body, bytes) in valid(),
+            pieces in prop::collection::vec(1..200usize, 1..6),
+            after in prop::collection::vec(any::<u8>(), 0..20),
+            discards: bool,
+        ) {
+            let mut all = bytes.clone();
+            all.extend(after);
+            let (got, counted, used, is_done) = read(&all, &pieces, discards).unwrap();
+            prop_assert!(is_done);
+            prop_assert_eq!(used, bytes.len());
+            prop_assert_eq!(counted, body.len() as u64);
+            prop_assert_eq!(got, body);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic_and_pieces_make_no_difference(
+            bytes in prop::collection::vec(any::<u8>(), 0..400),
+            head in prop::sample::select(vec![
+                &b""[..],
+                b"HTTP/1.1 200 OK\r\n",
+                b"HTTP/1.1 200 OK\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n",
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+            ]),
+            pieces in prop::collection::vec(1..50usize, 1..6),
+            discards: bool,
+        ) {
+            let mut all = head.to_vec();
+            all.extend(bytes);
+            let whole = read(&all, &[all.len()], false);
+            let in_pieces = read(&all, &pieces, discards);
+            // What is wrong may be seen later in pieces, or not yet.
+            match (&whole, &in_pieces) {
+                (Ok(one), Ok(other)) => prop_assert_eq!(one, other),
+                (Err(_), Err(_)) => {}
+                (Err(_), Ok((.., is_done))) => prop_assert!(!is_done),
+                (one, other) => prop_assert!(false, "{one:?} {other:?}"),
+            }
+        }
+
+        #[test]
+        fn a_valid_response_with_a_byte_changed_is_read_or_refused(
+            (_, mut bytes) in valid(),
+            at: prop::sample::Index,
+            byte: u8,
+            pieces in prop::collection::vec(1..50usize, 1..6),
+        ) {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            drop(read(&bytes, &pieces, true));
+        }
+    }
+
+    #[test]
+    fn a_head_says_what_becomes_of_the_connection() {
+        for (head, keeps_alive) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0", true),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: Close", false),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: x, close", false),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 0", false),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive", true),
+            ("HTTP/1.1 200 OK", false),
+            ("HTTP/1.1 204 None", true),
+        ] {
+            let mut reply = Reply::default();
+            reply.feed(format!("{head}\r\n\r\n").as_bytes(), &mut |_| ()).unwrap();
+            assert_eq!(reply.head().keeps_alive, keeps_alive, "{head}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_stream_is_the_end_of_a_body_without_length_and_of_nothing_else() {
+        let end = |bytes: &[u8]| {
+            let mut reply = Reply::default();
+            reply.feed(bytes, &mut |_| ()).unwrap();
+            reply.end()
+        };
+        assert_eq!(end(b""), Err(Cut::Unanswered));
+        assert_eq!(end(b"HTTP/1.1 2"), Err(Cut::Inside));
+        assert_eq!(end(b"HTTP/1.1 100 Continue\r\n\r\n"), Err(Cut::Inside));
+        assert_eq!(end(b"HTTP/1.1 200 OK\r\n\r\nabc"), Ok(()));
+        assert_eq!(end(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc"), Err(Cut::Inside));
+        assert_eq!(end(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), Ok(()));
+    }
+}

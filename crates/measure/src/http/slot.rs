@@ -14,6 +14,11 @@ pub(super) enum State {
         /// By CLOCK_MONOTONIC.
         until_ns: u64,
     },
+    /// It stands, and its session of TLS does not yet.
+    Greeting {
+        /// As above.
+        until_ns: u64,
+    },
     /// It stands.
     Open,
     /// The last response on it has arrived, and the server is to close it, so that its port waits
@@ -69,7 +74,12 @@ impl Slot {
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         match (self.state, &self.exchange) {
             (_, Some(exchange)) => Some(exchange.deadline_ns),
-            (State::Connecting { until_ns } | State::Parting { until_ns }, None) => Some(until_ns),
+            (
+                State::Connecting { until_ns }
+                | State::Greeting { until_ns }
+                | State::Parting { until_ns },
+                None,
+            ) => Some(until_ns),
             _ => None,
         }
     }

@@ -3,3 +3,4 @@
 mod hostile;
 mod loads;
 mod server;
+mod tls;

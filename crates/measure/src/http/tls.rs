@@ -1,0 +1,240 @@
+//! Sessions of TLS: whose certificates are accepted, and what is said where there is no session.
+//!
+//! rustls with the provider `ring`, TLS 1.3 and 1.2. Sessions are resumed, as browsers do: with a
+//! connection for each request most handshakes are short ones.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible, RootCertStore,
+    SignatureScheme,
+};
+use zc_run::{Error, Result, escape, in_words};
+
+use super::options::Trust;
+use super::origin::Origin;
+
+/// What all sessions of a load have in common.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file of certificates cannot be read or has none.
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this system trusts nobody.
+pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
+    let provider = Arc::new(ring::default_provider());
+    let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot use TLS: {error}"));
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Anybody => Arc::new(Anybody(Arc::clone(&provider))),
+        Trust::System => by_authorities(roots_of_system()?, &provider).map_err(|e| failed(&e))?,
+        Trust::File(path) => {
+            let listed = certificates(path)?;
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(listed.iter().cloned());
+            if roots.is_empty() {
+                return Err(no_certificate(path, "it contains no certificate that can be used"));
+            }
+            let authorities = by_authorities(roots, &provider).map_err(|error| failed(&error))?;
+            Arc::new(Listed { authorities, listed })
+        }
+    };
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The name that the certificate of `origin` must have.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): no certificate could have such a name.
+pub(super) fn name(origin: &Origin) -> Result<ServerName<'static>> {
+    ServerName::try_from(origin.host.clone()).map_err(|_| {
+        Error::usage(format!("{}: no certificate can name this host", origin.quoted()))
+            .help("use a DNS name or an address")
+    })
+}
+
+/// Why there is no session, if that is why: completes "no TLS with HOST: ", and a hint.
+pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
+    const TRUST: &str = "name its authority with --cacert FILE, or accept anybody with --insecure";
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let said = match error {
+        rustls::Error::InvalidCertificate(error) => {
+            let what = match error {
+                // The latter: by somebody else of the same name.
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                    "its certificate is signed by nobody that is trusted".to_owned()
+                }
+                CertificateError::NotValidForName
+                | CertificateError::NotValidForNameContext { .. } => {
+                    "its certificate is for another name".to_owned()
+                }
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                    "its certificate has expired".to_owned()
+                }
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                    "its certificate is not valid yet".to_owned()
+                }
+                other => format!("its certificate is not accepted: {other}"),
+            };
+            return Some((what, TRUST));
+        }
+        rustls::Error::InvalidMessage(_) => {
+            return Some((
+                "what it sends is not TLS".to_owned(),
+                "does that port serve http:// instead?",
+            ));
+        }
+        rustls::Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
+            "it has neither TLS 1.2 nor TLS 1.3".to_owned()
+        }
+        rustls::Error::AlertReceived(alert) => format!("it refuses with the alert {alert:?}"),
+        other => other.to_string(),
+    };
+    Some((said, "openssl s_client -connect HOST:PORT shows what the server offers"))
+}
+
+fn by_authorities(
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<Arc<dyn ServerCertVerifier>, rustls::client::VerifierBuilderError> {
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()?;
+    Ok(verifier)
+}
+
+fn roots_of_system() -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+        return Err(Error::unsupported(format!("this system has no trusted certificates{why}"))
+            .help(
+                "install ca-certificates, name a file with --cacert, or accept anybody with \
+                 --insecure",
+            ));
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let text = std::fs::read(path).map_err(|error| no_certificate(path, &in_words(&error)))?;
+    CertificateDer::pem_slice_iter(&text)
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|error| no_certificate(path, &error.to_string()))
+}
+
+fn no_certificate(path: &Path, why: &str) -> Error {
+    let path = escape(&path.to_string_lossy(), 400);
+    Error::input(format!("cannot use the certificates of \"{path}\": {why}"))
+        .help("it has to hold certificates in PEM: -----BEGIN CERTIFICATE-----")
+}
+
+/// Accepts what authorities have signed, and what is itself in the file: self-signed certificates of
+/// test servers are often both an authority's and a server's, which webpki refuses.
+#[derive(Debug)]
+struct Listed {
+    authorities: Arc<dyn ServerCertVerifier>,
+    listed: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Listed {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        let refused = match self.authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        ) {
+            Ok(verified) => return Ok(verified),
+            Err(error) => error,
+        };
+        if !self.listed.iter().any(|listed| listed == end_entity) {
+            return Err(refused);
+        }
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Accepts every certificate whose key the server has.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
