@@ -29,6 +29,8 @@ pub enum Work {
     },
     /// Discards what clients send, as `zcs` does.
     Discarding,
+    /// Asks servers for what it discards, as `zc http` does.
+    Requesting,
 }
 
 impl Work {
@@ -68,6 +70,7 @@ impl Work {
                 CapabilitySet::NET_BIND_SERVICE, // a port below 1024
                 CapabilitySet::SYS_RESOURCE,     // pipes, as above
             ]),
+            Self::Requesting => CapabilitySet::empty(),
         }
     }
 }

@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("privileges", &[]),
     ("root", &[]),
     ("stderr_tail", &[]),
-    ("http", &["workload"]),
+    ("http", &["meter", "workload"]),
     ("plan", &[]),
     ("workload", &[]),
     ("link", &["root"]),

@@ -16,6 +16,7 @@ mod grid;
 mod grids;
 mod heading;
 mod html;
+pub mod http;
 mod json;
 mod layout;
 mod markdown;

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
+use super::http::HttpArgs;
 use super::known::known;
 use super::plan::PlanArgs;
 use super::profile::ProfileArgs;
@@ -78,6 +79,14 @@ pub(super) enum Command {
     /// command has its own streams, signals and exit code (125: zc failed, 126: it cannot be run,
     /// 127: it does not exist), and the result goes to stderr.
     Soak(SoakArgs),
+    /// Send requests to an HTTP server, by schedule or as fast as it answers, and discard the
+    /// responses
+    ///
+    /// Prints requests per second, latencies, faults, and what the sending cost. With --rate,
+    /// requests are due at constant spacing, whatever the server does, and latencies count from when
+    /// each was due. On one CPU it makes more requests per second than most servers answer
+    /// (docs/http.md has figures beside those of wrk, h2load, ab and oha).
+    Http(HttpArgs),
     /// Print the JSON Schema of a saved run, or of the JSON that other commands print
     ///
     /// docs/format.md describes the saved run for authors of other programs; the schema is for

@@ -75,6 +75,15 @@ const SOAK: &[Example] = &[
     ("zc soak --verify", "check the soakers with known loads"),
 ];
 
+const HTTP: &[Example] = &[
+    ("zc http http://127.0.0.1:8080/file", "as fast as the server answers, for ten seconds"),
+    (
+        "zc http http://127.0.0.1:8080/file --rate 2000/s --for 60s",
+        "2000 requests a second, whatever the server does",
+    ),
+    ("zc http https://127.0.0.1:8443/ --close --insecure", "a connection and a handshake each"),
+];
+
 const GENERATE: &[Example] = &[
     ("zc generate man /usr/local/share/man/man1", "man pages"),
     ("zc generate completions DIR", "completions for bash, zsh and fish"),
@@ -93,6 +102,7 @@ pub(super) fn of(command: &str) -> &'static [Example] {
         "compare" => COMPARE,
         "calibrate" => CALIBRATE,
         "soak" => SOAK,
+        "http" => HTTP,
         "generate" => GENERATE,
         _ => &[],
     }

@@ -13,6 +13,7 @@ mod examples;
 mod factor_args;
 mod format;
 mod generate;
+mod http;
 mod interim;
 mod internal;
 mod interrupt;
@@ -136,6 +137,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Compare(args) => return compare::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),
+        Command::Http(args) => http::run(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),

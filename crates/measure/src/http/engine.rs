@@ -244,8 +244,9 @@ impl Engine {
                         self.running.as_mut().filter(|running| running.number == phase)
                     {
                         match came {
-                            Ok(_) => {
-                                running.came(Some(at_ns.saturating_sub(exchange.due_ns)), fault);
+                            Ok(answer) => {
+                                let latency_ns = at_ns.saturating_sub(exchange.due_ns);
+                                running.came(Some((answer.head.status, latency_ns)), fault);
                             }
                             Err(why) => running.came(None, Some(why)),
                         }

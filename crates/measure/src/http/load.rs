@@ -6,13 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use zc_kernel::sched;
-use zc_run::{Error, Result};
+use zc_run::{Error, ErrorKind, Result};
 
 use super::counts::HttpCounts;
 use super::engine::{Command, Engine};
 use super::options::{LoadOptions, Pace};
 use super::phase::{Fetched, Phase};
 use super::shared::Shared;
+use crate::meter::cannot_pin;
 
 /// Beyond the timeout of requests, how long the thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -137,6 +138,17 @@ impl Drop for Load {
             let _ = thread.join(); // a panic of it has been printed
         }
     }
+}
+
+/// What a load's thread may do first: bind itself to `cpu`.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such CPU, or it may not be used.
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): the call is refused.
+pub fn bind_to(cpu: usize) -> Result<()> {
+    sched::pin(&[cpu]).map_err(|error| {
+        cannot_pin(format!("bind to CPU \"{cpu}\""), &[cpu], error, ErrorKind::Usage)
+    })
 }
 
 fn ended() -> Error {

@@ -35,7 +35,8 @@ mod wire;
 
 pub use counts::{Fault, HttpCounts};
 pub use latencies::Latencies;
-pub use load::Load;
+pub use load::{Load, bind_to};
 pub use options::{LoadOptions, Pace, Reuse, Trust};
 pub use origin::Origin;
 pub use phase::{Fetched, Phase};
+pub use zc_kernel::clock::monotonic_ns;

@@ -1,5 +1,7 @@
 //! What a phase of a load was, and what one response is.
 
+use std::collections::BTreeMap;
+
 use zc_run::{Error, Result, escape};
 
 use super::counts::{Fault, HttpCounts};
@@ -13,7 +15,7 @@ pub struct Phase {
     pub origin: usize,
     /// When its requests were sent.
     pub pace: Pace,
-    /// When the first request was due, by CLOCK_MONOTONIC.
+    /// When the first request was due, by CLOCK_MONOTONIC. Unpaced: when the phase began.
     pub begin_ns: u64,
     /// When it was paused.
     pub end_ns: u64,
@@ -41,6 +43,8 @@ pub struct Phase {
     pub own_late: Latencies,
     /// CPU time of the thread from the beginning to `end_ns`, by its clock.
     pub cpu_ns: u64,
+    /// Whole responses by status, those after `end_ns` included.
+    pub statuses: BTreeMap<u16, u64>,
     /// The first fault, in words.
     pub first_fault: Option<(Fault, String)>,
 }

@@ -1,8 +1,9 @@
 //! The phase that goes on: its schedule, what it has recorded, and what it was once it ends.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
-use zc_kernel::clock::own_cpu_ns;
+use zc_kernel::clock::{monotonic_ns, own_cpu_ns};
 use zc_run::Result;
 
 use super::counts::{Fault, HttpCounts};
@@ -28,6 +29,7 @@ pub(super) struct Running {
     latency: Latencies,
     late: Latencies,
     own_late: Latencies,
+    statuses: BTreeMap<u16, u64>,
     first_fault: Option<(Fault, String)>,
     ending: Option<Ending>,
 }
@@ -50,6 +52,11 @@ impl Running {
         requests: u64,
         before: HttpCounts,
     ) -> Self {
+        // What is not paced cannot be late.
+        let begin_ns = match pace {
+            Pace::Unpaced => begin_ns.max(monotonic_ns()),
+            Pace::At { .. } => begin_ns,
+        };
         Self {
             origin,
             number,
@@ -63,6 +70,7 @@ impl Running {
             latency: Latencies::default(),
             late: Latencies::default(),
             own_late: Latencies::default(),
+            statuses: BTreeMap::new(),
             first_fault: None,
             ending: None,
         }
@@ -87,11 +95,12 @@ impl Running {
         self.ending.is_none()
     }
 
-    /// A request has come out, with a whole response that took so long, or without.
-    pub(super) fn came(&mut self, latency_ns: Option<u64>, fault: Option<(Fault, String)>) {
+    /// A request has come out: with a whole response of that status that took so long, or without.
+    pub(super) fn came(&mut self, whole: Option<(u16, u64)>, fault: Option<(Fault, String)>) {
         self.outstanding = self.outstanding.saturating_sub(1);
-        if let Some(ns) = latency_ns {
-            self.latency.record(ns);
+        if let Some((status, latency_ns)) = whole {
+            self.latency.record(latency_ns);
+            *self.statuses.entry(status).or_default() += 1;
         }
         if self.first_fault.is_none() {
             self.first_fault = fault;
@@ -134,6 +143,7 @@ impl Running {
             late: self.late,
             own_late: self.own_late,
             cpu_ns: ending.cpu_ns,
+            statuses: self.statuses,
             first_fault: self.first_fault,
         };
         // Whoever asked may have lost patience.

@@ -1,0 +1,271 @@
+//! `zc http`: sends requests to a server, by schedule or as fast as it answers, and discards the
+//! responses.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::ValueHint;
+
+use super::{interrupt, tell};
+use zc_measure::http::{
+    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Trust, bind_to, monotonic_ns,
+};
+use zc_measure::privileges::{self, Work};
+use zc_report::Layout;
+use zc_report::http::{
+    HttpCpu, HttpFault, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
+};
+use zc_run::{Error, Result, escape, units};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+
+/// From the command to the first request: the thread is awake by then.
+const LEAD_NS: u64 = 5 * MS;
+
+/// How often Ctrl-C and the number of requests are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Arguments of `zc http`.
+#[derive(Debug, clap::Args)]
+pub(super) struct HttpArgs {
+    /// What to ask for: http://HOST[:PORT]/PATH, or https://
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    url: String,
+    /// Requests per second, as in 2000/s [default: as fast as the server answers]
+    #[arg(long, value_name = "N/s", allow_hyphen_values = true)]
+    rate: Option<String>,
+    /// Connections at a time
+    #[arg(long, value_name = "N", default_value = "8", allow_hyphen_values = true)]
+    connections: String,
+    /// Send many requests over each connection; the default
+    #[arg(long, conflicts_with = "close")]
+    keepalive: bool,
+    /// Open a connection for each request
+    #[arg(long)]
+    close: bool,
+    /// How long to send
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true,
+        conflicts_with = "requests"
+    )]
+    time: String,
+    /// How many to send, instead of how long
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    requests: Option<String>,
+    /// How long a connection may take to stand, and a response to arrive whole
+    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true)]
+    timeout: String,
+    /// Address of this machine from which connections are made [default: the kernel's choice]
+    #[arg(long, value_name = "ADDRESS")]
+    source: Option<String>,
+    /// CPU to which the sending thread is bound [default: none]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    cpu: Option<String>,
+    /// A header of every request; may be given more than once
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Accept the certificate of any server
+    #[arg(long, conflicts_with = "cacert")]
+    insecure: bool,
+    /// File of certificates (PEM) that are accepted, or have signed those that are [default: those
+    /// that this system trusts]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    cacert: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Sends, and prints what came of it.
+///
+/// # Errors
+/// - [`ErrorKind::Usage`](zc_run::ErrorKind): an option is not valid.
+/// - [`ErrorKind::Remote`](zc_run::ErrorKind): the server cannot be reached, or what it answers is of
+///   no use: a redirect, a status other than 2xx.
+/// - [`ErrorKind::Failed`](zc_run::ErrorKind): the rate was not reached, or responses had faults. The
+///   result has been printed.
+/// - [`ErrorKind::Interrupted`](zc_run::ErrorKind): Ctrl-C. The result so far has been printed.
+pub(super) fn run(args: &HttpArgs) -> Result<()> {
+    let rate_per_s = args.rate.as_deref().map(units::requests_per_s).transpose();
+    let rate_per_s = rate_per_s.map_err(|error| error.prefixed("--rate: "))?;
+    let limit = args.requests.as_deref().map(|n| units::count("requests", n, 1..=u64::MAX));
+    let limit = limit.transpose().map_err(|error| error.prefixed("--requests: "))?;
+    let for_ns = units::duration(&args.time, MS..=7 * 24 * 3600 * S)
+        .map_err(|error| error.prefixed("--for: "))?;
+    let cpu = args.cpu.as_deref().map(|cpu| units::count("CPU", cpu, 0..=1_000_000));
+    let cpu = cpu.transpose().map_err(|error| error.prefixed("--cpu: "))?.map(|cpu| cpu as usize);
+    let options = options(args)?;
+    let uses_tls = args.url.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("https://"));
+    if args.insecure && uses_tls {
+        tell::warning("the certificate of the server is not checked (--insecure)", None);
+    }
+    let stop = interrupt::flag()?;
+    privileges::keep_for(Work::Requesting)?;
+
+    let load = HttpLoad {
+        rate_per_s,
+        connections: options.connections,
+        keep_alive: options.reuse == Reuse::KeepAlive,
+        source: options.source.map(|source| source.to_string()),
+        cpu,
+        certificate_checked: uses_tls.then_some(!args.insecure),
+    };
+    let sender = Load::start(options, move || cpu.map_or(Ok(()), bind_to))?;
+    let fetched = sender.fetch(0)?.usable()?;
+    let begin_ns = monotonic_ns() + LEAD_NS;
+    let pace = rate_per_s.map_or(Pace::Unpaced, |per_s| Pace::At { per_s });
+    sender.go_for(0, pace, begin_ns, limit.unwrap_or(u64::MAX));
+    let until_ns = limit.is_none().then(|| begin_ns + for_ns);
+    let interrupted = wait(&sender, until_ns, limit, &stop);
+    let phase = sender.pause()?;
+
+    let result = result(load, &fetched, &phase, interrupted);
+    tell::result(&if args.json { json(&result) } else { text(&result, Layout::plain(100)) })?;
+    verdict(&result)
+}
+
+fn options(args: &HttpArgs) -> Result<LoadOptions> {
+    let headers = args.header.iter().map(|header| match header.split_once(':') {
+        Some((name, value)) => Ok((name.to_owned(), value.trim().to_owned())),
+        None => Err(Error::usage(format!("--header: \"{}\" has no colon", escape(header, 80)))
+            .help("headers look like --header 'Accept-Encoding: gzip'")),
+    });
+    let source = args.source.as_deref().map(|source| {
+        source.parse::<IpAddr>().map_err(|_| {
+            Error::usage(format!("--source: \"{}\" is no address", escape(source, 80)))
+                .help("an address looks like 192.0.2.1 or 2001:db8::1, without a port")
+        })
+    });
+    let connections = units::count("number of connections", &args.connections, 1..=100_000)
+        .map_err(|error| error.prefixed("--connections: "))?;
+    let timeout_ns = units::duration(&args.timeout, MS..=3600 * S)
+        .map_err(|error| error.prefixed("--timeout: "))?;
+    let trust = match &args.cacert {
+        _ if args.insecure => Trust::Anybody,
+        Some(file) => Trust::File(file.clone()),
+        None => Trust::System,
+    };
+    Ok(LoadOptions {
+        headers: headers.collect::<Result<_>>()?,
+        source: source.transpose()?,
+        connections: connections as usize,
+        reuse: if args.close { Reuse::Close } else { Reuse::KeepAlive },
+        trust,
+        timeout: Duration::from_nanos(timeout_ns),
+        // Last, as it may take its time.
+        origins: vec![Origin::resolve(&args.url)?],
+    })
+}
+
+/// Waits until the load has gone on for long enough, or all its requests have come out. Returns
+/// whether a signal came first.
+fn wait(load: &Load, until_ns: Option<u64>, limit: Option<u64>, stop: &AtomicBool) -> bool {
+    let before = load.counts();
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return true;
+        }
+        let now_ns = monotonic_ns();
+        let left = until_ns.map(|until_ns| Duration::from_nanos(until_ns.saturating_sub(now_ns)));
+        let counts = load.counts().since(&before);
+        let come_out = counts.responses + counts.unanswered();
+        if left == Some(Duration::ZERO) || limit.is_some_and(|limit| come_out >= limit) {
+            return false;
+        }
+        std::thread::sleep(left.map_or(GLANCE, |left| left.min(GLANCE)));
+    }
+}
+
+fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -> HttpResult {
+    let is_paced = load.rate_per_s.is_some();
+    let counts = &phase.counts;
+    let seconds = phase.seconds();
+    let responses = counts.responses as f64;
+    let cpu_s = phase.cpu_ns as f64 / 1e9;
+    HttpResult {
+        url: fetched.url.clone(),
+        load,
+        response: HttpResponse {
+            status: fetched.status,
+            body_bytes: fetched.body_bytes,
+            crc32: fetched.crc32,
+            chunked: fetched.is_chunked,
+            server: fetched.server.clone(),
+        },
+        seconds,
+        interrupted,
+        due: phase.due,
+        unsent: phase.unsent,
+        requests: counts.requests,
+        waited: phase.waited,
+        responses: counts.responses,
+        responses_per_s: phase.responses_per_s(),
+        rate_reached: is_paced.then(|| phase.kept_its_rate()),
+        body_bytes: counts.body_bytes,
+        body_mb_per_s: counts.body_bytes as f64 / 1e6 / seconds.max(1e-9),
+        received_bytes: counts.received_bytes,
+        sent_bytes: counts.sent_bytes,
+        connects: counts.connects,
+        reconnects: counts.reconnects,
+        latency: times(&phase.latency),
+        late: is_paced.then(|| times(&phase.late)).flatten(),
+        own_late: is_paced.then(|| times(&phase.own_late)).flatten(),
+        statuses: phase.statuses.clone(),
+        faults: phase
+            .drained
+            .faults()
+            .map(|(fault, count)| HttpFault { kind: fault.name(), count, said: fault.told(count) })
+            .collect(),
+        first_fault: phase.first_fault.as_ref().map(|(_, words)| words.clone()),
+        own_cpu: HttpCpu {
+            seconds: cpu_s,
+            us_per_response: (responses > 0.0).then(|| cpu_s * 1e6 / responses),
+            responses_per_cpu_s: (responses > 0.0 && cpu_s > 0.0).then(|| responses / cpu_s),
+        },
+    }
+}
+
+fn times(latencies: &Latencies) -> Option<HttpTimes> {
+    let us = |percent: f64| latencies.percentile_ns(percent).map(|ns| ns as f64 / 1e3);
+    Some(HttpTimes {
+        p50_us: us(50.0)?,
+        p90_us: us(90.0)?,
+        p99_us: us(99.0)?,
+        p99_9_us: us(99.9)?,
+        max_us: latencies.max_ns()? as f64 / 1e3,
+        mean_us: latencies.mean_ns()? / 1e3,
+    })
+}
+
+/// Whether the load was what was asked for.
+fn verdict(result: &HttpResult) -> Result<()> {
+    if result.interrupted {
+        return Err(Error::interrupted(format!("interrupted after {:.1} s", result.seconds))
+            .help("the figures are those until then"));
+    }
+    if !result.faults.is_empty() {
+        let said: Vec<_> = result.faults.iter().map(|fault| fault.said.as_str()).collect();
+        return Err(Error::failed(said.join("; ")).help(format!(
+            "the first one: {}",
+            result.first_fault.as_deref().unwrap_or("before the load began")
+        )));
+    }
+    if result.rate_reached == Some(false) {
+        return Err(Error::failed(format!(
+            "the rate was not reached: {} of {} requests due were sent",
+            result.requests, result.due
+        ))
+        .help(format!(
+            "the server answered {:.0} requests/s; ask for a lower --rate, or for more \
+             --connections",
+            result.responses_per_s
+        )));
+    }
+    Ok(())
+}
