@@ -13,6 +13,7 @@ mod contrib;
 mod docs;
 mod format;
 mod hostile_runs;
+mod http;
 mod limits;
 mod memory;
 mod plans;

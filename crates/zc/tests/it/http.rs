@@ -1,0 +1,280 @@
+//! `zc http` against servers of this process: its results, its refusals, Ctrl-C.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::support::{Bounded as _, LIMIT, stderr, text, until, zc};
+
+/// A server that ends with this.
+struct Server {
+    address: SocketAddr,
+    requests: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Answers every request with these bytes; `None`: never.
+    fn answering(answer: Option<Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (requests, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, stopped) = (Arc::clone(&requests), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (mut connection, answer, counted) =
+                    (connection.unwrap(), answer.clone(), Arc::clone(&counted));
+                connection.set_read_timeout(Some(LIMIT)).unwrap();
+                std::thread::spawn(move || {
+                    while is_asked(&mut connection) {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                        let Some(answer) = &answer else { continue };
+                        if connection.write_all(answer).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, requests, stop }
+    }
+
+    fn of(head: &str, body_bytes: usize) -> Self {
+        let mut answer =
+            format!("HTTP/1.1 {head}\r\nContent-Length: {body_bytes}\r\n\r\n").into_bytes();
+        answer.resize(answer.len() + body_bytes, b'x');
+        Self::answering(Some(answer))
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/file", self.address)
+    }
+
+    fn zc(&self, args: &[&str]) -> Output {
+        zc(&[&["http", &self.url()], args].concat()).finish().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address); // ends its wait
+    }
+}
+
+/// Whether a request arrives, with all of its head.
+fn is_asked(connection: &mut TcpStream) -> bool {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match connection.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+#[track_caller]
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// What was refused, with this code: its sentence and its hint.
+#[track_caller]
+fn refused(output: &Output, code: i32) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(said.starts_with("error: ") && said.contains("\nhint: "), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+    said
+}
+
+#[test]
+fn a_number_of_requests_is_sent_and_told() {
+    let server = Server::of("200 OK\r\nServer: test/1", 4096);
+    let output = server.zc(&["--requests", "200", "--connections", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = text(&output.stdout);
+    for says in [
+        "4096 bytes from test/1",
+        "as fast as the server answers, 3 connections, kept alive",
+        "200 answered: ",
+        "latency       p50 ",
+        "us per request, so one CPU makes ",
+    ] {
+        assert!(printed.contains(says), "{says}: {printed}");
+    }
+    // One more was read before.
+    assert_eq!(server.requests.load(Ordering::Relaxed), 201);
+}
+
+#[test]
+fn the_document_is_valid_and_counts_what_was_sent() {
+    let server = Server::of("200 OK", 100_000);
+    let output = server.zc(&["--requests", "50", "--rate", "500/s", "--json", "--cpu", "0"]);
+    let result = document(&output);
+    let schema: Value =
+        serde_json::from_slice(&zc(&["schema", "http"]).finish().unwrap().stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&result), "{:?}", validator.iter_errors(&result).next());
+    assert_eq!(result["responses"], 50);
+    assert_eq!(result["body_bytes"], 5_000_000);
+    assert_eq!(result["statuses"]["200"], 50);
+    assert_eq!(result["load"]["rate_per_s"], 500.0);
+    assert_eq!(result["faults"], Value::Array(Vec::new()));
+    assert!(
+        result["late"]["p99_us"].is_number() && result["own_cpu"]["us_per_response"].is_number()
+    );
+    // 49 spacings of 2 ms.
+    assert!(result["seconds"].as_f64().unwrap() >= 0.098);
+}
+
+#[test]
+fn a_rate_that_is_not_reached_is_told_and_exit_code_1() {
+    let server = Server::answering(None);
+    // The first answer never comes: nothing is measured.
+    let said = refused(&server.zc(&["--timeout", "50ms"]), 6);
+    assert!(said.contains("the server does not answer after 0.05 s"), "{said}");
+
+    let server = Server::of("200 OK", 1_000_000);
+    let output = server.zc(&["--rate", "1000000/s", "--for", "200ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("error: the rate was not reached: "), "{}", stderr(&output));
+    assert!(text(&output.stdout).contains("the rate was not reached"));
+}
+
+#[test]
+fn what_the_server_answers_is_refused_before_a_load_begins() {
+    for (head, says) in [
+        (
+            "301 Moved\r\nLocation: https://a.test/x",
+            "is a redirect (status 301) to \"https://a.test/x\"",
+        ),
+        ("404 Not Found", "with status 404"),
+        ("200 OK\r\nContent-Encoding: gzip", "with the encoding \"gzip\""),
+    ] {
+        let server = Server::of(head, 10);
+        let said = refused(&server.zc(&[]), 6);
+        assert!(said.contains(says), "{said}");
+        assert_eq!(server.requests.load(Ordering::Relaxed), 1);
+    }
+    let nonsense = Server::answering(Some(b"nonsense\r\n\r\n".to_vec()));
+    assert!(refused(&nonsense.zc(&[]), 6).contains("is not valid HTTP/1.1"));
+}
+
+#[test]
+fn servers_that_cannot_be_reached_are_exit_code_6() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let said = refused(&zc(&["http", &format!("http://{nobody}/")]).finish().unwrap(), 6);
+    assert!(said.contains("connection refused"), "{said}");
+    let said = refused(&zc(&["http", "http://no-such-host.invalid/"]).finish().unwrap(), 6);
+    assert!(said.contains("cannot find host \"no-such-host.invalid\""), "{said}");
+    let server = Server::of("200 OK", 1);
+    let https = server.url().replace("http:", "https:");
+    let said = refused(&zc(&["http", &https, "--cacert", "/dev/null"]).finish().unwrap(), 3);
+    assert!(said.contains("cannot use the certificates of \"/dev/null\""), "{said}");
+}
+
+#[test]
+fn what_was_typed_wrong_is_exit_code_2() {
+    for (args, says) in [
+        (&["localhost/x"][..], "has no scheme"),
+        (&["ftp://localhost/x"], "has the scheme \"ftp\""),
+        (&["http://127.0.0.1:99999/"], "has the port \"99999\""),
+        (&["http://127.0.0.1/", "--rate", "2000"], "--rate: rate \"2000\" has no unit"),
+        (&["http://127.0.0.1/", "--rate", "-1/s"], "--rate: rate \"-1/s\" is negative"),
+        (&["http://127.0.0.1/", "--connections", "0"], "number of connections \"0\" is zero"),
+        (&["http://127.0.0.1/", "--for", "10"], "--for: duration \"10\" has no unit"),
+        (&["http://127.0.0.1/", "--requests", "0"], "--requests: requests \"0\" is zero"),
+        (&["http://127.0.0.1/", "--for", "1s", "--requests", "1"], "exclude one another"),
+        (&["http://127.0.0.1/", "--close", "--keepalive"], "exclude one another"),
+        (&["http://127.0.0.1/", "--insecure", "--cacert", "x"], "exclude one another"),
+        (&["http://127.0.0.1/", "--source", "here"], "--source: \"here\" is no address"),
+        (&["http://127.0.0.1/", "--header", "X"], "--header: \"X\" has no colon"),
+        (&["http://127.0.0.1/", "--header", "Content-Length: 1"], "changes what the request is"),
+        (&["http://127.0.0.1/", "--cpu", "100000"], "cannot bind to CPU \"100000\""),
+    ] {
+        let said = refused(&zc(&[&["http"], args].concat()).finish().unwrap(), 2);
+        assert!(said.contains(says), "{said}");
+    }
+}
+
+#[test]
+fn a_fault_during_the_load_is_told_and_exit_code_1() {
+    // The first response is right; those of the load are not.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut status = "200 OK";
+        while is_asked(&mut connection) {
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            if connection.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+            status = "503 Unavailable";
+        }
+    });
+    let output =
+        zc(&["http", &url, "--requests", "5", "--connections", "1", "--json"]).finish().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("error: 5 responses had a status other than 2xx"), "{said}");
+    assert!(said.contains("hint: the first one: status 503"), "{said}");
+    let result = document(&output);
+    assert_eq!(result["faults"][0]["kind"], "status");
+    assert_eq!(result["statuses"]["503"], 5);
+}
+
+#[test]
+fn ctrl_c_ends_it_with_what_was_measured() {
+    let server = Server::of("200 OK", 10);
+    let mut zc = zc(&["http", &server.url(), "--for", "600s", "--rate", "100/s", "--json"]);
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    until("it sends", || {
+        (server.requests.load(Ordering::Relaxed) > 5 || zc.try_wait().unwrap().is_some())
+            .then_some(())
+    });
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&zc),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let output = zc.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let result = document(&output);
+    assert_eq!(result["interrupted"], true);
+    assert!(result["responses"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn a_connection_for_each_request_comes_from_the_source() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let peers = std::thread::spawn(move || {
+        let mut peers = Vec::new();
+        for _ in 0..6 {
+            let (mut connection, peer) = listener.accept().unwrap();
+            connection.set_read_timeout(Some(LIMIT)).unwrap();
+            assert!(is_asked(&mut connection));
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+            peers.push(peer.ip().to_string());
+        }
+        peers
+    });
+    let args = ["http", &url, "--close", "--requests", "5", "--connections", "1"];
+    let output = zc(&[&args[..], &["--source", "127.0.0.42", "--json"]].concat()).finish().unwrap();
+    let result = document(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(result["connects"], 5);
+    assert_eq!(peers.join().unwrap(), ["127.0.0.42"; 6]);
+}
