@@ -57,6 +57,15 @@ plain_tar() {
 # The packages of a lock file, one a line.
 packages() { sed -n '/^\[\[package\]\]/{n;N;s/name = "\(.*\)"\nversion = "\(.*\)"/\1 \2/p}' | sort; }
 
+# The C compiler of TARGET, for ring (TLS), unless it is that of this machine. It links nothing, so that of glibc does for musl.
+c_compiler_of() {
+    case $1 in
+        "$(uname -m)"-*-musl) echo cc ;;
+        "$(uname -m)"-*) ;;
+        *) echo "${1%%-*}-linux-gnu-gcc" ;;
+    esac
+}
+
 # The linker that TARGET needs, unless it is that of this machine.
 linker_of() {
     case $1 in

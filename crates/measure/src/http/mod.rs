@@ -12,6 +12,7 @@
 //! server that stalls is charged for every request that the stall delayed (Gil Tene's coordinated
 //! omission).
 
+mod address;
 mod counts;
 mod engine;
 mod exchange;

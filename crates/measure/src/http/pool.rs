@@ -6,28 +6,25 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::tcp;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, in_words};
 
+use super::address::{cannot_connect, choose_address};
 use super::counts::Fault;
 use super::exchange::{Exchange, Purpose};
 use super::options::{LoadOptions, Reuse};
-use super::origin::Origin;
 use super::poller::{Happened, Poller};
 use super::reply::{Cut, Head, Malformed, Reply};
 use super::request;
 use super::shared::Shared;
 use super::slot::{Slot, State};
-use super::tls;
+use super::tls::{self, Sessions};
 use super::wire::Wire;
 use crate::workload::{Room, raise_descriptor_limit};
 
@@ -51,9 +48,6 @@ const TO_COOL_NS: u64 = 10_000_000;
 /// Descriptors of this process beside the connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// How one of several addresses is tried.
-const TO_TRY: Duration = Duration::from_secs(3);
-
 /// How a request came out.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -76,10 +70,10 @@ pub(super) struct Pool {
     shared: Arc<Shared>,
     options: LoadOptions,
     /// The address of each origin.
-    addresses: Vec<std::net::SocketAddr>,
+    addresses: Vec<SocketAddr>,
     /// The bytes of a request for each origin.
     requests: Vec<Vec<u8>>,
-    tls: Option<Tls>,
+    sessions: Option<Sessions>,
     slots: Vec<Slot>,
     /// Those without a request, by origin: the one that has been free for longest comes first.
     free: Vec<VecDeque<u32>>,
@@ -114,7 +108,7 @@ impl Pool {
         }
         let requests = options.origins.iter().map(|origin| request::bytes(origin, &options));
         let requests = requests.collect::<Result<_>>()?;
-        let tls = Tls::of(&options)?;
+        let sessions = Sessions::of(&options)?;
         let addresses = options.origins.iter().map(|origin| choose_address(origin, &options));
         let addresses = addresses.collect::<Result<_>>()?;
         let origins = 0..options.origins.len();
@@ -127,7 +121,7 @@ impl Pool {
             shared,
             addresses,
             requests,
-            tls,
+            sessions,
             slots,
             free: origins.map(|_| VecDeque::new()).collect(),
             cooling: VecDeque::new(),
@@ -311,8 +305,8 @@ impl Pool {
         let to = self.addresses[slot.origin];
         let socket = tcp::begin_connect(to, self.options.source)?;
         poller.add(&socket, u64::from(slot.generation) << 32 | u64::from(index))?;
-        slot.wire = Some(match &self.tls {
-            Some(tls) => tls.wire(socket, slot.origin)?,
+        slot.wire = Some(match &self.sessions {
+            Some(sessions) => sessions.wire(socket, slot.origin)?,
             None => Wire::new(socket),
         });
         slot.served = 0;
@@ -562,34 +556,6 @@ impl Pool {
     }
 }
 
-/// Sessions of TLS, if any origin has them.
-#[derive(Debug)]
-struct Tls {
-    /// What they have in common.
-    config: Arc<ClientConfig>,
-    /// The name of each server; `None`: without TLS.
-    names: Vec<Option<ServerName<'static>>>,
-}
-
-impl Tls {
-    fn of(options: &LoadOptions) -> Result<Option<Self>> {
-        let origins = options.origins.iter();
-        let names = origins.map(|origin| origin.is_https.then(|| tls::name(origin)).transpose());
-        let names: Vec<_> = names.collect::<Result<_>>()?;
-        if names.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        Ok(Some(Self { config: tls::config(&options.trust)?, names }))
-    }
-
-    fn wire(&self, socket: OwnedFd, origin: usize) -> io::Result<Wire> {
-        match &self.names[origin] {
-            Some(name) => Wire::with_tls(socket, &self.config, name),
-            None => Ok(Wire::new(socket)),
-        }
-    }
-}
-
 /// Takes bytes of a response, hashed if somebody wants to know them.
 fn feed(
     reply: &mut Reply,
@@ -599,61 +565,5 @@ fn feed(
     match exchange.map(|exchange| &mut exchange.purpose) {
         Some(Purpose::Fetch(fetch)) => reply.feed(bytes, &mut |body| fetch.hasher.update(body)),
         _ => reply.feed(bytes, &mut |_| ()),
-    }
-}
-
-/// The address of `origin` to use: its only one, or the first that accepts a connection.
-fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<std::net::SocketAddr> {
-    let mut last = None;
-    for address in &origin.addresses {
-        if origin.addresses.len() == 1 {
-            return Ok(*address);
-        }
-        match try_address(*address, options) {
-            Ok(()) => return Ok(*address),
-            Err(error) => last = Some(cannot_connect(origin, *address, options.source, &error)),
-        }
-    }
-    Err(last.unwrap_or_else(|| Error::remote(format!("{} has no address", origin.quoted()))))
-}
-
-fn try_address(address: std::net::SocketAddr, options: &LoadOptions) -> io::Result<()> {
-    let socket = tcp::begin_connect(address, options.source)?;
-    let at_most = options.timeout.min(TO_TRY);
-    let at_most =
-        Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&at_most)) {
-        Ok(0) => Err(Errno::TIMEDOUT.into()),
-        Ok(_) => tcp::take_error(&socket)?.map_or(Ok(()), Err),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn cannot_connect(
-    origin: &Origin,
-    address: std::net::SocketAddr,
-    source: Option<std::net::IpAddr>,
-    error: &io::Error,
-) -> Error {
-    let url = escape(origin.url(), 200);
-    if let Some((why, help)) = tls::why(error) {
-        return Error::remote(format!("cannot connect to \"{url}\" with TLS: {why}")).help(help);
-    }
-    match (Errno::from_io_error(error), source) {
-        (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
-            Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))
-                .help(
-                    "--source is an address of this machine, of the same IP version; a port may \
-                       be lacking too: ip address shows them",
-                )
-        }
-        (Some(Errno::MFILE | Errno::NFILE), _) => {
-            Error::failed(format!("cannot connect to \"{url}\": {}", in_words(error)))
-                .help("use fewer connections, or raise the limit: ulimit -n")
-        }
-        _ => {
-            Error::remote(format!("cannot connect to \"{url}\" at {address}: {}", in_words(error)))
-                .help("check that the server runs and listens there: ss -ltn")
-        }
     }
 }

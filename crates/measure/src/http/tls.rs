@@ -4,6 +4,7 @@
 //! connection for each request most handshakes are short ones.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,15 +20,52 @@ use rustls::{
 };
 use zc_run::{Error, Result, escape, in_words};
 
-use super::options::Trust;
+use super::options::{LoadOptions, Trust};
 use super::origin::Origin;
+use super::wire::Wire;
+
+/// The sessions of a load.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    /// What they have in common.
+    config: Arc<ClientConfig>,
+    /// The name of each server, by origin; `None`: without TLS.
+    names: Vec<Option<ServerName<'static>>>,
+}
+
+impl Sessions {
+    /// `None` if no origin has TLS.
+    ///
+    /// # Errors
+    /// As for [`config`] and [`name`].
+    pub(super) fn of(options: &LoadOptions) -> Result<Option<Self>> {
+        let origins = options.origins.iter();
+        let names = origins.map(|origin| origin.is_https.then(|| name(origin)).transpose());
+        let names: Vec<_> = names.collect::<Result<_>>()?;
+        if names.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        Ok(Some(Self { config: config(&options.trust)?, names }))
+    }
+
+    /// A connection to `origin` over `socket`.
+    ///
+    /// # Errors
+    /// There can be no session, as a `rustls::Error` within.
+    pub(super) fn wire(&self, socket: OwnedFd, origin: usize) -> io::Result<Wire> {
+        match &self.names[origin] {
+            Some(name) => Wire::with_tls(socket, &self.config, name),
+            None => Ok(Wire::new(socket)),
+        }
+    }
+}
 
 /// What all sessions of a load have in common.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file of certificates cannot be read or has none.
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this system trusts nobody.
-pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
+fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot use TLS: {error}"));
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
@@ -58,7 +96,7 @@ pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): no certificate could have such a name.
-pub(super) fn name(origin: &Origin) -> Result<ServerName<'static>> {
+fn name(origin: &Origin) -> Result<ServerName<'static>> {
     ServerName::try_from(origin.host.clone()).map_err(|_| {
         Error::usage(format!("{}: no certificate can name this host", origin.quoted()))
             .help("use a DNS name or an address")

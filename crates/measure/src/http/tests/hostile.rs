@@ -2,9 +2,11 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use super::server::{Server, next_request, response, start, until};
+use super::server::{LIMIT, Server, next_request, response, start, until};
 use crate::http::{Fault, LoadOptions, Pace, Phase, Reuse};
 use zc_run::ErrorKind;
 
@@ -235,20 +237,22 @@ fn a_load_ends_at_once_whatever_servers_do() {
 
 #[test]
 fn a_word_on_an_idle_connection_is_no_answer() {
-    let server = Server::with(|mut connection, number| {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let server = Server::with(move |mut connection, number| {
         next_request(&mut connection);
         drop(connection.write_all(&response("200 OK", 10)));
-        if number == 0 {
-            std::thread::sleep(Duration::from_millis(50));
+        if number == 0 && may_go.lock().unwrap().recv_timeout(LIMIT).is_ok() {
             // As some do before they close what was idle for too long.
             drop(connection.write_all(&response("408 Request Timeout", 5)));
-        } else {
-            next_request(&mut connection);
         }
+        next_request(&mut connection);
     });
     let load = server.load();
     load.fetch(0).unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let before = load.counts().received_bytes;
+    go.send(()).unwrap();
+    until("it arrives", || load.counts().received_bytes > before);
     assert_eq!(load.fetch(0).unwrap().status, 200);
-    assert_eq!(load.counts().faults().count(), 0);
+    assert_eq!((load.counts().faults().count(), server.connections()), (0, 2));
 }

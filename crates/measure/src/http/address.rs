@@ -1,0 +1,74 @@
+//! Which address of a server is taken, and what is said where there is no connection.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use zc_kernel::tcp;
+use zc_run::{Error, Result, escape, in_words};
+
+use super::options::LoadOptions;
+use super::origin::Origin;
+use super::tls;
+
+/// How long one of several addresses is tried.
+const TO_TRY: Duration = Duration::from_secs(3);
+
+/// The address of `origin` to use: its only one, or the first that accepts a connection.
+pub(super) fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<SocketAddr> {
+    let mut last = None;
+    for address in &origin.addresses {
+        if origin.addresses.len() == 1 {
+            return Ok(*address);
+        }
+        match try_address(*address, options) {
+            Ok(()) => return Ok(*address),
+            Err(error) => last = Some(cannot_connect(origin, *address, options.source, &error)),
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::remote(format!("{} has no address", origin.quoted()))))
+}
+
+fn try_address(address: SocketAddr, options: &LoadOptions) -> io::Result<()> {
+    let socket = tcp::begin_connect(address, options.source)?;
+    let at_most = options.timeout.min(TO_TRY);
+    let at_most =
+        Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&at_most)) {
+        Ok(0) => Err(Errno::TIMEDOUT.into()),
+        Ok(_) => tcp::take_error(&socket)?.map_or(Ok(()), Err),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A connection of `origin` that cannot be had, as an error.
+pub(super) fn cannot_connect(
+    origin: &Origin,
+    address: SocketAddr,
+    source: Option<IpAddr>,
+    error: &io::Error,
+) -> Error {
+    let url = escape(origin.url(), 200);
+    if let Some((why, help)) = tls::why(error) {
+        return Error::remote(format!("cannot connect to \"{url}\" with TLS: {why}")).help(help);
+    }
+    match (Errno::from_io_error(error), source) {
+        (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
+            Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))
+                .help(
+                    "--source is an address of this machine, of the same IP version; a port may \
+                       be lacking too: ip address shows them",
+                )
+        }
+        (Some(Errno::MFILE | Errno::NFILE), _) => {
+            Error::failed(format!("cannot connect to \"{url}\": {}", in_words(error)))
+                .help("use fewer connections, or raise the limit: ulimit -n")
+        }
+        _ => {
+            Error::remote(format!("cannot connect to \"{url}\" at {address}: {}", in_words(error)))
+                .help("check that the server runs and listens there: ss -ltn")
+        }
+    }
+}
