@@ -123,30 +123,6 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
     Ok(Some(bytes_per_s))
 }
 
-/// Parses a rate of requests, such as `2000/s`.
-///
-/// # Errors
-/// Not a rate, another unit, or not within 0.1/s and 10,000,000/s.
-pub fn requests_per_s(text: &str) -> Result<f64> {
-    const HINT: &str = "rates of requests look like 2000/s";
-    const LEAST: f64 = 0.1;
-    const MOST: f64 = 1e7;
-    let wrong = |what: String| Error::usage(format!("rate \"{}\" {what}", shown(text))).help(HINT);
-    let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
-    match unit {
-        "/s" => {}
-        "" => return Err(wrong("has no unit".to_owned()).help(format!("write {number}/s"))),
-        _ => return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit)))),
-    }
-    let per_s = real(number).unwrap_or(f64::INFINITY);
-    match per_s {
-        0.0 => Err(wrong("is zero".to_owned())),
-        rate if rate < LEAST => Err(wrong("is too low: at least 0.1/s".to_owned())),
-        rate if rate > MOST => Err(wrong("is too high: at most 10,000,000/s".to_owned())),
-        _ => Ok(per_s),
-    }
-}
-
 /// The error of a rate's unit: unknown or ambiguous.
 fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error {
     let lower = unit.to_lowercase();
@@ -472,26 +448,6 @@ mod tests {
         );
         for text in ["64KB", "64kb", "1MB", "1mb", "1GB", "1gb", "99999999999999GB", "1.5MB"] {
             assert!(error(size(text, ANY)).contains("could be binary or decimal"), "{text}");
-        }
-    }
-
-    #[test]
-    fn rates_of_requests_are_per_second() {
-        for (text, per_s) in [("2000/s", 2000.0), ("0.5/s", 0.5), (" 10000000 /s", 1e7)] {
-            assert_eq!(requests_per_s(text), Ok(per_s), "{text}");
-        }
-        for (text, message) in [
-            ("2000", "has no unit"),
-            ("2k/s", "has an unknown unit"),
-            ("2000/m", "has an unknown unit"),
-            ("0/s", "is zero"),
-            ("0.01/s", "is too low"),
-            ("99999999/s", "is too high"),
-            ("-5/s", "is negative"),
-            ("", "is empty"),
-            ("x", "does not begin with a number"),
-        ] {
-            assert!(error(requests_per_s(text)).contains(message), "{text}");
         }
     }
 

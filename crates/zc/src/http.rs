@@ -92,7 +92,7 @@ pub(super) struct HttpArgs {
 ///   result has been printed.
 /// - [`ErrorKind::Interrupted`](zc_run::ErrorKind): Ctrl-C. The result so far has been printed.
 pub(super) fn run(args: &HttpArgs) -> Result<()> {
-    let rate_per_s = args.rate.as_deref().map(units::requests_per_s).transpose();
+    let rate_per_s = args.rate.as_deref().map(units::per_second).transpose();
     let rate_per_s = rate_per_s.map_err(|error| error.prefixed("--rate: "))?;
     let limit = args.requests.as_deref().map(|n| units::count("requests", n, 1..=u64::MAX));
     let limit = limit.transpose().map_err(|error| error.prefixed("--requests: "))?;
