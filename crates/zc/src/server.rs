@@ -15,7 +15,7 @@ use zc_measure::session::{self, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
 
 /// The options that it takes.
-const TAKES: [&str; 26] = [
+const TAKES: [&str; 27] = [
     "--state",
     "--url",
     "--serve",
@@ -26,6 +26,7 @@ const TAKES: [&str; 26] = [
     "--ab-restore",
     "--ab-settle",
     "--ab-limit",
+    "--verify-state",
     "--cpus",
     "--window",
     "--idle",
