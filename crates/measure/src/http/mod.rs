@@ -23,6 +23,7 @@ mod origin;
 mod phase;
 mod poller;
 mod pool;
+mod reading;
 mod reply;
 mod request;
 mod running;

@@ -20,20 +20,14 @@ use super::counts::Fault;
 use super::exchange::{Exchange, Purpose};
 use super::options::{LoadOptions, Reuse};
 use super::poller::{Happened, Poller};
-use super::reply::{Cut, Head, Malformed, Reply};
+use super::reading::{Read, SCRATCH_BYTES, read};
+use super::reply::{Cut, Head};
 use super::request;
 use super::shared::Shared;
 use super::slot::{Slot, State};
 use super::tls::{self, Sessions};
 use super::wire::Wire;
 use crate::workload::{Room, raise_descriptor_limit};
-
-/// Room for a head and a short body in one call.
-const SCRATCH_BYTES: usize = 16 << 10;
-
-/// A body of which more than this is left in a chunk is discarded in the kernel. In less, the next
-/// chunk's line is likely to be in the same call.
-const WORTH_DISCARDING: u64 = SCRATCH_BYTES as u64;
 
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;
@@ -364,70 +358,30 @@ impl Pool {
         for _ in 0..CALLS_IN_A_ROW {
             let Some(index) = self.slot_of(token) else { return };
             let slot = &mut self.slots[index as usize];
-            let (is_busy, is_fetching) = (slot.exchange.is_some(), slot.is_fetching());
-            let Some(wire) = &mut slot.wire else { return };
             if matches!(slot.state, State::Connecting { .. } | State::Greeting { .. }) {
                 return;
             }
-            let left = slot.reply.discardable();
-            let counting = &self.shared.counting;
-            // The end of a body of known length is the end of the response. Between chunks there are
-            // lines to be read.
-            let discards = is_busy
-                && !is_fetching
-                && wire.is_plain()
-                && (left >= WORTH_DISCARDING || (left > 0 && !slot.reply.head().is_chunked));
-            let received = if discards {
-                wire.discard(left, counting)
-            } else {
-                wire.receive(&mut self.scratch, counting)
-            };
-            let received = match received {
-                Ok(received) if received.bytes == 0 => return self.end(poller, index),
-                Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return self.cut(poller, index, Some(&error)),
-            };
-            if !is_busy {
-                // Nothing was asked for: a last word before it closes (408), or nonsense. Where it is
-                // parting, it is only waited for its end.
-                if slot.state == State::Open {
-                    self.drop_idle(index);
-                    return;
-                }
-            } else {
-                let before = slot.reply.body_bytes();
-                let fed = if discards {
-                    slot.reply.discarded(received.bytes as u64);
-                    Ok(received.bytes)
-                } else {
-                    feed(&mut slot.reply, slot.exchange.as_mut(), &self.scratch[..received.bytes])
-                };
-                let grown = slot.reply.body_bytes() - before;
-                self.shared.counting.body_bytes.add(grown);
-                match fed {
-                    Err(Malformed(what)) => {
-                        let words = format!("the server's answer is not valid HTTP/1.1: {what}");
-                        return self.fail(index, Fault::Malformed, words);
+            match read(slot, &mut self.scratch, &self.shared.counting) {
+                Read::Nothing => return,
+                Read::Again => {}
+                Read::Part { is_all } if is_all && !is_ending => return,
+                Read::Part { .. } => {}
+                Read::Answered => {
+                    self.answered(index);
+                    if !is_ending {
+                        return;
                     }
-                    Ok(used) if slot.reply.is_done() => {
-                        if used < received.bytes {
-                            let words = "the server's answer is not valid HTTP/1.1: bytes follow \
-                                         the response";
-                            return self.fail(index, Fault::Malformed, words.to_owned());
-                        }
-                        self.answered(index);
-                        if !is_ending {
-                            return;
-                        }
-                        continue;
-                    }
-                    Ok(_) => {}
                 }
-            }
-            if received.is_all && !is_ending {
-                return;
+                Read::Malformed(what) => {
+                    let words = format!("the server's answer is not valid HTTP/1.1: {what}");
+                    return self.fail(index, Fault::Malformed, words);
+                }
+                // A last word before it closes (408), or nonsense. Where it is parting, only its end
+                // is waited for.
+                Read::Unasked if slot.state == State::Open => return self.drop_idle(index),
+                Read::Unasked => {}
+                Read::Ended => return self.end(poller, index),
+                Read::Broken(error) => return self.cut(poller, index, Some(&error)),
             }
         }
         self.unread.push_back((token, is_ending));
@@ -553,17 +507,5 @@ impl Pool {
             self.options.source,
             error,
         )
-    }
-}
-
-/// Takes bytes of a response, hashed if somebody wants to know them.
-fn feed(
-    reply: &mut Reply,
-    exchange: Option<&mut Exchange>,
-    bytes: &[u8],
-) -> std::result::Result<usize, Malformed> {
-    match exchange.map(|exchange| &mut exchange.purpose) {
-        Some(Purpose::Fetch(fetch)) => reply.feed(bytes, &mut |body| fetch.hasher.update(body)),
-        _ => reply.feed(bytes, &mut |_| ()),
     }
 }
