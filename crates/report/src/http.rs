@@ -381,8 +381,8 @@ own CPU       25.0 us per request, so one CPU makes 40000 requests/s
         };
         let expected = "\
 url           http://127.0.0.1:8080/file: 4096 bytes from nginx/1.22.1
-load          0.5 requests/s, 1 connection, one for each request, the certificate not checked, 10.0
-              s, interrupted
+load          0.5 requests/s, 1 connection, one for each request, the certificate not checked,
+              10.0 s, interrupted
 requests      20000 answered: 2000/s, 8.19 MB/s; the rate was not reached, 20000 were due; the
               server closed 1 connection between requests
 latency       no response
