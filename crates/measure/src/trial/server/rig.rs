@@ -11,8 +11,9 @@ use crate::trial::bench::Bench;
 use crate::trial::links::Links;
 use crate::trial::machine::Machine;
 use crate::trial::rig::{conditions, count_sniffers};
-use crate::trial::window::{APART_NS, LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
+use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{self, monotonic_ns, sleep_until};
+use zc_kernel::sched;
 use zc_run::{
     BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, IdleWindow, Latencies, LinkFacts,
     Reading, RecvCounts, Result, SendCounts, Timing, Trial, TrialKind, Warning,
@@ -63,13 +64,17 @@ impl ServerRig {
     pub fn new(setup: ServerSetup) -> Result<Self> {
         let ServerSetup { links, load, origins, serving, fixed, timing } = setup;
         let load = Arc::new(load);
+        let beside = BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?;
+        let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
+        // What this thread does is not the server's either. (Where it may not choose, it is noise.)
+        let _ = sched::pin(&[fixed.receiver_cpu]);
         Ok(Self {
             links,
-            beside: BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?,
+            beside,
             load,
             origins,
             serving,
-            machine: Machine::new(&fixed.soaked_cpus, fixed.soaker)?,
+            machine,
             fixed,
             timing,
             requests_per_s: None,
@@ -136,21 +141,23 @@ impl ServerRig {
         self.serving.check()
     }
 
-    /// Reads all meters at both edges of a window over a load that goes on.
-    fn watch(&mut self, opens_ns: u64, length_ns: u64) -> Result<(Reading, Reading)> {
-        let (mut opened, mut closed) = (Reading::default(), Reading::default());
-        sleep_until(opens_ns - APART_NS);
-        self.slow_meters(&mut opened)?;
+    /// Reads what bounds a window over a load that goes on: soakers, responses and clocks.
+    fn watch(
+        &self,
+        opens_ns: u64,
+        length_ns: u64,
+        opened: &mut Reading,
+        closed: &mut Reading,
+    ) -> Result<()> {
         let opened_ns = self.edge(opens_ns, |rig| {
-            rig.accounts(&mut opened);
+            rig.accounts(opened);
             opened.soak = rig.machine.soaked();
         })?;
         self.edge(opened_ns + length_ns, |rig| {
             closed.soak = rig.machine.soaked();
-            rig.accounts(&mut closed);
+            rig.accounts(closed);
         })?;
-        self.slow_meters(&mut closed)?;
-        Ok((opened, closed))
+        Ok(())
     }
 
     /// Reads what bounds a window at `at_ns`, or as soon after it as that takes no longer than it
@@ -225,16 +232,21 @@ impl Bench for ServerRig {
         };
         let length_ns =
             if kind.is_soaked() { self.timing.window_ns } else { self.timing.unsoaked_ns };
+        let (mut opened, mut closed) = (Reading::default(), Reading::default());
+        // The slow meters take a millisecond of a CPU: read while the load works, they would make its
+        // requests late, by more than a server takes to answer.
+        self.slow_meters(&mut opened)?;
         let begin_ns = monotonic_ns() + LEAD_NS;
         let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
         self.load.go(origin, pace, begin_ns);
         self.beside.go(cell.burn_units_per_mb.filter(|_| kind.is_soaked()));
-        let watched = self.watch(opens_ns, length_ns);
+        let watched = self.watch(opens_ns, length_ns, &mut opened, &mut closed);
         self.beside.stop();
         let phase = self.load.pause();
         // Of two errors that of the server says more.
         self.check_server()?;
-        let (phase, (opened, closed)) = (phase?, watched?);
+        let phase = phase.and_then(|phase| watched.map(|()| phase))?;
+        self.slow_meters(&mut closed)?;
         answered(&phase)?;
         if kind == TrialKind::Soaked {
             let all = self.latencies_of_block.entry(cell.label.clone()).or_default();
@@ -294,6 +306,12 @@ fn answered(phase: &Phase) -> Result<()> {
     }
     let first = phase.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
     Err(Error::new(ErrorKind::Failed, format!("{}{}", told.join("; "), first.unwrap_or_default())))
+}
+
+impl Drop for ServerRig {
+    fn drop(&mut self) {
+        let _ = sched::pin(&self.fixed.soaked_cpus); // as before
+    }
 }
 
 impl std::fmt::Debug for ServerRig {
