@@ -366,6 +366,6 @@ fn selection(run: &Run, cell: Option<u8>, state: Option<bool>) -> Selection<'_> 
         name: "saved.json".to_owned(),
         run,
         cell,
-        state: state.map(|b| if b { HostState::B } else { HostState::A }),
+        state: state.map(|b| if b { HostState::b() } else { HostState::a() }),
     }
 }
