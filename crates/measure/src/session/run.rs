@@ -1,6 +1,7 @@
 //! The session of `zc run`: it prepares, then measures blocks until the intervals are narrow enough
 //! or the budget is spent.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ pub fn run(
                 header: prepared.header,
                 bench: Box::new(prepared.rig),
                 instance_lock: prepared.instance_lock,
-                sessions: Sessions::new(options.sessions, budget.left()),
+                sessions: options.sessions,
             })
         },
         interim,
@@ -89,7 +90,7 @@ pub fn run_server(
                 header: prepared.header,
                 bench: Box::new(prepared.rig),
                 instance_lock: prepared.instance_lock,
-                sessions: Sessions::new(None, budget.left()),
+                sessions: None,
             })
         },
         interim,
@@ -103,7 +104,8 @@ struct Ready {
     bench: Box<dyn Bench>,
     /// Kept until the run ends, so that another zc sees this one.
     instance_lock: InstanceLock,
-    sessions: Sessions,
+    /// How many sessions were asked for.
+    sessions: Option<NonZeroUsize>,
 }
 
 /// Runs from the claimed file to the restored host, whatever is measured.
@@ -150,6 +152,8 @@ fn all_blocks(
     let mut run = Run { header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
+    // The first one begins with its first block.
+    let sessions = Sessions::new(sessions, budget.left());
     let mut blocks = Blocks::new(bench, sessions, &run.header, states);
     let mut interim_analyses_at_blocks = Vec::new();
     let (reason, error) = measure(

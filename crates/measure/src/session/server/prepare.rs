@@ -12,7 +12,7 @@ use super::super::progress::Progress;
 use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on, interrupted};
-use super::options::ServerOptions;
+use super::options::{ServerOptions, StateOption};
 use super::{cells, rate};
 use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust};
 use crate::link::Link;
@@ -33,18 +33,18 @@ const EXPERIMENT: &str = "server";
 const START_LOOK: Duration = Duration::from_millis(50);
 
 /// A run that is ready for its first block.
-pub(in crate::session) struct Prepared {
-    pub(in crate::session) header: Header,
-    pub(in crate::session) rig: ServerRig,
+pub(crate) struct Prepared {
+    pub(crate) header: Header,
+    pub(crate) rig: ServerRig,
     /// Kept until the run ends, so that another zc sees this one.
-    pub(in crate::session) instance_lock: InstanceLock,
+    pub(crate) instance_lock: InstanceLock,
 }
 
 /// Prepares a run up to its first block. Call it while the process has one thread.
 ///
 /// # Errors
 /// Bad input, or nothing can be measured here.
-pub(in crate::session) fn prepare(
+pub(crate) fn prepare(
     options: &ServerOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
@@ -94,7 +94,7 @@ pub(in crate::session) fn prepare(
     let reference = cells[0].label.clone();
     let origins = |cells: &[zc_run::Cell]| -> BTreeMap<String, usize> {
         let place = |cell: &zc_run::Cell| {
-            let of = |each: &super::StateOption| Some(&each.state) == cell.levels.state.as_ref();
+            let of = |each: &StateOption| Some(&each.state) == cell.levels.state.as_ref();
             options.states.iter().position(of)
         };
         cells.iter().filter_map(|cell| Some((cell.label.clone(), place(cell)?))).collect()
