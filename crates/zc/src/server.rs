@@ -15,7 +15,7 @@ use zc_measure::session::{self, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
 
 /// The options that it takes.
-const TAKES: [&str; 27] = [
+const TAKES: [&str; 29] = [
     "--state",
     "--url",
     "--serve",
@@ -23,6 +23,8 @@ const TAKES: [&str; 27] = [
     "--connections",
     "--close",
     "--header",
+    "--insecure",
+    "--cacert",
     "--ab-restore",
     "--ab-settle",
     "--ab-limit",
@@ -113,6 +115,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },
         headers: server.header.iter().map(|text| header(text)).collect::<Result<_>>()?,
+        trust: server.trust(),
         timeout: TIMEOUT,
         start_limit: START,
         cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::options::CpuPair;
-use crate::http::Reuse;
+use crate::http::{Reuse, Trust};
 use zc_run::{HostState, HostStates, SoakerKind};
 
 /// All options of `zc run server`.
@@ -26,6 +26,8 @@ pub struct ServerOptions {
     pub reuse: Reuse,
     /// Headers of every request.
     pub headers: Vec<(String, String)>,
+    /// Whose certificates a server of HTTPS may have.
+    pub trust: Trust,
     /// How long a response may take.
     pub timeout: Duration,
     /// How long the server may take until it answers the first request.

@@ -183,7 +183,7 @@ fn start_load(options: &ServerOptions, link: &Arc<dyn Link>, cpus: CpuPair) -> R
         reuse: options.reuse,
         source: Some(link.receiver_address()),
         headers: options.headers.clone(),
-        trust: Trust::default(),
+        trust: options.trust.clone(),
         timeout: options.timeout,
     };
     let (link, cpu) = (Arc::clone(link), cpus.receiver);
@@ -213,7 +213,11 @@ fn first_responses(
             response: response(fetched.usable()?)?,
         });
     }
-    let warnings = differing(&states).into_iter().collect();
+    let mut warnings: Vec<Warning> = differing(&states).into_iter().collect();
+    if options.trust == Trust::Anybody {
+        let text = "the certificate of the server is not checked (--insecure)";
+        warnings.push(Warning::new("insecure", Severity::Note, text.to_owned()));
+    }
     Ok((states, warnings))
 }
 

@@ -14,6 +14,10 @@ const ROUNDS: usize = 3;
 /// wait for each other, and soakers change the workload.
 const SHARE: f64 = 0.5;
 
+/// A chosen rate is one of these times a power of ten: runs of one machine should have the same rate,
+/// and be comparable.
+const STEPS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
+
 /// The top speed of every state in requests per second, by the cell's label.
 pub(super) fn top_speeds(
     rig: &mut ServerRig,
@@ -30,8 +34,7 @@ pub(super) fn top_speeds(
     Ok(best)
 }
 
-/// A rate of two digits that leaves the slowest state enough headroom: runs of one machine should
-/// have the same rate, and be comparable.
+/// The highest of the rates that leaves the slowest state enough headroom.
 ///
 /// # Errors
 /// Nothing was answered in the windows in which the top speed was measured.
@@ -45,8 +48,7 @@ pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     }
     let most = slowest * SHARE;
     let digit = 10_f64.powf((most.log10()).floor());
-    // 1, 2 or 5 times a power of ten.
-    let times = [5.0, 2.0, 1.0].into_iter().find(|times| times * digit <= most).unwrap_or(1.0);
+    let times = STEPS.into_iter().find(|times| times * digit <= most).unwrap_or(1.0);
     Ok(times * digit)
 }
 
@@ -64,8 +66,8 @@ mod tests {
             (&[9_000.0, 4_100.0][..], 2_000.0),
             (&[10_100.0], 5_000.0),
             (&[2_000.0], 1_000.0),
-            (&[30.0], 10.0),
-            (&[1.9], 0.5),
+            (&[30.0], 15.0),
+            (&[1.9], 0.8),
         ] {
             let chosen = chosen(speeds).unwrap();
             assert!((chosen - rate).abs() < 1e-9, "{speeds:?}: {chosen}");
