@@ -22,8 +22,8 @@ use crate::trial::{self, ServerRig, ServerSetup, Serving};
 use zc_kernel::sched;
 use zc_run::{
     Align, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams,
-    FormatVersion, Header, LinkKind, LinkOptions, Placement, Plan, Probe, Push, ResponseFacts,
-    Result, ServerPlan, ServerState, Severity, Timing, Unsoaked, Warning,
+    FormatVersion, Header, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push,
+    ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing, Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -73,6 +73,7 @@ pub(crate) fn prepare(
         &[],
     )?;
     let link = Arc::clone(up.links.base());
+    apart(link.facts())?;
     if let Some(states) = states.as_deref_mut() {
         states.set_traffic(&up.links.namespaces(), &link.facts().device)?;
     }
@@ -172,6 +173,23 @@ pub(crate) fn prepare(
     Ok(Prepared { header, rig, instance_lock })
 }
 
+/// Checks that the server's CPU does the server's work alone.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`]: packets cannot be steered, and the load's softirqs may run there.
+fn apart(link: &LinkFacts) -> Result<()> {
+    if link.sides_apart {
+        return Ok(());
+    }
+    let why =
+        link.rps_check.as_deref().unwrap_or("packets are not steered to the side they are for");
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("the costs of server and load cannot be told apart here: {why}"),
+    )
+    .help("run as root, or on Linux 6.3 or later"))
+}
+
 /// Starts the load on the receiver's side, from an address that exists only there: started elsewhere
 /// by mistake, it would fail before a packet leaves.
 fn start_load(options: &ServerOptions, link: &Arc<dyn Link>, cpus: CpuPair) -> Result<Load> {
@@ -213,7 +231,7 @@ fn first_responses(
             response: response(fetched.usable()?)?,
         });
     }
-    let mut warnings: Vec<Warning> = differing(&states).into_iter().collect();
+    let mut warnings: Vec<Warning> = compare(&states)?.into_iter().collect();
     if options.trust == Trust::Anybody {
         let text = "the certificate of the server is not checked (--insecure)";
         warnings.push(Warning::new("insecure", Severity::Note, text.to_owned()));
@@ -272,23 +290,27 @@ fn unanswered(error: Error, limit: Duration) -> Error {
     Error { help: None, ..error }.help(help)
 }
 
-/// A warning if the states do not answer with the same bytes.
-fn differing(states: &[ServerState]) -> Option<Warning> {
-    let first = states.first()?;
-    let other = states.iter().find(|state| state.response != first.response)?;
+/// Checks that the states send as much, and returns a warning if they do not send the same.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: a request of one state is not one of the other.
+fn compare(states: &[ServerState]) -> Result<Option<Warning>> {
+    let Some(first) = states.first() else { return Ok(None) };
+    let Some(other) = states.iter().find(|state| state.response != first.response) else {
+        return Ok(None);
+    };
     let facts = |state: &ServerState| {
         let ResponseFacts { status, body_bytes, crc32 } = state.response;
         format!("{} answers {status} with {body_bytes} bytes (CRC-32 {crc32:08x})", state.state)
     };
-    let text = format!(
-        "the states do not send the same: {}, {}; the ratio is per byte",
-        facts(first),
-        facts(other)
-    );
-    Some(
-        Warning::new("different-responses", Severity::Doubt, text)
-            .remedy("ask for the same file in both states"),
-    )
+    let both = format!("{}, {}", facts(first), facts(other));
+    const REMEDY: &str = "ask for the same file in both states";
+    if states.iter().any(|state| state.response.body_bytes != first.response.body_bytes) {
+        let message = format!("the responses of the states are of different lengths: {both}");
+        return Err(Error::new(ErrorKind::Input, message).help(REMEDY));
+    }
+    let text = format!("the states do not send the same bytes: {both}");
+    Ok(Some(Warning::new("different-responses", Severity::Doubt, text).remedy(REMEDY)))
 }
 
 /// Lengths of the parts of a trial. A window of 100 ms at 1,000 requests per second has 100
