@@ -151,8 +151,15 @@ impl Engine {
         };
         self.happened.clear();
         self.happened.extend(self.poller.wait(at_most)?);
-        for happened in self.happened.drain(..) {
-            self.pool.on(&mut self.poller, happened);
+        for index in 0..self.happened.len() {
+            self.pool.on(&mut self.poller, self.happened[index]);
+            // A connection that has become free is used before others are read: a server that had to
+            // wait for the end of the batch would fall asleep meanwhile, and waking it costs this
+            // thread as much as the request.
+            if self.pool.has_outcomes() {
+                self.settle();
+                self.dispatch();
+            }
         }
         Ok(())
     }

@@ -275,6 +275,11 @@ impl Pool {
         }
     }
 
+    /// Whether a request has come out since [`outcomes`](Self::outcomes) was called.
+    pub(super) fn has_outcomes(&self) -> bool {
+        !self.outcomes.is_empty()
+    }
+
     /// Takes how requests came out since the last call.
     pub(super) fn outcomes(&mut self) -> std::vec::Drain<'_, Outcome> {
         self.outcomes.drain(..)
