@@ -84,8 +84,8 @@ pub(super) enum Command {
     ///
     /// Prints requests per second, latencies, faults, and what the sending cost. With --rate,
     /// requests are due at constant spacing, whatever the server does, and latencies count from when
-    /// each was due. On one CPU it makes more requests per second than most servers answer
-    /// (docs/http.md has figures beside those of wrk, h2load, ab and oha).
+    /// each was due. A CPU of it made 148,000 requests per second of 4 KiB, of wrk 126,000, of h2load
+    /// 115,000 and of oha 69,000, on the same server (docs/http.md).
     Http(HttpArgs),
     /// Print the JSON Schema of a saved run, or of the JSON that other commands print
     ///

@@ -31,7 +31,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// Arguments of `zc http`.
 #[derive(Debug, clap::Args)]
 pub(super) struct HttpArgs {
-    /// What to ask for: http://HOST[:PORT]/PATH, or https://
+    /// What to ask for: http://HOST:PORT/PATH, or https://
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: String,
     /// Requests per second, as in 2000/s [default: as fast as the server answers]

@@ -139,7 +139,7 @@ impl SoakerProcess {
         }
     }
 
-    /// How fast each soaker counts while nothing interrupts it: see [`speed`](super::speed).
+    /// How fast each soaker counts while nothing interrupts it: see `speed.rs`.
     pub fn speeds(&self) -> Vec<Option<f64>> {
         speeds(&self.cpus, || read_words(&self.words, self.cpus.len()))
     }

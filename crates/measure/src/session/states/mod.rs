@@ -7,12 +7,12 @@
 //! SIGKILL included, and then runs the command that restores the host.
 //!
 //! A command that only sets sysctls which the traffic's own network namespaces have for themselves
-//! ([`shell`], [`traffic`]) is not run: zc sets them there. Other commands find these namespaces by
+//! (`shell`, `traffic`) is not run: zc sets them there. Other commands find these namespaces by
 //! environment variables: docs/compare.md.
 //!
 //! After each command zc reads the settings that the commands name, where the traffic runs, and asks
 //! the command of `--verify-state`. States that do not differ end the run before anything is measured
-//! ([`differences`]), and so does later a state that is not what it was.
+//! (`differences`), and so does later a state that is not what it was.
 
 mod differences;
 mod shell;
