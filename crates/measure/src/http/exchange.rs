@@ -16,8 +16,6 @@ pub(super) struct Exchange {
     pub(super) deadline_ns: u64,
     /// How many bytes of the request have been sent.
     pub(super) sent_bytes: usize,
-    /// Whether it has been sent before, on a connection that the server had closed.
-    pub(super) is_retried: bool,
 }
 
 /// Whom a response is for.

@@ -190,7 +190,6 @@ impl Pool {
             due_ns,
             deadline_ns: now_ns.saturating_add(self.timeout_ns),
             sent_bytes: 0,
-            is_retried: false,
         });
         let (since_ns, state) = (slot.free_since_ns, slot.state);
         self.busy += 1;
@@ -455,8 +454,8 @@ impl Pool {
         };
         // A reset may have overtaken the response.
         let cut = if slot.reply.has_begun() { Cut::Inside } else { Cut::Unanswered };
-        if cut == Cut::Unanswered && slot.served > 0 && !exchange.is_retried {
-            exchange.is_retried = true;
+        // Once: the new connection will not have served any.
+        if cut == Cut::Unanswered && slot.served > 0 {
             exchange.sent_bytes = 0;
             slot.replaces = true;
             slot.close();

@@ -160,6 +160,9 @@ fn a_server_slower_than_the_rate_is_charged_for_the_wait() {
     // Twenty took 200 ms, in which 200 were due.
     assert!(phase.due >= 180 && phase.unsent >= phase.due * 8 / 10, "{phase:?}");
     assert!(phase.waited >= 15);
+    // So late were the last ones sent, and hardly by this thread's own fault.
+    let late_ns = phase.late.max_ns().unwrap();
+    assert!(late_ns >= 140_000_000 && phase.own_late.percentile_ns(50.0).unwrap() < late_ns / 2);
     // The last one was due 19 ms after the beginning, and answered after 200.
     assert!(phase.latency.max_ns().unwrap() >= 150_000_000);
     assert_eq!(phase.counts.unanswered() + phase.drained.responses, phase.drained.requests);
