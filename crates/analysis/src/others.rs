@@ -39,10 +39,12 @@ fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
     let (opened, closed) = remote_edges(trial).unwrap_or((&trial.opened, &trial.closed));
     let receiver_ns = closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
     let cost = |ns: f64| per(ns * 1024.0, bytes(trial) as f64);
+    // The load of a server has an account, and is not in the cost.
+    let alone = sender_alone(kept.header);
     Some(Sides {
         sender: Some(cost(sender_ns)?),
-        receiver: if sender_alone(kept.header) { None } else { cost(receiver_ns) },
-        both: cost(sender_ns + receiver_ns),
+        receiver: if alone { None } else { cost(receiver_ns) },
+        both: cost(if alone { sender_ns } else { sender_ns + receiver_ns }),
     })
 }
 

@@ -61,7 +61,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
         out.push_str(&width.table(1, rows::grid(run, estimates, TRAFFIC)));
     }
     if !section.parts.is_empty() {
-        out.push_str("\n### Then and now\n");
+        out.push_str(&format!("\n### {}\n", experiments::heading(run)));
         for part in &section.parts {
             out.push('\n');
             out.push_str(&part.markdown(width));

@@ -28,6 +28,11 @@ use section::Section;
 use zc_analysis::Estimates;
 use zc_run::{Factor, Run};
 
+/// The heading above what an experiment adds.
+pub(super) fn heading(run: &Run) -> &'static str {
+    if run.header.plan.server.is_some() { "Requests" } else { "Then and now" }
+}
+
 /// The section of a run's experiment.
 pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     let name = run.header.plan.experiment.as_str();

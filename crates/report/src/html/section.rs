@@ -84,9 +84,13 @@ impl<'a> RunReport<'a> {
                 parts,
             };
         }
-        let mut sentences = prose::verdict(run, estimates);
         let added = experiments::section(run, estimates);
         let has_conclusion = added.conclusion.is_some();
+        // The conclusion about a server says all of the verdict, per request.
+        let mut sentences = match has_conclusion && run.header.plan.server.is_some() {
+            true => Vec::new(),
+            false => prose::verdict(run, estimates),
+        };
         sentences.extend(added.conclusion);
         Self { run, estimates, profile: None, sentences, has_conclusion, parts: added.parts }
     }
@@ -139,7 +143,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
                 tables::traffic(page, run, estimates);
             }
             if !report.parts.is_empty() {
-                page.out.raw("<h3>Then and now</h3>\n");
+                page.out.raw("<h3>").raw(experiments::heading(run)).raw("</h3>\n");
             }
             (heading::above(run, estimates), notes::below(run, estimates))
         }
