@@ -148,12 +148,10 @@ fn has_ended(process: &OwnedFd) -> bool {
 
 /// Kills a process, and its process group if it leads one.
 fn kill(pid: Pid, process: &OwnedFd) {
-    let group = rustix::process::getpgid(Some(pid)).ok().filter(|group| *group == pid);
     // The descriptor is that of our child, so the number has not been given to another process
     // while this succeeds.
-    if rustix::process::pidfd_send_signal(process.as_fd(), Signal::KILL).is_ok()
-        && let Some(group) = group
-    {
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    if rustix::process::pidfd_send_signal(process.as_fd(), Signal::KILL).is_ok() {
+        // ESRCH: it leads none.
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     }
 }
