@@ -17,17 +17,20 @@ for size in 1k 4k 16k 64k 100k 256k 1m 10m; do
     head -c "$bytes" /dev/urandom >"$dir/www/$size"
 done
 
-# Runs a server in the foreground: of two shells that wait, only one that waits for a background job
-# hears SIGTERM at once.
+# Runs a server in the foreground. A shell that waits for a background job hears SIGTERM at once, one
+# that runs a command only when that has ended.
 foreground() {
     "$@" &
     server=$!
     wait "$server"
 }
 
+# Where servers are, which not every user has in the PATH.
+PATH=$PATH:/usr/sbin:/sbin
+
 # Fails in a sentence where a program is not installed.
 needs() {
-    command -v "$1" >/dev/null || PATH=$PATH:/usr/sbin:/sbin && command -v "$1" >/dev/null || {
+    command -v "$1" >/dev/null || {
         echo "there is no $1 here" >&2
         exit 127
     }

@@ -166,8 +166,8 @@ fn apart_at(header: &Header, levels: &Levels) -> bool {
 /// Whether only the sender's cost is known: the link itself consumes the bytes, on a CPU that is
 /// not counted, or the remote end does not measure.
 pub fn sender_alone(header: &Header) -> bool {
-    if let Some(server) = &header.plan.server {
-        return server.apart; // the other side is the load
+    if header.plan.server.is_some() {
+        return true; // the other side is the load
     }
     match header.plan.fixed.link {
         LinkKind::Null => true,

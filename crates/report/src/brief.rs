@@ -48,12 +48,9 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     let pivot = Pivot::of(run, estimates);
     let rough = rough::part(estimates);
     let server = run.header.plan.server.as_ref();
-    let of_server = server.and_then(|server| experiments::server_table(estimates, server));
-    match (&rough, &pivot) {
-        (Some(rough), _) => out.push_str(&rough.terminal(layout)),
-        _ if of_server.is_some() => {
-            out.extend(of_server.iter().map(|table| table.terminal(layout)));
-        }
+    let requests = server.and_then(|server| experiments::server_table(estimates, server));
+    match (rough.as_ref().or(requests.as_ref()), &pivot) {
+        (Some(table), _) => out.push_str(&table.terminal(layout)),
         (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
         (None, None) => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
     }

@@ -145,12 +145,25 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
     let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
     let placed =
         if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
+    if plan.server.is_some() {
+        return format!(
+            "{}; server on CPU {}, load on CPU {}",
+            machine(&run.header.host),
+            fixed.sender_cpu,
+            fixed.receiver_cpu
+        );
+    }
     let receiver = if receiver_here {
         format!(", receiver on CPU {}{placed}", fixed.receiver_cpu)
     } else {
         String::new()
     };
     format!("{}; sender on CPU {}{receiver}", machine(&run.header.host), fixed.sender_cpu)
+}
+
+/// What the sender is called: in the run of a server it is the server.
+pub(super) fn sender(run: &Run) -> &'static str {
+    if run.header.plan.server.is_some() { "the server" } else { "the sender" }
 }
 
 /// `zc 0.1.0, 2026-11-21T20:25:00Z`.
@@ -188,7 +201,7 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
     let more = if run.header.plan.factors.len() > 1 {
         "- where there is no figure".to_owned()
     } else {
-        let of = if estimates.sender_alone { "the sender" } else { "both ends" };
+        let of = if estimates.sender_alone { sender(run) } else { "both ends" };
         format!(
             "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
             shown(&estimates.reference)

@@ -65,3 +65,5 @@ mod tests_brief;
 mod tests_forms;
 #[cfg(test)]
 mod tests_plans;
+#[cfg(test)]
+mod tests_server;

@@ -98,6 +98,11 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
              is the sender's alone; the ACK generator runs on CPU {} and is not counted",
             fixed.receiver_cpu
         )
+    } else if run.header.plan.server.is_some() {
+        format!(
+            "every figure is the server's alone; the load runs on CPU {} and is not counted",
+            fixed.receiver_cpu
+        )
     } else if estimates.sender_alone {
         format!(
             "over {} the receiver was not measured, so every figure is the sender's alone",

@@ -1,6 +1,7 @@
 //! The verdict in sentences, or the reasons for which it is withheld.
 
 use super::digits::{bound, percent};
+use super::heading;
 use super::pivot::Pivot;
 use super::rates::rates;
 use super::summary;
@@ -172,7 +173,11 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
 
 /// `On this machine, over veth at 400 MB/s, for both ends together,`.
 pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
-    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    let whose = if estimates.sender_alone {
+        format!("{} alone", heading::sender(run))
+    } else {
+        "both ends together".to_owned()
+    };
     format!("{} at {}, for {whose},", way(run), rates(run))
 }
 

@@ -11,11 +11,9 @@ use super::HostState;
 pub struct ServerPlan {
     /// The states, in the order in which they were typed.
     pub states: Vec<ServerState>,
-    /// The command with which zc started the server; null if the server was there.
-    pub serve: Option<String>,
-    /// Whether the server has a CPU of its own, and its softirqs too: then that CPU's loss is the
-    /// cost. Otherwise it is the loss of all soaked CPUs without the time of the load's thread.
-    pub apart: bool,
+    /// The command with which zc started the server, on the sender's CPU. That CPU does the server's
+    /// softirqs too, so that its loss is the cost.
+    pub serve: String,
     /// Connections to each origin.
     pub connections: usize,
     /// Whether a connection carries more than one request.
@@ -46,8 +44,8 @@ pub struct ResponseFacts {
     pub crc32: u32,
 }
 
-/// How long the requests of a cell took in the soaked windows of all blocks that count, from when
-/// each was due.
+/// How long the requests of a cell took in its soaked trials of the blocks that count, those included
+/// that are run in place of a control and not recorded. From when each was due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// The cell's label.

@@ -5,11 +5,11 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use super::busy::nothing_kept;
-use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
+use super::run::print;
 use super::run_args::RunArgs;
-use super::{interrupt, quiet, render, resolve, tell};
+use super::{interrupt, quiet, resolve};
 use zc_measure::http::Reuse;
 use zc_measure::session::{self, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
@@ -82,10 +82,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let outcome = session::run_server(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();
     let session::Outcome { run, error } = outcome?;
-    let format = Format::from(args.format);
-    let printed = tell::result(&render::document(&run, format, args.format.verbose));
-    tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
-    printed?;
+    print(&run, &options.out, args.format)?;
     error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
 }
 

@@ -27,7 +27,7 @@ pub struct RequestCost {
 }
 
 /// Quantiles of the time from when a request was due to the end of its response, over the soaked
-/// windows of the blocks that count, in nanoseconds.
+/// trials of the blocks that count, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LatencyQuantiles {
     /// Half of the requests took no longer.

@@ -12,6 +12,7 @@ mod memory;
 mod options;
 mod positive;
 mod prepare;
+mod prepared;
 mod progress;
 mod proving;
 mod quiet;

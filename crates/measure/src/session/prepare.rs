@@ -11,11 +11,12 @@ use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
     Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push,
-    RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
+    RecvPath, RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
 };
 
 use super::budget::Budget;
 use super::options::{CpuPair, RunOptions};
+use super::prepared::Prepared;
 use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
@@ -31,14 +32,6 @@ const CALL_BUFFER: usize = 64 << 10;
 
 /// Period of the pacer.
 const BURST_NS: u64 = 1_000_000;
-
-/// A run that is ready for its first block.
-pub(super) struct Prepared {
-    pub(super) header: Header,
-    pub(super) rig: Rig,
-    /// Kept until the run ends, so that another zc sees this one.
-    pub(super) instance_lock: InstanceLock,
-}
 
 /// A rig, and the facts found while it was set up.
 pub(super) struct Standing {
@@ -269,7 +262,7 @@ pub(super) fn prepare(
         sampling: rig.sampling().cloned(),
         state_readings,
     };
-    Ok(Prepared { header, rig, instance_lock })
+    Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
 
 /// Gives cells the cost that they are to have on top.
@@ -318,28 +311,11 @@ fn listing(cpus: &[usize]) -> String {
 
 fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedParams> {
     let wanted = &options.held;
+    let chosen = wanted.rate_bytes_per_s.is_none() && options.plan.levels(Factor::Rate).is_none();
+    let congestion = trial::choose_congestion(wanted.congestion.as_deref(), up.links.base())?;
     let usual = FixedParams {
-        link: up.links.base().facts().kind,
-        rate_bytes_per_s: rates::HIGHEST,
-        rate_chosen: wanted.rate_bytes_per_s.is_none()
-            && options.plan.levels(Factor::Rate).is_none(),
-        burst_ns: BURST_NS,
-        buffer_bytes: CALL_BUFFER,
-        recv_buffer_bytes: CALL_BUFFER,
-        piece_bytes: PIECE_BYTES,
-        flows: 1,
-        congestion: trial::choose_congestion(wanted.congestion.as_deref(), up.links.base())?,
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        sender_cpu: cpus.sender,
-        receiver_cpu: cpus.receiver,
-        soaked_cpus: trial::allowed_cpus()?,
-        soaker: options.soaker,
-        push: Push::Plain,
-        align: Align::Page,
-        pages: CopyPages::Scattered,
-        placement: Placement::Separate,
-        more: FactorLevels::default(),
+        rate_chosen: chosen,
+        ..usual(up.links.base().facts().kind, cpus, options.soaker, congestion)?
     };
     // The plan of a run has the fixed values; those that follow from a cell's message and placement
     // are computed for each cell.
@@ -348,6 +324,40 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
         rcvbuf_bytes: options.rcvbuf_bytes,
         receiver_cpu: cpus.receiver,
         ..usual.at(wanted)
+    })
+}
+
+/// What is held fixed where nobody asks for anything else.
+///
+/// # Errors
+/// The CPUs of this process are not known.
+pub(super) fn usual(
+    link: LinkKind,
+    cpus: CpuPair,
+    soaker: SoakerKind,
+    congestion: String,
+) -> Result<FixedParams> {
+    Ok(FixedParams {
+        link,
+        rate_bytes_per_s: rates::HIGHEST,
+        rate_chosen: true,
+        burst_ns: BURST_NS,
+        buffer_bytes: CALL_BUFFER,
+        recv_buffer_bytes: CALL_BUFFER,
+        piece_bytes: PIECE_BYTES,
+        flows: 1,
+        congestion,
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        sender_cpu: cpus.sender,
+        receiver_cpu: cpus.receiver,
+        soaked_cpus: trial::allowed_cpus()?,
+        soaker,
+        push: Push::Plain,
+        align: Align::Page,
+        pages: CopyPages::Scattered,
+        placement: Placement::Separate,
+        more: FactorLevels::default(),
     })
 }
 

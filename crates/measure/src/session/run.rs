@@ -6,8 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::meter::InstanceLock;
-use crate::trial::Bench;
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
 use super::blocks::{BlockEnd, Blocks};
@@ -15,6 +13,7 @@ use super::budget::Budget;
 use super::interim::{Interim, InterimResult};
 use super::options::RunOptions;
 use super::prepare::prepare;
+use super::prepared::Prepared;
 use super::progress::Progress;
 use super::saving::Saving;
 use super::server::{self, ServerOptions};
@@ -48,24 +47,16 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let states = options.states.as_ref();
-    conduct(
-        options.budget_ns,
-        &options.out,
-        states,
-        progress,
-        |budget, states, progress| {
-            let prepared = prepare(options, budget, states, stop, progress)?;
-            Ok(Ready {
-                header: prepared.header,
-                bench: Box::new(prepared.rig),
-                instance_lock: prepared.instance_lock,
-                sessions: options.sessions,
-            })
-        },
-        interim,
-        stop,
-    )
+    let asked = Asked {
+        budget_ns: options.budget_ns,
+        out: &options.out,
+        commands: options.states.as_ref(),
+        sessions: options.sessions,
+    };
+    let prepare = |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| {
+        prepare(options, budget, states, stop, progress)
+    };
+    conduct(asked, prepare, interim, stop, progress)
 }
 
 /// Measures what a request costs a server: as [`run`].
@@ -78,53 +69,48 @@ pub fn run_server(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let commands = options.commands.as_ref();
-    conduct(
-        options.budget_ns,
-        &options.out,
-        commands,
-        progress,
-        |budget, states, progress| {
-            let prepared = server::prepare(options, budget, states, stop, progress)?;
-            Ok(Ready {
-                header: prepared.header,
-                bench: Box::new(prepared.rig),
-                instance_lock: prepared.instance_lock,
-                sessions: None,
-            })
-        },
-        interim,
-        stop,
-    )
+    let asked = Asked {
+        budget_ns: options.budget_ns,
+        out: &options.out,
+        commands: options.commands.as_ref(),
+        sessions: None,
+    };
+    let prepare = |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| {
+        server::prepare(options, budget, states, stop, progress)
+    };
+    conduct(asked, prepare, interim, stop, progress)
 }
 
-/// What is measured with, and what is known before the first block.
-struct Ready {
-    header: Header,
-    bench: Box<dyn Bench>,
-    /// Kept until the run ends, so that another zc sees this one.
-    instance_lock: InstanceLock,
-    /// How many sessions were asked for.
+/// What is asked for, whatever is measured.
+struct Asked<'a> {
+    budget_ns: u64,
+    out: &'a Path,
+    commands: Option<&'a HostStates>,
     sessions: Option<NonZeroUsize>,
 }
 
-/// Runs from the claimed file to the restored host, whatever is measured.
+/// Runs from the claimed file to the restored host.
 fn conduct(
-    budget_ns: u64,
-    out: &Path,
-    commands: Option<&HostStates>,
-    progress: &mut dyn Progress,
-    prepare: impl FnOnce(&Budget, Option<&mut States>, &mut dyn Progress) -> Result<Ready>,
+    asked: Asked<'_>,
+    prepare: impl FnOnce(&Budget, Option<&mut States>, &mut dyn Progress) -> Result<Prepared>,
     interim: &mut dyn Interim,
     stop: &AtomicBool,
+    progress: &mut dyn Progress,
 ) -> Result<Outcome> {
+    let Asked { budget_ns, out, commands, sessions } = asked;
     let budget = Budget { began: Instant::now(), length: Duration::from_nanos(budget_ns) };
     let mut saving = Saving::create(out)?;
     let mut states = commands.map(States::start).transpose().inspect_err(|_| saving.discard())?;
     let outcome = prepare(&budget, states.as_mut(), progress)
         .inspect_err(|_| saving.discard())
-        .map(|ready| {
-            all_blocks(ready, &budget, &mut saving, states.as_mut(), interim, stop, progress)
+        .map(|prepared| {
+            let Prepared { header, bench, instance_lock: _alone } = prepared;
+            saving.open(&header);
+            progress.started(&header);
+            // The first one begins with its first block.
+            let sessions = Sessions::new(sessions, budget.left());
+            let blocks = Blocks::new(bench, sessions, &header, states.as_mut());
+            all_blocks(header, blocks, &budget, &mut saving, interim, stop, progress)
         });
     let restored = states.as_mut().map_or(Ok(()), States::restore);
     match (outcome, restored) {
@@ -140,21 +126,15 @@ fn conduct(
 }
 
 fn all_blocks(
-    ready: Ready,
+    header: Header,
+    mut blocks: Blocks<'_>,
     budget: &Budget,
     saving: &mut Saving,
-    states: Option<&mut States>,
     interim: &mut dyn Interim,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Outcome {
-    let Ready { header, bench, instance_lock: _alone, sessions } = ready;
     let mut run = Run { header, blocks: Vec::new(), end: None };
-    saving.open(&run.header);
-    progress.started(&run.header);
-    // The first one begins with its first block.
-    let sessions = Sessions::new(sessions, budget.left());
-    let mut blocks = Blocks::new(bench, sessions, &run.header, states);
     let mut interim_analyses_at_blocks = Vec::new();
     let (reason, error) = measure(
         &mut run,

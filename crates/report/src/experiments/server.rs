@@ -54,10 +54,7 @@ pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
             each.response.body_bytes
         )
     };
-    let started = server.serve.as_deref().map_or_else(
-        || "it was there".to_owned(),
-        |command| format!("started by \"{}\"", escape(command, 300)),
-    );
+    let started = format!("started by \"{}\"", escape(&server.serve, 300));
     let asked = server.states.iter().map(state).collect::<Vec<_>>().join("; ");
     vec![note("server", started), note("asked", asked)]
 }
@@ -74,12 +71,10 @@ fn caption(server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
-    let cpu = if server.apart {
-        "CPU of the server's side, softirqs included"
-    } else {
-        "CPU of the whole machine without the load's thread"
-    };
-    format!("{} requests per second over {connections}. {cpu}:", significant(server.requests_per_s))
+    format!(
+        "{} requests per second over {connections}. CPU of the server's side, softirqs included:",
+        significant(server.requests_per_s)
+    )
 }
 
 fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<String> {
@@ -104,8 +99,10 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
     ]
 }
 
+/// What is said of a state; nothing where verdicts are withheld, and where the server was slower than
+/// the rate: its cost is not that of the same load.
 fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    if !estimates.verdict.stands() {
+    if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
     }
     let verdicts = &estimates.verdict.cells;
@@ -127,7 +124,14 @@ fn conclusion(estimates: &Estimates) -> Option<String> {
     let (_, first) = states(estimates).find(|(_, cell)| cell.reference)?;
     let against = shown(&first.label);
     let each: Vec<String> = states(estimates)
-        .filter_map(|(_, cell)| clause(cell, comparison(estimates, cell)?, &against))
+        .filter_map(|(_, cell)| match comparison(estimates, cell) {
+            Some(comparison) => clause(cell, comparison, &against),
+            None if cell.perturbation.saturated => Some(format!(
+                "State {} did not reach the rate, and is not compared",
+                shown(&cell.label)
+            )),
+            None => None,
+        })
         .collect();
     if each.is_empty() {
         return None;

@@ -12,6 +12,7 @@ use super::scale::Scale;
 use crate::digits::rate;
 use crate::experiments::about;
 use crate::grids::{self, CostOf};
+use crate::heading;
 use crate::pivot::{Pivot, Placed, level};
 use crate::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
@@ -78,8 +79,11 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
     let legend: Vec<String> = sides.iter().map(|(whose, _)| (*whose).to_owned()).collect();
     let reference =
         cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost_ns_per_kib.both);
-    let whose =
-        if estimates.sender_alone { "the sender" } else { "sender, receiver and both ends" };
+    let whose = if estimates.sender_alone {
+        heading::sender(run)
+    } else {
+        "sender, receiver and both ends"
+    };
     let whose = if sides.len() == 1 && !estimates.sender_alone { "both ends" } else { whose };
     let factor = run.header.plan.factors.first().copied().unwrap_or(Factor::Send);
     let by = if factor == Factor::Send { "send path".to_owned() } else { factor.to_string() };

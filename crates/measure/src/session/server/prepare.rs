@@ -1,18 +1,18 @@
 //! Preparation of a server's run before the first block: the link, the server, the first responses,
 //! the rate.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::super::budget::Budget;
-use super::super::prepare::choose_cpus;
+use super::super::prepare::{choose_cpus, usual};
+use super::super::prepared::Prepared;
 use super::super::progress::Progress;
 use super::super::seed;
 use super::super::states::States;
-use super::super::steps::{Steps, go_on, interrupted};
-use super::options::{ServerOptions, StateOption};
+use super::super::steps::{Steps, go_on};
+use super::options::ServerOptions;
 use super::{cells, rate};
 use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust};
 use crate::link::Link;
@@ -21,9 +21,9 @@ use crate::session::options::CpuPair;
 use crate::trial::{self, ServerRig, ServerSetup, Serving};
 use zc_kernel::sched;
 use zc_run::{
-    Align, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams,
-    FormatVersion, Header, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push,
-    ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing, Unsoaked, Warning,
+    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkFacts,
+    LinkKind, LinkOptions, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity,
+    Timing, Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -31,14 +31,6 @@ const EXPERIMENT: &str = "server";
 
 /// Time between two attempts at the first request, while the server starts.
 const START_LOOK: Duration = Duration::from_millis(50);
-
-/// A run that is ready for its first block.
-pub(crate) struct Prepared {
-    pub(crate) header: Header,
-    pub(crate) rig: ServerRig,
-    /// Kept until the run ends, so that another zc sees this one.
-    pub(crate) instance_lock: InstanceLock,
-}
 
 /// Prepares a run up to its first block. Call it while the process has one thread.
 ///
@@ -48,7 +40,7 @@ pub(crate) fn prepare(
     options: &ServerOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
-    stop: &std::sync::atomic::AtomicBool,
+    stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -93,18 +85,11 @@ pub(crate) fn prepare(
 
     let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
-    let origins = |cells: &[zc_run::Cell]| -> BTreeMap<String, usize> {
-        let place = |cell: &zc_run::Cell| {
-            let of = |each: &StateOption| Some(&each.state) == cell.levels.state.as_ref();
-            options.states.iter().position(of)
-        };
-        cells.iter().filter_map(|cell| Some((cell.label.clone(), place(cell)?))).collect()
-    };
     let timing = timing(options);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load,
-        origins: origins(&cells),
+        states: options.states.iter().map(|each| each.state.clone()).collect(),
         serving,
         fixed: fixed_params(options, cpus, trial::default_congestion(&*link))?,
         timing,
@@ -123,14 +108,12 @@ pub(crate) fn prepare(
         cell: cell.clone(),
         bytes_per_s: per_s * body_bytes as f64,
     }));
-    let requests_per_s = match options.requests_per_s {
-        Some(per_s) => per_s,
-        None => rate::choose(&speeds)?,
-    };
+    // Also where the rate is given: a state that answers nothing is found here.
+    let chosen = rate::choose(&speeds)?;
+    let requests_per_s = options.requests_per_s.unwrap_or(chosen);
     rig.set_rate(requests_per_s, body_bytes, options.requests_per_s.is_none());
     let unit_s = meter::unit_time().as_secs_f64();
     cells.push(cells::positive(&cells[0], speeds[&reference], body_bytes, unit_s));
-    rig.set_origins(origins(&cells));
 
     let plan = Plan {
         experiment: EXPERIMENT.to_owned(),
@@ -147,8 +130,7 @@ pub(crate) fn prepare(
         states: options.commands.clone(),
         server: Some(ServerPlan {
             states: server_states,
-            serve: Some(options.serve.clone()),
-            apart: true,
+            serve: options.serve.clone(),
             connections: options.connections,
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
@@ -170,7 +152,7 @@ pub(crate) fn prepare(
         sampling: None,
         state_readings,
     };
-    Ok(Prepared { header, rig, instance_lock })
+    Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
 
 /// Checks that the server's CPU does the server's work alone.
@@ -249,9 +231,7 @@ fn as_soon_as_it_answers<T>(
     let until = Instant::now() + options.start_limit;
     loop {
         serving.check()?;
-        if steps.stop.load(Ordering::Relaxed) {
-            return Err(interrupted());
-        }
+        go_on(steps.stop)?;
         match attempt() {
             Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
                 std::thread::sleep(START_LOOK);
@@ -327,26 +307,13 @@ fn timing(options: &ServerOptions) -> Timing {
 /// What is held fixed. The values of zc's own senders have no meaning here.
 fn fixed_params(options: &ServerOptions, cpus: CpuPair, congestion: String) -> Result<FixedParams> {
     Ok(FixedParams {
-        link: LinkKind::Veth,
         rate_bytes_per_s: 1.0, // until it is known
-        rate_chosen: options.requests_per_s.is_none(),
         burst_ns: 1,
         buffer_bytes: 1,
         recv_buffer_bytes: 1,
         piece_bytes: 1,
         flows: options.connections,
-        congestion,
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        sender_cpu: cpus.sender,
-        receiver_cpu: cpus.receiver,
-        soaked_cpus: trial::allowed_cpus()?,
-        soaker: options.soaker,
-        push: Push::Plain,
-        align: Align::Page,
-        pages: CopyPages::Scattered,
-        placement: Placement::Separate,
-        more: FactorLevels::default(),
+        ..usual(LinkKind::Veth, cpus, options.soaker, congestion)?
     })
 }
 

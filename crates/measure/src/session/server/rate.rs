@@ -44,7 +44,7 @@ pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
         return Err(Error::failed(
             "the server answered no request in the windows in which its top speed was measured",
         )
-        .help("--window 500ms makes them longer, or --rate 10/s sets the rate"));
+        .help("--window 500ms makes them longer"));
     }
     let most = slowest * SHARE;
     let digit = 10_f64.powf((most.log10()).floor());

@@ -15,8 +15,8 @@ use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{self, monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
-    BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, IdleWindow, Latencies, LinkFacts,
-    Reading, RecvCounts, Result, SendCounts, Timing, Trial, TrialKind, Warning,
+    BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, HostState, IdleWindow, Latencies,
+    LinkFacts, Reading, RecvCounts, Result, SendCounts, Timing, Trial, TrialKind, Warning,
 };
 
 /// Time between an order to the load and its first request.
@@ -28,8 +28,8 @@ pub struct ServerSetup {
     pub links: Links,
     /// The load, on the receiver's side of the link.
     pub load: Load,
-    /// The load's origin of each cell, by the cell's label.
-    pub origins: BTreeMap<String, usize>,
+    /// The states, in the order of the load's origins.
+    pub states: Vec<HostState>,
     /// The server, on the sender's side of the link.
     pub serving: Serving,
     /// What all cells share.
@@ -42,7 +42,7 @@ pub struct ServerSetup {
 pub struct ServerRig {
     links: Links,
     load: Arc<Load>,
-    origins: BTreeMap<String, usize>,
+    states: Vec<HostState>,
     serving: Serving,
     beside: BesideServer,
     machine: Machine,
@@ -62,7 +62,7 @@ impl ServerRig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
-        let ServerSetup { links, load, origins, serving, fixed, timing } = setup;
+        let ServerSetup { links, load, states, serving, fixed, timing } = setup;
         let load = Arc::new(load);
         let beside = BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
@@ -72,7 +72,7 @@ impl ServerRig {
             links,
             beside,
             load,
-            origins,
+            states,
             serving,
             machine,
             fixed,
@@ -111,11 +111,6 @@ impl ServerRig {
         &self.fixed
     }
 
-    /// Sets the load's origin of each cell, by the cell's label.
-    pub fn set_origins(&mut self, origins: BTreeMap<String, usize>) {
-        self.origins = origins;
-    }
-
     /// Sets the rate at which costs are measured; a response of the reference has so many bytes.
     pub fn set_rate(&mut self, requests_per_s: f64, body_bytes: u64, chosen: bool) {
         self.requests_per_s = Some(requests_per_s);
@@ -134,11 +129,6 @@ impl ServerRig {
         let requests = closed.sent.calls.saturating_sub(opened.sent.calls);
         let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
         Ok(requests as f64 * 1e9 / elapsed_ns as f64)
-    }
-
-    /// Fails if the server has ended.
-    fn check_server(&mut self) -> Result<()> {
-        self.serving.check()
     }
 
     /// Reads what bounds a window over a load that goes on: soakers, responses and clocks.
@@ -199,7 +189,7 @@ impl ServerRig {
 impl Bench for ServerRig {
     fn begin_block(&mut self, _block: usize) -> Result<()> {
         self.latencies_of_block.clear();
-        self.check_server()?;
+        self.serving.check()?;
         // It may have started workers.
         self.serving.find_processes();
         Ok(())
@@ -223,9 +213,11 @@ impl Bench for ServerRig {
     }
 
     fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
-        self.check_server()?;
-        let origin = self.origins.get(&cell.label).copied();
-        let origin = origin.ok_or_else(|| Error::failed("the cell has no address"))?;
+        self.serving.check()?;
+        let state = |each: &HostState| cell.levels.state.as_ref() == Some(each);
+        let origin = self.states.iter().position(state);
+        let origin =
+            origin.ok_or_else(|| Error::failed("the cell is in no state of the server"))?;
         let pace = match self.requests_per_s {
             Some(per_s) if kind != TrialKind::TopSpeed => Pace::At { per_s },
             _ => Pace::Unpaced,
@@ -244,7 +236,7 @@ impl Bench for ServerRig {
         self.beside.stop();
         let phase = self.load.pause();
         // Of two errors that of the server says more.
-        self.check_server()?;
+        self.serving.check()?;
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
         answered(&phase)?;

@@ -1,0 +1,13 @@
+//! A run that is ready for its first block.
+
+use crate::meter::InstanceLock;
+use crate::trial::Bench;
+use zc_run::Header;
+
+/// What is measured with, and what is known before the first block.
+pub(super) struct Prepared {
+    pub(super) header: Header,
+    pub(super) bench: Box<dyn Bench>,
+    /// Kept until the run ends, so that another zc sees this one.
+    pub(super) instance_lock: InstanceLock,
+}
