@@ -85,6 +85,19 @@ impl NetNs {
     pub fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
+
+    /// Does `work` in the namespace, on a thread of its own: the calling one stays where it is.
+    ///
+    /// # Errors
+    /// - Those of [`enter`](Self::enter), and of `work`.
+    /// - EAGAIN: there can be no further thread.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        std::thread::scope(|scope| {
+            let there = || self.enter().and_then(|()| work());
+            let thread = std::thread::Builder::new().spawn_scoped(scope, there)?;
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        })
+    }
 }
 
 impl AsFd for NetNs {
@@ -196,6 +209,11 @@ mod tests {
             NetNs::open(Path::new(&format!("/proc/self/fd/{held}"))).unwrap().enter().unwrap();
             let lo = crate::netlink::Devices::open().unwrap().find("lo").unwrap();
             assert!(!lo.up, "it is the new one");
+            home.enter().unwrap();
+            let place = || std::fs::read_link("/proc/thread-self/ns/net");
+            let at_home = place().unwrap();
+            assert_ne!(new.inside(place).unwrap(), at_home);
+            assert_eq!(place().unwrap(), at_home, "this thread stays where it is");
             new.enter().unwrap();
         })
         .join()

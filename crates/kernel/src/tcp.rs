@@ -623,14 +623,7 @@ impl Unconnected {
         rustix::io::ioctl_fionbio(&self.socket, true)?;
         match rustix::net::connect(&self.socket, &to) {
             Ok(()) => {}
-            Err(Errno::INPROGRESS | Errno::INTR) => {
-                if wait(&self.socket, PollFlags::OUT, Some(at_most))?.is_empty() {
-                    return Err(Errno::TIMEDOUT.into());
-                }
-                if let Some(error) = take_error(&self.socket)? {
-                    return Err(error);
-                }
-            }
+            Err(Errno::INPROGRESS | Errno::INTR) => wait_connected(&self.socket, at_most)?,
             Err(error) => return Err(error.into()),
         }
         rustix::io::ioctl_fionbio(&self.socket, false)?;
@@ -640,11 +633,11 @@ impl Unconnected {
 
 /// Begins a connection to `to` with connect(2) on a socket that never blocks (SOCK_NONBLOCK), from
 /// the address `source` if one is given and a port of the kernel's choice. The connection stands, or
-/// has failed ([`take_error`]), once the socket is writable.
+/// has failed ([`take_error`]), once the socket is writable ([`wait_connected`]).
 ///
-/// With IP_BIND_ADDRESS_NO_PORT the port is chosen at connect(2), where it may be one that another
-/// destination uses too. Where the kernel lacks it (before 4.2, or for IPv6), bind(2) chooses a port
-/// that nobody uses.
+/// With IP_BIND_ADDRESS_NO_PORT, which holds for IPv6 too, the port is chosen at connect(2), where it
+/// may be one that another destination uses too. Where the kernel lacks it (before 4.2), bind(2)
+/// chooses a port that nobody uses.
 ///
 /// # Errors
 /// - EADDRNOTAVAIL: `source` is no address of this network namespace, or no port is left.
@@ -673,6 +666,25 @@ pub fn begin_connect(to: SocketAddr, source: Option<IpAddr>) -> io::Result<Owned
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits with poll(2) until a connection that was begun stands, at most `at_most`.
+///
+/// # Errors
+/// - ETIMEDOUT: no answer in time.
+/// - ECONNREFUSED, ENETUNREACH and others of connect(2).
+///
+/// # References
+/// [connect(2)], EINPROGRESS
+///
+/// [connect(2)]: https://man7.org/linux/man-pages/man2/connect.2.html
+#[doc(alias = "poll")]
+#[doc(alias = "POLLOUT")]
+pub fn wait_connected(socket: impl AsFd, at_most: Duration) -> io::Result<()> {
+    if wait(&socket, PollFlags::OUT, Some(at_most))?.is_empty() {
+        return Err(Errno::TIMEDOUT.into());
+    }
+    take_error(&socket)?.map_or(Ok(()), Err)
 }
 
 /// Repeats a call that returns a length or -1 until no signal interrupts it.
@@ -997,12 +1009,7 @@ mod tests {
         let socket = begin_connect(to, Some(from)).unwrap();
         let (_theirs, peer) = listener.accept().unwrap();
         assert_eq!(peer.ip(), from);
-        assert!(
-            wait(&socket, PollFlags::OUT, Some(Duration::from_secs(20)))
-                .unwrap()
-                .contains(PollFlags::OUT)
-        );
-        assert!(take_error(&socket).unwrap().is_none());
+        wait_connected(&socket, Duration::from_secs(20)).unwrap();
         assert_eq!(recv(&socket, &mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         let foreign = begin_connect(to, Some("192.0.2.1".parse().unwrap()));
         assert_eq!(foreign.unwrap_err().raw_os_error(), Some(libc::EADDRNOTAVAIL));

@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("meter", &["internal", "root", "workload"]),
     ("memory", &["workload"]),
     ("path", &["workload"]),
-    ("trial", &["http", "internal", "link", "meter", "path", "root", "stderr_tail", "workload"]),
+    ("trial", &["http", "internal", "link", "meter", "path", "stderr_tail", "workload"]),
     ("agent", &["stderr_tail", "trial", "path", "meter", "workload"]),
     ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "trial"]),
 ];

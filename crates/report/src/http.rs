@@ -156,8 +156,8 @@ pub fn text(result: &HttpResult, layout: Layout) -> String {
         note("url", format!("{}: {}", escape(&result.url, 200), response(&result.response))),
         note("load", load(result)),
         note("requests", requests(result)),
+        note("latency", result.latency.map_or_else(|| "no response".to_owned(), latency)),
     ];
-    notes.push(note("latency", result.latency.map_or_else(|| "no response".to_owned(), latency)));
     if let (Some(late), Some(own)) = (result.late, result.own_late) {
         notes.push(note("schedule", schedule(result, late, own)));
     }
@@ -175,7 +175,7 @@ fn response(response: &HttpResponse) -> String {
 fn load(result: &HttpResult) -> String {
     let load = &result.load;
     let rate = match load.rate_per_s {
-        Some(per_s) => format!("{} requests/s", trimmed(per_s)),
+        Some(per_s) => format!("{per_s} requests/s"),
         None => "as fast as the server answers".to_owned(),
     };
     let plural = if load.connections == 1 { "" } else { "s" };
@@ -195,7 +195,7 @@ fn requests(result: &HttpResult) -> String {
     let mut text = format!(
         "{} answered: {}/s, {} MB/s",
         result.responses,
-        whole(result.responses_per_s),
+        significant(result.responses_per_s),
         significant(result.body_mb_per_s)
     );
     if result.rate_reached == Some(false) {
@@ -257,7 +257,7 @@ fn own_cpu(cpu: &HttpCpu) -> String {
         (Some(us), Some(per_s)) => format!(
             "{} us per request, so one CPU makes {} requests/s",
             significant(us),
-            whole(per_s)
+            significant(per_s)
         ),
         _ => format!("{} s", significant(cpu.seconds)),
     }
@@ -270,16 +270,6 @@ fn time(us: f64) -> String {
         us if us < 1e6 => format!("{} ms", significant(us / 1e3)),
         us => format!("{} s", significant(us / 1e6)),
     }
-}
-
-/// A number of requests per second: `23456`, `23.4`.
-fn whole(per_s: f64) -> String {
-    if per_s >= 100.0 { format!("{per_s:.0}") } else { significant(per_s) }
-}
-
-/// A number as it was typed: `2000`, `0.5`.
-fn trimmed(number: f64) -> String {
-    format!("{number}")
 }
 
 #[cfg(test)]

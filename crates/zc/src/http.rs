@@ -2,15 +2,15 @@
 //! responses.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueHint;
 
+use super::request_args::RequestArgs;
 use super::{interrupt, tell};
 use zc_measure::http::{
-    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Trust, bind_to, monotonic_ns,
+    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, bind_to, monotonic_ns,
 };
 use zc_measure::privileges::{self, Work};
 use zc_report::Layout;
@@ -58,7 +58,7 @@ pub(super) struct HttpArgs {
     /// How many to send, instead of how long
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     requests: Option<String>,
-    /// How long a connection may take to stand, and a response to arrive whole
+    /// How long a connection may take to be established, and a response to be complete
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true)]
     timeout: String,
     /// Address of this machine from which connections are made [default: the kernel's choice]
@@ -67,16 +67,8 @@ pub(super) struct HttpArgs {
     /// CPU to which the sending thread is bound [default: none]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     cpu: Option<String>,
-    /// A header of every request; may be given more than once
-    #[arg(long, value_name = "NAME: VALUE")]
-    header: Vec<String>,
-    /// Accept the certificate of any server
-    #[arg(long, conflicts_with = "cacert")]
-    insecure: bool,
-    /// File of certificates (PEM) that are accepted, or have signed those that are [default: those
-    /// that this system trusts]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    cacert: Option<PathBuf>,
+    #[command(flatten)]
+    request: RequestArgs,
     /// Print one JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -101,8 +93,9 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
     let cpu = args.cpu.as_deref().map(|cpu| units::count("CPU", cpu, 0..=1_000_000));
     let cpu = cpu.transpose().map_err(|error| error.prefixed("--cpu: "))?.map(|cpu| cpu as usize);
     let options = options(args)?;
-    let uses_tls = args.url.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("https://"));
-    if args.insecure && uses_tls {
+    let uses_tls = options.origins.iter().any(Origin::uses_tls);
+    let insecure = args.request.insecure;
+    if insecure && uses_tls {
         tell::warning("the certificate of the server is not checked (--insecure)", None);
     }
     let stop = interrupt::flag()?;
@@ -114,7 +107,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
         keep_alive: options.reuse == Reuse::KeepAlive,
         source: options.source.map(|source| source.to_string()),
         cpu,
-        certificate_checked: uses_tls.then_some(!args.insecure),
+        certificate_checked: uses_tls.then_some(!insecure),
     };
     let sender = Load::start(options, move || cpu.map_or(Ok(()), bind_to))?;
     let fetched = sender.fetch(0)?.usable()?;
@@ -131,11 +124,6 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
 }
 
 fn options(args: &HttpArgs) -> Result<LoadOptions> {
-    let headers = args.header.iter().map(|header| match header.split_once(':') {
-        Some((name, value)) => Ok((name.to_owned(), value.trim().to_owned())),
-        None => Err(Error::usage(format!("--header: \"{}\" has no colon", escape(header, 80)))
-            .help("headers look like --header 'Accept-Encoding: gzip'")),
-    });
     let source = args.source.as_deref().map(|source| {
         source.parse::<IpAddr>().map_err(|_| {
             Error::usage(format!("--source: \"{}\" is no address", escape(source, 80)))
@@ -146,17 +134,12 @@ fn options(args: &HttpArgs) -> Result<LoadOptions> {
         .map_err(|error| error.prefixed("--connections: "))?;
     let timeout_ns = units::duration(&args.timeout, MS..=3600 * S)
         .map_err(|error| error.prefixed("--timeout: "))?;
-    let trust = match &args.cacert {
-        _ if args.insecure => Trust::Anybody,
-        Some(file) => Trust::File(file.clone()),
-        None => Trust::System,
-    };
     Ok(LoadOptions {
-        headers: headers.collect::<Result<_>>()?,
+        headers: args.request.headers()?,
         source: source.transpose()?,
         connections: connections as usize,
         reuse: if args.close { Reuse::Close } else { Reuse::KeepAlive },
-        trust,
+        trust: args.request.trust(),
         timeout: Duration::from_nanos(timeout_ns),
         // Last, as it may take its time.
         origins: vec![Origin::resolve(&args.url)?],

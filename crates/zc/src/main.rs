@@ -31,6 +31,7 @@ mod remote;
 mod render;
 mod replace;
 mod report;
+mod request_args;
 mod resolve;
 mod result_file;
 mod rights;

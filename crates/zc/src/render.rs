@@ -3,7 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use super::format::Format;
+use super::format::{Format, FormatArgs};
+use super::tell;
 use zc_analysis::{Estimates, estimate};
 use zc_report::Layout;
 use zc_run::{Error, Result, Run};
@@ -19,17 +20,24 @@ pub(super) fn document(run: &Run, format: Format, verbose: bool) -> String {
     }
 }
 
+/// Prints a run that was saved at `out`, and says where it is.
+///
+/// # Errors
+/// stdout is closed.
+pub(super) fn saved(run: &Run, out: &Path, args: FormatArgs) -> Result<()> {
+    let printed = tell::result(&document(run, Format::from(args), args.verbose));
+    tell::note(&format!("saved: \"{}\"", tell::path(out)));
+    printed
+}
+
 /// The table of costs with so many ns for each fragment of a packet.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): no fragments were counted in the run, from `file`.
 pub(super) fn dma(run: &Run, ns_per_fragment: f64, file: &Path) -> Result<String> {
     zc_report::dma(&estimate(run), ns_per_fragment, layout(true)).ok_or_else(|| {
-        Error::input(format!(
-            "the run in \"{}\" has no count of fragments",
-            super::tell::path(file)
-        ))
-        .help("they are counted over the link null: as root, zc run --link null")
+        Error::input(format!("the run in \"{}\" has no count of fragments", tell::path(file)))
+            .help("they are counted over the link null: as root, zc run --link null")
     })
 }
 

@@ -2,11 +2,11 @@
 //! exits with 130. One that could not continue prints the results so far and the reason.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::busy::nothing_kept;
-use super::format::{Format, FormatArgs};
+use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::run_args::RunArgs;
@@ -104,7 +104,7 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let session::Outcome { run, error } = outcome?;
 
     let done = also(&run);
-    print(&run, &options.out, args.format)?;
+    render::saved(&run, &options.out, args.format)?;
     if Format::from(args.format) == Format::Table && !args.format.verbose {
         let is_paths = run.header.plan.experiment == Experiment::Paths.name();
         let further = ("zc run sizes", "from which message size on each path needs less CPU");
@@ -112,14 +112,4 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     }
     done?;
     error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
-}
-
-/// Prints a run that was saved at `out`, and says where.
-///
-/// # Errors
-/// stdout is closed.
-pub(super) fn print(run: &Run, out: &Path, args: FormatArgs) -> Result<()> {
-    let printed = tell::result(&render::document(run, Format::from(args), args.verbose));
-    tell::note(&format!("saved: \"{}\"", tell::path(out)));
-    printed
 }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::busy::nothing_kept;
 use super::interim::Planned;
 use super::progress::Watcher;
-use super::run::print;
 use super::run_args::RunArgs;
-use super::{interrupt, quiet, resolve};
+use super::{interrupt, quiet, render, resolve};
 use zc_measure::http::Reuse;
 use zc_measure::session::{self, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
@@ -82,7 +81,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let outcome = session::run_server(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();
     let session::Outcome { run, error } = outcome?;
-    print(&run, &options.out, args.format)?;
+    render::saved(&run, &options.out, args.format)?;
     error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
 }
 
@@ -111,8 +110,8 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         requests_per_s: server.requests.as_deref().map(rate).transpose()?,
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },
-        headers: server.header.iter().map(|text| header(text)).collect::<Result<_>>()?,
-        trust: server.trust(),
+        headers: server.request.headers()?,
+        trust: server.request.trust(),
         timeout: TIMEOUT,
         start_limit: START,
         cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,
@@ -180,17 +179,4 @@ fn states(args: &RunArgs) -> Result<(Vec<StateOption>, Option<HostStates>)> {
     let commands =
         if commands.is_empty() { None } else { Some(resolve::host_states(args, commands)?) };
     Ok((states, commands))
-}
-
-/// Parses `Name: value`.
-fn header(text: &str) -> Result<(String, String)> {
-    let fits = |name: &str, value: &str| {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        !name.is_empty() && name.bytes().all(token) && value.bytes().all(|byte| byte >= b' ')
-    };
-    match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
-        Some((name, value)) if fits(name, value) => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Error::usage(format!("--header: \"{}\" is no header", zc_run::escape(text, 60)))
-            .help("a name, \":\", and a value: 'Accept-Encoding: gzip'")),
-    }
 }

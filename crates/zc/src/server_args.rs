@@ -1,10 +1,8 @@
 //! The arguments of `zc run server`.
 
-use std::path::PathBuf;
+use clap::Args;
 
-use clap::{Args, ValueHint};
-
-use zc_measure::http::Trust;
+use super::request_args::RequestArgs;
 
 /// What `zc run server` takes beside the options of every run.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,36 +27,17 @@ pub(super) struct ServerArgs {
     /// Make a connection for each request
     #[arg(long)]
     pub(super) close: bool,
-    /// A header of every request, as in 'Accept-Encoding: gzip'
-    #[arg(long, value_name = "NAME: VALUE", allow_hyphen_values = true)]
-    pub(super) header: Vec<String>,
-    /// Trust any certificate of a server of HTTPS
-    #[arg(long, conflicts_with = "cacert")]
-    pub(super) insecure: bool,
-    /// Trust the certificates in this file (PEM) instead of the system's
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(super) cacert: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) request: RequestArgs,
 }
 
 impl ServerArgs {
     /// Whether any of them was typed.
     pub(super) fn is_given(&self) -> bool {
-        let Self { state, url, serve, requests, connections, close, header, insecure, cacert } =
-            self;
+        let Self { state, url, serve, requests, connections, close, request } = self;
         !state.is_empty()
             || [url, serve, requests, connections].into_iter().any(Option::is_some)
             || *close
-            || !header.is_empty()
-            || *insecure
-            || cacert.is_some()
-    }
-
-    /// Whose certificates a server of HTTPS may have.
-    pub(super) fn trust(&self) -> Trust {
-        match &self.cacert {
-            _ if self.insecure => Trust::Anybody,
-            Some(file) => Trust::File(file.clone()),
-            None => Trust::System,
-        }
+            || request.is_given()
     }
 }

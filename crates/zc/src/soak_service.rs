@@ -116,7 +116,7 @@ pub(super) fn run(
     });
     let uncounted =
         wanted.filter(|unit| cost.per.iter().all(|per| per.unit != *unit)).map(|unit| {
-            Error::failed(format!("the service was not seen to do a {}", unit.name()))
+            Error::failed(format!("no {} of the service was counted", unit.name()))
                 .help("is there any load on it?")
         });
     observed.fault.or(withheld).or(uncounted).map_or(Ok(()), Err)

@@ -5,56 +5,42 @@
 //! CPU clock says beyond what it counted, at the pace of the idle windows, is interrupts and softirqs;
 //! and what that clock lacks of the time that there was, other tasks had.
 
-use std::collections::BTreeMap;
-
 use super::execution::{Execution, mean};
 use super::model::{Accounts, NamedTime, PlusMinus};
+use super::others::Others;
 use super::window::{busy_share, units};
-use zc_run::{CommandRun, ProcessKind};
-
-/// The largest number of processes with a name.
-const MOST_NAMES: usize = 8;
+use zc_run::CommandRun;
 
 /// A process that took a smaller share of the soaked figure has no row of its own.
 const SMALLEST_SHARE: f64 = 0.005;
 
 /// Means over executions; the two slices are of the same ones.
 pub(super) fn accounts(runs: &[&CommandRun], each: &[Execution], soaked: PlusMinus) -> Accounts {
-    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
-    let mut kernel_threads_s = 0.0;
+    let mut others = Others::default();
     for run in runs {
         let idle_share = run.processes.window_ns as f64 / run.processes.idle_ns as f64;
         let idle_share = if idle_share.is_finite() { idle_share } else { 0.0 };
         for process in &run.processes.each {
             let net_ns = process.window_ns as f64 - idle_share * process.idle_ns as f64;
-            let net_s = net_ns / 1e9 / runs.len() as f64;
-            match process.kind {
-                ProcessKind::KernelThread => kernel_threads_s += net_s,
-                ProcessKind::Other => *by_name.entry(&process.name).or_default() += net_s,
-            }
+            others.add(process, net_ns / 1e9 / runs.len() as f64);
         }
     }
-    let mut processes: Vec<NamedTime> = by_name
-        .iter()
-        .filter(|(_, cpu_s)| **cpu_s >= SMALLEST_SHARE * soaked.value.abs())
-        .map(|(name, cpu_s)| NamedTime { name: (*name).to_owned(), cpu_s: *cpu_s })
-        .collect();
-    processes.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
-    processes.truncate(MOST_NAMES);
+    let (largest, other_processes_s) = others.largest(SMALLEST_SHARE * soaked.value.abs());
+    let named = |(name, cpu_s): (&str, f64)| NamedTime { name: name.to_owned(), cpu_s };
     let of = |figure: &dyn Fn(&CommandRun, &Execution) -> f64| {
         mean(&std::iter::zip(runs, each).map(|(run, it)| figure(run, it)).collect::<Vec<_>>())
     };
-    let others_s: f64 = by_name.values().sum();
+    let kernel_threads_s = others.kernel_threads;
     let command_s = of(&|_, it| it.getrusage_s);
     let zc_s = of(&|run, _| run.zc_ns as f64 / 1e9);
     let interrupts_s = of(&interrupts_s);
     let stolen_s = of(&|_, it| it.steal_s);
-    let had_s = command_s + others_s + kernel_threads_s + zc_s + interrupts_s + stolen_s;
+    let had_s = command_s + others.processes() + kernel_threads_s + zc_s + interrupts_s + stolen_s;
     let missing_s = soaked.value - had_s;
     Accounts {
         command_s,
-        other_processes_s: others_s - processes.iter().map(|process| process.cpu_s).sum::<f64>(),
-        processes,
+        processes: largest.into_iter().map(named).collect(),
+        other_processes_s,
         kernel_threads_s,
         zc_s,
         interrupts_s,

@@ -9,6 +9,7 @@ mod command;
 mod execution;
 mod load;
 mod model;
+mod others;
 mod per;
 mod service;
 mod verify;

@@ -4,8 +4,6 @@
 //! Means over windows. Neighbouring windows are alike, so Student's interval is wider by the square
 //! root of their autocorrelation time.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use zc_stats::{autocorrelation_time, mean_interval};
@@ -13,12 +11,10 @@ use zc_stats::{autocorrelation_time, mean_interval};
 use super::execution::{CONFIDENCE, mean};
 use super::load::{load, paces};
 use super::model::PlusMinus;
+use super::others::Others;
 use super::per::Unit;
 use super::window::{elapsed_ns, units};
-use zc_run::{ProcessKind, ServiceWindow, SoakService, Span, TcpSpan};
-
-/// The largest number of other processes with a name.
-const MOST_NAMES: usize = 8;
+use zc_run::{ServiceWindow, SoakService, Span, TcpSpan};
 
 /// Another process that took less than this part of a CPU has no row of its own.
 const SMALLEST_CPUS: f64 = 0.0005;
@@ -176,7 +172,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     let interrupts: Option<Vec<f64>> = known(|it| it.interrupts);
     let own = of(&|it| it.own);
     let others = others(&seen.windows);
-    let (share, by) = share(seen, mean(&own), others.all_cpus);
+    let (share, by) = share(seen, mean(&own), others.processes());
     let costs: Vec<f64> = match &interrupts {
         Some(interrupts) => own.iter().zip(interrupts).map(|(own, it)| own + share * it).collect(),
         None => own.clone(),
@@ -200,11 +196,13 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
             most: seen.windows.iter().map(|window| window.processes).max().unwrap_or(0),
         },
         others: soaked_cpus.zip(all_interrupts).map(|(soaked, interrupts)| {
-            let had = mean(&own) + others.all_cpus + others.kernel_threads + interrupts.value;
+            let had = mean(&own) + others.processes() + others.kernel_threads + interrupts.value;
             let missing = soaked.value - had - zc - stolen;
+            let (largest, other_processes) = others.largest(SMALLEST_CPUS);
+            let named = |(name, cpus): (&str, f64)| NamedCpus { name: name.to_owned(), cpus };
             OtherAccounts {
-                processes: others.processes,
-                other_processes: others.other_processes,
+                processes: largest.into_iter().map(named).collect(),
+                other_processes,
                 kernel_threads: others.kernel_threads,
                 interrupts: (1.0 - share) * interrupts.value,
                 zc,
@@ -299,35 +297,16 @@ fn of_series(values: &[f64]) -> PlusMinus {
     PlusMinus { value: mean(values), half_width }
 }
 
-struct Others {
-    processes: Vec<NamedCpus>,
-    other_processes: f64,
-    /// Both of these.
-    all_cpus: f64,
-    kernel_threads: f64,
-}
-
-fn others(windows: &[ServiceWindow]) -> Others {
-    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
-    let mut kernel_threads = 0.0;
+/// Means over windows, in CPUs.
+fn others(windows: &[ServiceWindow]) -> Others<'_> {
+    let mut others = Others::default();
     for window in windows {
         for process in &window.others {
             let cpus = process.window_ns as f64 / window.others_elapsed_ns.max(1) as f64;
-            let cpus = cpus / windows.len() as f64;
-            match process.kind {
-                ProcessKind::KernelThread => kernel_threads += cpus,
-                ProcessKind::Other => *by_name.entry(&process.name).or_default() += cpus,
-            }
+            others.add(process, cpus / windows.len() as f64);
         }
     }
-    let all_cpus: f64 = by_name.values().sum();
-    let named = by_name.iter().filter(|(_, cpus)| **cpus >= SMALLEST_CPUS);
-    let mut processes: Vec<NamedCpus> =
-        named.map(|(name, cpus)| NamedCpus { name: (*name).to_owned(), cpus: *cpus }).collect();
-    processes.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then_with(|| a.name.cmp(&b.name)));
-    processes.truncate(MOST_NAMES);
-    let other_processes = all_cpus - processes.iter().map(|it| it.cpus).sum::<f64>();
-    Others { processes, other_processes, all_cpus, kernel_threads }
+    others
 }
 
 /// TCP of all windows together. `None` where that of one is not known.
@@ -414,8 +393,8 @@ fn per(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
 mod tests {
     use super::*;
     use zc_run::{
-        CpuTicks, ProcessTime, ServiceTarget, SoakEdge, SoakReading, SoakStart, SoakWindow,
-        SoakerKind, SoakerPace, SoakerRank, StatReading,
+        CpuTicks, ProcessKind, ProcessTime, ServiceTarget, SoakEdge, SoakReading, SoakStart,
+        SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading,
     };
 
     const S: u64 = 1_000_000_000;

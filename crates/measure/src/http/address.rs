@@ -1,13 +1,12 @@
-//! Which address of a server is taken, and what is said where there is no connection.
+//! Chooses the address of a server, and says why there is no connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use zc_kernel::tcp;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, in_words};
 
 use super::options::LoadOptions;
 use super::origin::Origin;
@@ -18,11 +17,11 @@ const TO_TRY: Duration = Duration::from_secs(3);
 
 /// The address of `origin` to use: its only one, or the first that accepts a connection.
 pub(super) fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<SocketAddr> {
+    if let [only] = origin.addresses[..] {
+        return Ok(only);
+    }
     let mut last = None;
     for address in &origin.addresses {
-        if origin.addresses.len() == 1 {
-            return Ok(*address);
-        }
         match try_address(*address, options) {
             Ok(()) => return Ok(*address),
             Err(error) => last = Some(cannot_connect(origin, *address, options.source, &error)),
@@ -33,14 +32,7 @@ pub(super) fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<S
 
 fn try_address(address: SocketAddr, options: &LoadOptions) -> io::Result<()> {
     let socket = tcp::begin_connect(address, options.source)?;
-    let at_most = options.timeout.min(TO_TRY);
-    let at_most =
-        Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&at_most)) {
-        Ok(0) => Err(Errno::TIMEDOUT.into()),
-        Ok(_) => tcp::take_error(&socket)?.map_or(Ok(()), Err),
-        Err(error) => Err(error.into()),
-    }
+    tcp::wait_connected(&socket, options.timeout.min(TO_TRY))
 }
 
 /// A connection of `origin` that cannot be had, as an error.
@@ -50,25 +42,23 @@ pub(super) fn cannot_connect(
     source: Option<IpAddr>,
     error: &io::Error,
 ) -> Error {
-    let url = escape(origin.url(), 200);
+    let url = origin.quoted();
     if let Some((why, help)) = tls::why(error) {
-        return Error::remote(format!("cannot connect to \"{url}\" with TLS: {why}")).help(help);
+        return Error::remote(format!("cannot connect to {url} with TLS: {why}")).help(help);
     }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
             Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))
                 .help(
-                    "--source is an address of this machine, of the same IP version; a port may \
-                       be lacking too: ip address shows them",
+                    "--source must be an address of this machine (ip address shows them), of the \
+                     same IP version; or its ports are used up",
                 )
         }
         (Some(Errno::MFILE | Errno::NFILE), _) => {
-            Error::failed(format!("cannot connect to \"{url}\": {}", in_words(error)))
+            Error::failed(format!("cannot connect to {url}: {}", in_words(error)))
                 .help("use fewer connections, or raise the limit: ulimit -n")
         }
-        _ => {
-            Error::remote(format!("cannot connect to \"{url}\" at {address}: {}", in_words(error)))
-                .help("check that the server runs and listens there: ss -ltn")
-        }
+        _ => Error::remote(format!("cannot connect to {url} at {address}: {}", in_words(error)))
+            .help("check that the server runs and listens there: ss -ltn"),
     }
 }

@@ -21,7 +21,7 @@ pub enum Fault {
     Timeout,
     /// No connection.
     Connect,
-    /// No session of TLS: a certificate that is not trusted, no protocol in common.
+    /// No TLS session: a certificate that is not trusted, no protocol in common.
     Tls,
 }
 

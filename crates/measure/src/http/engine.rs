@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use crc32fast::Hasher;
 use zc_kernel::clock::monotonic_ns;
-use zc_kernel::sched;
 use zc_run::{Error, Result};
 
 use super::counts::Fault;
@@ -88,9 +87,6 @@ impl Engine {
         shared: Arc<Shared>,
         commands: Receiver<Command>,
     ) -> Result<Self> {
-        // The default slack of 50 us is a timeout's, which is that of the wait for what takes too
-        // long. It is lowered all the same, for whatever else sleeps here.
-        sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))?;
         let mut poller = Poller::new(&shared.wakeup)
             .map_err(|error| Error::os("make an epoll instance", error))?;
         let urls: Vec<_> = options.origins.iter().map(|origin| origin.url().to_owned()).collect();
@@ -115,7 +111,7 @@ impl Engine {
         let mut next_tick_ns = 0;
         while !self.shared.is_stopped() {
             let now_ns = monotonic_ns();
-            self.pool.go_on(&mut self.poller, now_ns);
+            self.pool.go_on(&self.poller, now_ns);
             if now_ns >= next_tick_ns {
                 self.pool.give_up(now_ns);
                 next_tick_ns = now_ns + TICK.as_nanos() as u64;
@@ -152,7 +148,7 @@ impl Engine {
         self.happened.clear();
         self.happened.extend(self.poller.wait(at_most)?);
         for index in 0..self.happened.len() {
-            self.pool.on(&mut self.poller, self.happened[index]);
+            self.pool.on(&self.poller, self.happened[index]);
             // A connection that has become free is used before others are read: a server that had to
             // wait for the end of the batch would fall asleep meanwhile, and waking it costs this
             // thread as much as the request.
@@ -206,7 +202,7 @@ impl Engine {
             }
             let purpose = Purpose::Fetch(Box::new(Fetch { hasher: Hasher::new(), wanted_by }));
             let now_ns = monotonic_ns();
-            self.pool.begin(&mut self.poller, origin, purpose, now_ns, now_ns);
+            self.pool.begin(&self.poller, origin, purpose, now_ns, now_ns);
         }
         let Some(running) = &mut self.running else { return false };
         for _ in 0..IN_A_ROW {
@@ -216,7 +212,7 @@ impl Engine {
             }
             let Some(due_ns) = running.schedule.take(now_ns) else { return false };
             let purpose = Purpose::Load { phase: running.number };
-            let begun = self.pool.begin(&mut self.poller, running.origin, purpose, due_ns, now_ns);
+            let begun = self.pool.begin(&self.poller, running.origin, purpose, due_ns, now_ns);
             if let Some(free_ns) = begun {
                 running.begun(due_ns, free_ns, now_ns);
             }
@@ -253,9 +249,10 @@ impl Engine {
                         match came {
                             Ok(answer) => {
                                 let latency_ns = at_ns.saturating_sub(exchange.due_ns);
-                                running.came(Some((answer.head.status, latency_ns)), fault);
+                                let whole = Some((answer.head.status, latency_ns));
+                                running.came(at_ns, whole, fault);
                             }
-                            Err(why) => running.came(None, Some(why)),
+                            Err(why) => running.came(at_ns, None, Some(why)),
                         }
                     }
                 }

@@ -1,12 +1,14 @@
-//! Latencies of many requests as a histogram of three significant digits, up to an hour.
+//! Latencies of many requests as a histogram: to three significant digits above a millisecond, to
+//! half a microsecond below, up to an hour.
 
 use hdrhistogram::Histogram;
 
-/// The shortest that is told apart, in ns.
+/// The shortest that is told apart from 0, in ns. The classes of short times are as wide as the
+/// largest power of two below it: 512 ns.
 const LEAST_NS: u64 = 1_000;
 /// The longest; what is longer counts as this.
 const MOST_NS: u64 = 3_600_000_000_000;
-/// A value is off by less than one in a thousand.
+/// From 1 ms on a value is off by less than one in a thousand.
 const DIGITS: u8 = 3;
 
 /// Times in ns, as a histogram.

@@ -35,8 +35,8 @@ impl Load {
     ///
     /// # Errors
     /// - That of `enter`.
-    /// - [`ErrorKind::Remote`](zc_run::ErrorKind): a connection is refused, or does not stand in
-    ///   time.
+    /// - [`ErrorKind::Remote`](zc_run::ErrorKind): a connection is refused, or not established
+    ///   in time.
     /// - [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, there is no origin or no
     ///   connection.
     /// - [`ErrorKind::Failed`](zc_run::ErrorKind): no thread, or no more descriptors.

@@ -1,11 +1,11 @@
 //! A load of HTTP/1.1 requests at a fixed rate, or as fast as the server answers: one thread with
-//! epoll(7) over sockets that never block, and sessions of TLS by rustls.
+//! epoll(7) over sockets that never block, and TLS sessions by rustls.
 //!
-//! It runs beside a measurement, so what it costs itself is to be small and known. That is why
-//! requests are written by hand, heads of responses are parsed with httparse (as hyper does), and
-//! bodies are discarded in the kernel (MSG_TRUNC) where their length is known. hyper would bring
-//! tokio, a task per connection and a copy of every body; what it can do beyond this (HTTP/2, pools,
-//! bodies of requests) is not needed here.
+//! It runs beside a measurement, so its own cost must be small and known. Therefore requests are
+//! written by hand, heads of responses are parsed with httparse (as hyper does), and bodies are
+//! discarded in the kernel (MSG_TRUNC) where their length is known. hyper would bring tokio, a task
+//! per connection and a copy of every body; the rest of what it does (HTTP/2, pools, request bodies)
+//! is not needed here.
 //!
 //! The schedule is an open loop: requests are due at `begin + i / rate`, whatever the server does. A
 //! request that finds every connection busy waits, and its latency counts from when it was due, so a
@@ -41,4 +41,5 @@ pub use load::{Load, bind_to};
 pub use options::{LoadOptions, Pace, Reuse, Trust};
 pub use origin::Origin;
 pub use phase::{Fetched, Phase};
+pub use request::check_header;
 pub use zc_kernel::clock::monotonic_ns;

@@ -27,7 +27,7 @@ pub enum Pace {
     Unpaced,
 }
 
-/// Whose certificates a server of HTTPS may have.
+/// Whose certificates an HTTPS server may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Those signed by an authority that this system trusts.
@@ -55,6 +55,6 @@ pub struct LoadOptions {
     pub headers: Vec<(String, String)>,
     /// Whose certificates are accepted.
     pub trust: Trust,
-    /// How long a connection may take to stand, and a response to arrive whole.
+    /// How long a connection may take to be established, and a response to be complete.
     pub timeout: Duration,
 }

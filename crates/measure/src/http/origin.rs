@@ -73,9 +73,9 @@ impl Origin {
         &self.url
     }
 
-    /// The addresses of the host, of which the first that accepts a connection is taken.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// Whether its scheme is `https`.
+    pub fn uses_tls(&self) -> bool {
+        self.is_https
     }
 
     /// The URL in quotes, for messages.

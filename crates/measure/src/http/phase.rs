@@ -17,7 +17,7 @@ pub struct Phase {
     pub pace: Pace,
     /// When the first request was due, by CLOCK_MONOTONIC. Unpaced: when the phase began.
     pub begin_ns: u64,
-    /// When it was paused.
+    /// When it was paused, or the last of a limited number of requests had come out.
     pub end_ns: u64,
     /// When the last response had arrived, or was given up.
     pub drained_ns: u64,

@@ -128,10 +128,10 @@ impl Pool {
         })
     }
 
-    /// Opens all connections that are kept, and waits until they stand.
+    /// Opens all connections that are kept, and waits until they are established.
     ///
     /// # Errors
-    /// [`ErrorKind::Remote`](zc_run::ErrorKind): one is refused, or does not stand in time.
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): one is refused, or not established in time.
     pub(super) fn open(&mut self, poller: &mut Poller) -> Result<()> {
         let all = 0..self.slots.len() as u32;
         if self.options.reuse == Reuse::Close {
@@ -150,7 +150,7 @@ impl Pool {
             for event in happened {
                 let Some(index) = self.slot_of(event.token) else { continue };
                 let was = self.slots[index as usize].state;
-                self.stand(index, event).map_err(|error| self.no_connection(index, &error))?;
+                self.establish(index, event).map_err(|error| self.no_connection(index, &error))?;
                 if was != State::Open && self.slots[index as usize].state == State::Open {
                     self.busy -= 1;
                     self.set_free(index, monotonic_ns());
@@ -175,7 +175,7 @@ impl Pool {
     /// since when; `None` if there is none.
     pub(super) fn begin(
         &mut self,
-        poller: &mut Poller,
+        poller: &Poller,
         origin: usize,
         purpose: Purpose,
         due_ns: u64,
@@ -202,14 +202,14 @@ impl Pool {
     }
 
     /// Goes on with a connection to which something happened.
-    pub(super) fn on(&mut self, poller: &mut Poller, happened: Happened) {
+    pub(super) fn on(&mut self, poller: &Poller, happened: Happened) {
         let Some(index) = self.slot_of(happened.token) else { return };
-        let stood = self.slots[index as usize].state == State::Open;
-        if let Err(error) = self.stand(index, happened) {
+        let was_open = self.slots[index as usize].state == State::Open;
+        if let Err(error) = self.establish(index, happened) {
             return self.fail_to_connect(index, &error);
         }
-        let stands = self.slots[index as usize].state == State::Open;
-        if stands && (happened.is_writable || !stood) {
+        let is_open = self.slots[index as usize].state == State::Open;
+        if is_open && (happened.is_writable || !was_open) {
             self.send(poller, index);
         }
         // What was registered may be another connection now.
@@ -219,7 +219,7 @@ impl Pool {
     }
 
     /// Goes on with connections that had more to read, and lets those that have cooled be used.
-    pub(super) fn go_on(&mut self, poller: &mut Poller, now_ns: u64) {
+    pub(super) fn go_on(&mut self, poller: &Poller, now_ns: u64) {
         for _ in 0..self.unread.len() {
             if let Some((token, is_ending)) = self.unread.pop_front() {
                 self.read(poller, token, is_ending);
@@ -259,8 +259,10 @@ impl Pool {
             }
             let seconds = self.options.timeout.as_secs_f64();
             let (fault, what) = match slot.state {
-                State::Connecting { .. } => (Fault::Connect, "no connection stands".to_owned()),
-                State::Greeting { .. } => (Fault::Tls, "no session of TLS stands".to_owned()),
+                State::Connecting { .. } => {
+                    (Fault::Connect, "no connection was established".to_owned())
+                }
+                State::Greeting { .. } => (Fault::Tls, "no TLS session was established".to_owned()),
                 _ if slot.reply.has_begun() => (
                     Fault::Timeout,
                     format!(
@@ -307,13 +309,12 @@ impl Pool {
             Some(sessions) => sessions.wire(socket, slot.origin)?,
             None => Wire::new(socket),
         });
-        slot.served = 0;
         slot.state = State::Connecting { until_ns: monotonic_ns().saturating_add(self.timeout_ns) };
         Ok(())
     }
 
-    /// Goes on with a connection that does not stand yet.
-    fn stand(&mut self, index: u32, happened: Happened) -> io::Result<()> {
+    /// Goes on with a connection that is not established yet.
+    fn establish(&mut self, index: u32, happened: Happened) -> io::Result<()> {
         let slot = &mut self.slots[index as usize];
         let Some(wire) = &mut slot.wire else { return Ok(()) };
         let counting = &self.shared.counting;
@@ -340,14 +341,14 @@ impl Pool {
     }
 
     /// Opens the connection that the request in the place `index` waits for.
-    fn reopen(&mut self, poller: &mut Poller, index: u32) {
+    fn reopen(&mut self, poller: &Poller, index: u32) {
         if let Err(error) = self.connect(poller, index) {
             self.fail_to_connect(index, &error);
         }
     }
 
     /// Sends what is left of a request.
-    fn send(&mut self, poller: &mut Poller, index: u32) {
+    fn send(&mut self, poller: &Poller, index: u32) {
         let slot = &mut self.slots[index as usize];
         let (Some(wire), Some(exchange)) = (&mut slot.wire, &mut slot.exchange) else { return };
         let request = &self.requests[slot.origin];
@@ -358,7 +359,7 @@ impl Pool {
     }
 
     /// Reads what there is, for a bounded time.
-    fn read(&mut self, poller: &mut Poller, token: u64, is_ending: bool) {
+    fn read(&mut self, poller: &Poller, token: u64, is_ending: bool) {
         for _ in 0..CALLS_IN_A_ROW {
             let Some(index) = self.slot_of(token) else { return };
             let slot = &mut self.slots[index as usize];
@@ -412,7 +413,7 @@ impl Pool {
     }
 
     /// The server has closed the connection.
-    fn end(&mut self, poller: &mut Poller, index: u32) {
+    fn end(&mut self, poller: &Poller, index: u32) {
         let slot = &mut self.slots[index as usize];
         match (slot.state, &slot.exchange) {
             (State::Parting { .. }, _) => {
@@ -440,7 +441,7 @@ impl Pool {
     }
 
     /// The connection is gone before the response was whole: by an error, or closed.
-    fn cut(&mut self, poller: &mut Poller, index: u32, error: Option<&io::Error>) {
+    fn cut(&mut self, poller: &Poller, index: u32, error: Option<&io::Error>) {
         let slot = &mut self.slots[index as usize];
         let Some(exchange) = &mut slot.exchange else {
             if matches!(slot.state, State::Parting { .. }) {
@@ -453,7 +454,7 @@ impl Pool {
             return;
         };
         // A reset may have overtaken the response.
-        let cut = if slot.reply.has_begun() { Cut::Inside } else { Cut::Unanswered };
+        let cut = slot.reply.cut();
         // Once: the new connection will not have served any.
         if cut == Cut::Unanswered && slot.served > 0 {
             exchange.sent_bytes = 0;
@@ -462,7 +463,7 @@ impl Pool {
             return self.reopen(poller, index);
         }
         if let Some((why, _)) = error.and_then(tls::why) {
-            return self.fail(index, Fault::Tls, format!("the session of TLS broke: {why}"));
+            return self.fail(index, Fault::Tls, format!("the TLS session broke: {why}"));
         }
         let how = error.map(|error| format!(" ({})", in_words(error))).unwrap_or_default();
         let words = match cut {

@@ -206,9 +206,13 @@ impl Reply {
                 self.at = At::Done;
                 Ok(())
             }
-            _ if self.has_begun() => Err(Cut::Inside),
-            _ => Err(Cut::Unanswered),
+            _ => Err(self.cut()),
         }
+    }
+
+    /// Where in the response the connection is, should it be gone now.
+    pub(super) fn cut(&self) -> Cut {
+        if self.has_begun() { Cut::Inside } else { Cut::Unanswered }
     }
 
     fn head_bytes(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {

@@ -31,7 +31,7 @@ pub(super) fn bytes(origin: &Origin, options: &LoadOptions) -> Result<Vec<u8>> {
         }
     }
     for (name, value) in &options.headers {
-        check(name, value)?;
+        check_header(name, value)?;
         let _ = write!(text, "{name}: {}\r\n", value.trim());
     }
     text.push_str("\r\n");
@@ -42,8 +42,11 @@ pub(super) fn bytes(origin: &Origin, options: &LoadOptions) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// Whether a header is one (RFC 9110, 5.1 and 5.5), and leaves a request without a body.
-fn check(name: &str, value: &str) -> Result<()> {
+/// Checks that a header is one (RFC 9110, 5.1 and 5.5), and leaves a request without a body.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is none, or changes what the request is.
+pub fn check_header(name: &str, value: &str) -> Result<()> {
     let wrong = |what: &str| {
         Error::usage(format!("header \"{}\" {what}", escape(&format!("{name}: {value}"), 80)))
             .help("headers look like --header 'Accept-Encoding: gzip'")

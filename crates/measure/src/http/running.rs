@@ -31,6 +31,8 @@ pub(super) struct Running {
     own_late: Latencies,
     statuses: BTreeMap<u16, u64>,
     first_fault: Option<(Fault, String)>,
+    /// When the last of a limited number of requests came out.
+    done_ns: Option<u64>,
     ending: Option<Ending>,
 }
 
@@ -72,6 +74,7 @@ impl Running {
             own_late: Latencies::default(),
             statuses: BTreeMap::new(),
             first_fault: None,
+            done_ns: None,
             ending: None,
         }
     }
@@ -95,9 +98,18 @@ impl Running {
         self.ending.is_none()
     }
 
-    /// A request has come out: with a whole response of that status that took so long, or without.
-    pub(super) fn came(&mut self, whole: Option<(u16, u64)>, fault: Option<(Fault, String)>) {
+    /// A request has come out at `at_ns`: with a whole response of that status that took so long, or
+    /// without.
+    pub(super) fn came(
+        &mut self,
+        at_ns: u64,
+        whole: Option<(u16, u64)>,
+        fault: Option<(Fault, String)>,
+    ) {
         self.outstanding = self.outstanding.saturating_sub(1);
+        if self.outstanding == 0 && self.schedule.is_over() {
+            self.done_ns = Some(at_ns);
+        }
         if let Some((status, latency_ns)) = whole {
             self.latency.record(latency_ns);
             *self.statuses.entry(status).or_default() += 1;
@@ -107,11 +119,11 @@ impl Running {
         }
     }
 
-    /// Begins no more requests.
+    /// Begins no more requests. It ends at `at_ns`, or has ended with the last of its requests.
     pub(super) fn end(&mut self, wanted_by: Sender<Result<Phase>>, at_ns: u64, counts: HttpCounts) {
         self.ending = Some(Ending {
             wanted_by,
-            at_ns,
+            at_ns: self.done_ns.unwrap_or(at_ns),
             counts: counts.since(&self.before),
             cpu_ns: self.cpu_ns.map_or(0, |begun_ns| own_cpu_ns().saturating_sub(begun_ns)),
             outstanding: self.outstanding,

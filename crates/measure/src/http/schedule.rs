@@ -28,7 +28,7 @@ impl Schedule {
 
     /// When the next request is due: now, if it is unpaced and has begun. `None` after the last one.
     pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        (self.taken < self.at_most).then(|| match self.spacing_ns {
+        (!self.is_over()).then(|| match self.spacing_ns {
             None => self.begin_ns.max(now_ns),
             // Exact for 2^53 ns, which are 104 days.
             Some(spacing_ns) => {
@@ -42,6 +42,11 @@ impl Schedule {
         let due_ns = self.next_ns(now_ns).filter(|due_ns| *due_ns <= now_ns)?;
         self.taken += 1;
         Some(due_ns)
+    }
+
+    /// Whether the last request has been taken.
+    pub(super) fn is_over(&self) -> bool {
+        self.taken >= self.at_most
     }
 
     /// How many have been taken.

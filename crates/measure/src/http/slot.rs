@@ -14,12 +14,12 @@ pub(super) enum State {
         /// By CLOCK_MONOTONIC.
         until_ns: u64,
     },
-    /// It stands, and its session of TLS does not yet.
+    /// It is established, and its TLS session is not yet.
     Greeting {
         /// As above.
         until_ns: u64,
     },
-    /// It stands.
+    /// It is established, with its TLS session.
     Open,
     /// The last response on it has arrived, and the server is to close it, so that its port waits
     /// there (TIME_WAIT), and not here.

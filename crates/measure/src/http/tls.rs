@@ -1,4 +1,4 @@
-//! Sessions of TLS: whose certificates are accepted, and what is said where there is no session.
+//! TLS sessions: whose certificates are accepted, and why there is no session.
 //!
 //! rustls with the provider `ring`, TLS 1.3 and 1.2. Sessions are resumed, as browsers do: with a
 //! connection for each request most handshakes are short ones.
@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -66,11 +68,9 @@ impl Sessions {
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file of certificates cannot be read or has none.
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this system trusts nobody.
 fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
-    let provider = Arc::new(ring::default_provider());
-    let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot use TLS: {error}"));
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Anybody => Arc::new(Anybody(Arc::clone(&provider))),
-        Trust::System => by_authorities(roots_of_system()?, &provider).map_err(|e| failed(&e))?,
+    let (roots, listed) = match trust {
+        Trust::Anybody => (None, Vec::new()),
+        Trust::System => (Some(roots_of_system()?), Vec::new()),
         Trust::File(path) => {
             let listed = certificates(path)?;
             let mut roots = RootCertStore::empty();
@@ -78,15 +78,22 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
             if roots.is_empty() {
                 return Err(no_certificate(path, "it contains no certificate that can be used"));
             }
-            let authorities = by_authorities(roots, &provider).map_err(|error| failed(&error))?;
-            Arc::new(Listed { authorities, listed })
+            (Some(roots), listed)
         }
     };
+    let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot use TLS: {error}"));
+    let provider = Arc::new(ring::default_provider());
+    let by = |roots| {
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build()
+    };
+    let authorities = roots.map(by).transpose().map_err(|error| failed(&error))?;
+    let algorithms = provider.signature_verification_algorithms;
+    let verifier = Verifier { authorities, listed, algorithms };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
@@ -143,16 +150,6 @@ pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
     Some((said, "openssl s_client -connect HOST:PORT shows what the server offers"))
 }
 
-fn by_authorities(
-    roots: RootCertStore,
-    provider: &Arc<CryptoProvider>,
-) -> std::result::Result<Arc<dyn ServerCertVerifier>, rustls::client::VerifierBuilderError> {
-    let verifier =
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-            .build()?;
-    Ok(verifier)
-}
-
 fn roots_of_system() -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
@@ -181,15 +178,18 @@ fn no_certificate(path: &Path, why: &str) -> Error {
         .help("it has to hold certificates in PEM: -----BEGIN CERTIFICATE-----")
 }
 
-/// Accepts what authorities have signed, and what is itself in the file: self-signed certificates of
-/// test servers are often both an authority's and a server's, which webpki refuses.
+/// Decides which certificates are accepted. In every case the server must have the certificate's key.
 #[derive(Debug)]
-struct Listed {
-    authorities: Arc<dyn ServerCertVerifier>,
+struct Verifier {
+    /// Accepts what authorities have signed; `None`: every certificate is accepted.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    /// Accepted themselves: self-signed certificates of test servers are often both an authority's
+    /// and a server's, which webpki refuses.
     listed: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for Listed {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -198,7 +198,10 @@ impl ServerCertVerifier for Listed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        let refused = match self.authorities.verify_server_cert(
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let refused = match authorities.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
@@ -208,7 +211,7 @@ impl ServerCertVerifier for Listed {
             Ok(verified) => return Ok(verified),
             Err(error) => error,
         };
-        if !self.listed.iter().any(|listed| listed == end_entity) {
+        if !self.listed.contains(end_entity) {
             return Err(refused);
         }
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -221,7 +224,7 @@ impl ServerCertVerifier for Listed {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -230,49 +233,10 @@ impl ServerCertVerifier for Listed {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Accepts every certificate whose key the server has.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

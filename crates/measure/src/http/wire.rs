@@ -20,7 +20,7 @@ const CIPHERTEXT_BYTES: usize = 64 << 10;
 /// Pieces of ciphertext without a byte of content before others get their turn.
 const ADVANCES: usize = 64;
 
-/// A connection's socket, and its session of TLS.
+/// A connection's socket, and its TLS session.
 #[derive(Debug)]
 pub(super) struct Wire {
     socket: OwnedFd,
@@ -50,7 +50,7 @@ impl Wire {
         Self { socket, tls: None }
     }
 
-    /// As [`new`](Self::new), with a session of TLS to a server of that name.
+    /// As [`new`](Self::new), with a TLS session to a server of that name.
     pub(super) fn with_tls(
         socket: OwnedFd,
         config: &Arc<ClientConfig>,
@@ -97,17 +97,17 @@ impl Wire {
         Ok(false) // it does not end: it is given up in time
     }
 
-    /// Sends what is left of `request`, `sent` bytes of which have gone. Returns whether all has.
+    /// Sends as much of `request` as goes without waiting; `sent` bytes of it have gone before.
     pub(super) fn send(
         &mut self,
         request: &[u8],
         sent: &mut usize,
         counting: &Counting,
-    ) -> io::Result<bool> {
+    ) -> io::Result<()> {
         if let Some(session) = &mut self.tls {
             // The session takes what is given to it, and keeps it until the socket does.
             *sent += session.connection.writer().write(&request[*sent..])?;
-            return Ok(session.flush(&self.socket, counting)? && *sent == request.len());
+            return session.flush(&self.socket, counting).map(drop);
         }
         while *sent < request.len() {
             match tcp::send(&self.socket, &request[*sent..]) {
@@ -115,11 +115,11 @@ impl Wire {
                     *sent += bytes;
                     counting.sent_bytes.add(bytes as u64);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Receives bytes.

@@ -2,15 +2,11 @@
 //! measured, by name.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use zc_kernel::clock;
 
-use crate::root::numbered;
+use super::pid_stat::PidStat;
 use zc_run::ProcessKind;
-
-/// `PF_KTHREAD` of include/linux/sched.h, in the field `flags` of /proc/PID/stat.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// The processes of one moment. Those of other users are missing where /proc is mounted with
 /// `hidepid`.
@@ -35,16 +31,16 @@ pub type ByName = BTreeMap<(ProcessKind, String), u64>;
 impl Processes {
     /// Reads them, without those in `except`. Takes some 10 us for each.
     pub fn read(except: &[i32]) -> Self {
-        let each = numbered(Path::new("/"), "proc")
+        let each = PidStat::all()
             .into_iter()
-            .filter(|pid| !except.contains(pid))
-            .filter_map(|pid| {
-                let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-                let (name, kernel_thread, started) = fields(&String::from_utf8_lossy(&stat))?;
-                let kind =
-                    if kernel_thread { ProcessKind::KernelThread } else { ProcessKind::Other };
+            .filter(|(pid, _)| !except.contains(pid))
+            .filter_map(|(pid, stat)| {
+                let kind = match stat.is_kernel_thread {
+                    true => ProcessKind::KernelThread,
+                    false => ProcessKind::Other,
+                };
                 let cpu_ns = clock::cpu_ns_of_process(pid).ok()?;
-                Some(((pid, started), Process { kind, name, cpu_ns }))
+                Some(((pid, stat.started), Process { kind, name: stat.name, cpu_ns }))
             })
             .collect();
         Self { at_ns: clock::monotonic_ns(), each }
@@ -65,31 +61,9 @@ impl Processes {
     }
 }
 
-/// Name, whether it is a thread of the kernel, and start time of a /proc/PID/stat: its fields 2, 9
-/// and 22. The name may contain spaces and parentheses; it ends at the last one.
-fn fields(stat: &str) -> Option<(String, bool, u64)> {
-    let (head, rest) = stat.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    let mut rest = rest.split_ascii_whitespace();
-    let flags: u64 = rest.nth(6)?.parse().ok()?;
-    let started = rest.nth(12)?.parse().ok()?;
-    Some((name, flags & KERNEL_THREAD != 0, started))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_with_parentheses_is_read_to_the_last_one() {
-        let stat = "7 (a) (b c)) S 1 7 7 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 1234 8 9";
-        assert_eq!(fields(stat), Some(("a) (b c)".to_owned(), false, 1234)));
-        let thread = "9 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 5 0 0 20 0 1 0 3 0 0";
-        assert_eq!(fields(thread), Some(("ksoftirqd/0".to_owned(), true, 3)));
-        for wrong in ["", "7", "7 (a", "7 (a) S 1 2 3", ") ("] {
-            assert_eq!(fields(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn what_a_process_uses_is_found_under_its_name() {

@@ -4,96 +4,48 @@
 use std::fmt::Write as _;
 
 use super::figures::{cpus, figure, plus_minus};
-use zc_analysis::soak::{Against, CommandCost, IntervalOver, PerCost, PlusMinus, Unit};
+use super::rows::{Rows, places};
+use zc_analysis::soak::{Against, CommandCost, IntervalOver};
 use zc_run::{CommandEnd, SoakCommand, escape};
 
 /// The cost of a command by soakers and by the other accounts, and the difference in words.
 pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     let half_width = cost.soaked_cpu_s.and_then(|soaked| soaked.half_width);
     let places = places(half_width, 1.0).unwrap_or(3);
-    let mut text = executions(seen, cost, places);
-    let mut row = |name: &str, value: &str, remark: &str| {
-        let _ = writeln!(text, "  {name:<19}{value:<17}{remark}");
-    };
-    let figure = |value: f64| figure(value, places);
-    match (&cost.withheld, cost.soaked_cpu_s) {
-        (None, Some(soaked)) => row(
-            "soaked",
-            &plus_minus(soaked, places),
-            &format!("CPU s that the soakers lost{}", interval(cost)),
-        ),
-        (withheld, _) => {
-            row("soaked", "withheld", withheld.as_deref().unwrap_or("there is no figure"));
-        }
-    }
+    let mut rows = Rows::below(executions(seen, cost, places), places);
+    let soaked = format!("CPU s that the soakers lost{}", interval(cost));
+    rows.headline("soaked", cost.soaked_cpu_s, cost.withheld.as_deref(), &soaked);
     if let Some(per) = &cost.per {
-        let name = format!("per {}", per_name(per.unit));
-        row(
-            &name,
-            &per_figure(per),
-            &format!("of {:.0} in an execution, by {}", per.count, per.by),
-        );
+        let of = format!("of {:.0} in an execution, by {}", per.count, per.by);
+        rows.per(per.unit, per.cost_ns, &of);
     }
     let own = format!(
         "{} user, {} system: it and the children it waited for",
-        figure(cost.user_cpu_s),
-        figure(cost.system_cpu_s)
+        figure(cost.user_cpu_s, places),
+        figure(cost.system_cpu_s, places)
     );
-    row("  the command", &figure(cost.user_cpu_s + cost.system_cpu_s), &own);
+    rows.figure("  the command", cost.user_cpu_s + cost.system_cpu_s, &own);
     if let Some(accounts) = &cost.accounts {
         for process in &accounts.processes {
-            let name = format!("  {}", escape(&process.name, 15));
-            row(&name, &figure(process.cpu_s), "another process, by its CPU clock");
+            rows.process(&process.name, process.cpu_s);
         }
-        let least = 0.5 * 10_f64.powi(-(places as i32));
-        let mut small = |name: &str, value: f64, remark: &str| {
-            if value.abs() >= least {
-                row(name, &figure(value), remark);
-            }
-        };
-        small("  other processes", accounts.other_processes_s, "small ones");
-        small("  kernel threads", accounts.kernel_threads_s, "by their CPU clocks");
-        small(
+        rows.small("  other processes", accounts.other_processes_s, "small ones");
+        rows.small("  kernel threads", accounts.kernel_threads_s, "by their CPU clocks");
+        rows.small(
             "  interrupts",
             accounts.interrupts_s,
             "and softirqs, on the soakers' time; those on a task's time are in that task's",
         );
-        small("  zc", accounts.zc_s, "which starts it");
-        small("  stolen", accounts.stolen_s, "by the hypervisor");
-        let missing = if accounts.add_up {
-            "within the interval: the accounts add up"
-        } else {
-            "in no account: processes that ended meanwhile and were not its children, or noise"
-        };
-        row("  left", &figure(accounts.missing_s), missing);
+        rows.small("  zc", accounts.zc_s, "which starts it");
+        rows.small("  stolen", accounts.stolen_s, "by the hypervisor");
+        rows.left(
+            accounts.missing_s,
+            accounts.add_up,
+            "in no account: processes that ended meanwhile and were not its children, or noise",
+        );
     }
-    row(
-        "/proc/stat",
-        &figure(cost.stat_cpu_s),
-        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
-    );
-    text.push_str(&difference(cost, places));
-    text
-}
-
-/// Bytes come by the million.
-pub(super) fn per_name(unit: Unit) -> &'static str {
-    if unit == Unit::Bytes { "MB" } else { unit.name() }
-}
-
-/// From ns for one to us for one; of bytes, for a MB.
-pub(super) fn per_scale(unit: Unit) -> f64 {
-    if unit == Unit::Bytes { 1e6 / 1e3 } else { 1.0 / 1e3 }
-}
-
-/// The cost of one in us; of bytes, that of a MB.
-fn per_figure(per: &PerCost) -> String {
-    let scale = per_scale(per.unit);
-    let us = PlusMinus {
-        value: per.cost_ns.value * scale,
-        half_width: per.cost_ns.half_width.map(|half| half * scale),
-    };
-    format!("{} us", plus_minus(us, places(us.half_width, 0.0).unwrap_or(2)))
+    rows.stat(cost.stat_cpu_s);
+    rows.text() + &difference(cost, places)
 }
 
 /// What was executed, how often, for how long, and how it ended.
@@ -162,16 +114,10 @@ fn difference(cost: &CommandCost, places: usize) -> String {
     }
 }
 
-/// Decimal places for two digits of a half-width, from `fewest` to 4.
-pub(super) fn places(half_width: Option<f64>, fewest: f64) -> Option<usize> {
-    let half = half_width.filter(|half| *half > 0.0)?;
-    Some((1.0 - half.log10().floor()).clamp(fewest, 4.0) as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_analysis::soak::{Accounts, NamedTime};
+    use zc_analysis::soak::{Accounts, NamedTime, PerCost, PlusMinus, Unit};
     use zc_run::{CommandRun, SoakStart, SoakerKind, SoakerRank};
 
     fn seen() -> SoakCommand {

@@ -2,6 +2,7 @@
 
 mod command;
 mod figures;
+mod rows;
 mod service;
 
 use std::fmt::Write as _;

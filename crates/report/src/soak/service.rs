@@ -1,15 +1,11 @@
 //! What a running service costs, as text and as a JSON document.
 
-use std::fmt::Write as _;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::command::{per_name, per_scale, places};
-use super::figures::{cpus, figure, plus_minus};
-use zc_analysis::soak::{
-    CountedBy, PlusMinus, ServiceCost, ServicePer, SharedBy, TakenShare, Unit,
-};
+use super::figures::{cpus, figure};
+use super::rows::{Rows, places};
+use zc_analysis::soak::{CountedBy, ServiceCost, SharedBy, TakenShare, Unit};
 use zc_run::{ServiceTarget, SoakService, SoakerRank, escape};
 
 /// The document of `zc soak --service --json`.
@@ -41,31 +37,20 @@ pub fn service_schema() -> String {
 pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
     let half_width = cost.cpus.unwrap_or(cost.processes.cpus).half_width;
     let places = places(half_width, 2.0).unwrap_or(3);
-    let mut text = format!(
+    let heading = format!(
         "\"{}\" for {:.1} s on {}: {} windows\n",
         name(&seen.target),
         cost.elapsed_s,
         cpus(&seen.start.cpus),
         cost.windows
     );
-    let mut row = |name: &str, value: &str, remark: &str| {
-        let _ = writeln!(text, "  {name:<19}{value:<17}{remark}");
-    };
-    let figure = |value: f64| figure(value, places);
-    match (cost.cpus, &cost.withheld) {
-        (Some(cpus), None) => row(
-            "service",
-            &plus_minus(cpus, places),
-            &format!(
-                "CPUs: its processes and its share of interrupts; mean and 95 % interval of {} windows",
-                cost.windows
-            ),
-        ),
-        (_, withheld) => {
-            row("service", "withheld", withheld.as_deref().unwrap_or("there is no figure"));
-        }
-    }
-    row("  its processes", &plus_minus(cost.processes.cpus, places), &counted(seen, cost, places));
+    let mut rows = Rows::below(heading, places);
+    let both = format!(
+        "CPUs: its processes and its share of interrupts; mean and 95 % interval of {} windows",
+        cost.windows
+    );
+    rows.headline("service", cost.cpus, cost.withheld.as_deref(), &both);
+    rows.plus_minus("  its processes", cost.processes.cpus, &counted(seen, cost, places));
     if let Some(interrupts) = &cost.interrupts {
         let how = match &interrupts.by {
             SharedBy::Segments => "by the segments of its sockets".to_owned(),
@@ -77,7 +62,7 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
             "{:.0} % of the interrupts and softirqs on the soakers' time, {how}",
             100.0 * interrupts.share
         );
-        row("  its interrupts", &figure(interrupts.cpus), &share);
+        rows.figure("  its interrupts", interrupts.cpus, &share);
     }
     for per in &cost.per {
         let by = match per.by {
@@ -91,42 +76,27 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
             Unit::Bytes => (per.per_s / 1e6, "MB"),
             _ => (per.per_s, "of them"),
         };
-        row(
-            &format!("per {}", per_name(per.unit)),
-            &per_figure(per),
-            &format!("{} {unit} a second {by}", super::figures::figure(count, 1)),
-        );
+        let told = format!("{} {unit} a second {by}", figure(count, 1));
+        rows.per(per.unit, per.cost_ns, &told);
     }
     if let (Some(others), Some(soaked)) = (&cost.others, cost.soaked_cpus) {
-        row("the machine", &plus_minus(soaked, places), "CPUs that the soakers lost");
+        rows.plus_minus("the machine", soaked, "CPUs that the soakers lost");
         for process in &others.processes {
-            let name = format!("  {}", escape(&process.name, 15));
-            row(&name, &figure(process.cpus), "another process, by its CPU clock");
+            rows.process(&process.name, process.cpus);
         }
-        let least = 0.5 * 10_f64.powi(-(places as i32));
-        let mut small = |name: &str, value: f64, remark: &str| {
-            if value.abs() >= least {
-                row(name, &figure(value), remark);
-            }
-        };
-        small("  other processes", others.other_processes, "small ones");
-        small("  kernel threads", others.kernel_threads, "by their CPU clocks");
-        small("  other interrupts", others.interrupts, "and softirqs, on the soakers' time");
-        small("  zc", others.zc, "while it waited");
-        small("  stolen", others.stolen, "by the hypervisor");
-        let missing = if others.add_up {
-            "within the interval: the accounts add up"
-        } else {
-            "in no account: processes that ended meanwhile, or noise"
-        };
-        row("  left", &figure(others.missing), missing);
+        rows.small("  other processes", others.other_processes, "small ones");
+        rows.small("  kernel threads", others.kernel_threads, "by their CPU clocks");
+        rows.small("  other interrupts", others.interrupts, "and softirqs, on the soakers' time");
+        rows.small("  zc", others.zc, "while it waited");
+        rows.small("  stolen", others.stolen, "by the hypervisor");
+        rows.left(
+            others.missing,
+            others.add_up,
+            "in no account: processes that ended meanwhile, or noise",
+        );
     }
-    row(
-        "/proc/stat",
-        &figure(cost.stat_cpus),
-        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
-    );
-    text
+    rows.stat(cost.stat_cpus);
+    rows.text()
 }
 
 fn name(target: &ServiceTarget) -> String {
@@ -152,20 +122,12 @@ fn counted(seen: &SoakService, cost: &ServiceCost, places: usize) -> String {
     }
 }
 
-/// The cost of one in us; of bytes, that of a MB.
-fn per_figure(per: &ServicePer) -> String {
-    let scale = per_scale(per.unit);
-    let us = PlusMinus {
-        value: per.cost_ns.value * scale,
-        half_width: per.cost_ns.half_width.map(|half| half * scale),
-    };
-    format!("{} us", plus_minus(us, places(us.half_width, 0.0).unwrap_or(2)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_analysis::soak::{NamedCpus, OtherAccounts, ServiceInterrupts, ServiceProcesses};
+    use zc_analysis::soak::{
+        NamedCpus, OtherAccounts, PlusMinus, ServiceInterrupts, ServicePer, ServiceProcesses,
+    };
     use zc_run::{SoakStart, SoakerKind};
 
     fn seen(target: ServiceTarget) -> SoakService {

@@ -49,6 +49,18 @@ fn a_schedule_is_kept_and_counts_from_its_beginning() {
 }
 
 #[test]
+fn a_phase_of_so_many_requests_ends_with_the_last_response() {
+    let server = Server::answering(response("200 OK", 10));
+    let load = server.load();
+    load.go_for(0, Pace::Unpaced, 0, 20);
+    until("all are answered", || load.counts().responses == 20);
+    let seen_ns = monotonic_ns();
+    let phase = load.pause().unwrap();
+    // By the thread's clock the last one came before this one saw it.
+    assert!(phase.end_ns <= seen_ns && phase.end_ns > phase.begin_ns, "{phase:?}");
+}
+
+#[test]
 fn phases_alternate_between_origins() {
     let (one, other) =
         (Server::answering(response("200 OK", 1)), Server::answering(response("200 OK", 200_000)));

@@ -1,9 +1,10 @@
-//! Servers of HTTPS, and whose certificates are accepted.
+//! HTTPS servers, and whose certificates are accepted.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -11,32 +12,38 @@ use super::server::{Server, response, start, until};
 use crate::http::{Fault, LoadOptions, Origin, Pace, Reuse, Trust};
 use zc_run::ErrorKind;
 
-/// A server of HTTPS for the name `a.test` that does as `script` says with each session, and its
-/// certificate in PEM.
+/// A certificate for the name `a.test`, signed by itself.
+fn certificate() -> CertificateParams {
+    CertificateParams::new(vec!["a.test".to_owned()]).unwrap()
+}
+
+/// An HTTPS server that does as `script` says with each session, and its certificate in PEM.
 fn with(
+    certificate: &CertificateParams,
     script: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,
 ) -> (Server, String) {
-    let key = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).unwrap();
-    let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.signing_key.serialize_der()));
+    let key = KeyPair::generate().unwrap();
+    let signed = certificate.self_signed(&key).unwrap();
+    let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private)
+        .with_single_cert(vec![signed.der().clone()], private)
         .unwrap();
     let config = Arc::new(config);
     let server = Server::with(move |connection, _| {
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         script(StreamOwned::new(session, connection));
     });
-    (server, key.cert.pem())
+    (server, signed.pem())
 }
 
 /// One that answers with a body of so many bytes.
-fn serve(body_bytes: usize) -> (Server, String) {
+fn serve(certificate: &CertificateParams, body_bytes: usize) -> (Server, String) {
     let answer = response("200 OK", body_bytes);
-    with(move |mut stream| {
+    with(certificate, move |mut stream| {
         let mut head = Vec::new();
         let mut byte = [0];
         while matches!(stream.read(&mut byte), Ok(1)) {
@@ -63,7 +70,7 @@ fn options(server: &Server, name: &str, trust: Trust) -> LoadOptions {
 
 #[test]
 fn a_load_of_https_is_answered_with_and_without_keep_alive() {
-    let (server, _) = serve(300_000);
+    let (server, _) = serve(&certificate(), 300_000);
     let body: Vec<u8> = (0..300_000).map(|index| index as u8).collect();
     for reuse in [Reuse::KeepAlive, Reuse::Close] {
         let options =
@@ -83,7 +90,7 @@ fn a_load_of_https_is_answered_with_and_without_keep_alive() {
 
 #[test]
 fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
-    let (server, pem) = serve(10);
+    let (server, pem) = serve(&certificate(), 10);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
     std::fs::write(&file, pem).unwrap();
@@ -96,7 +103,7 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
     assert!(error.message.contains("for another name"), "{}", error.message);
     assert_eq!(error.kind, ErrorKind::Remote);
 
-    let (_, other) = serve(10);
+    let (_, other) = serve(&certificate(), 10);
     std::fs::write(&file, other).unwrap();
     let error = refused("a.test", Trust::File(file.clone()));
     assert!(error.message.contains("signed by nobody that is trusted"), "{}", error.message);
@@ -114,8 +121,35 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
 }
 
 #[test]
+fn a_certificate_of_an_authority_that_is_the_servers_own_is_accepted_until_it_expires() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cert.pem");
+    // As of `openssl req -x509`. webpki takes no authority's for a server's.
+    let mut both = certificate();
+    both.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let (server, pem) = serve(&both, 10);
+    std::fs::write(&file, pem).unwrap();
+    let trust = Trust::File(file.clone());
+    let load = start(options(&server, "a.test", trust.clone())).unwrap();
+    assert_eq!(load.fetch(0).unwrap().body_bytes, 10);
+    let error = start(options(&server, "b.test", trust.clone())).unwrap_err();
+    assert!(error.message.contains("for another name"), "{}", error.message);
+
+    let once = |from: i32, to: i32| {
+        let mut then = both.clone();
+        (then.not_before, then.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+        let (server, pem) = serve(&then, 10);
+        std::fs::write(&file, pem).unwrap();
+        start(options(&server, "a.test", trust.clone())).unwrap_err().message
+    };
+    let (expired, early) = (once(2000, 2001), once(2999, 3000));
+    assert!(expired.contains("its certificate has expired"), "{expired}");
+    assert!(early.contains("its certificate is not valid yet"), "{early}");
+}
+
+#[test]
 fn a_system_that_does_not_trust_it_says_so() {
-    let (server, _) = serve(10);
+    let (server, _) = serve(&certificate(), 10);
     let error = start(options(&server, "a.test", Trust::System)).unwrap_err();
     if error.kind == ErrorKind::Unsupported {
         eprintln!("skipped: {}", error.message);
@@ -147,7 +181,7 @@ fn what_does_not_speak_tls_says_so() {
 #[test]
 fn a_body_that_ends_with_a_session_that_was_cut_is_not_whole() {
     // Without a close_notify.
-    let (server, _) = with(|mut stream| {
+    let (server, _) = with(&certificate(), |mut stream| {
         drop(stream.read(&mut [0; 4096]));
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nsome of it"));
         drop(stream.flush());

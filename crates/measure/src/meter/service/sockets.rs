@@ -75,12 +75,10 @@ impl Network {
     }
 
     fn sockets(&self) -> std::io::Result<Vec<TcpSocket>> {
-        let Some(namespace) = &self.apart else { return tcp_sockets() };
-        std::thread::scope(|scope| {
-            let there = || namespace.enter().and_then(|()| tcp_sockets());
-            let thread = std::thread::Builder::new().spawn_scoped(scope, there)?;
-            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
-        })
+        match &self.apart {
+            Some(namespace) => namespace.inside(tcp_sockets),
+            None => tcp_sockets(),
+        }
     }
 }
 

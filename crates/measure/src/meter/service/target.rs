@@ -15,11 +15,9 @@ use std::process::Command;
 
 use zc_kernel::clock;
 
-use crate::root::{numbered, read};
+use crate::meter::pid_stat::{PidStat, tree};
+use crate::root::read;
 use zc_run::{Error, Result, ServiceTarget, Span, escape};
-
-/// Length of a tick in /proc/PID/stat: USER_HZ is 100.
-const TICK_NS: u64 = 10_000_000;
 
 /// A service.
 #[derive(Debug)]
@@ -78,7 +76,7 @@ impl Target {
     /// # Errors
     /// There is no such process, or zc is one of its descendants.
     pub fn of_pid(pid: i32) -> Result<Self> {
-        let all = Stat::all();
+        let all = PidStat::all();
         let Some(stat) = all.get(&pid) else {
             return Err(Error::usage(format!("there is no process \"{pid}\""))
                 .help("a process id, as pgrep(1) prints it"));
@@ -152,7 +150,7 @@ impl Target {
         };
         let target = Self { which: Which::Cgroup { folder, cpu }, told };
         let what = format!("\"{}\"", escape(name, 200));
-        let pids = target.pids(&Stat::all());
+        let pids = target.pids(&PidStat::all());
         if pids.is_empty() {
             return Err(Error::usage(format!("the cgroup of {what} has no process"))
                 .help("is it running? --pid N names one of its processes"));
@@ -171,7 +169,7 @@ impl Target {
     /// # Errors
     /// It has ended.
     pub fn read(&self) -> Result<TargetReading> {
-        let all = Stat::all();
+        let all = PidStat::all();
         let pids = self.pids(&all);
         if pids.is_empty() {
             let name = match &self.told {
@@ -194,7 +192,7 @@ impl Target {
         Ok(TargetReading { pids, at_ns, clocks_ns, cgroup_ns })
     }
 
-    fn pids(&self, all: &HashMap<i32, Stat>) -> Vec<i32> {
+    fn pids(&self, all: &HashMap<i32, PidStat>) -> Vec<i32> {
         match &self.which {
             Which::Pid { pid, started } => match all.get(pid) {
                 Some(stat) if stat.started == *started && !stat.is_zombie => tree(*pid, all),
@@ -315,82 +313,9 @@ impl Mounts {
     }
 }
 
-/// What /proc/PID/stat says of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stat {
-    name: String,
-    parent: i32,
-    is_zombie: bool,
-    is_kernel_thread: bool,
-    started: u64,
-    /// CPU time of the children that it has waited for, and of theirs.
-    waited_ns: u64,
-}
-
-impl Stat {
-    fn all() -> HashMap<i32, Self> {
-        let each = numbered(Path::new("/"), "proc").into_iter().filter_map(|pid| {
-            let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, Self::of(&String::from_utf8_lossy(&stat))?))
-        });
-        each.collect()
-    }
-
-    /// proc_pid_stat(5): fields 3 (state), 4 (parent), 9 (flags), 16 and 17 (cutime, cstime), 22 (start
-    /// time). The name may contain spaces and parentheses; it ends at the last one.
-    fn of(stat: &str) -> Option<Self> {
-        let (head, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
-        let ticks = u64::try_from(number(16)?).ok()? + u64::try_from(number(17)?).ok()?;
-        Some(Self {
-            name: head.split_once('(')?.1.to_owned(),
-            parent: number(4)?.try_into().ok()?,
-            is_zombie: matches!(fields.first(), Some(&"Z" | &"X")),
-            is_kernel_thread: number(9)? & 0x0020_0000 != 0,
-            started: number(22)?.try_into().ok()?,
-            waited_ns: ticks.saturating_mul(TICK_NS),
-        })
-    }
-}
-
-/// A process and its descendants.
-fn tree(pid: i32, all: &HashMap<i32, Stat>) -> Vec<i32> {
-    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for (pid, stat) in all {
-        children.entry(stat.parent).or_default().push(*pid);
-    }
-    let (mut found, mut next) = (Vec::new(), vec![pid]);
-    while let Some(pid) = next.pop() {
-        // No process is its own ancestor; a number may be used again while they are read.
-        if !found.contains(&pid) {
-            found.push(pid);
-            next.extend(children.get(&pid).into_iter().flatten());
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_is_read_with_those_that_it_has_waited_for() {
-        let stat = "7 (a) (b c)) S 5 7 7 0 -1 4194560 10 0 0 0 1 2 30 4 20 0 1 0 1234 8 9";
-        let expected = Stat {
-            name: "a) (b c)".to_owned(),
-            parent: 5,
-            is_zombie: false,
-            is_kernel_thread: false,
-            started: 1234,
-            waited_ns: 340_000_000,
-        };
-        assert_eq!(Stat::of(stat), Some(expected));
-        for wrong in ["", "7", "7 (a", "7 (a) S 1 2 3", ") ("] {
-            assert_eq!(Stat::of(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn what_children_use_that_come_and_go_is_counted_once() {

@@ -14,12 +14,11 @@ use super::super::states::States;
 use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
 use super::{cells, rate};
-use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust};
+use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
-use crate::meter::{self, InstanceLock, cannot_pin};
+use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
 use crate::trial::{self, ServerRig, ServerSetup, Serving};
-use zc_kernel::sched;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkFacts,
     LinkKind, LinkOptions, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity,
@@ -189,8 +188,7 @@ fn start_load(options: &ServerOptions, link: &Arc<dyn Link>, cpus: CpuPair) -> R
     let (link, cpu) = (Arc::clone(link), cpus.receiver);
     Load::start(load_options, move || {
         link.enter_receiver()?;
-        sched::pin(&[cpu])
-            .map_err(|error| cannot_pin("pin the load", &[cpu], error, ErrorKind::Failed))
+        bind_to(cpu)
     })
 }
 

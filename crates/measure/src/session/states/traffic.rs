@@ -6,7 +6,6 @@
 //! Documentation/admin-guide/sysctl/net.rst), and that is how they are told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use zc_kernel::ethtool::{Ethtool, Numbers};
@@ -172,31 +171,15 @@ impl Traffic {
         if self.device == LOOPBACK { LOOPBACK } else { named.unwrap_or(&self.device) }
     }
 
-    /// Does `work` in each of its own namespaces, on a thread that enters them.
+    /// Does `work` in each of its own namespaces.
     fn in_each(&self, mut work: impl FnMut(usize, StatePlace) -> Result<()> + Send) -> Result<()> {
-        if !self.is_apart() {
-            return Ok(());
-        }
-        let all = || -> Result<()> {
-            for (link, pair) in self.namespaces.iter().enumerate() {
-                let places = [StatePlace::Sender, StatePlace::Receiver];
-                for (namespace, place) in pair.iter().zip(places) {
-                    namespace.enter().map_err(|error| {
-                        Error::os("enter a network namespace of the link", error)
-                    })?;
-                    work(link, place)?;
-                }
+        for (link, pair) in self.namespaces.iter().enumerate() {
+            for (namespace, place) in pair.iter().zip([StatePlace::Sender, StatePlace::Receiver]) {
+                let done = namespace.inside(|| Ok(work(link, place)));
+                done.map_err(|error| Error::os("enter a network namespace of the link", error))??;
             }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new()
-                .spawn_scoped(scope, all)
-                .map_err(|error| Error::os("start a thread", error))?;
-            thread.join().unwrap_or_else(|_| {
-                Err(Error::os("read the settings", io::Error::other("a thread panicked")))
-            })
-        })
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use zc_kernel::{clock, process, sched};
 
 use crate::internal::{INTERNAL, KEEPER};
 use crate::link::Link;
-use crate::root::numbered;
+use crate::meter::descendants;
 use crate::stderr_tail::StderrTail;
 use zc_run::{Error, ErrorKind, Result, escape};
 
@@ -276,26 +275,4 @@ fn alive() -> Vec<i32> {
     let own = std::process::id() as i32;
     process::reap(&descendants(own));
     descendants(own)
-}
-
-/// The processes that descend from `ancestor`, without itself.
-fn descendants(ancestor: i32) -> Vec<i32> {
-    let parents: Vec<(i32, i32)> = numbered(Path::new("/"), "proc")
-        .into_iter()
-        .filter_map(|pid| {
-            let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-            let stat = String::from_utf8_lossy(&stat);
-            // Field 4, after the name, which may contain anything.
-            Some((pid, stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?))
-        })
-        .collect();
-    let mut found = vec![ancestor];
-    let mut at = 0;
-    while let Some(&parent) = found.get(at) {
-        let children = parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid));
-        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
-        found.extend(children);
-        at += 1;
-    }
-    found.split_off(1)
 }

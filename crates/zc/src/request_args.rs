@@ -1,0 +1,60 @@
+//! The options of HTTP requests that `zc http` and `zc run server` share: headers, and whose
+//! certificates are accepted.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use zc_measure::http::{Trust, check_header};
+use zc_run::{Error, Result, escape};
+
+/// What every request says, and to whom.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct RequestArgs {
+    /// A header of every request, as in 'Accept-Encoding: gzip'; may be given more than once
+    #[arg(long, value_name = "NAME: VALUE", allow_hyphen_values = true)]
+    header: Vec<String>,
+    /// Accept any certificate of an HTTPS server
+    #[arg(long, conflicts_with = "cacert")]
+    pub(super) insecure: bool,
+    /// Trust the certificates in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    cacert: Option<PathBuf>,
+}
+
+impl RequestArgs {
+    /// Whether any of them was typed.
+    pub(super) fn is_given(&self) -> bool {
+        let Self { header, insecure, cacert } = self;
+        !header.is_empty() || *insecure || cacert.is_some()
+    }
+
+    /// The headers by name and value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): one is not valid, or would change what the request
+    /// is.
+    pub(super) fn headers(&self) -> Result<Vec<(String, String)>> {
+        self.header.iter().map(|text| header(text)).collect()
+    }
+
+    /// Whose certificates an HTTPS server may have.
+    pub(super) fn trust(&self) -> Trust {
+        match &self.cacert {
+            _ if self.insecure => Trust::Anybody,
+            Some(file) => Trust::File(file.clone()),
+            None => Trust::System,
+        }
+    }
+}
+
+/// Parses `Name: value`.
+fn header(text: &str) -> Result<(String, String)> {
+    let Some((name, value)) = text.split_once(':') else {
+        return Err(Error::usage(format!("--header: \"{}\" has no colon", escape(text, 80)))
+            .help("headers look like --header 'Accept-Encoding: gzip'"));
+    };
+    let (name, value) = (name.trim(), value.trim());
+    check_header(name, value)?;
+    Ok((name.to_owned(), value.to_owned()))
+}
