@@ -2,8 +2,13 @@
 # shellcheck shell=sh
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/zc-server.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 0' TERM INT HUP
+# A signal that comes when the server has just ended interrupts the trap of EXIT, so that of the signal removes too.
+clean() {
+    trap '' TERM INT HUP
+    rm -rf "$dir"
+}
+trap clean EXIT
+trap 'clean; exit 0' TERM INT HUP
 
 # A server that is started as root gives its workers another user, who reads these.
 chmod 755 "$dir"

@@ -77,8 +77,13 @@ fn folder() -> Option<tempfile::TempDir> {
 
 /// `zc run server` in that folder, with both ports asked for `path`.
 fn ask(folder: &Path, path: &str) -> Command {
+    ask_of(folder, "exec python3 server.py", path)
+}
+
+/// As [`ask`], of a server that `serve` starts.
+fn ask_of(folder: &Path, serve: &str, path: &str) -> Command {
     let states = [format!("one=http://localhost:8001{path}"), format!("two=http://far:8002{path}")];
-    let mut command = zc_in(folder, &["run", "server", "--serve", "exec python3 server.py"]);
+    let mut command = zc_in(folder, &["run", "server", "--serve", serve]);
     command.args(["--state", &states[0], "--state", &states[1], "--connections", "2"]);
     command.args(["--out", "run.json"]);
     command
@@ -156,17 +161,22 @@ fn a_zc_that_is_killed_leaves_no_server_behind() {
 }
 
 #[test]
-fn an_interrupted_run_ends_its_server() {
+fn an_interrupted_run_ends_its_server_which_may_say_so_and_clean_up() {
     let _turn = measuring();
     let Some(folder) = folder() else { return };
     let pid = folder.path().join("pid");
-    let mut command = ask(folder.path(), "/");
+    let serve = r#"
+        trap 'echo it ends >&2; touch cleaned-up' EXIT
+        trap 'exit 0' TERM
+        python3 server.py & wait"#;
+    let mut command = ask_of(folder.path(), serve, "/");
     let output = interrupted_when("the server runs", &mut command, || pid.exists());
     if link_is_unavailable(&output) {
         return;
     }
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(!is_alive(folder.path()));
+    assert!(folder.path().join("cleaned-up").exists());
 }
 
 #[test]

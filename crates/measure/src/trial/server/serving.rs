@@ -169,14 +169,13 @@ pub fn keep() -> Result<()> {
     let wanted = stdin.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
     let Some(wanted) = wanted else { return Ok(()) };
     let said = serve(&wanted, &signals);
-    end_all();
     let mut text = serde_json::to_string(&said).unwrap_or_default();
     text.push('\n');
     drop(io::stdout().write_all(text.as_bytes())); // nobody may listen any more
     Ok(())
 }
 
-/// Runs the server until it ends or stdin does.
+/// Runs the server until it ends or stdin does, and ends what is left of it.
 fn serve(wanted: &Wanted, signals: &HeldSignals) -> Said {
     let not_started = |why: String| Said::NotStarted { why };
     let everywhere = sched::allowed_cpus().unwrap_or_default();
@@ -196,15 +195,15 @@ fn serve(wanted: &Wanted, signals: &HeldSignals) -> Said {
     let mut tail = child.stderr.take().and_then(|stderr| StderrTail::of(stderr).ok());
     let mut status = None;
     let mut of_server = vec![child.id() as i32];
-    while !of_server.is_empty() {
-        if !wait_for_any(&of_server) {
-            return ended(status, None); // nobody measures it any more
-        }
+    while !of_server.is_empty() && wait_for_any(&of_server) {
         status = status.or_else(|| child.try_wait().ok().flatten());
         if status.is_some() {
             of_server = alive(); // what it left behind, as daemons do
         }
     }
+    // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there, and
+    // not clean up.
+    end_all();
     let last_words = tail.as_mut().and_then(|tail| {
         tail.finish();
         tail.last()
