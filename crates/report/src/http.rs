@@ -83,6 +83,25 @@ pub struct HttpLoad {
     pub cpu: Option<usize>,
     /// Whether the server's certificate was checked; null without TLS.
     pub certificate_checked: Option<bool>,
+    /// The log whose requests were repeated; null: the URL was asked for.
+    pub from: Option<HttpFrom>,
+}
+
+/// An access log whose requests were repeated.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HttpFrom {
+    /// The file.
+    pub log: String,
+    /// Its requests that can be repeated: GET, answered with 200.
+    pub requests: u64,
+    /// What they asked for, each counted once.
+    pub targets: u64,
+    /// Its other requests.
+    pub left_out: u64,
+    /// Its lines that have no request.
+    pub unreadable: u64,
+    /// Whether only the first million requests were taken.
+    pub is_cut: bool,
 }
 
 /// A response that was read.
@@ -155,9 +174,12 @@ pub fn text(result: &HttpResult, layout: Layout) -> String {
     let mut notes = vec![
         note("url", format!("{}: {}", escape(&result.url, 200), response(&result.response))),
         note("load", load(result)),
+    ];
+    notes.extend(result.load.from.as_ref().map(|from| note("from", self::from(from))));
+    notes.extend([
         note("requests", requests(result)),
         note("latency", result.latency.map_or_else(|| "no response".to_owned(), latency)),
-    ];
+    ]);
     if let (Some(late), Some(own)) = (result.late, result.own_late) {
         notes.push(note("schedule", schedule(result, late, own)));
     }
@@ -189,6 +211,22 @@ fn load(result: &HttpResult) -> String {
         "{rate}, {} connection{plural}, {kept}{checked}, {:.1} s{interrupted}",
         load.connections, result.seconds
     )
+}
+
+fn from(from: &HttpFrom) -> String {
+    let HttpFrom { log, requests, targets, left_out, unreadable, is_cut } = from;
+    let cut = if *is_cut { "the first " } else { "" };
+    let mut text = format!(
+        "{}: {cut}{requests} requests for {targets} paths, over and over",
+        escape(log, 200)
+    );
+    if *left_out > 0 {
+        text += &format!("; {left_out} left out (not GET, or not answered with 200)");
+    }
+    if *unreadable > 0 {
+        text += &format!("; {unreadable} lines without a request");
+    }
+    text
 }
 
 fn requests(result: &HttpResult) -> String {
@@ -294,6 +332,7 @@ mod tests {
                 source: None,
                 cpu: None,
                 certificate_checked: None,
+                from: None,
             },
             response: HttpResponse {
                 status: 200,

@@ -1,23 +1,27 @@
 //! `zc http`: sends requests to a server, by schedule or as fast as it answers, and discards the
 //! responses.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueHint;
 
 use super::request_args::RequestArgs;
-use super::{interrupt, tell};
+use super::{access_log, interrupt, tell};
 use zc_measure::http::{
-    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, bind_to, monotonic_ns,
+    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, bind_to,
+    monotonic_ns,
 };
 use zc_measure::privileges::{self, Work};
 use zc_report::Layout;
 use zc_report::http::{
-    HttpCpu, HttpFault, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
+    HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
-use zc_run::{Error, Result, escape, units};
+use zc_run::{Error, Result, escape, in_words, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -34,6 +38,10 @@ pub(super) struct HttpArgs {
     /// What to ask for: http://HOST:PORT/PATH, or https://
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: String,
+    /// Ask for what the GET requests of this access log asked for, in its order, over and over; URL then
+    /// names the server only
+    #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath)]
+    from: Option<PathBuf>,
     /// Requests per second, as in 2000/s [default: as fast as the server answers]
     #[arg(long, value_name = "N/s", allow_hyphen_values = true)]
     rate: Option<String>,
@@ -92,14 +100,17 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
         .map_err(|error| error.prefixed("--for: "))?;
     let cpu = args.cpu.as_deref().map(|cpu| units::count("CPU", cpu, 0..=1_000_000));
     let cpu = cpu.transpose().map_err(|error| error.prefixed("--cpu: "))?.map(|cpu| cpu as usize);
-    let options = options(args)?;
+    let mut options = options(args)?;
     let uses_tls = options.origins.iter().any(Origin::uses_tls);
     let insecure = args.request.insecure;
     if insecure && uses_tls {
         tell::warning("the certificate of the server is not checked (--insecure)", None);
     }
-    let stop = interrupt::flag()?;
+    let log = args.from.as_deref().map(Log::open).transpose()?;
+    // What strangers asked for is parsed without them.
     privileges::keep_for(Work::Requesting)?;
+    let from = log.map(|log| from_log(&log, &mut options)).transpose()?;
+    let stop = interrupt::flag()?;
 
     let load = HttpLoad {
         rate_per_s,
@@ -108,6 +119,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
         source: options.source.map(|source| source.to_string()),
         cpu,
         certificate_checked: uses_tls.then_some(!insecure),
+        from,
     };
     let sender = Load::start(options, move || cpu.map_or(Ok(()), bind_to))?;
     let fetched = sender.fetch(0)?.usable()?;
@@ -144,6 +156,55 @@ fn options(args: &HttpArgs) -> Result<LoadOptions> {
         // Last, as it may take its time.
         origins: vec![Origin::resolve(&args.url)?],
     })
+}
+
+/// Has the load ask for what a log's requests asked for.
+fn from_log(log: &Log, options: &mut LoadOptions) -> Result<HttpFrom> {
+    let Log { name, file } = log;
+    let asked = access_log::read(BufReader::with_capacity(256 << 10, file))
+        .map_err(|error| cannot_read(name, &error))?;
+    let requests = asked.targets.len() as u64;
+    let Some(targets) = Targets::in_turn(asked.targets) else {
+        let message = format!(
+            "no request of the log \"{name}\" can be repeated: {} are of another method than GET or were \
+             not answered with 200, and {} lines have no request",
+            asked.left_out, asked.unreadable
+        );
+        return Err(Error::input(message).help(
+            "formats are common and combined, as Apache and nginx write them; of a compressed log it is \
+             --from <(zcat LOG)",
+        ));
+    };
+    for origin in &mut options.origins {
+        *origin = origin.clone().asked_for(targets.clone())?;
+    }
+    Ok(HttpFrom {
+        log: name.clone(),
+        requests,
+        targets: targets.each().len() as u64,
+        left_out: asked.left_out,
+        unreadable: asked.unreadable,
+        is_cut: asked.is_cut,
+    })
+}
+
+/// An access log that is open.
+struct Log {
+    name: String,
+    file: File,
+}
+
+impl Log {
+    fn open(path: &Path) -> Result<Self> {
+        let name = tell::path(path);
+        let file = File::open(path).map_err(|error| cannot_read(&name, &error))?;
+        Ok(Self { name, file })
+    }
+}
+
+fn cannot_read(name: &str, error: &std::io::Error) -> Error {
+    Error::input(format!("cannot read the log \"{name}\": {}", in_words(error)))
+        .help("an access log of a web server, which this user may read")
 }
 
 /// Waits until the load has gone on for long enough, or all its requests have come out. Returns

@@ -2,6 +2,7 @@
 //! stderr, and exits with a code (docs/exit-codes.md). No other crate prints; only `report` also
 //! makes text for people.
 
+mod access_log;
 mod apart;
 mod args;
 mod busy;

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use crc32fast::Hasher;
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Error, Result};
+use zc_run::{Error, Result, escape};
 
 use super::counts::Fault;
 use super::exchange::{Fetch, Purpose};
 use super::options::{LoadOptions, Pace};
+use super::origin::Origin;
 use super::phase::{Fetched, Phase};
 use super::poller::{Happened, Poller};
 use super::pool::{Answer, Outcome, Pool};
@@ -66,9 +67,9 @@ pub(super) struct Engine {
     commands: Receiver<Command>,
     poller: Poller,
     pool: Pool,
-    urls: Vec<String>,
-    /// The length of each origin's first body.
-    lengths: Vec<Option<u64>>,
+    origins: Vec<Origin>,
+    /// The length of the first body of each origin's targets.
+    lengths: Vec<Vec<Option<u64>>>,
     /// Responses to be read that wait for a connection.
     fetches: VecDeque<(usize, Sender<Result<Fetched>>)>,
     running: Option<Running>,
@@ -89,7 +90,7 @@ impl Engine {
     ) -> Result<Self> {
         let mut poller = Poller::new(&shared.wakeup)
             .map_err(|error| Error::os("make an epoll instance", error))?;
-        let urls: Vec<_> = options.origins.iter().map(|origin| origin.url().to_owned()).collect();
+        let origins = options.origins.clone();
         let mut pool = Pool::new(options, Arc::clone(&shared))?;
         pool.open(&mut poller)?;
         Ok(Self {
@@ -97,8 +98,8 @@ impl Engine {
             commands,
             poller,
             pool,
-            lengths: vec![None; urls.len()],
-            urls,
+            lengths: origins.iter().map(|origin| vec![None; origin.targets.each().len()]).collect(),
+            origins,
             fetches: VecDeque::new(),
             running: None,
             phases: 0,
@@ -178,7 +179,7 @@ impl Engine {
                         let _ = wanted_by.send(Err(Error::failed("no phase of requests goes on")));
                     }
                 },
-                Ok(Command::Fetch { origin, wanted_by }) if origin < self.urls.len() => {
+                Ok(Command::Fetch { origin, wanted_by }) if origin < self.origins.len() => {
                     self.fetches.push_back((origin, wanted_by));
                 }
                 Ok(Command::Fetch { wanted_by, .. }) => {
@@ -202,7 +203,7 @@ impl Engine {
             }
             let purpose = Purpose::Fetch(Box::new(Fetch { hasher: Hasher::new(), wanted_by }));
             let now_ns = monotonic_ns();
-            self.pool.begin(&self.poller, origin, purpose, now_ns, now_ns);
+            self.pool.begin(&self.poller, origin, 0, purpose, now_ns, now_ns);
         }
         let Some(running) = &mut self.running else { return false };
         for _ in 0..IN_A_ROW {
@@ -210,9 +211,12 @@ impl Engine {
             if !running.is_open(now_ns) || !self.pool.has_free(running.origin) {
                 return false;
             }
+            let turn = running.schedule.taken();
             let Some(due_ns) = running.schedule.take(now_ns) else { return false };
+            let origin = running.origin;
+            let target = self.origins[origin].targets.of_turn(turn as usize);
             let purpose = Purpose::Load { phase: running.number };
-            let begun = self.pool.begin(&self.poller, running.origin, purpose, due_ns, now_ns);
+            let begun = self.pool.begin(&self.poller, origin, target, purpose, due_ns, now_ns);
             if let Some(free_ns) = begun {
                 running.begun(due_ns, free_ns, now_ns);
             }
@@ -223,9 +227,12 @@ impl Engine {
     /// Records how requests came out.
     fn settle(&mut self) {
         for Outcome { origin, exchange, at_ns, came } in self.pool.outcomes() {
-            let url = &self.urls[origin];
+            let asked = &self.origins[origin];
+            let target = exchange.target as usize;
+            let came = came.map_err(|(fault, words)| (fault, of_target(asked, target, words)));
             let fault = match &came {
-                Ok(answer) => judge(answer, &mut self.lengths[origin]),
+                Ok(answer) => judge(answer, &mut self.lengths[origin][target])
+                    .map(|(fault, words)| (fault, of_target(asked, target, words))),
                 Err(_) => None,
             };
             let counted = match (&came, &fault) {
@@ -238,8 +245,8 @@ impl Engine {
             match exchange.purpose {
                 Purpose::Fetch(fetch) => {
                     let fetched = came
-                        .map(|answer| fetched(url, answer, &fetch.hasher))
-                        .map_err(|(fault, words)| unanswered(url, fault, words));
+                        .map(|answer| fetched(asked, answer, &fetch.hasher))
+                        .map_err(|(fault, words)| unanswered(asked, fault, words));
                     let _ = fetch.wanted_by.send(fetched);
                 }
                 Purpose::Load { phase } => {
@@ -261,6 +268,14 @@ impl Engine {
         if let Some(over) = self.running.take_if(|running| running.is_over()) {
             over.tell(monotonic_ns(), &self.shared.counting.read());
         }
+    }
+}
+
+/// Says which target a fault is about, where there are several.
+fn of_target(origin: &Origin, target: usize, words: String) -> String {
+    match origin.targets.each() {
+        [_] => words,
+        each => format!("\"{}\": {words}", escape(&each[target], 200)),
     }
 }
 
@@ -291,10 +306,10 @@ fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
     }
 }
 
-fn fetched(url: &str, answer: Answer, hasher: &Hasher) -> Fetched {
+fn fetched(origin: &Origin, answer: Answer, hasher: &Hasher) -> Fetched {
     let Answer { head, body_bytes } = answer;
     Fetched {
-        url: url.to_owned(),
+        url: origin.first_url(),
         status: head.status,
         body_bytes,
         crc32: hasher.clone().finalize(),
@@ -307,10 +322,13 @@ fn fetched(url: &str, answer: Answer, hasher: &Hasher) -> Fetched {
 }
 
 /// A response that did not come, as an error.
-fn unanswered(url: &str, fault: Fault, words: String) -> Error {
+fn unanswered(origin: &Origin, fault: Fault, words: String) -> Error {
     let error = match fault {
         Fault::Connect | Fault::Tls => Error::remote(words),
-        _ => Error::remote(format!("no answer from \"{}\": {words}", zc_run::escape(url, 200))),
+        _ => Error::remote(format!(
+            "no answer from \"{}\": {words}",
+            escape(&origin.first_url(), 200)
+        )),
     };
     error.help(match fault {
         Fault::Timeout => "give it more time with --timeout, or ask a server that is less busy",

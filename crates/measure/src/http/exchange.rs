@@ -11,6 +11,8 @@ use super::phase::Fetched;
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
+    /// What is asked for, by its place among what the origin is asked for.
+    pub(super) target: u32,
     pub(super) due_ns: u64,
     /// When it is given up.
     pub(super) deadline_ns: u64,

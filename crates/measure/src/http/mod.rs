@@ -30,6 +30,7 @@ mod running;
 mod schedule;
 mod shared;
 mod slot;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -42,4 +43,5 @@ pub use options::{LoadOptions, Pace, Reuse, Trust};
 pub use origin::Origin;
 pub use phase::{Fetched, Phase};
 pub use request::check_header;
+pub use targets::Targets;
 pub use zc_kernel::clock::monotonic_ns;

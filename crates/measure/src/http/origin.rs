@@ -4,10 +4,12 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use zc_run::{Error, Result, escape, in_words};
 
+use super::targets::Targets;
+
 /// The longest URL. Servers refuse less: nginx 8 KiB.
 const LONGEST: usize = 16 << 10;
 
-/// A resource of a server, with the addresses of the server.
+/// A resource of a server, or several, with the addresses of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     url: String,
@@ -16,8 +18,8 @@ pub struct Origin {
     pub(super) host: String,
     /// The host and its port, unless that is the scheme's own: the header `Host`.
     pub(super) authority: String,
-    /// Path and query.
-    pub(super) target: String,
+    /// What is asked for: the URL's path and query, unless others were given.
+    pub(super) targets: Targets,
     /// Not empty. The first that accepts a connection is taken.
     pub(super) addresses: Vec<SocketAddr>,
 }
@@ -68,9 +70,45 @@ impl Origin {
         Ok(origin)
     }
 
+    /// The same server, asked for these in turn instead.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): its URL names a resource, or one of `targets` is not a
+    /// path.
+    pub fn asked_for(self, targets: Targets) -> Result<Self> {
+        let named = &self.targets.each()[0];
+        if named != "/" {
+            return Err(Error::usage(format!(
+                "URL {} has the path \"{}\"",
+                self.quoted(),
+                escape(named, 200)
+            ))
+            .help("where the paths are given apart, name the server only: http://HOST:PORT"));
+        }
+        let is_path = |target: &str| {
+            target.starts_with('/')
+                && target.len() <= LONGEST
+                && target.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        match targets.each().iter().find(|target| !is_path(target)) {
+            Some(odd) => {
+                Err(Error::usage(format!("\"{}\" is not the path of a URL", escape(odd, 200))))
+            }
+            None => Ok(Self { targets, ..self }),
+        }
+    }
+
     /// The URL as it was given.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The URL of what is asked for first.
+    pub(super) fn first_url(&self) -> String {
+        match self.targets.each() {
+            [_] => self.url.clone(),
+            each => format!("{}{}", self.url.trim_end_matches('/'), each[0]),
+        }
     }
 
     /// Whether its scheme is `https`.
@@ -128,7 +166,10 @@ impl Origin {
             is_https,
             host: host.to_owned(),
             authority: if port == default_port { named } else { format!("{named}:{port}") },
-            target: if target.starts_with('/') { target.to_owned() } else { format!("/{target}") },
+            targets: Targets::from(match target.starts_with('/') {
+                true => target.to_owned(),
+                false => format!("/{target}"),
+            }),
             addresses: Vec::new(),
         };
         Ok((origin, port))
@@ -163,7 +204,7 @@ mod tests {
 
     fn parts(url: &str) -> (bool, String, String, String, u16) {
         let (origin, port) = Origin::parse(url).unwrap();
-        (origin.is_https, origin.host, origin.authority, origin.target, port)
+        (origin.is_https, origin.host, origin.authority, origin.targets.each()[0].clone(), port)
     }
 
     #[test]
@@ -226,8 +267,9 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic_or_makes_a_second_line(url in "(https?://)?\\PC{0,40}") {
             if let Ok((origin, _)) = Origin::parse(&url) {
-                prop_assert!(origin.target.starts_with('/'));
-                prop_assert!([origin.target, origin.authority].iter().all(|text| text.chars().all(|c| c.is_ascii_graphic())));
+                let target = origin.targets.each()[0].clone();
+                prop_assert!(target.starts_with('/'));
+                prop_assert!([target, origin.authority].iter().all(|text| text.chars().all(|c| c.is_ascii_graphic())));
             }
         }
     }

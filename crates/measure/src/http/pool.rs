@@ -65,8 +65,8 @@ pub(super) struct Pool {
     options: LoadOptions,
     /// The address of each origin.
     addresses: Vec<SocketAddr>,
-    /// The bytes of a request for each origin.
-    requests: Vec<Vec<u8>>,
+    /// The bytes of the requests for each origin, one for each of its targets.
+    requests: Vec<Vec<Vec<u8>>>,
     sessions: Option<Sessions>,
     slots: Vec<Slot>,
     /// Those without a request, by origin: the one that has been free for longest comes first.
@@ -100,7 +100,10 @@ impl Pool {
             ))
             .help("use fewer connections, or raise the limit: ulimit -n"));
         }
-        let requests = options.origins.iter().map(|origin| request::bytes(origin, &options));
+        let requests = options.origins.iter().map(|origin| {
+            let targets = origin.targets.each().iter();
+            targets.map(|target| request::bytes(origin, target, &options)).collect()
+        });
         let requests = requests.collect::<Result<_>>()?;
         let sessions = Sessions::of(&options)?;
         let addresses = options.origins.iter().map(|origin| choose_address(origin, &options));
@@ -171,12 +174,13 @@ impl Pool {
         self.free.get(origin).is_some_and(|free| !free.is_empty())
     }
 
-    /// Begins a request for `origin` on the connection that has been free for longest, and returns
+    /// Begins a request for a target of `origin` on the connection that has been free for longest, and returns
     /// since when; `None` if there is none.
     pub(super) fn begin(
         &mut self,
         poller: &Poller,
         origin: usize,
+        target: u32,
         purpose: Purpose,
         due_ns: u64,
         now_ns: u64,
@@ -187,6 +191,7 @@ impl Pool {
         slot.reply.reset(keeps_texts);
         slot.exchange = Some(Exchange {
             purpose,
+            target,
             due_ns,
             deadline_ns: now_ns.saturating_add(self.timeout_ns),
             sent_bytes: 0,
@@ -351,7 +356,7 @@ impl Pool {
     fn send(&mut self, poller: &Poller, index: u32) {
         let slot = &mut self.slots[index as usize];
         let (Some(wire), Some(exchange)) = (&mut slot.wire, &mut slot.exchange) else { return };
-        let request = &self.requests[slot.origin];
+        let request = &self.requests[slot.origin][exchange.target as usize];
         let sent = wire.send(request, &mut exchange.sent_bytes, &self.shared.counting);
         if let Err(error) = sent {
             self.cut(poller, index, Some(&error));

@@ -10,12 +10,12 @@ use super::origin::Origin;
 /// The longest request. Servers refuse less: nginx 8 KiB for each header.
 const LONGEST: usize = 64 << 10;
 
-/// The request for `origin`.
+/// The request for `target` at `origin`.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, or is one that delimits a body.
-pub(super) fn bytes(origin: &Origin, options: &LoadOptions) -> Result<Vec<u8>> {
-    let mut text = format!("GET {} HTTP/1.1\r\n", origin.target);
+pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Result<Vec<u8>> {
+    let mut text = format!("GET {target} HTTP/1.1\r\n");
     let own = [
         ("Host", origin.authority.as_str()),
         ("User-Agent", concat!("zc/", env!("CARGO_PKG_VERSION"))),
@@ -89,7 +89,8 @@ mod tests {
             trust: Trust::System,
             timeout: Duration::from_secs(1),
         };
-        bytes(&origin, &options).map(|bytes| String::from_utf8(bytes).unwrap())
+        bytes(&origin, &origin.targets.each()[0], &options)
+            .map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]

@@ -178,6 +178,16 @@ fn no_certificate(path: &Path, why: &str) -> Error {
         .help("it has to hold certificates in PEM: -----BEGIN CERTIFICATE-----")
 }
 
+fn is_out_of_time(refused: &rustls::Error) -> bool {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    matches!(
+        refused,
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }
+        )
+    )
+}
+
 /// Decides which certificates are accepted. In every case the server must have the certificate's key.
 #[derive(Debug)]
 struct Verifier {
@@ -211,7 +221,8 @@ impl ServerCertVerifier for Verifier {
             Ok(verified) => return Ok(verified),
             Err(error) => error,
         };
-        if !self.listed.contains(end_entity) {
+        // webpki looks at the time before it looks at what the certificate is for.
+        if !self.listed.contains(end_entity) || is_out_of_time(&refused) {
             return Err(refused);
         }
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;

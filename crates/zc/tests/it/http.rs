@@ -139,6 +139,52 @@ fn the_document_is_valid_and_counts_what_was_sent() {
 }
 
 #[test]
+fn what_a_log_asked_for_is_asked_for_again() {
+    let server = Server::of("200 OK", 4096);
+    let base = format!("http://{}", server.address);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let log = log.to_str().unwrap();
+    let lines = |all: &[&str]| {
+        let line =
+            |said: &&str| format!("192.0.2.1 - - [17/May/2015:10:05:03 +0000] {said} \"-\"\n");
+        std::fs::write(log, all.iter().map(line).collect::<String>()).unwrap();
+    };
+    let asked = [
+        "\"GET /a HTTP/1.1\" 200 5",
+        "\"GET /b?c HTTP/1.1\" 200 6",
+        "\"POST /a HTTP/1.1\" 200 5",
+        "\"GET /a HTTP/1.1\" 200 5",
+        "nonsense",
+    ];
+    lines(&asked);
+    let from =
+        |args: &[&str]| zc(&[&["http", &base, "--from", log], args].concat()).finish().unwrap();
+    let output = from(&["--requests", "7"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = text(&output.stdout);
+    assert!(printed.contains(&format!("url           {base}/a: 4096 bytes")), "{printed}");
+    let of_log = "3 requests for 2 paths, over and over; 1 left out (not GET, or not answered with";
+    // The path of the log may be broken into lines.
+    let words = printed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(of_log) && words.contains("1 lines without a request"), "{words}");
+
+    let result = document(&from(&["--requests", "7", "--json"]));
+    assert_eq!(result["load"]["from"]["requests"], 3);
+    assert_eq!(result["load"]["from"]["targets"], 2);
+    assert_eq!(result["responses"], 7);
+
+    lines(&asked[2..3]);
+    let said = refused(&from(&[]), 3);
+    assert!(said.contains("no request of the log") && said.contains("can be repeated"), "{said}");
+    std::fs::remove_file(log).unwrap();
+    assert!(refused(&from(&[]), 3).contains("cannot read the log"));
+    lines(&asked);
+    let with_path = zc(&["http", &server.url(), "--from", log]).finish().unwrap();
+    assert!(refused(&with_path, 2).contains("has the path \"/file\""));
+}
+
+#[test]
 fn a_rate_that_is_not_reached_is_told_and_exit_code_1() {
     let server = Server::answering(None);
     // The first answer never comes: nothing is measured.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::server::{LIMIT, Server, next_request, response, start, until};
-use crate::http::{Fault, LoadOptions, Origin, Pace, Reuse, Trust};
+use crate::http::{Fault, LoadOptions, Origin, Pace, Reuse, Targets, Trust};
 use zc_kernel::clock::{monotonic_ns, thread_cpu_ns};
 use zc_run::{Error, ErrorKind};
 
@@ -58,6 +58,47 @@ fn a_phase_of_so_many_requests_ends_with_the_last_response() {
     let phase = load.pause().unwrap();
     // By the thread's clock the last one came before this one saw it.
     assert!(phase.end_ns <= seen_ns && phase.end_ns > phase.begin_ns, "{phase:?}");
+}
+
+#[test]
+fn targets_are_asked_for_in_turn_and_each_has_its_own_length() {
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heads = Arc::clone(&asked);
+    let server = Server::with(move |mut connection, _| {
+        while let Some(head) = next_request(&mut connection) {
+            let target = head.split(' ').nth(1).unwrap().to_owned();
+            let is_first = !heads.lock().unwrap().contains(&target);
+            let bytes = if target == "/grows" && !is_first { 1 } else { 100 * target.len() };
+            heads.lock().unwrap().push(target);
+            if connection.write_all(&response("200 OK", bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    let base = Origin::resolve(&format!("http://{}", server.address)).unwrap();
+    let of = |targets: &[&str]| {
+        Targets::in_turn(targets.iter().map(|target| (*target).to_owned())).unwrap()
+    };
+    let turns = ["/a", "/grows", "/a", "/bb?c"];
+    let origin = base.clone().asked_for(of(&turns)).unwrap();
+    let load = start(LoadOptions { origins: vec![origin], ..server.options() }).unwrap();
+    load.go_for(0, Pace::Unpaced, 0, 7);
+    until("all are answered", || load.counts().responses == 7);
+    let phase = load.pause().unwrap();
+    assert_eq!(*asked.lock().unwrap(), [&turns[..], &turns[..3]].concat());
+    assert_eq!(phase.counts.body_bytes, 4 * 200 + 600 + 500 + 1);
+    assert_eq!(phase.drained.faults().collect::<Vec<_>>(), [(Fault::Length, 1)]);
+    let (_, words) = phase.first_fault.unwrap();
+    assert_eq!(words, "\"/grows\": a body has 1 bytes, and the first one had 600");
+
+    for (url, targets, says) in [
+        (server.url(), of(&["/a"]), "has the path \"/file\""),
+        (base.url().to_owned(), of(&["/a", "b"]), "\"b\" is not the path of a URL"),
+        (base.url().to_owned(), of(&["/a b"]), "\"/a b\" is not the path"),
+    ] {
+        let error = Origin::resolve(&url).unwrap().asked_for(targets).unwrap_err();
+        assert!(error.kind == ErrorKind::Usage && error.message.contains(says), "{error:?}");
+    }
 }
 
 #[test]

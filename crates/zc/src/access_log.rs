@@ -1,0 +1,142 @@
+//! The requests of a web server's access log: what was asked for, in the order of the log.
+//!
+//! A line is read from its quoted request on, `"GET /path HTTP/1.1" 200`, as Apache's formats `common`,
+//! `combined` and `vhost_combined` and nginx's `combined` have it. Requests that a GET without
+//! further headers repeats are taken: those of GET that were answered with 200. With 304 or 206 the
+//! client had asked for less than all (RFC 9110, 13 and 14), with another status there was nothing.
+
+use std::io::{self, BufRead, Read as _};
+
+/// The most requests that are taken.
+const MOST_REQUESTS: usize = 1_000_000;
+
+/// The longest line that is looked at.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// What a log has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Paths with queries, in order, of requests that can be repeated.
+    pub(super) targets: Vec<String>,
+    /// Requests that were left out: of another method, or answered with another status than 200.
+    pub(super) left_out: u64,
+    /// Lines that have no request of HTTP.
+    pub(super) unreadable: u64,
+    /// Whether there was more than is taken.
+    pub(super) is_cut: bool,
+}
+
+/// Reads a log to its end, or until there are a million requests.
+///
+/// # Errors
+/// That of reading.
+pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
+    let mut asked = Asked::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let length = log.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        if length == 0 {
+            return Ok(asked);
+        }
+        if asked.targets.len() == MOST_REQUESTS {
+            asked.is_cut = true;
+            return Ok(asked);
+        }
+        if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+            log.skip_until(b'\n')?;
+        }
+        match request(&String::from_utf8_lossy(&line)) {
+            Some(Request { method: "GET", status: "200", target }) if is_plain(target) => {
+                asked.targets.push(target.to_owned());
+            }
+            Some(_) => asked.left_out += 1,
+            None if line.trim_ascii().is_empty() => {}
+            None => asked.unreadable += 1,
+        }
+    }
+}
+
+struct Request<'l> {
+    method: &'l str,
+    target: &'l str,
+    status: &'l str,
+}
+
+/// Finds `"METHOD target HTTP/x" status` in a line.
+fn request(line: &str) -> Option<Request<'_>> {
+    // A quote within is written \" or \x22, and ends a request that none can be.
+    line.match_indices('"').find_map(|(at, _)| {
+        let (quoted, after) = line[at + 1..].split_once('"')?;
+        let mut words = quoted.split(' ');
+        let (method, target, protocol) = (words.next()?, words.next()?, words.next()?);
+        let is_one = protocol.starts_with("HTTP/")
+            && words.next().is_none()
+            && !method.is_empty()
+            && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        let status = after.split_ascii_whitespace().next()?;
+        let is_one =
+            is_one && status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
+        is_one.then_some(Request { method, target, status })
+    })
+}
+
+/// Whether a target is a path as it was sent: servers write what is not as `\x..`.
+fn is_plain(target: &str) -> bool {
+    target.starts_with('/')
+        && !target.contains('\\')
+        && target.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(log: &str) -> Asked {
+        read(log.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn requests_that_can_be_repeated_are_taken_in_order() {
+        let asked = of(
+            r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "http://a.test/" "Mozilla/5.0 (X11)"
+a.test:80 192.0.2.1 - - [17/May/2015:10:05:43 +0000] "GET / HTTP/1.0" 200 17 "-" "a \"GET /no HTTP/1.1\" b"
+192.0.2.1 - "GET /name HTTP/1.1" [17/May/2015:10:05:47 +0000] "GET /c HTTP/2.0" 200 2
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "POST /d HTTP/1.1" 200 2
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "GET /e HTTP/1.1" 304 -
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "GET /f HTTP/1.1" 206 100
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "GET /\xd0 HTTP/1.1" 200 100
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "GET http://b.test/ HTTP/1.1" 200 100
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "\x16\x03\x01" 400 226
+
+not a line of a log
+192.0.2.1 - - [17/May/2015:10:05:47 +0000] "GET /last HTTP/1.1" 200 1"#,
+        );
+        assert_eq!(asked.targets, ["/a?b=c", "/", "/c", "/last"]);
+        assert_eq!((asked.left_out, asked.unreadable, asked.is_cut), (5, 2, false));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_passed_over() {
+        let long = format!("{}\n\"GET /a HTTP/1.1\" 200 1\n", "x".repeat(200_000));
+        let asked = of(&long);
+        assert_eq!((asked.targets, asked.unreadable), (vec!["/a".to_owned()], 1));
+    }
+
+    #[test]
+    fn of_a_long_log_the_first_million_is_taken() {
+        let asked = of(&"\"GET /a HTTP/1.1\" 200 1\n".repeat(MOST_REQUESTS + 1));
+        assert!(asked.targets.len() == MOST_REQUESTS && asked.is_cut);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_log_has_what_is_taken_is_a_path(log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}") {
+            for target in of(&log).targets {
+                prop_assert!(is_plain(&target));
+            }
+        }
+    }
+}
