@@ -91,9 +91,10 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
             per: args.of_command.per(),
             json: args.json,
             raw: args.of_command.raw(),
+            status: args.of_command.status_url()?,
         };
         let stop = interrupt::flag()?;
-        return soak_service::run(who, &args.of_service, &shared, soaked, &stop).map(|()| 0);
+        return soak_service::run(who, &args.of_service, shared, soaked, &stop).map(|()| 0);
     }
     if args.verify {
         return hold_against_known_loads(args, soaked).map(|()| 0);

@@ -11,7 +11,8 @@ use super::result_file::ResultFile;
 use super::tell;
 use zc_analysis::soak::{CommandCost, Per, Unit, command_cost, not_quiet, paces, taken_share};
 use zc_measure::session::soak::{
-    CommandFault, CommandOptions, Measured, Reader, Soaked, command, stdin_is_read_once,
+    CommandFault, CommandOptions, Counter, Measured, Reader, Soaked, StatusUrl, command,
+    stdin_is_read_once,
 };
 use zc_report::soak as report;
 use zc_run::{
@@ -66,13 +67,19 @@ pub(super) struct OfCommandArgs {
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
     /// Cost of one of what the command did, by what wrk, ab, h2load, oha, hey, iperf3 -J, fio, curl -w,
-    /// dd, rsync --stats, pgbench or redis-benchmark prints; of a service, by its sockets or
-    /// --status-url
+    /// dd, rsync --stats, pgbench or redis-benchmark prints, or by --status-url or --link; of a
+    /// service, by its sockets or --status-url
     #[arg(long, value_name = "bytes|requests|transactions", requires = "costing")]
     per: Option<String>,
     /// The same by the numbers that the group of an expression finds, added up: '(\d+) files'
     #[arg(long, value_name = "REGEX", requires = "command", conflicts_with = "per")]
     per_regex: Option<String>,
+    /// nginx's page stub_status, http://HOST:PORT/PATH, which counts the requests of --per requests
+    #[arg(long, value_name = "URL", requires = "costing", conflicts_with = "per_regex")]
+    status_url: Option<String>,
+    /// Network device that counts the bytes of --per bytes: sent and received, headers included
+    #[arg(long, value_name = "DEVICE", requires = "command", conflicts_with_all = ["per_regex", "status_url"])]
+    link: Option<String>,
     /// Go on when an execution ends with another exit code than 0
     #[arg(long, requires = "command")]
     ignore_failure: bool,
@@ -91,6 +98,32 @@ impl OfCommandArgs {
     /// `--per`, which a service has too.
     pub(super) fn per(&self) -> Option<&str> {
         self.per.as_deref()
+    }
+
+    /// `--status-url`, which a service has too.
+    ///
+    /// # Errors
+    /// It is no address of a page.
+    pub(super) fn status_url(&self) -> Result<Option<StatusUrl>> {
+        self.status_url.as_deref().map(StatusUrl::parse).transpose()
+    }
+
+    /// Who counts what the command did, if not the command itself.
+    fn counter(&self) -> Result<Option<Counter>> {
+        let counter = match (self.status_url()?, &self.link) {
+            (Some(page), _) => Counter::Requests(page),
+            (None, Some(device)) => Counter::Bytes { device: device.clone() },
+            (None, None) => return Ok(None),
+        };
+        let (option, unit) = match counter {
+            Counter::Requests(_) => ("--status-url", "requests"),
+            Counter::Bytes { .. } => ("--link", "bytes"),
+        };
+        match self.per() {
+            Some(per) if per == unit => Ok(Some(counter)),
+            _ => Err(Error::usage(format!("{option} counts {unit}, and these were not asked for"))
+                .help(format!("--per {unit} asks for the cost of one"))),
+        }
     }
 
     /// `--raw`, which a service has too.
@@ -134,6 +167,7 @@ pub(super) fn run(
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
         ignore_failure: typed.ignore_failure,
+        counter: typed.counter()?,
     };
     Ok(measure(typed, shared.json, &options, per.as_ref(), until).unwrap_or_else(|error| {
         tell::error(&error);
@@ -150,7 +184,8 @@ fn measure(
 ) -> Result<u8> {
     // Checked before the command runs.
     let output = typed.output.as_deref().map(ResultFile::create).transpose()?;
-    let count = per.map(|per| |printed: &str| per.count(printed));
+    let by_itself = per.filter(|_| options.counter.is_none());
+    let count = by_itself.map(|per| |printed: &str| per.count(printed));
     let reader = count.as_ref().map(|count| count as Reader<'_>);
     let Measured { seen, fault } = match command(options, reader, &mut |seen| until.again(seen)) {
         Ok(measured) => measured,
@@ -171,7 +206,8 @@ fn measure(
             Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
                 .help("stop what runs beside it, or wait until it has ended")
         });
-        let uncounted = until.unit.filter(|_| cost.per.is_none()).map(not_counted);
+        let uncounted = until.unit.filter(|_| cost.per.is_none());
+        let uncounted = uncounted.map(|unit| not_counted(unit, options.counter.as_ref()));
         withheld.or(fault).or(uncounted).map_or(Ok(()), Err)
     });
     Ok(told.map_or_else(|error| unmeasured(end, &error), |()| exit_code(end)))
@@ -224,7 +260,11 @@ fn is_narrow(cost: &CommandCost) -> bool {
     figure.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
 }
 
-fn not_counted(unit: Unit) -> Error {
+fn not_counted(unit: Unit, counter: Option<&Counter>) -> Error {
+    if counter.is_some() {
+        return Error::input(format!("no {} was counted while the command ran", unit.name()))
+            .help("is it the right page or device, in this network namespace?");
+    }
     Error::input(format!("the command did not print a number of {}s", unit.name())).help(
         "zc help soak names the programs whose output is known; --per-regex finds it in others",
     )

@@ -37,9 +37,6 @@ pub(super) struct OfServiceArgs {
         requires = "running"
     )]
     length: Option<String>,
-    /// nginx's page stub_status, http://HOST:PORT/PATH, which counts the service's requests
-    #[arg(long, value_name = "URL", requires = "running")]
-    status_url: Option<String>,
 }
 
 /// Options of `zc soak` that a service shares with what else it does.
@@ -49,6 +46,7 @@ pub(super) struct Shared<'a> {
     pub(super) per: Option<&'a str>,
     pub(super) json: bool,
     pub(super) raw: bool,
+    pub(super) status: Option<StatusUrl>,
 }
 
 impl OfServiceArgs {
@@ -77,20 +75,20 @@ impl OfServiceArgs {
 pub(super) fn run(
     who: Who,
     typed: &OfServiceArgs,
-    shared: &Shared<'_>,
+    shared: Shared<'_>,
     soaked: Soaked,
     stop: &AtomicBool,
 ) -> Result<()> {
     let period_ns = units::duration(shared.period, 10 * MS..=3600 * S)?;
     let length = typed.length.as_deref().unwrap_or_default();
     let length_ns = units::duration(length, period_ns..=LONGEST_NS)?;
-    let wanted = shared.per.map(|unit| wanted(unit, typed.status_url.is_some())).transpose()?;
+    let wanted = shared.per.map(|unit| wanted(unit, shared.status.is_some())).transpose()?;
     let options = ServiceOptions {
         soaked,
         who,
         period_ns,
         windows: length_ns.div_ceil(period_ns),
-        status: typed.status_url.as_deref().map(StatusUrl::parse).transpose()?,
+        status: shared.status,
     };
     let observed = service(&options, stop)?;
     let seen = &observed.seen;

@@ -2,6 +2,7 @@
 //! to a process of another session, and no cgroups or processes are left.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -161,6 +162,14 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
         (&["--runs", "2"], 2, "COMMAND"),
         (&["--per", "pages", "--", "true"], 2, "\"pages\""),
         (&["--per-regex", "(", "--", "true"], 2, "cannot be used"),
+        (&["--link", "lo", "--", "true"], 2, "--link counts bytes, and these were not asked for"),
+        (&["--per", "bytes", "--status-url", "http://a/", "--", "true"], 2, "counts requests"),
+        (&["--per", "requests", "--status-url", "x", "--", "true"], 2, "\"x\" is not the address"),
+        (
+            &["--run-anyway", "--per", "bytes", "--link", "no-such", "--", "true"],
+            125,
+            "device \"no-such\" were not read",
+        ),
         (
             &["--run-anyway", "--prepare", "exit 3", "--", "true"],
             125,
@@ -360,6 +369,51 @@ fn a_cost_is_that_of_a_request_where_the_command_prints_how_many() {
     assert_eq!(output.status.code(), Some(125), "{said}");
     let known = [STARVED, "was not measured", "did not print a number of bytes"];
     assert!(known.iter().any(|it| said.contains(it)), "{said}");
+}
+
+/// A server that answers each connection with a body, of which it is told the number, and closes it.
+fn answering(body: impl Fn(usize) -> String + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/stub_status", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (number, connection) in listener.incoming().enumerate() {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 512]);
+            let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}", body(number));
+            let _ = connection.write_all(text.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn what_a_command_did_may_be_counted_by_a_status_page_or_a_device() {
+    let _turn = measuring();
+    let page = answering(|reading| {
+        // Each execution serves 500 requests, and this page is one.
+        let requests = 1000 + reading.div_ceil(2) * 501 + reading / 2;
+        format!("server accepts handled requests\n 1 1 {requests} \n")
+    });
+    let file = answering(|_| "x".repeat(5000));
+    let base = ["--run-anyway", "--runs", "2", "--json"];
+    let load = [ZC, "http", &file, "--close", "--requests", "20"];
+    for (arguments, counts) in [
+        (["--per", "requests", "--status-url", &page], 500.0..=500.0),
+        // 100 kB leave loopback and arrive at it, among whatever else goes over it.
+        (["--per", "bytes", "--link", "lo"], 200_000.0..=f64::INFINITY),
+    ] {
+        let output = output(&[&base[..], &arguments, &["--"], &load].concat());
+        let said = stderr(&output);
+        if is_starved(&said) || said.contains("was not measured") {
+            continue;
+        }
+        let count = result(&output)["cost"]["per"]["count"].as_f64();
+        assert!(count.is_some_and(|count| counts.contains(&count)), "{count:?}: {said}");
+    }
+    let nobody = ["--per", "requests", "--status-url", "http://127.0.0.1:1/", "--", "true"];
+    let output = output(&[&base[..], &nobody].concat());
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("was not read: connection refused"), "{}", stderr(&output));
 }
 
 #[test]

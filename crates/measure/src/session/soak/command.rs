@@ -11,6 +11,7 @@ use zc_kernel::spawn::Ended;
 
 use super::around::{Idle, times};
 use super::child::{Signals, end_of};
+use super::counter::Counter;
 use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
 use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up, start};
@@ -36,6 +37,8 @@ pub struct CommandOptions {
     pub cleanup: Option<String>,
     /// Whether it is executed again when it has failed.
     pub ignore_failure: bool,
+    /// Who counts what it does, if anybody but the command itself.
+    pub counter: Option<Counter>,
 }
 
 /// Finds in what a command printed how much it did.
@@ -147,6 +150,8 @@ impl Series<'_> {
         if self.signals.asked_to_end {
             return Err(interrupted().into());
         }
+        // Outside of the window, and of zc's own time.
+        let counted_before = self.count()?;
         let zc_before_ns = clock::process_cpu_ns();
         let opened = self.meter.open()?;
         let executed = self.execute();
@@ -157,6 +162,7 @@ impl Series<'_> {
         let end = end_of(ended.status);
         let lost = |error| CommandFault::NotMeasured { end, error };
         let window = SoakWindow { opened, closed: closed.map_err(lost)? };
+        let counted_after = self.count().map_err(lost)?;
         // Whoever asked for the end does not wait: there is a value then, without an interval.
         let after = match self.signals.asked_to_end {
             true => Idle::none(&mut self.meter),
@@ -170,11 +176,18 @@ impl Series<'_> {
             user_ns: ended.user_ns,
             system_ns: ended.system_ns,
             zc_ns,
-            did: printed.zip(self.reader).and_then(|(printed, reader)| reader(&printed.text())),
+            did: match (&self.options.counter, counted_before, counted_after) {
+                (Some(counter), Some(before), Some(after)) => counter.between(before, after),
+                _ => printed.zip(self.reader).and_then(|(printed, reader)| reader(&printed.text())),
+            },
             idle_after: after.windows.clone(),
         };
         self.idle = Some(after);
         Ok(run)
+    }
+
+    fn count(&self) -> Result<Option<u64>> {
+        self.options.counter.as_ref().map(Counter::read).transpose()
     }
 
     fn idle(&mut self) -> Result<Idle> {

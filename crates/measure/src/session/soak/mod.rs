@@ -6,6 +6,7 @@ mod around;
 mod burner;
 mod child;
 mod command;
+mod counter;
 mod fault;
 mod live;
 mod printed;
@@ -17,6 +18,7 @@ mod taken;
 mod verify;
 
 pub use command::{CommandOptions, Measured, Reader, command};
+pub use counter::Counter;
 pub use fault::{CommandFault, Outcome};
 pub use live::{Heard, LiveOptions, live};
 pub use service::{ObservedService, ServiceOptions, Who, service};
