@@ -1,23 +1,67 @@
-//! What a request costs a server, in each of its states.
+//! What a request costs a server, in each of its states, and what a state saves.
 //!
 //! Every response of a state has the same length, which the load checks. So the cost of a request
 //! is that of its bytes, with the same interval.
 
+use crate::figures::{per, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
+use crate::model::figure::{Bounds, Figure, RatioFigure};
 use crate::model::requests::{LatencyQuantiles, RequestCost};
 use crate::unit::Cost as _;
-use zc_run::{Cell, Latencies, Probe, Run, ServerPlan};
+use zc_run::{Cell, Latencies, Plan, Probe, Run, ServerPlan};
 
 /// One for each cell of a server's run, in the plan's order; nothing for another run.
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
     let Some(server) = &run.header.plan.server else { return Vec::new() };
     let each = std::iter::zip(&run.header.plan.cells, cells);
-    each.filter_map(|(cell, figures)| {
-        let body_bytes = body_bytes(server, cell)?;
-        Some(of_cell(run, kept, cell, figures, body_bytes))
-    })
-    .collect()
+    let mut requests: Vec<RequestCost> = each
+        .filter_map(|(cell, figures)| {
+            let body_bytes = body_bytes(server, cell)?;
+            Some(of_cell(run, kept, cell, figures, body_bytes))
+        })
+        .collect();
+    let first = cells.iter().find(|cell| cell.reference).and_then(|first| {
+        requests.iter().find(|cost| cost.label == first.label)?.us_per_request
+    });
+    for cell in cells.iter().filter(|cell| !cell.control) {
+        let saved = first.zip(cell.ratio.both).map(|(first, ratio)| saved(&first, &ratio));
+        if let Some(cost) = requests.iter_mut().find(|cost| cost.label == cell.label) {
+            cost.saved_us_per_request = saved;
+        }
+    }
+    requests
+}
+
+/// The cost of one request in a cell, in microseconds, from its cost in ns per KiB; `None` for a
+/// cell that is no state of a server.
+pub(super) fn us_per_request(
+    plan: &Plan,
+    cell: &Cell,
+    cost_ns_per_kib: Option<Figure>,
+) -> Option<Figure> {
+    let body_bytes = body_bytes(plan.server.as_ref()?, cell)?;
+    cost_ns_per_kib.times(us_of(body_bytes))
+}
+
+/// From ns per KiB to us per response.
+fn us_of(body_bytes: u64) -> f64 {
+    body_bytes as f64 / 1024.0 / 1e3
+}
+
+/// `cost * (1 - ratio)`, with the errors of both.
+fn saved(cost: &Figure, ratio: &RatioFigure) -> Figure {
+    let value = cost.value * (1.0 - ratio.value);
+    let half = cost.half_width.zip(ratio.half_width).map(|(of_cost, of_ratio)| {
+        (of_cost * (1.0 - ratio.value)).hypot(cost.value * ratio.value * of_ratio)
+    });
+    let confidence = cost.interval.zip(ratio.interval);
+    let interval = half.zip(confidence).map(|(half, (of_cost, of_ratio))| Bounds {
+        low: value - half,
+        high: Some(value + half),
+        confidence: of_cost.confidence.min(of_ratio.confidence),
+    });
+    with_interval(value, interval, cost.blocks.min(ratio.blocks))
 }
 
 fn body_bytes(server: &ServerPlan, cell: &Cell) -> Option<u64> {
@@ -33,8 +77,7 @@ fn of_cell(
     figures: &CellEstimate,
     body_bytes: u64,
 ) -> RequestCost {
-    // From ns per KiB to us per response.
-    let us_of = body_bytes as f64 / 1024.0 / 1e3;
+    let us_of = us_of(body_bytes);
     let per_s = |bytes_per_s: f64| bytes_per_s / body_bytes as f64;
     let elapsed_s = figures.traffic.elapsed_ns as f64 / 1e9;
     let top = run.header.probes.iter().find_map(|probe| match probe {
@@ -47,7 +90,8 @@ fn of_cell(
         body_bytes,
         us_per_request: figures.cost_ns_per_kib.both.times(us_of),
         process_us_per_request: process.sender.times(us_of),
-        requests_per_s: (elapsed_s > 0.0).then(|| per_s(figures.traffic.bytes as f64 / elapsed_s)),
+        saved_us_per_request: None,
+        requests_per_s: per(figures.traffic.bytes as f64, elapsed_s).map(per_s),
         top_requests_per_s: top.map(per_s),
         latency: run.end.as_ref().and_then(|end| {
             quantiles(end.latencies.iter().find(|latencies| latencies.cell == cell.label)?)
@@ -63,4 +107,37 @@ fn quantiles(latencies: &Latencies) -> Option<LatencyQuantiles> {
         max_ns: max_ns?,
         requests: latencies.requests.iter().fold(0, |all, some| all.saturating_add(*some)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::figure::RatioMethod;
+
+    #[test]
+    fn what_a_state_saves_has_the_errors_of_the_cost_and_of_the_ratio() {
+        let bounds = |low, high| Some(Bounds { low, high: Some(high), confidence: 0.95 });
+        let cost = with_interval(100.0, bounds(92.0, 108.0), 40);
+        let mut ratio = RatioFigure {
+            value: 0.6,
+            interval: bounds(0.57, 0.63),
+            half_width: Some(0.05),
+            converged: true,
+            method: RatioMethod::HodgesLehmann,
+            p_value: None,
+            blocks: 38,
+            wander_inflation: 1.0,
+            not_enough_blocks: false,
+        };
+        let figure = saved(&cost, &ratio);
+        // 40 % of 8 us, and 5 % of 60 us.
+        let half = 3.2_f64.hypot(3.0);
+        assert!((figure.value - 40.0).abs() < 1e-9, "{figure:?}");
+        assert!((figure.half_width.unwrap() - half).abs() < 1e-9, "{figure:?}");
+        assert_eq!(figure.blocks, 38);
+        ratio.value = 1.5;
+        assert!((saved(&cost, &ratio).value + 50.0).abs() < 1e-9, "it costs more");
+        (ratio.interval, ratio.half_width) = (None, None);
+        assert_eq!(saved(&cost, &ratio).interval, None);
+    }
 }

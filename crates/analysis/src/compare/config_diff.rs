@@ -1,7 +1,7 @@
 //! Differences of configuration between two runs, and their consequences.
 //!
 //! There are two kinds. A difference that makes the cost another quantity *disqualifies*: another
-//! link (other code does the work), another rate (batching changes with it), another soaker,
+//! link (other code does the work), another rate (batching changes with it), another length of a server's responses, another soaker,
 //! another placement (other CPUs are counted), a receiver in only one of the runs. All other
 //! differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what the comparison is
 //! about. What differs between any two runs (the seed, the time, the amount of free memory) is not
@@ -13,7 +13,7 @@ use super::model::{Aspect, Difference, Weight};
 use crate::costs::sender_alone;
 use zc_run::factor::{self, Side};
 use zc_run::units::{duration_text, size_text};
-use zc_run::{Cell, Factor, Header, Host, LinkFacts};
+use zc_run::{Cell, Factor, Header, Host, LinkFacts, ServerPlan};
 
 /// Sizes of memory that differ by less than this share are equal: kernels reserve different amounts
 /// for themselves.
@@ -42,6 +42,7 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.differ(Aspect::Timing, None, timing(old), timing(new));
     found.differ(Aspect::Files, None, files(old), files(new));
     found.of(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
+    server(&mut found, old.plan.server.as_ref(), new.plan.server.as_ref());
     found.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
     found.sorted()
 }
@@ -54,8 +55,16 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
     };
     let mut found = Found::default();
     found.optional(Aspect::Burn, burned(old.1), burned(new.1));
+    let requests = |header: &Header| Some(header.plan.server.as_ref()?.requests_per_s);
+    let servers = requests(old.0).zip(requests(new.0));
+    if let Some((old, new)) = servers {
+        let per_s = |rate: f64| Some(format!("{rate:.0}/s"));
+        found.differ(Aspect::RequestRate, None, per_s(old), per_s(new));
+    }
     let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
-    for factor in Factor::ALL {
+    // A server's rate is one of requests.
+    let factors = Factor::ALL.iter().filter(|factor| **factor != Factor::Rate || servers.is_none());
+    for factor in factors {
         found.of_factor(factor.definition().differences(&old, &new));
     }
     found.sorted()
@@ -141,6 +150,17 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     }
 }
 
+/// What was asked of a server. A cost per byte is one per request only at one length.
+fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>) {
+    let length = |server: &ServerPlan| Some(server.states.first()?.response.body_bytes);
+    found.optional(Aspect::ResponseLength, old.and_then(length), new.and_then(length));
+    let (Some(old), Some(new)) = (old, new) else { return };
+    found.of(Aspect::Serve, &old.serve, &new.serve);
+    found.of(Aspect::Connections, &old.connections, &new.connections);
+    let keepalive = |server: &ServerPlan| on(server.keepalive);
+    found.of(Aspect::Keepalive, &keepalive(old), &keepalive(new));
+}
+
 fn timing(header: &Header) -> Option<String> {
     let timing = &header.plan.timing;
     let parts = [timing.warmup_ns, timing.window_ns, timing.idle_ns].map(duration_text);
@@ -162,7 +182,11 @@ fn on(on: bool) -> &'static str {
 
 fn weight(what: Aspect) -> Weight {
     match what {
-        Aspect::Link | Aspect::Soaker | Aspect::Receiver => Weight::Disqualifies,
+        Aspect::Link
+        | Aspect::Soaker
+        | Aspect::Receiver
+        | Aspect::RequestRate
+        | Aspect::ResponseLength => Weight::Disqualifies,
         Aspect::Factor(parameter) if parameter.disqualifies => Weight::Disqualifies,
         _ => Weight::Explains,
     }

@@ -239,6 +239,16 @@ pub enum Aspect {
     Filesystem,
     /// Version of zc that measured.
     ZcVersion,
+    /// Requests per second that a server is sent.
+    RequestRate,
+    /// Length of a server's responses, bytes.
+    ResponseLength,
+    /// Command that started the server.
+    Serve,
+    /// Connections to a server.
+    Connections,
+    /// Whether a connection carries more than one request.
+    Keepalive,
     /// Parameter of a factor.
     #[serde(untagged)]
     #[schemars(with = "String")]
@@ -301,6 +311,10 @@ pub struct CellChange {
     /// Cost in the new run, ns per KiB.
     #[serde(rename = "new_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub new_cost_ns_per_kib: Sides<Figure>,
+    /// Cost of a request in the old run, in microseconds; `None` where it was not a server's.
+    pub old_us_per_request: Option<Figure>,
+    /// Cost of a request in the new run, likewise.
+    pub new_us_per_request: Option<Figure>,
     /// The new cost divided by the old one, as measured. Between two runs it includes whatever
     /// the machine did in between.
     pub cost: Sides<Change>,

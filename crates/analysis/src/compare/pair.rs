@@ -15,6 +15,7 @@ use crate::figures::cost_figure;
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::pairs;
+use crate::requests::us_per_request;
 use crate::wanders::of_pairs;
 use zc_stats::Wander;
 
@@ -171,12 +172,18 @@ impl Pair {
             let figure_of = |each: &Option<Effect>| each.as_ref().and_then(Effect::change);
             let (label, new_label) =
                 (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
+            let costs_of = (costs(before, of_old), costs(after, of_new));
+            let request = |kept: &KeptBlocks<'_>, cell: usize, cost: Option<Figure>| {
+                us_per_request(&kept.header.plan, &kept.header.plan.cells[cell], cost)
+            };
             compared.cells.push(CellChange {
                 label: label.clone(),
                 new_label: (new_label != label).then(|| new_label.clone()),
                 reference: is_reference,
-                old_cost_ns_per_kib: costs(before, of_old),
-                new_cost_ns_per_kib: costs(after, of_new),
+                old_us_per_request: request(before, of_old, costs_of.0.both),
+                new_us_per_request: request(after, of_new, costs_of.1.both),
+                old_cost_ns_per_kib: costs_of.0,
+                new_cost_ns_per_kib: costs_of.1,
                 cost: Sides {
                     sender: figure_of(&sender.0),
                     receiver: figure_of(&receiver.0),

@@ -19,6 +19,7 @@ pub(super) fn text(difference: &Difference) -> String {
             | Aspect::DeviceSetting
             | Aspect::Mitigation
             | Aspect::FarEnd
+            | Aspect::Serve
     ) {
         return format!("{}{name} \"{old}\", now \"{new}\"", words(difference.what));
     }
@@ -70,5 +71,10 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Files => "files:",
         Aspect::Filesystem => "file system",
         Aspect::ZcVersion => "zc",
+        Aspect::RequestRate => "requests at",
+        Aspect::ResponseLength => "bytes of a response:",
+        Aspect::Serve => "server started by",
+        Aspect::Connections => "connections to the server:",
+        Aspect::Keepalive => "keep-alive",
     }
 }

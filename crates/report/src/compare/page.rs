@@ -88,8 +88,13 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
     chart(page, compared);
     if !compared.cells.is_empty() {
         page.out.raw("<h3>Figures</h3>\n");
+        let requests = rows::of_servers(compared);
         for (place, grid) in rows::grids(compared).iter().enumerate() {
             let caption = match place {
+                0 if requests => {
+                    "CPU time of the server's side in us per request, medians over blocks, and \
+                     their ratios, each with its half-width"
+                }
                 0 => {
                     "Costs of all that was measured in us/MB, medians over blocks, and their \
                      ratios, each with its half-width"
@@ -98,7 +103,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
             };
             tables::table(page, caption, 1, grid, |row, column| {
                 let cost =
-                    compared.cells.get(row).filter(|_| place == 0).and_then(|cell| match column {
+                    compared.cells.get(row).filter(|_| place == 0 && !requests).and_then(|cell| match column {
                         1 => cell.old_cost_ns_per_kib.both,
                         2 => cell.new_cost_ns_per_kib.both,
                         _ => None,
@@ -181,7 +186,11 @@ fn chart(page: &mut Page, compared: &Compared) {
         false => "No words may be said about it. Every figure is in the tables of this section."
             .to_owned(),
     };
-    let caption = Caption { title: "Cost of each cell, new by old".to_owned(), note, description };
+    let title = match rows::of_servers(compared) {
+        true => "CPU per request in each state, new by old",
+        false => "Cost of each cell, new by old",
+    };
+    let caption = Caption { title: title.to_owned(), note, description };
     dots::dots(page, caption, &legend, &of, Axis::Ratios);
 }
 

@@ -1,19 +1,19 @@
 //! The cells of a comparison as rows of tables.
 
-use super::super::digits::{percent, ratio};
+use super::super::digits::{percent, ratio, with_half_width};
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
-use zc_analysis::Sides;
 use zc_analysis::compare::{
     Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo,
 };
+use zc_analysis::{Figure, Sides};
 use zc_run::escape;
 
 /// The main table, and one of the sides where they are separate.
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
     let separate = |cell: &CellChange| shown(cell).receiver.is_some();
-    if compared.cells.iter().any(separate) {
+    if compared.cells.iter().any(separate) && !of_servers(compared) {
         grids.push(sides(compared));
     }
     grids
@@ -21,10 +21,12 @@ pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
 
 fn main(compared: &Compared) -> Grid {
     let relative = compared.basis == Basis::TwoRuns && compared.reference.is_some();
+    let requests = of_servers(compared);
+    let (what, unit) = if requests { ("state", "us/request") } else { ("cell", "us/MB") };
     let mut columns = vec![
-        Column::left("cell", ""),
-        Column::right("old", "us/MB"),
-        Column::right("new", "us/MB"),
+        Column::left(what, ""),
+        Column::right("old", unit),
+        Column::right("new", unit),
         Column::right("cost,", "new / old"),
     ];
     if relative {
@@ -36,12 +38,12 @@ fn main(compared: &Compared) -> Grid {
     }
     columns.push(Column::left("verdict", ""));
     let row = |cell: &CellChange| {
-        let mut row = vec![
-            name(cell),
-            cost(cell.old_cost_ns_per_kib.both),
-            cost(cell.new_cost_ns_per_kib.both),
-            change(cell.cost.both.as_ref()),
-        ];
+        let (old, new) = if requests {
+            (plain(cell.old_us_per_request), plain(cell.new_us_per_request))
+        } else {
+            (cost(cell.old_cost_ns_per_kib.both), cost(cell.new_cost_ns_per_kib.both))
+        };
+        let mut row = vec![name(cell), old, new, change(cell.cost.both.as_ref())];
         if relative {
             row.push(change(cell.relative.both.as_ref()));
         }
@@ -49,6 +51,16 @@ fn main(compared: &Compared) -> Grid {
         row
     };
     Grid::new(columns, compared.cells.iter().map(row).collect())
+}
+
+/// Whether the costs are those of a server's requests.
+pub(super) fn of_servers(compared: &Compared) -> bool {
+    compared.cells.iter().any(|cell| cell.old_us_per_request.is_some())
+}
+
+/// A figure in the unit that it has.
+fn plain(figure: Option<Figure>) -> String {
+    figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width))
 }
 
 fn sides(compared: &Compared) -> Grid {

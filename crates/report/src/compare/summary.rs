@@ -5,7 +5,7 @@ use super::super::note::{Note, note};
 use super::super::prose::{self, missed};
 use super::super::text::{list, was};
 use super::aspects;
-use super::rows::name;
+use super::rows::{name, of_servers};
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
     Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy, Judgement,
@@ -106,20 +106,27 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
         return notes;
     }
     notes.push(note("ratios", basis(compared)));
-    if !compared.net {
+    // zc's own pacing is on the load's CPU, which is in no cost of a server.
+    let servers = of_servers(compared);
+    if !compared.net && !servers {
         notes.push(gross());
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoRuns, Some(old), Some(new)) = (compared.basis, old, new) {
         notes.push(note(
             "memcpy",
-            format!("{} then, {} now: paths that copy move with it", rate(old), rate(new)),
+            format!("{} then, {} now: {} that copy move with it", rate(old), rate(new), things(compared)),
         ));
     }
     for doubt in &compared.doubts {
         notes.push(note("doubt", reason(doubt) + &unjudged(compared, doubt)));
     }
     notes
+}
+
+/// What cells are called.
+fn things(compared: &Compared) -> &'static str {
+    if of_servers(compared) { "states" } else { "paths" }
 }
 
 pub(super) fn gross() -> Note {
@@ -288,8 +295,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
     if compared.reference_moved {
         return Some(format!(
             "The cost of {reference} itself has changed, so all cells are judged by their absolute \
-             costs and not relative to it: the machine, or something that all paths share, has \
-             changed."
+             costs and not relative to it: the machine, or something that all {} share, has \
+             changed.",
+            things(compared)
         ));
     }
     let judged: Vec<f64> = compared
@@ -304,8 +312,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
     if compared.relative_to == Some(RelativeTo::Others) {
         return Some(format!(
             "Cells are judged by their cost relative to that of the others in the same blocks; \
-             what moves all paths alike is only in the \
-             cost of {reference}."
+             what moves all {} alike is only in the \
+             cost of {reference}.",
+            things(compared)
         ));
     }
     let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
@@ -323,8 +332,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
     };
     Some(format!(
         "Cells are judged by their cost relative to {reference} in the same blocks; what moves all \
-         paths alike is only in the cost of \
-         {reference} itself.{alone}"
+         {} alike is only in the cost of \
+         {reference} itself.{alone}",
+        things(compared)
     ))
 }
 
