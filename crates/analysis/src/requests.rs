@@ -21,9 +21,10 @@ pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> 
             Some(of_cell(run, kept, cell, figures, body_bytes))
         })
         .collect();
-    let first = cells.iter().find(|cell| cell.reference).and_then(|first| {
-        requests.iter().find(|cost| cost.label == first.label)?.us_per_request
-    });
+    let first = cells
+        .iter()
+        .find(|cell| cell.reference)
+        .and_then(|first| requests.iter().find(|cost| cost.label == first.label)?.us_per_request);
     for cell in cells.iter().filter(|cell| !cell.control) {
         let saved = first.zip(cell.ratio.both).map(|(first, ratio)| saved(&first, &ratio));
         if let Some(cost) = requests.iter_mut().find(|cost| cost.label == cell.label) {

@@ -4,7 +4,9 @@
 
 use super::digits::us_per_mb;
 use super::pivot::level;
-use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
+use zc_analysis::{
+    Bounds, CellEstimate, Comparison, Estimates, Figure, LatencyQuantiles, RatioFigure, RequestCost,
+};
 use zc_run::{Factor, Level, Run, Support, Value, escape};
 
 /// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
@@ -51,6 +53,24 @@ const HEAD: &[&str] = &[
     "reason",
 ];
 
+/// The columns that the run of a server has at the end.
+const REQUESTS: [&str; 14] = [
+    "body_bytes",
+    "us_per_request",
+    "us_per_request_low",
+    "us_per_request_high",
+    "process_us_per_request",
+    "saved_us_per_request",
+    "saved_us_per_request_low",
+    "saved_us_per_request_high",
+    "requests_per_s",
+    "top_requests_per_s",
+    "latency_p50_ns",
+    "latency_p99_ns",
+    "latency_max_ns",
+    "latency_requests",
+];
+
 /// The whole file, with its heading.
 pub fn csv(run: &Run, estimates: &Estimates) -> String {
     text(lines(run, estimates))
@@ -67,6 +87,10 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
         head.extend(factors.iter().map(ToString::to_string));
         head.extend(["compared_with", "at_bytes_per_s"].map(str::to_owned));
     }
+    let requests = !estimates.requests.is_empty();
+    if requests {
+        head.extend(REQUESTS.map(str::to_owned));
+    }
     let columns = head.len();
     let mut lines = vec![head];
     for (place, figures) in estimates.cells.iter().enumerate() {
@@ -77,6 +101,9 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
             line.push(other.to_owned());
             line.push(header.plan.fixed.at(&cell.levels).rate_bytes_per_s.to_string());
         }
+        let of_requests = estimates.requests.iter().find(|cost| cost.label == figures.label);
+        line.resize(if requests { columns - REQUESTS.len() } else { columns }, String::new());
+        line.extend(of_requests.map(self::requests).into_iter().flatten());
         line.resize(columns, String::new());
         lines.push(line);
     }
@@ -166,6 +193,40 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         String::new(),
     ]);
     cells
+}
+
+/// The cells under [`REQUESTS`].
+fn requests(cost: &RequestCost) -> [String; REQUESTS.len()] {
+    let ends = |figure: Option<Figure>| {
+        let interval = figure.and_then(|figure| figure.interval);
+        [
+            figure.map(|figure| figure.value),
+            interval.map(|interval| interval.low),
+            interval.and_then(|interval| interval.high),
+        ]
+        .map(number)
+    };
+    let [us, us_low, us_high] = ends(cost.us_per_request);
+    let [saved, saved_low, saved_high] = ends(cost.saved_us_per_request);
+    let latency = |of: fn(&LatencyQuantiles) -> u64| {
+        cost.latency.as_ref().map_or_else(String::new, |latency| of(latency).to_string())
+    };
+    [
+        cost.body_bytes.to_string(),
+        us,
+        us_low,
+        us_high,
+        number(cost.process_us_per_request),
+        saved,
+        saved_low,
+        saved_high,
+        number(cost.requests_per_s),
+        number(cost.top_requests_per_s),
+        latency(|latency| latency.p50_ns),
+        latency(|latency| latency.p99_ns),
+        latency(|latency| latency.max_ns),
+        latency(|latency| latency.requests),
+    ]
 }
 
 /// The verdict in a word; `withheld` where verdicts are withheld.

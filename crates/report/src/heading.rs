@@ -198,6 +198,13 @@ pub(super) fn ended(run: &Run) -> String {
 
 fn figures(run: &Run, estimates: &Estimates) -> String {
     let level = estimates.confidence * 100.0;
+    if run.header.plan.server.is_some() {
+        return format!(
+            "us of CPU time per request, medians over blocks, ± half-width of the {level:.0} % \
+             interval; ratios refer to {}",
+            shown(&estimates.reference)
+        );
+    }
     let more = if run.header.plan.factors.len() > 1 {
         "- where there is no figure".to_owned()
     } else {

@@ -4,7 +4,7 @@ use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::markdown_text;
 use super::width::Width;
-use super::{experiments, grids, heading, notes, prose, rough, rows};
+use super::{answer, experiments, grids, heading, notes, rough, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -28,12 +28,17 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     }
     out.push('\n');
     let section = experiments::section(run, estimates);
+    let (main, parts) = experiments::placed(run, section.parts);
     let pivot = Pivot::of(run, estimates);
     match &pivot {
         _ if !estimates.rough.is_empty() => {
             out.extend(rough::part(estimates).map(|rough| rough.markdown(width)));
         }
-        None => out.push_str(&cells(run, estimates, width)),
+        None if main.is_empty() => out.push_str(&cells(run, estimates, width)),
+        None => {
+            let main = main.iter().map(|part| part.markdown(width));
+            out.push_str(&main.collect::<Vec<_>>().join("\n"));
+        }
         Some(pivot) => {
             let grids: Vec<String> = grids::grids(run, estimates, pivot)
                 .iter()
@@ -60,9 +65,9 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
         out.push_str("\n### Traffic\n\n");
         out.push_str(&width.table(1, rows::grid(run, estimates, TRAFFIC)));
     }
-    if !section.parts.is_empty() {
-        out.push_str(&format!("\n### {}\n", experiments::heading(run)));
-        for part in &section.parts {
+    if !parts.is_empty() {
+        out.push_str("\n### Then and now\n");
+        for part in &parts {
             out.push('\n');
             out.push_str(&part.markdown(width));
         }
@@ -72,8 +77,8 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
         out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
     }
     out.push_str("\n### Verdict\n\n");
-    for sentence in prose::verdict(run, estimates).iter().chain(&section.conclusion) {
-        out.push_str(&width.paragraph(sentence));
+    for sentence in answer::in_full(run, estimates, section.conclusion) {
+        out.push_str(&width.paragraph(&sentence));
     }
     out
 }

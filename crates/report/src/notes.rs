@@ -339,10 +339,17 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     };
     let mut parts = Vec::new();
     if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
-        let whose = if estimates.sender_alone { "the sender" } else { "both ends" };
-        parts.push(format!("getrusage of {whose} in the same windows {text}"));
+        let whose = match (estimates.requests.is_empty(), estimates.sender_alone) {
+            (false, _) => "the CPU clocks of the server's processes",
+            (true, true) => "getrusage of the sender",
+            (true, false) => "getrusage of both ends",
+        };
+        parts.push(format!("{whose} in the same windows {text}"));
     }
-    if let Some(text) = off(|cell| cell.others.proc_stat.by_soaked.both) {
+    // /proc/stat has the load of a server in it.
+    if estimates.requests.is_empty()
+        && let Some(text) = off(|cell| cell.others.proc_stat.by_soaked.both)
+    {
         parts.push(format!("/proc/stat, soakers left out, {text}"));
     }
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
@@ -394,9 +401,10 @@ fn memcpy(estimates: &Estimates) -> Option<Note> {
         }
         _ => String::new(),
     };
+    let what = if estimates.requests.is_empty() { "paths" } else { "states" };
     Some(note(
         "memcpy",
-        format!("{}{range}: the cost of paths that copy moves with it", rate(median)),
+        format!("{}{range}: the cost of {what} that copy moves with it", rate(median)),
     ))
 }
 

@@ -28,10 +28,13 @@ impl Field {
 
     /// Whether a table of these estimates has the column: that of the receiver only where there is
     /// one, that of fragments only where they were counted, that of gross costs only where they are
-    /// other than the costs, that of an idle host only where it is known of a cell.
+    /// other than the costs, that of an idle host only where it is known of a cell. A server's calls
+    /// are not counted.
     pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
         let any = |has: fn(&CellEstimate) -> bool| estimates.cells.iter().any(has);
+        let calls = [SEND_CALLS, RECV_CALLS, SWITCHES, ENOBUFS];
         !(self.is(&RECEIVER) && estimates.sender_alone)
+            && (estimates.requests.is_empty() || !calls.iter().any(|field| self.is(field)))
             && (!self.is(&FRAGMENTS) || any(|cell| cell.traffic.fragments_per_packet.is_some()))
             && (!self.is(&GROSS) || any(|cell| cell.harness_ns_per_kib.is_some()))
             && (!self.is(&IDLE_HOST)
@@ -263,7 +266,8 @@ pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     grid
 }
 
-fn name(cell: &CellEstimate) -> String {
+/// The label of a cell with its marks.
+pub(super) fn name(cell: &CellEstimate) -> String {
     escape(&cell.label, 40) + &signs(cell)
 }
 

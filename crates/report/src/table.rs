@@ -1,10 +1,11 @@
 //! The report for a terminal: which of its forms, and the full one.
 
+use super::block::Part;
 use super::layout::Layout;
 use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::wrap;
-use super::{brief, experiments, grids, heading, note, notes, profile, prose, rough, rows};
+use super::{answer, brief, experiments, grids, heading, note, notes, profile, rough, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -26,6 +27,7 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     out.push('\n');
 
     let section = experiments::section(run, estimates);
+    let (main, parts) = experiments::placed(run, section.parts);
     if let Some(rough) = rough::part(estimates) {
         out.push_str(&rough.terminal(layout));
         out.push_str(&under(run, estimates, layout.columns));
@@ -41,25 +43,30 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
             out.push('\n');
         }
     } else {
-        cells(&mut out, run, estimates, layout);
+        cells(&mut out, run, estimates, &main, layout);
     }
-    for part in &section.parts {
+    for part in &parts {
         out.push_str(&part.terminal(layout));
         out.push('\n');
     }
 
     out.push_str(&note::terminal(&notes::below(run, estimates), layout));
     out.push('\n');
-    for sentence in prose::verdict(run, estimates).iter().chain(&section.conclusion) {
-        out.push_str(&wrap("", sentence, 0, layout.columns));
+    for sentence in answer::in_full(run, estimates, section.conclusion) {
+        out.push_str(&wrap("", &sentence, 0, layout.columns));
     }
     out
 }
 
-/// The tables of a plan whose cells are the rows.
-fn cells(out: &mut String, run: &Run, estimates: &Estimates, layout: Layout) {
+/// The tables of a plan whose cells are the rows; `main` are those of its experiment, if it has its
+/// own.
+fn cells(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layout: Layout) {
     let whole = rows::grid(run, estimates, WHOLE);
-    if whole.columns_wide() <= layout.columns {
+    if !main.is_empty() {
+        let parts = main.iter().map(|part| part.terminal(layout));
+        out.push_str(&parts.collect::<Vec<_>>().join("\n"));
+        out.push_str(&under(run, estimates, layout.columns));
+    } else if whole.columns_wide() <= layout.columns {
         out.push_str(&whole.terminal(layout));
         out.push_str(&under(run, estimates, layout.columns));
     } else {

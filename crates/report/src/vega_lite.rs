@@ -8,7 +8,9 @@ use super::csv::{comparison, raw};
 use super::digits::us_per_mb;
 use super::json::text;
 use super::pivot::{level, placed};
-use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
+use zc_analysis::{
+    Bounds, CellEstimate, Estimates, Figure, LatencyQuantiles, RatioFigure, RequestCost,
+};
 use zc_run::{Factor, Header, Run, escape};
 
 /// The whole specification: for each run its costs, its ratios and its top speeds, one below the
@@ -43,12 +45,20 @@ fn view(run: &Run, estimates: &Estimates) -> Value {
             ),
         },
         "data": {"values": data(run, estimates)},
-        "vconcat": [
-            of(rows, "cost_us_per_mb", "CPU time, us/MB"),
-            of(rows, "ratio", &format!("by the cost of {}", compared_with(estimates))),
-            of(rows, "top_gbit_per_s", "top speed, Gbit/s"),
-        ],
+        "vconcat": charts(estimates).map(|(field, title)| of(rows, field, &title)),
     })
+}
+
+/// The quantities with a chart, each with the title of its axis.
+fn charts(estimates: &Estimates) -> [(&'static str, String); 3] {
+    let ratio = ("ratio", format!("by the cost of {}", compared_with(estimates)));
+    if estimates.requests.is_empty() {
+        let cost = ("cost_us_per_mb", "CPU time, us/MB".to_owned());
+        [cost, ratio, ("top_gbit_per_s", "top speed, Gbit/s".to_owned())]
+    } else {
+        let cost = ("us_per_request", "CPU time, us/request".to_owned());
+        [cost, ratio, ("latency_p99_ms", "latency, p99, ms".to_owned())]
+    }
 }
 
 /// The baseline of the ratios, if it is one cell.
@@ -73,7 +83,9 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
             ("sender", cell.cost_ns_per_kib.sender, cell.ratio.sender),
             ("receiver", cell.cost_ns_per_kib.receiver, cell.ratio.receiver),
         ] {
-            if cost.is_none() && side != "both" {
+            // Of a server, the sender's cost is that of both.
+            let request = estimates.requests.iter().find(|cost| cost.label == cell.label);
+            if side != "both" && (cost.is_none() || request.is_some()) {
                 continue;
             }
             let mut row = json!({
@@ -92,11 +104,29 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
                 "top_gbit_per_s",
                 top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)),
             );
+            if let Some(request) = request {
+                requests(&mut row, request);
+            }
             levels(&mut row, &run.header, cell, placed.cell);
             rows.push(row);
         }
     }
     rows
+}
+
+/// The figures of a server's state.
+fn requests(row: &mut Value, cost: &RequestCost) {
+    let ends = |figure: &Option<Figure>| figure.as_ref().map(Ends::of);
+    put(row, "us_per_request", ends(&cost.us_per_request));
+    put(row, "saved_us_per_request", ends(&cost.saved_us_per_request));
+    row["process_us_per_request"] = json!(cost.process_us_per_request);
+    row["requests_per_s"] = json!(cost.requests_per_s);
+    let ms = |of: fn(&LatencyQuantiles) -> u64| Some(of(cost.latency.as_ref()?) as f64 / 1e6);
+    row["latency_p50_ms"] = json!(ms(|latency| latency.p50_ns));
+    // As its chart has it, with an interval that is not known.
+    let p99 = ms(|latency| latency.p99_ns);
+    put(row, "latency_p99_ms", p99.map(|p99| Ends::within(p99, None)));
+    row["latency_longest_ms"] = json!(ms(|latency| latency.max_ns));
 }
 
 /// The levels of the plan's factors, with sizes and rates as numbers. `series` identifies a line

@@ -103,12 +103,14 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
             };
             tables::table(page, caption, 1, grid, |row, column| {
                 let cost =
-                    compared.cells.get(row).filter(|_| place == 0 && !requests).and_then(|cell| match column {
-                        1 => cell.old_cost_ns_per_kib.both,
-                        2 => cell.new_cost_ns_per_kib.both,
-                        _ => None,
+                    compared.cells.get(row).filter(|_| place == 0 && !requests).and_then(|cell| {
+                        match column {
+                            1 => cell.old_cost_ns_per_kib.both,
+                            2 => cell.new_cost_ns_per_kib.both,
+                            _ => None,
+                        }
                     });
-                tables::Behind { cost, sort: None }
+                tables::Behind { cost, ..tables::Behind::default() }
             });
         }
     }

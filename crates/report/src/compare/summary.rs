@@ -115,7 +115,12 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     if let (Basis::TwoRuns, Some(old), Some(new)) = (compared.basis, old, new) {
         notes.push(note(
             "memcpy",
-            format!("{} then, {} now: {} that copy move with it", rate(old), rate(new), things(compared)),
+            format!(
+                "{} then, {} now: {} that copy move with it",
+                rate(old),
+                rate(new),
+                things(compared)
+            ),
         ));
     }
     for doubt in &compared.doubts {

@@ -16,21 +16,26 @@ mod one_factor;
 mod paths;
 mod receive;
 mod section;
-mod server;
+pub(super) mod server;
 mod sizes;
 mod sockbuf;
 
 pub(super) use server::{about as about_server, table as server_table};
 pub(super) use sizes::about;
 
+use super::block::Part;
 use super::pivot::Pivot;
 use section::Section;
 use zc_analysis::Estimates;
 use zc_run::{Factor, Run};
 
-/// The heading above what an experiment adds.
-pub(super) fn heading(run: &Run) -> &'static str {
-    if run.header.plan.server.is_some() { "Requests" } else { "Then and now" }
+/// The parts of a section: those in place of the table of cells, and those that follow it. The
+/// tables of a server are per request, where that of the cells is per byte.
+pub(super) fn placed(run: &Run, parts: Vec<Part>) -> (Vec<Part>, Vec<Part>) {
+    match run.header.plan.server {
+        Some(_) => (parts, Vec::new()),
+        None => (Vec::new(), parts),
+    }
 }
 
 /// The section of a run's experiment.

@@ -2,9 +2,10 @@
 
 use super::section::Section;
 use crate::block::Part;
-use crate::digits::{percent, ratio, significant, with_half_width};
+use crate::digits::{percent, significant, with_half_width};
 use crate::grid::{Column, Grid};
 use crate::note::{Note, note};
+use crate::rows;
 use crate::text::{list, shown};
 use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
 use zc_run::{ServerPlan, ServerState, escape};
@@ -15,7 +16,7 @@ const SLOWER: f64 = 2.0;
 
 pub(super) fn section(estimates: &Estimates, server: &ServerPlan) -> Section {
     Section {
-        parts: table(estimates, server).into_iter().collect(),
+        parts: table(estimates, server).into_iter().chain([responses(server)]).collect(),
         conclusion: conclusion(estimates),
     }
 }
@@ -44,6 +45,34 @@ pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> 
     Some(Part::Table { caption: caption(server), keys: 1, grid: Grid::new(columns, rows) })
 }
 
+/// What each state answered before the first block. Every later response had this length.
+pub(crate) fn responses(server: &ServerPlan) -> Part {
+    let row = |each: &ServerState| {
+        vec![
+            shown(each.state.name()),
+            escape(&each.url, 200),
+            each.response.status.to_string(),
+            each.response.body_bytes.to_string(),
+            format!("{:08x}", each.response.crc32),
+        ]
+    };
+    let columns = vec![
+        Column::left("state", ""),
+        Column::left("URL", ""),
+        Column::right("status", ""),
+        Column::right("body,", "bytes"),
+        Column::right("CRC-32", ""),
+    ];
+    let crc = |each: &ServerState| each.response.crc32;
+    let same = server.states.windows(2).all(|two| crc(&two[0]) == crc(&two[1]));
+    let caption = match same {
+        true => "Responses: every state sends the same bytes",
+        false => "Responses: the states send different bytes",
+    };
+    let grid = Grid::new(columns, server.states.iter().map(row).collect());
+    Part::Table { caption: caption.to_owned(), keys: 1, grid }
+}
+
 /// What was asked for, in a note above the table.
 pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
     let state = |each: &ServerState| {
@@ -60,7 +89,7 @@ pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
 }
 
 /// The states that are compared, each with its cell.
-fn states(estimates: &Estimates) -> impl Iterator<Item = (&RequestCost, &CellEstimate)> {
+pub(crate) fn states(estimates: &Estimates) -> impl Iterator<Item = (&RequestCost, &CellEstimate)> {
     let each = std::iter::zip(&estimates.requests, &estimates.cells);
     each.filter(|(_, cell)| !cell.control)
 }
@@ -83,13 +112,10 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
     let latency = cost.latency.as_ref();
     let figure = cost.us_per_request.as_ref();
     vec![
-        shown(&cell.label),
+        rows::name(cell),
         figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width)),
         number(cost.process_us_per_request),
-        match &cell.ratio.both {
-            Some(by) => ratio(by.value, by.half_width),
-            None => figure.map_or_else(String::new, |_| "1".to_owned()),
-        },
+        rows::ratio_of(cell),
         word(comparison(estimates, cell)).to_owned(),
         cell.perturbation.soaked_by_nominal.map_or_else(String::new, percent),
         ms(latency.map(|latency| latency.p50_ns)),
@@ -101,7 +127,7 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
 
 /// What is said of a state; nothing where verdicts are withheld, and where the server was slower than
 /// the rate: its cost is not that of the same load.
-fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
+pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
     }

@@ -15,7 +15,7 @@ pub(crate) struct Lane {
     pub(crate) series: usize,
     pub(crate) figure: Figure,
     pub(crate) hollow: bool,
-    /// What is read out for it; for a ratio this includes the ratio.
+    /// What is read out for it; except for a cost this includes the figure.
     pub(crate) name: String,
 }
 
@@ -26,6 +26,8 @@ pub(crate) enum Axis {
     Costs { reference: Option<f64> },
     /// Ratios, on a logarithmic axis around 1.
     Ratios,
+    /// A quantity in a unit of its own, on an axis as for costs.
+    Fixed { unit: &'static str, reference: Option<f64> },
 }
 
 pub(crate) struct Row {
@@ -42,7 +44,7 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
     let scale = match axis {
-        Axis::Costs { .. } => Scale::of(reach),
+        Axis::Costs { .. } | Axis::Fixed { .. } => Scale::of(reach),
         Axis::Ratios => Scale::log(reach.chain([1.0])),
     };
     let Some(scale) = scale else { return };
@@ -55,8 +57,12 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
             reference
         }
         Axis::Ratios => {
-            plot::ratios_along(&mut out, &scale, height);
+            plot::fixed_along(&mut out, &scale, height, "new / old");
             Some(1.0)
+        }
+        Axis::Fixed { unit, reference } => {
+            plot::fixed_along(&mut out, &scale, height, unit);
+            reference
         }
     };
     let mut top = 0.0;
@@ -92,16 +98,18 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
         top += high(row);
     }
     let gutter = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let caption = match axis {
-        Axis::Ratios => caption,
+    let logarithmic = scale.is_log() && !matches!(axis, Axis::Ratios);
+    let note = if logarithmic { caption.note + " Logarithmic axis." } else { caption.note };
+    let description = match axis {
+        Axis::Ratios => caption.description,
+        Axis::Fixed { .. } => plot::each(lanes().map(|lane| lane.name.as_str())),
         Axis::Costs { .. } => {
             let all: Vec<(String, Figure)> =
                 lanes().map(|lane| (lane.name.clone(), lane.figure)).collect();
-            let note =
-                if scale.is_log() { caption.note + " Logarithmic axis." } else { caption.note };
-            Caption { description: plot::extremes(page, &all), note, ..caption }
+            plot::extremes(page, &all)
         }
     };
+    let caption = Caption { note, description, ..caption };
     plot::frame(page, &caption, legend, gutter, height + BELOW, &out);
 }
 

@@ -17,6 +17,7 @@ mod policy;
 mod profile;
 mod scale;
 mod section;
+mod server;
 pub(crate) mod skeleton;
 mod stacked;
 mod strips;
@@ -56,9 +57,11 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
 }
 
 fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
+    let servers = runs.iter().all(|(run, _)| run.header.plan.server.is_some());
     let title = match runs.first() {
         Some((run, _)) => {
-            format!("What sending over TCP costs on {}", escape(&run.header.host.hostname, 60))
+            let what = if servers { "What a request costs" } else { "What sending over TCP costs" };
+            format!("{what} on {}", escape(&run.header.host.hostname, 60))
         }
         None => "What sending over TCP costs".to_owned(),
     };
@@ -136,6 +139,10 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          difference from itself could explain. A third time a known cost is added to it; where that \
          is not found, verdicts are withheld.</p>\n",
     );
+    let servers = runs.iter().any(|(run, _)| run.header.plan.server.is_some());
+    if servers {
+        out.raw(server::METHOD);
+    }
     let costs = runs
         .iter()
         .flat_map(|(_, estimates)| &estimates.cells)

@@ -1,5 +1,5 @@
-// What the page can do beyond being read: sort tables, show a mark's figure, change the unit of costs. It computes nothing: the
-// text of every cost in every unit is in the page.
+// What the page can do beyond being read: sort tables, show a mark's figure, change the unit of costs, whose texts are all in the
+// page. The one thing that it computes is how many cores a typed rate of requests keeps busy.
 'use strict';
 (function () {
   const costs = JSON.parse(document.getElementById('costs').textContent);
@@ -90,6 +90,34 @@
       if (nearest !== chart.mark) chart.show(nearest);
     });
     plot.addEventListener('pointerleave', () => { if (document.activeElement !== plot) chart.show(null); });
+  });
+
+  // Cores at a rate of requests: a field in place of the run's own rate. Figures are rounded as in digits.rs.
+  const figure = (value, half) => {
+    const size = half === undefined ? value : half;
+    const power = Math.floor(Math.log10(Math.abs(size)));
+    let places = 2 - power, most = 6;
+    if (half !== undefined) { places = (half / 10 ** power < 1.95 ? 1 : 0) - power; most = 3; }
+    if (!Number.isFinite(places)) { if (half === undefined) return '0'; places = most; }
+    places = Math.min(most, Math.max(0, places));
+    return value.toFixed(places) + (half === undefined ? '' : ' \u00b1' + half.toFixed(places));
+  };
+  all('.cores').forEach((cores) => {
+    const own = cores.querySelector('[data-own]');
+    const field = document.createElement('input');
+    Object.assign(field, { type: 'number', min: '1', max: '1000000000', step: 'any', inputMode: 'decimal', value: own.dataset.own });
+    field.setAttribute('aria-label', 'Requests per second');
+    own.replaceWith(field);
+    const multiply = () => {
+      const valid = field.value !== '' && field.validity.valid;
+      const rate = Number(valid ? field.value : own.dataset.own);
+      field.setAttribute('aria-invalid', String(!valid));
+      all('[data-r]', cores).forEach((cell) => {
+        cell.textContent = figure(...cell.dataset.r.split(' ').map((us) => Number(us) * rate / 1e6));
+      });
+    };
+    field.addEventListener('input', multiply);
+    multiply(); // a browser that goes back to the page may have kept another rate
   });
 
   // What is folded is printed too.

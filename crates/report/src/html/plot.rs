@@ -178,14 +178,10 @@ pub(crate) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, heigh
     unit_text(out, units, &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e u")]);
 }
 
-/// The horizontal axis of ratios.
-pub(crate) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
+/// The horizontal axis of a quantity that keeps its unit.
+pub(crate) fn fixed_along(out: &mut Markup, scale: &Scale, height: f64, unit: &str) {
     ticks_along(out, &scale.ticks(1.0, 5), height);
-    out.element(
-        "text",
-        &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")],
-        "new / old",
-    );
+    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], unit);
 }
 
 fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
@@ -302,6 +298,12 @@ pub(crate) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
     [Some(cost.value), bounds.map(|bounds| bounds.low), bounds.and_then(|bounds| bounds.high)]
         .into_iter()
         .flatten()
+}
+
+/// All figures of a chart that has few of them, for screen readers.
+pub(crate) fn each<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names = names.collect::<Vec<_>>().join("; ");
+    format!("{names}. Every figure is in the tables of this section.")
 }
 
 /// `from 161 ±6 (splice) to 305 ±12 (mmap+write)`, for screen readers.

@@ -23,7 +23,7 @@ pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
         note: "A bar is the path's soaked cost, divided as its samples say.".to_owned(),
         description: String::new(),
     };
-    stacked::stacked(page, caption, &classes, &by_class);
+    stacked::stacked(page, caption, &classes, &by_class, None);
 
     let contexts = profile.cells.first().map_or(&[][..], |cell| &cell.contexts);
     let names: Vec<String> = contexts.iter().map(|each| each.context.name().to_owned()).collect();
@@ -35,7 +35,7 @@ pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
         note: "CPU time charged to other tasks is in none of the program's accounts.".to_owned(),
         description: String::new(),
     };
-    stacked::stacked(page, caption, &names, &by_context);
+    stacked::stacked(page, caption, &names, &by_context, None);
 
     for cell in cells(profile).take(ICICLES) {
         let (Some(root), Some(cost)) = (tree(run, &cell.label), cell.cost_ns_per_kib) else {

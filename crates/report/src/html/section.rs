@@ -1,11 +1,11 @@
 //! The section of one run: verdict, charts, tables, machine, controls, warnings and the raw spread.
 
 use super::page::Page;
-use super::{charts, machine, strips, tables};
+use super::{charts, machine, server, strips, tables};
 use crate::block::Part;
 use crate::note::Note;
 use crate::pivot::Pivot;
-use crate::{experiments, heading, notes, profile, prose};
+use crate::{answer, experiments, heading, notes, profile};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, cost_series};
 use zc_run::{Run, escape};
@@ -53,6 +53,7 @@ fn title(experiment: &str) -> &'static str {
         "profile" => "where the CPU time goes",
         "components" => "what a wake-up, a call and a byte cost",
         "pacing" => "how the cost depends on the rate",
+        "server" => "what a request costs in each state of the server",
         _ => "",
     }
 }
@@ -85,14 +86,10 @@ impl<'a> RunReport<'a> {
             };
         }
         let added = experiments::section(run, estimates);
+        let (_, parts) = experiments::placed(run, added.parts);
         let has_conclusion = added.conclusion.is_some();
-        // The conclusion about a server says all of the verdict, per request.
-        let mut sentences = match has_conclusion && run.header.plan.server.is_some() {
-            true => Vec::new(),
-            false => prose::verdict(run, estimates),
-        };
-        sentences.extend(added.conclusion);
-        Self { run, estimates, profile: None, sentences, has_conclusion, parts: added.parts }
+        let sentences = answer::in_full(run, estimates, added.conclusion);
+        Self { run, estimates, profile: None, sentences, has_conclusion, parts }
     }
 
     /// The one sentence that sums up the run.
@@ -131,19 +128,30 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
             (profile::above(run, estimates, sampled), profile::below(run, estimates, sampled))
         }
         None => {
-            charts::charts(page, run, estimates);
+            let server = run.header.plan.server.as_ref();
+            match server {
+                Some(server) => {
+                    server::charts(page, estimates, server);
+                    server::cores(page, estimates, server);
+                }
+                None => charts::charts(page, run, estimates),
+            }
             page.out.raw("<h3>Figures</h3>\n");
-            match (crate::rough::part(estimates), &pivot) {
-                (Some(rough), _) => tables::part(page, &rough),
-                (None, Some(pivot)) => tables::grids(page, run, estimates, pivot),
-                (None, None) => tables::whole(page, run, estimates),
+            match (crate::rough::part(estimates), &pivot, server) {
+                (Some(rough), ..) => tables::part(page, &rough),
+                (None, Some(pivot), _) => tables::grids(page, run, estimates, pivot),
+                (None, None, Some(server)) => server::states(page, estimates, server),
+                (None, None, None) => tables::whole(page, run, estimates),
             }
             footnotes(page, run, estimates);
+            if let Some(server) = server {
+                tables::part(page, &experiments::server::responses(server));
+            }
             if pivot.is_none() && estimates.blocks.kept > 0 {
                 tables::traffic(page, run, estimates);
             }
             if !report.parts.is_empty() {
-                page.out.raw("<h3>").raw(experiments::heading(run)).raw("</h3>\n");
+                page.out.raw("<h3>Then and now</h3>\n");
             }
             (heading::above(run, estimates), notes::below(run, estimates))
         }

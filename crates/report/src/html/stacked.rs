@@ -5,6 +5,7 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
+use crate::digits::significant;
 use zc_analysis::Figure;
 
 /// A bar, its parts from left to right.
@@ -19,7 +20,14 @@ const HIGH: f64 = 30.0;
 /// Parts narrower than this share of the width get no letter.
 const LETTERED: f64 = 0.045;
 
-pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars: &[Bar]) {
+/// `unit`: that of the parts, where they are not costs in ns per KiB.
+pub(super) fn stacked(
+    page: &mut Page,
+    caption: Caption,
+    legend: &[String],
+    bars: &[Bar],
+    unit: Option<&'static str>,
+) {
     let sum = |bar: &Bar| bar.parts.iter().map(|(_, cost)| cost.value.max(0.0)).sum::<f64>();
     // Always from 0: a bar compares lengths.
     let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else {
@@ -27,7 +35,10 @@ pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars
     };
     let height = bars.len() as f64 * HIGH;
     let mut out = Markup::default();
-    plot::costs_along(&mut out, page.costs.units(), &scale, height);
+    match unit {
+        Some(unit) => plot::fixed_along(&mut out, &scale, height, unit),
+        None => plot::costs_along(&mut out, page.costs.units(), &scale, height),
+    }
     let mut all = Vec::new();
     for (place, bar) in bars.iter().enumerate() {
         let top = place as f64 * HIGH;
@@ -42,16 +53,21 @@ pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars
             let (left, right) = (scale.at(from), scale.at(from + cost.value));
             from += cost.value;
             let name = format!("{}, {}", bar.label, legend.get(*part).map_or("", String::as_str));
-            let place = page.costs.place(*cost).to_string();
-            let attributes = [
-                ("class", &*format!("seg {}", plot::tint(*part))),
-                ("x", &percent(left)),
-                ("y", &number(top + 4.0)),
-                ("width", &percent(right - left)),
-                ("height", &number(HIGH - 8.0)),
-                ("data-k", &place),
-                ("data-n", &name),
+            let (name, place) = match unit {
+                Some(unit) => (format!("{name}: {} {unit}", significant(cost.value)), None),
+                None => (name, Some(page.costs.place(*cost).to_string())),
+            };
+            let (class, y) = (format!("seg {}", plot::tint(*part)), number(top + 4.0));
+            let (x, width, height) = (percent(left), percent(right - left), number(HIGH - 8.0));
+            let mut attributes = vec![
+                ("class", class.as_str()),
+                ("x", &x),
+                ("y", &y),
+                ("width", &width),
+                ("height", &height),
             ];
+            attributes.extend(place.as_deref().map(|place| ("data-k", place)));
+            attributes.push(("data-n", &name));
             out.empty("rect", &attributes);
             if right - left >= LETTERED {
                 let middle = percent((left + right) / 2.0);
@@ -64,7 +80,10 @@ pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars
             all.push((name, *cost));
         }
     }
-    let description = plot::extremes(page, &all);
+    let description = match unit {
+        Some(_) => plot::each(all.iter().map(|(name, _)| name.as_str())),
+        None => plot::extremes(page, &all),
+    };
     let gutter = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
     let used = |part: &usize| {
         bars.iter()

@@ -17,6 +17,8 @@ pub(crate) struct Behind {
     pub(crate) cost: Option<Figure>,
     /// Sort key, where the text does not sort.
     pub(crate) sort: Option<f64>,
+    /// CPU time per request in us, whose cores at a rate are in the cell.
+    pub(crate) per_request: Option<Figure>,
 }
 
 /// A column of the table of a plan whose cells are its rows.
@@ -73,6 +75,7 @@ pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
         Behind {
             cost: column.cost.and_then(|of| of(cell)),
             sort: column.sort.and_then(|of| of(cell)),
+            ..Behind::default()
         }
     });
 }
@@ -102,7 +105,10 @@ pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &P
                         .rows
                         .get(row)
                         .and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
-                    Behind { cost: placed.and_then(|placed| of(placed.figures)), sort: None }
+                    Behind {
+                        cost: placed.and_then(|placed| of(placed.figures)),
+                        ..Behind::default()
+                    }
                 })
             }
             _ => self::part(page, part),
@@ -207,6 +213,11 @@ pub(crate) fn table(
             attributes.extend(column.left.then_some(("class", "w")));
             attributes.extend(cost.as_ref().map(|(key, _)| ("data-v", key.as_str())));
             attributes.extend((!marks.is_empty()).then_some(("data-m", marks)));
+            let per_request = behind.per_request.map(|cost| {
+                let half = cost.half_width.map_or_else(String::new, |half| format!(" {half}"));
+                format!("{}{half}", cost.value)
+            });
+            attributes.extend(per_request.as_deref().map(|cost| ("data-r", cost)));
             attributes.extend(sort.as_deref().map(|sort| ("data-s", sort)));
             let tag = if index < keys { "th" } else { "td" };
             page.out.open(tag, &attributes);

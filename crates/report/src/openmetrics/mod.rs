@@ -1,7 +1,7 @@
 //! Runs as metrics, for collecting figures over months: OpenMetrics text 1.0
 //! (prometheus.io/docs/specs/om/open_metrics_spec) that is Prometheus text 0.0.4 at the same time,
 //! which is the only one that node_exporter's textfile collector reads. All are gauges in base
-//! units: costs in seconds of CPU time per byte. Intervals have a family for each end, with `_low`
+//! units: costs in seconds of CPU time per byte, and of a server per request. Intervals have a family for each end, with `_low`
 //! and `_high` in its name. Unknown values are absent.
 //!
 //! Labels do not change from one run to the next of the same plan, so that each figure remains one
@@ -148,6 +148,13 @@ impl Family {
                 Of::Cell(ends) => {
                     for (labels, cell) in labelled.cells() {
                         sample(&labels, ends(cell));
+                    }
+                }
+                Of::State(ends) => {
+                    for (labels, cell) in labelled.cells() {
+                        let states = &labelled.estimates.requests;
+                        let state = states.iter().find(|state| state.label == cell.label);
+                        sample(&labels, state.and_then(ends));
                     }
                 }
                 Of::Side(ends) => {

@@ -1,0 +1,71 @@
+//! How many cores a rate of requests keeps busy in each state, and what a state saves. The page is
+//! written for the rate of the run; its script makes a field of that number, and multiplies.
+
+use crate::digits::{significant, trimmed, with_half_width};
+use crate::experiments::server::{comparison, states};
+use crate::grid::{Column, Grid};
+use crate::html::page::Page;
+use crate::html::tables::{self, Behind};
+use crate::rows;
+use zc_analysis::{CellEstimate, Estimates, Figure, RequestCost};
+use zc_run::{ServerPlan, escape};
+
+/// The section; nothing where no state has a cost.
+pub(in crate::html) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
+    let rows: Vec<[Option<Figure>; 2]> =
+        states(estimates).map(|(cost, cell)| row(cost, cell, estimates)).collect();
+    if rows.iter().flatten().all(Option::is_none) {
+        return;
+    }
+    let rate = server.requests_per_s;
+    let own = trimmed(&format!("{rate:.3}")).to_owned();
+    page.out.raw("<h3>At your requests per second</h3>\n<div class=\"cores\">\n");
+    page.out.raw("<p><label class=\"rate\">At ").element("span", &[("data-own", &own)], &own);
+    page.out.raw(" requests per second</label> a state keeps so many cores busy, if a request ");
+    page.out.text(&format!(
+        "costs as much as at the {} per second of this run. A core is a CPU of this machine.",
+        significant(rate)
+    ));
+    let some = |of: fn(&CellEstimate) -> bool| states(estimates).any(|(_, cell)| of(cell));
+    if some(|cell| cell.perturbation.saturated) {
+        page.out.raw(" A state that did not reach the rate of the run has no figure.");
+    }
+    if !estimates.verdict.stands() {
+        page.out.raw(" What states save is withheld, as the verdict is.");
+    }
+    page.out.raw("</p>\n");
+
+    let text = |figure: &Option<Figure>| figure.map_or_else(String::new, |it| busy(it, rate));
+    let texts = states(estimates)
+        .zip(&rows)
+        .map(|((_, cell), [cost, saved])| vec![rows::name(cell), text(cost), text(saved)]);
+    let columns = vec![
+        Column::left("state", ""),
+        Column::right("cores", ""),
+        Column::right("saved against", escape(&estimates.reference, 24)),
+    ];
+    let caption =
+        "Cores, each with the half-width of its 95 % interval; below 0 a state needs more";
+    let grid = Grid::new(columns, texts.collect());
+    tables::table(page, caption, 1, &grid, |row, column| Behind {
+        per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
+        ..Behind::default()
+    });
+    page.out.raw("</div>\n");
+}
+
+/// What is multiplied by the rate: the cost of a state, and what it saves. A cost beyond the
+/// server's top speed is none at a rate, and no saving is told where there is no verdict.
+fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> [Option<Figure>; 2] {
+    if cell.perturbation.saturated {
+        return [None, None];
+    }
+    let saved = comparison(estimates, cell).and(cost.saved_us_per_request);
+    [cost.us_per_request, saved]
+}
+
+/// Cores that a cost in us per request keeps busy. The page's script does the same.
+fn busy(cost: Figure, requests_per_s: f64) -> String {
+    let cores = |us: f64| us * requests_per_s / 1e6;
+    with_half_width(cores(cost.value), cost.half_width.map(cores))
+}
