@@ -1,48 +1,15 @@
-//! The reports of a server's run.
+//! The texts and the machine-readable forms of a server's run. Its page is in html/server/tests.rs.
 
 use super::layout::Layout;
 use super::table::table;
+use super::{compare, csv, markdown, openmetrics, vega_lite};
+use zc_analysis::compare::Selection;
 use zc_analysis::{Estimates, estimate};
-use zc_run::{
-    Factor, HostState, Latencies, ResponseFacts, Run, SendPath, ServerPlan, ServerState, Unsoaked,
-};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_run::Run;
 
 /// A server that needs a third less CPU in state `on` than in state `off`.
-fn server() -> (Run, Estimates) {
-    let of = |name: &str, ns_per_kib: f64| {
-        let mut cell = TrueCell::new(SendPath::Server, ns_per_kib, 300.0);
-        cell.cell.label = name.to_owned();
-        cell.cell.levels.state = name.parse().ok();
-        cell
-    };
-    let (off, on) = (of("off", 1000.0), of("on", 667.0));
-    let (control, positive) = (off.control(), off.positive_control(100.0));
-    let mut run =
-        Synthetic { cells: vec![off, on, control, positive], ..Synthetic::default() }.run();
-    let state = |name: &str, port: u16| ServerState {
-        state: name.parse::<HostState>().unwrap(),
-        url: format!("http://localhost:{port}/100k"),
-        response: ResponseFacts { status: 200, body_bytes: 102_400, crc32: 7 },
-    };
-    let plan = &mut run.header.plan;
-    plan.experiment = "server".to_owned();
-    plan.factors = vec![Factor::State];
-    plan.unsoaked = Unsoaked::None;
-    plan.server = Some(ServerPlan {
-        states: vec![state("off", 8001), state("on", 8002)],
-        serve: "nginx".to_owned(),
-        connections: 8,
-        keepalive: true,
-        requests_per_s: plan.fixed.rate_bytes_per_s / 102_400.0,
-    });
-    let latencies = |cell: &str, p99_ns: u64| Latencies {
-        cell: cell.to_owned(),
-        up_to_ns: vec![150_000, p99_ns],
-        requests: vec![9_000, 1_000],
-    };
-    run.end.as_mut().unwrap().latencies =
-        vec![latencies("off", 2_000_000), latencies("on", 3_000_000)];
+pub(super) fn server() -> (Run, Estimates) {
+    let run = zc_testkit::server::server(0.667);
     let estimates = estimate(&run);
     (run, estimates)
 }
@@ -75,4 +42,98 @@ fn a_state_that_did_not_reach_the_rate_is_not_compared() {
     let text = brief(&made);
     assert!(!text.contains("less CPU"), "{text}");
     assert!(text.contains("State on did not reach the rate"), "{text}");
+}
+
+#[test]
+fn the_full_text_and_markdown_speak_of_requests() {
+    let (run, estimates) = server();
+    let full = table(&run, &estimates, Layout { verbose: true, ..Layout::plain(120) });
+    insta::assert_snapshot!("full_server", full);
+    for text in [full, markdown(&run, &estimates)] {
+        assert!(text.contains("needs 33 % less CPU per request"), "{text}");
+        assert!(text.contains("00000007"), "the CRC of a response: {text}");
+        for other in ["us/MB", "sender", "receiver", "/proc/stat"] {
+            assert!(!text.contains(other), "{other:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn machine_readable_forms_have_requests_and_latencies() {
+    let made = server();
+    let (run, estimates) = (&made.0, &made.1);
+    let on = &estimates.requests[1];
+    let (us, saved) = (on.us_per_request.unwrap(), on.saved_us_per_request.unwrap());
+    let off = estimates.requests[0].us_per_request.unwrap().value;
+    // By the ratio, which is nearer to the truth than either cost.
+    assert!((saved.value / off - 0.333).abs() < 0.04, "{saved:?} of {off}");
+
+    let text = csv(run, estimates);
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let line = lines.find(|line| line[0] == "on").unwrap();
+    let field = |name: &str| line[head.iter().position(|column| *column == name).unwrap()];
+    assert_eq!(field("us_per_request"), us.value.to_string());
+    assert_eq!(field("saved_us_per_request_low"), saved.interval.unwrap().low.to_string());
+    assert_eq!(field("latency_p99_ns"), "3000000");
+    assert_eq!(field("latency_requests"), "10000");
+
+    let metrics = openmetrics(&[(run, estimates)]);
+    let sample = |name: &str| {
+        let own = |line: &&str| line.starts_with(name) && line.contains("cell=\"on\"");
+        let line = metrics.lines().find(own).unwrap_or_else(|| panic!("{name}: {metrics}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert_eq!(sample("zc_request_cost_seconds_per_request{"), us.value / 1e6);
+    assert_eq!(sample("zc_request_latency_p99_seconds{"), 0.003);
+
+    let charts: serde_json::Value = serde_json::from_str(&vega_lite(&[(run, estimates)])).unwrap();
+    let rows = charts["vconcat"][0]["data"]["values"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["cell"] == "on").unwrap();
+    assert_eq!(row["us_per_request"], us.value);
+    assert_eq!(row["latency_p99_ms"], 3.0);
+    assert!(rows.iter().all(|row| row["side"] == "both"), "a server has one side");
+}
+
+/// The texts of a comparison of two parts.
+fn compared(old: Selection<'_>, new: Selection<'_>) -> String {
+    let (compared, judgement) = zc_analysis::compare::compare(&old, &[new], None, None);
+    let page = compare::html(&compared, judgement.as_ref());
+    let texts = compare::table(&compared, judgement.as_ref(), 110);
+    for other in ["us/MB", "sender", "receiver", "paths", "pacing"] {
+        assert!(!texts.contains(other), "{other:?}: {texts}");
+    }
+    if !compared[0].cells.is_empty() {
+        assert!(page.contains("CPU per request in each state, new by old"), "{page}");
+    }
+    texts
+}
+
+fn part<'a>(run: &'a Run, cell: Option<&str>) -> Selection<'a> {
+    let name = cell.map_or("run.json".to_owned(), |cell| format!("run.json:{cell}"));
+    Selection { name, run, cell: cell.map(str::to_owned), state: None }
+}
+
+#[test]
+fn two_states_of_a_run_are_compared_by_request() {
+    let (run, _) = server();
+    let text = compared(part(&run, Some("off")), part(&run, Some("on")));
+    insta::assert_snapshot!("compare_server_states", text);
+}
+
+#[test]
+fn two_runs_of_a_server_are_compared_by_request() {
+    let (old, _) = server();
+    let mut new = zc_testkit::server::server(0.9);
+    new.header.started_at = "2026-11-22T12:00:00Z".to_owned();
+    new.header.plan.server.as_mut().unwrap().serve = "nginx -c other".to_owned();
+    insta::assert_snapshot!("compare_server_runs", compared(part(&old, None), part(&new, None)));
+
+    let server = new.header.plan.server.as_mut().unwrap();
+    server.requests_per_s = 100.0;
+    server.states.iter_mut().for_each(|state| state.response.body_bytes = 4096);
+    let text = compared(part(&old, None), part(&new, None));
+    assert!(text.contains("disqualifies  bytes of a response: 102400, now 4096"), "{text}");
+    assert!(text.contains("requests at 7812/s, now 100/s"), "{text}");
+    assert!(text.contains("Cannot be compared"), "{text}");
 }

@@ -1,7 +1,8 @@
 //! What tests of several crates share. A dev-dependency of the other crates, in no product.
 //!
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
-//! are known: tests of analysis and of reports check their results against them. [`documents`] has
+//! are known: tests of analysis and of reports check their results against them. [`server`] has the
+//! run of a server. [`documents`] has
 //! a run as JSON that can be changed by place. [`imports`] scans source files for tests of the
 //! directions in which modules import one another (feature `imports`, on by default).
 
@@ -11,4 +12,5 @@ pub mod documents;
 #[cfg(feature = "imports")]
 pub mod imports;
 pub mod samples;
+pub mod server;
 pub mod synthetic;

@@ -155,3 +155,6 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
 fn rest(cost: &RequestCost) -> Option<f64> {
     Some(cost.us_per_request?.value - cost.process_us_per_request?)
 }
+
+#[cfg(test)]
+mod tests;
