@@ -7,6 +7,7 @@
 #[path = "../it/support/running.rs"]
 #[expect(dead_code, reason = "the tests of the page need a part of it")]
 mod running;
+mod server;
 mod webdriver;
 
 use std::path::{Path, PathBuf};
