@@ -117,7 +117,7 @@
       });
     };
     field.addEventListener('input', multiply);
-    multiply(); // a browser that goes back to the page may have kept another rate
+    multiply();
   });
 
   // What is folded is printed too.

@@ -108,6 +108,7 @@ fn runs() -> Vec<Run> {
                 sends,
             ],
         ),
+        zc_testkit::server::server(0.667),
     ]
 }
 

@@ -89,8 +89,9 @@ fn accounts(page: &mut Page, estimates: &Estimates) {
     let bars: Vec<Bar> = experiments::states(estimates).filter_map(bar).collect();
     let caption = Caption {
         title: format!("What a request's CPU time is charged to, {UNIT}"),
-        note: "A bar is the cost of a request; the second part is what its accounts leave."
-            .to_owned(),
+        note:
+            "A bar is the cost of a request. Softirqs that interrupt a process may be in its time."
+                .to_owned(),
         description: String::new(),
     };
     stacked::stacked(page, caption, &legend.map(str::to_owned), &bars, Some(UNIT));
