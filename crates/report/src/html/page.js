@@ -16,7 +16,7 @@
     chooser.title = costs.units[unit].about;
     all('.chart').forEach((chart) => { if (chart.show) chart.show(chart.mark); });
   };
-  document.getElementById('units').hidden = false;
+  document.getElementById('units').hidden = !costs.texts.length;
   chooser.addEventListener('change', update);
   chooser.addEventListener('input', update);
 

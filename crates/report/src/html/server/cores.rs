@@ -44,10 +44,11 @@ pub(in crate::html) fn cores(page: &mut Page, estimates: &Estimates, server: &Se
         Column::right("cores", ""),
         Column::right("saved against", escape(&estimates.reference, 24)),
     ];
-    let caption =
-        "Cores, each with the half-width of its 95 % interval; below 0 a state needs more";
+    let some_saved = rows.iter().any(|[_, saved]| saved.is_some());
+    let below = if some_saved { "; below 0 a state needs more" } else { "" };
+    let caption = format!("Cores, each with the half-width of its 95 % interval{below}");
     let grid = Grid::new(columns, texts.collect());
-    tables::table(page, caption, 1, &grid, |row, column| Behind {
+    tables::table(page, &caption, 1, &grid, |row, column| Behind {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
         ..Behind::default()
     });
