@@ -7,56 +7,84 @@ use super::text::shown;
 use zc_analysis::{Estimates, Rough};
 
 /// A column: its heading and the text of a cell.
-type Field = (Column, fn(&Rough) -> Option<String>);
+type Field = (Column, Box<dyn Fn(&Rough) -> Option<String>>);
 
 /// The table under its caption; `None` where a block was kept, or nothing was measured.
 pub(super) fn part(estimates: &Estimates) -> Option<Part> {
     let rough = &estimates.rough;
     let windows = rough.iter().map(|cell| cell.windows).max()?;
-    let columns: Vec<Field> = columns()
+    // All states of a server send as many bytes.
+    let body_bytes = estimates.requests.first().map(|cost| cost.body_bytes as f64);
+    let (what, of_cells) = match body_bytes {
+        None => ("path", columns()),
+        Some(bytes) => ("state", columns_of_server(bytes)),
+    };
+    let fields: Vec<Field> = of_cells
         .into_iter()
         .filter(|(_, text)| rough.iter().any(|cell| text(cell).is_some()))
         .collect();
     let rows = rough.iter().map(|cell| {
-        let texts = columns.iter().map(|(_, text)| text(cell).unwrap_or_default());
+        let texts = fields.iter().map(|(_, text)| text(cell).unwrap_or_default());
         std::iter::once(shown(&cell.label)).chain(texts).collect()
     });
-    let heads = std::iter::once(Column::left("path", ""));
+    let heads = std::iter::once(Column::left(what, ""));
     let grid = Grid::new(
-        heads.chain(columns.iter().map(|(column, _)| column.clone())).collect(),
+        heads.chain(fields.iter().map(|(column, _)| column.clone())).collect(),
         rows.collect(),
     );
     let blocks = if windows == 1 { "1 block".to_owned() } else { format!("{windows} blocks") };
-    let threads = if estimates.requests.is_empty() {
-        "CPU time of zc's own threads by getrusage"
-    } else {
-        "CPU time of the server's processes"
+    let whose = match body_bytes {
+        None => "Threads: CPU time of zc's own threads by getrusage",
+        Some(_) => "Processes: CPU time of the server's processes",
     };
     Some(Part::Table {
         caption: format!(
-            "Rough figures of {blocks} that were dropped. Threads: {threads}, without interrupts and \
-             softirqs in the time of others."
+            "Rough figures of {blocks} that were dropped. {whose}, without interrupts and softirqs \
+             in the time of others."
         ),
         keys: 1,
         grid,
     })
 }
 
-fn columns() -> [Field; 6] {
-    [
-        (Column::right("threads", "us/MB"), |cell| {
+fn field(column: Column, text: impl Fn(&Rough) -> Option<String> + 'static) -> Field {
+    (column, Box::new(text))
+}
+
+fn columns() -> Vec<Field> {
+    vec![
+        field(Column::right("threads", "us/MB"), |cell| {
             cell.threads_ns_per_kib.map(|cost| about(us_per_mb(cost)))
         }),
-        (Column::right("rate", "reached"), |cell| cell.reached.map(percent)),
-        (Column::right("top", "Gbit/s"), |cell| {
+        reached(),
+        field(Column::right("top", "Gbit/s"), |cell| {
             cell.top_speed_bytes_per_s.map(|speed| about(speed * 8.0 / 1e9))
         }),
-        (Column::right("sends", "/MB"), |cell| cell.send_calls_per_mb.map(significant)),
-        (Column::right("packet", "bytes"), |cell| {
-            cell.packet_bytes.map(|bytes| format!("{bytes:.0}"))
-        }),
-        (Column::right("copied", "share"), |cell| cell.copied_share.map(percent)),
+        field(Column::right("sends", "/MB"), |cell| cell.send_calls_per_mb.map(significant)),
+        packet(),
+        field(Column::right("copied", "share"), |cell| cell.copied_share.map(percent)),
     ]
+}
+
+/// The same per request, of responses with so many bytes.
+fn columns_of_server(body_bytes: f64) -> Vec<Field> {
+    vec![
+        field(Column::right("processes", "us/request"), move |cell| {
+            cell.threads_ns_per_kib.map(|cost| about(cost * body_bytes / 1024.0 / 1e3))
+        }),
+        reached(),
+        packet(),
+    ]
+}
+
+fn reached() -> Field {
+    field(Column::right("rate", "reached"), |cell| cell.reached.map(percent))
+}
+
+fn packet() -> Field {
+    field(Column::right("packet", "bytes"), |cell| {
+        cell.packet_bytes.map(|bytes| format!("{bytes:.0}"))
+    })
 }
 
 /// A figure to two digits, which says how rough it is.

@@ -137,3 +137,15 @@ fn two_runs_of_a_server_are_compared_by_request() {
     assert!(text.contains("requests at 7812/s, now 100/s"), "{text}");
     assert!(text.contains("Cannot be compared"), "{text}");
 }
+
+#[test]
+fn rough_figures_of_a_server_are_per_request() {
+    let (mut run, _) = server();
+    for block in &mut run.blocks {
+        block.dropped = Some(zc_run::Dropped::Foreign { share: 0.9 });
+    }
+    let estimates = estimate(&run);
+    let text = brief(&(run, estimates));
+    assert!(text.contains("us/request") && text.contains("~65"), "{text}");
+    assert!(!text.contains("us/MB") && !text.contains("sends"), "{text}");
+}

@@ -11,7 +11,7 @@ use zc_analysis::{CellEstimate, Estimates, Figure, RequestCost};
 use zc_run::{ServerPlan, escape};
 
 /// The section; nothing where no state has a cost.
-pub(in crate::html) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
+pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
     let rows: Vec<[Option<Figure>; 2]> =
         states(estimates).map(|(cost, cell)| row(cost, cell, estimates)).collect();
     if rows.iter().flatten().all(Option::is_none) {
