@@ -19,7 +19,7 @@ impl Ends {
         Self { value, low: None, high: None }
     }
 
-    fn of(figure: &Figure) -> Self {
+    pub(super) fn of(figure: &Figure) -> Self {
         Self {
             value: figure.value,
             low: figure.interval.map(|interval| interval.low),
@@ -34,13 +34,6 @@ impl Ends {
             low: low.map(seconds_per_byte),
             high: high.map(seconds_per_byte),
         }
-    }
-
-    /// From microseconds to seconds.
-    fn of_us(figure: &Figure) -> Self {
-        let Self { value, low, high } = Self::of(figure);
-        let seconds = |us: f64| us / 1e6;
-        Self { value: seconds(value), low: low.map(seconds), high: high.map(seconds) }
     }
 
     fn of_ratio(ratio: &RatioFigure) -> Self {
@@ -96,21 +89,7 @@ fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
     }
 }
 
-/// The family of a quantile of latencies.
-const fn latency(
-    name: &'static str,
-    help: &'static str,
-    of: fn(&RequestCost) -> Option<Ends>,
-) -> Family {
-    Family { name, unit: "seconds", help, interval: false, of: Of::State(of) }
-}
-
-/// Seconds of a number of nanoseconds.
-fn seconds(ns: u64) -> Ends {
-    Ends::alone(ns as f64 / 1e9)
-}
-
-/// All of them, in the order of the exposition.
+/// All of them but those of requests, in the order of the exposition.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "zc_cost",
@@ -127,53 +106,6 @@ pub(super) const FAMILIES: &[Family] = &[
         interval: true,
         of: Of::Side(|cell| sides(&cell.ratio, Ends::of_ratio)),
     },
-    Family {
-        name: "zc_request_cost",
-        unit: "seconds_per_request",
-        help: "CPU time that a request takes from a server's side, softirqs included: median over \
-            blocks.",
-        interval: true,
-        of: Of::State(|state| state.us_per_request.as_ref().map(Ends::of_us)),
-    },
-    Family {
-        name: "zc_request_process_cost",
-        unit: "seconds_per_request",
-        help: "The part of it that the CPU clocks of the server's processes show.",
-        interval: false,
-        of: Of::State(|state| state.process_us_per_request.map(|us| Ends::alone(us / 1e6))),
-    },
-    Family {
-        name: "zc_request_saved",
-        unit: "seconds_per_request",
-        help: "What a request costs less than in the first state; below 0 it costs more.",
-        interval: true,
-        of: Of::State(|state| state.saved_us_per_request.as_ref().map(Ends::of_us)),
-    },
-    Family {
-        name: "zc_request_rate",
-        unit: "requests_per_second",
-        help: "Responses in the windows of the costs.",
-        interval: false,
-        of: Of::State(|state| state.requests_per_s.map(Ends::alone)),
-    },
-    Family {
-        name: "zc_request_top_rate",
-        unit: "requests_per_second",
-        help: "Responses as fast as the server answered, before the first block.",
-        interval: false,
-        of: Of::State(|state| state.top_requests_per_s.map(Ends::alone)),
-    },
-    latency(
-        "zc_request_latency_p50",
-        "Half of the requests took no longer from when they were due to the end of their response.",
-        |state| state.latency.map(|latency| seconds(latency.p50_ns)),
-    ),
-    latency("zc_request_latency_p99", "99 of 100 requests took no longer.", |state| {
-        state.latency.map(|latency| seconds(latency.p99_ns))
-    }),
-    latency("zc_request_latency_longest", "The longest that a request took.", |state| {
-        state.latency.map(|latency| seconds(latency.max_ns))
-    }),
     Family {
         name: "zc_top_speed",
         unit: "bytes_per_second",

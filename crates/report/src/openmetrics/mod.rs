@@ -10,6 +10,7 @@
 
 mod exposition;
 mod families;
+mod requests;
 
 use jiff::Timestamp;
 
@@ -36,7 +37,7 @@ pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
         .collect();
     info(&mut out, &runs);
     times(&mut out, &runs);
-    for family in FAMILIES {
+    for family in FAMILIES.iter().chain(requests::FAMILIES) {
         family.write(&mut out, &runs);
     }
     blocks(&mut out, &runs);
