@@ -14,6 +14,11 @@
 //! nothing, and what it cost is taken off the costs of the block's other trials. Runs from
 //! before format 3.1 have no such trials: their costs are gross.
 //!
+//! **Net of the load.** A server that zc did not start may run on any CPU, beside the thread that asks
+//! it. The loss of all CPUs is then that of both, and the CPU time of that thread by its clock, in the
+//! same window, is taken off. Interrupts and softirqs on soakers' time stay in, whichever of the two
+//! they were for.
+//!
 //! Both the session, which checks its progress, and the estimates use these costs.
 
 use std::collections::HashMap;
@@ -21,7 +26,8 @@ use std::collections::HashMap;
 use super::machine::{Machine, same_machine};
 use super::plan_index::PlanIndex;
 use zc_run::{
-    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, Trial, TrialKind,
+    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, ServerPlan, Slot,
+    Trial, TrialKind,
 };
 
 /// The side that a cost belongs to.
@@ -91,6 +97,8 @@ pub struct TrialCost {
     pub bytes: u64,
     /// Everything that was lost in the window.
     pub gross: Losses,
+    /// The part of [`Side::Both`] that the load of a server took, where it is in there.
+    pub load_ns: f64,
     /// The part of it that is the harness; `None` in a run that did not measure it.
     pub harness: Option<Losses>,
     /// The part of it that was burned on purpose; `None` in other cells than the positive control.
@@ -107,11 +115,17 @@ pub struct Burned {
 }
 
 impl TrialCost {
-    /// Soaked CPU time, net of the harness where that was measured; `None` where the side has no
-    /// cost of its own.
+    /// Soaked CPU time, net of the load and, where that was measured, of the harness; `None` where
+    /// the side has no cost of its own.
     pub fn ns(&self, side: Side) -> Option<f64> {
         let harness_ns = self.harness.and_then(|harness| harness.of(side)).unwrap_or(0.0);
-        Some(self.gross.of(side)? - harness_ns)
+        Some(self.gross_ns(side)? - harness_ns)
+    }
+
+    /// As [`ns`](Self::ns), with the harness in it.
+    fn gross_ns(&self, side: Side) -> Option<f64> {
+        let load_ns = if side == Side::Both { self.load_ns } else { 0.0 };
+        Some(self.gross.of(side)? - load_ns)
     }
 
     /// Soaked CPU time per KiB of payload, as [`ns`](Self::ns).
@@ -121,7 +135,7 @@ impl TrialCost {
 
     /// Soaked CPU time per KiB of payload, with the harness in it.
     pub fn gross_ns_per_kib(&self, side: Side) -> Option<f64> {
-        self.gross.of(side).map(|ns| self.per_kib(ns))
+        self.gross_ns(side).map(|ns| self.per_kib(ns))
     }
 
     /// Soaked CPU time per KiB of payload that is the harness; `None` where it was not measured.
@@ -205,7 +219,15 @@ fn net_cost<'h>(
             softirq_ns: softirq_burned_ns(trial),
         }),
     };
-    Some(TrialCost { bytes, gross, harness, burned })
+    Some(TrialCost { bytes, gross, load_ns: load_ns(trial, header), harness, burned })
+}
+
+/// CPU time of the thread that asked a server, where the loss of its CPU is in the cost.
+fn load_ns(trial: &Trial, header: &Header) -> f64 {
+    if !header.plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
+        return 0.0;
+    }
+    trial.closed.receiver.cpu_ns.saturating_sub(trial.opened.receiver.cpu_ns) as f64
 }
 
 /// What the units that the sender burned in a window took from the soaker of its CPU: the soaker
@@ -222,7 +244,8 @@ fn burned_ns(
     let machine = Machine::local(header);
     let (_, idle_units_per_ns) = rates(block, slot, &machine)?;
     let fixed = header.plan.fixed.at(&cell.levels);
-    let free = fixed.placement == Placement::Free;
+    // Beside a server it burns on one CPU, wherever the server is.
+    let free = fixed.placement == Placement::Free && header.plan.server.is_none();
     let rates: Vec<f64> = std::iter::zip(machine.cpus, &idle_units_per_ns)
         .filter(|(cpu, _)| free || **cpu == fixed.sender_cpu)
         .map(|(_, rate)| *rate)
@@ -651,6 +674,63 @@ mod tests {
         );
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
         assert!((separate.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    /// A run of a server that zc did not start.
+    fn with_a_server(world: &Synthetic) -> Run {
+        let mut run = world.run();
+        run.header.plan.fixed.placement = Placement::Free;
+        run.header.plan.server = Some(ServerPlan {
+            states: Vec::new(),
+            serve: None,
+            connections: 1,
+            keepalive: true,
+            requests_per_s: 1.0,
+        });
+        run
+    }
+
+    #[test]
+    fn the_load_s_cpu_time_is_taken_off_the_loss_of_all_cpus() {
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
+        let run = with_a_server(&world);
+        for (cell, cost) in world.cells.iter().zip(costs_of(&run, &run.blocks[0])) {
+            let cost = cost.unwrap();
+            let all = cell.sender_ns_per_kib + cell.receiver_ns_per_kib + 77.0;
+            let load = cell.receiver_ns_per_kib * cell.rusage_share;
+            let both = cost.ns_per_kib(Side::Both).unwrap();
+            assert!((both - (all - load)).abs() < 2.0, "{both}: {all} - {load}");
+            assert_eq!(cost.ns_per_kib(Side::Sender), None);
+            assert_eq!(cost.gross_ns_per_kib(Side::Both), Some(both));
+        }
+        // Of a server that zc started, the load has a CPU that is in no cost.
+        let mut ours = run.clone();
+        ours.header.plan.server.as_mut().unwrap().serve = Some("nginx".to_owned());
+        ours.header.plan.fixed.placement = Placement::Separate;
+        let cost = costs_of(&ours, &ours.blocks[0])[0].unwrap();
+        assert_eq!(cost.load_ns, 0.0);
+        let sender = cost.ns_per_kib(Side::Both).unwrap();
+        assert!((sender - world.cells[0].sender_ns_per_kib).abs() < 1.0, "{sender}");
+    }
+
+    #[test]
+    fn what_is_burned_beside_a_server_is_burned_on_one_cpu() {
+        let mut run = with_a_server(&Synthetic { cpus: 3, ..quiet() });
+        run.header.plan.cells[0].burn_units_per_mb = Some(100.0);
+        let burned = |run: &Run| {
+            let costs = costs_of(run, &run.blocks[0]);
+            costs[0].unwrap().burned.unwrap().task_ns
+        };
+        let before = burned(&run);
+        // A CPU that is twice as fast, and on which nothing is burned.
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(zc_run::IdleWindow { opened, closed, .. })
+            | Slot::Trial(zc_run::Trial { opened, closed, .. })) = slot;
+            for reading in [opened, closed] {
+                reading.soak.units.iter_mut().skip(2).for_each(|units| *units *= 2);
+            }
+        }
+        assert!((burned(&run) - before).abs() < 1e-6 * before);
     }
 
     #[test]

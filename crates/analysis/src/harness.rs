@@ -58,7 +58,13 @@ mod tests {
     }
 
     fn block(harness: Option<f64>) -> Vec<Option<TrialCost>> {
-        let cost = |harness| TrialCost { bytes: 1, gross: lost(50.0, 10.0), harness, burned: None };
+        let cost = |harness| TrialCost {
+            bytes: 1,
+            gross: lost(50.0, 10.0),
+            load_ns: 0.0,
+            harness,
+            burned: None,
+        };
         vec![None, Some(cost(harness.map(|ns| lost(ns, 10.0))))]
     }
 

@@ -3,7 +3,7 @@
 
 use super::costs::{Rates, idle_rates};
 use super::machine::{Machine, same_machine};
-use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
+use zc_run::{Block, CpuTicks, Dropped, Header, Reading, ServerPlan, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
 pub const STEAL_LIMIT: f64 = 0.01;
@@ -83,16 +83,17 @@ pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
 
 /// Share of the machine's soaked CPUs that was used by neither zc's process there nor the kernel on
 /// its behalf, over the block's soaked windows. Where both ends are on one machine, both processes
-/// are zc's.
+/// are zc's. What a server used that zc did not start is not known, so the idle windows alone count.
 pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
     let irq_time = machine.irq_time;
     // A remote end with soakers of its own works on other CPUs.
     let shared = same_machine(header) && Machine::remote(header).is_none();
+    let unknown = header.plan.server.as_ref().is_some_and(ServerPlan::ran_already);
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
         match slot {
             Slot::Idle(_) => {}
-            Slot::Trial(trial) if trial.kind.is_soaked() && irq_time.is_some() => {}
+            Slot::Trial(trial) if trial.kind.is_soaked() && irq_time.is_some() && !unknown => {}
             Slot::Trial(_) => continue,
         }
         let Some((opened, closed)) = machine.edges(slot) else { continue };
@@ -268,6 +269,32 @@ mod tests {
             "{run:?}"
         );
         assert!(reasons(&Synthetic { foreign_share: 0.01, ..small() }).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn what_a_server_does_that_zc_did_not_start_is_not_foreign() {
+        let mut run = Synthetic { blocks: 1, foreign_share: 0.05, ..small() }.run();
+        run.header.plan.server = Some(zc_run::ServerPlan {
+            states: Vec::new(),
+            serve: None,
+            connections: 1,
+            keepalive: true,
+            requests_per_s: 1.0,
+        });
+        let foreign = |run: &zc_run::Run| {
+            foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
+        };
+        assert!(foreign(&run) > FOREIGN_LIMIT, "in idle windows it is");
+        for slot in &mut run.blocks[0].slots {
+            if let Slot::Idle(IdleWindow { opened, closed, .. }) = slot {
+                // zc itself had all of an idle window.
+                let elapsed_ns = closed.stat.at_ns - opened.stat.at_ns;
+                closed.process_cpu_ns = opened.process_cpu_ns + 2 * elapsed_ns;
+            }
+        }
+        assert!(foreign(&run) < FOREIGN_LIMIT);
+        run.header.plan.server.as_mut().unwrap().serve = Some("nginx".to_owned());
+        assert!(foreign(&run) > FOREIGN_LIMIT, "beside a server of zc's it is");
     }
 
     #[test]

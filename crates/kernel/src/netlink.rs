@@ -220,6 +220,42 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_GETROUTE")]
     pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
+        let route = self.route(address)?;
+        let device = route.attributes.into_iter().find_map(|attribute| match attribute {
+            RouteAttribute::Oif(index) => Some(index),
+            _ => None,
+        });
+        let mut request = LinkMessage::default();
+        request.header.index = device.ok_or_else(|| undecodable("a route without a device"))?;
+        self.describe(request)
+    }
+
+    /// Whether a packet to `address` is delivered in this namespace and leaves by no device, by
+    /// RTM_GETROUTE: the route is of type RTN_LOCAL. False where there is no route.
+    ///
+    /// # Errors
+    /// Those of netlink(7).
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTN_LOCAL")]
+    pub fn is_local(&self, address: IpAddr) -> io::Result<bool> {
+        match self.route(address) {
+            Ok(route) => Ok(route.header.kind == RouteType::Local),
+            Err(error) => match error.raw_os_error() {
+                // fib_props in net/ipv4/fib_semantics.c: no route, or one that refuses.
+                Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL) => {
+                    Ok(false)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The route of a packet to `address`.
+    fn route(&self, address: IpAddr) -> io::Result<RouteMessage> {
         let mut request = RouteMessage::default();
         let destination = match address {
             IpAddr::V4(address) => RouteAddress::Inet(address),
@@ -229,16 +265,11 @@ impl Devices {
         request.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
         request.attributes.push(RouteAttribute::Destination(destination));
         let answers = self.channel.request(RouteNetlinkMessage::GetRoute(request), 0)?;
-        let device = answers.into_iter().find_map(|answer| {
-            let RouteNetlinkMessage::NewRoute(route) = answer else { return None };
-            route.attributes.into_iter().find_map(|attribute| match attribute {
-                RouteAttribute::Oif(index) => Some(index),
-                _ => None,
-            })
+        let route = answers.into_iter().find_map(|answer| match answer {
+            RouteNetlinkMessage::NewRoute(route) => Some(route),
+            _ => None,
         });
-        let mut request = LinkMessage::default();
-        request.header.index = device.ok_or_else(|| undecodable("a route without a device"))?;
-        self.describe(request)
+        route.ok_or_else(|| undecodable("no route in the answer"))
     }
 
     /// Addresses of this namespace with global or site scope, by RTM_GETADDR: neither loopback nor
@@ -591,6 +622,22 @@ mod tests {
         }
         assert_eq!(devices.towards(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap().name, "lo");
         assert!(devices.addresses().unwrap().iter().all(|address| !address.is_loopback()));
+    }
+
+    #[test]
+    fn only_addresses_of_this_host_are_local() {
+        let devices = Devices::open().unwrap();
+        let mut own = devices.addresses().unwrap();
+        if devices.find("lo").unwrap().up {
+            own.extend(["127.0.0.1", "127.9.9.9"].map(|text| text.parse::<IpAddr>().unwrap()));
+        }
+        for address in own {
+            assert!(devices.is_local(address).unwrap(), "{address}");
+        }
+        // TEST-NET-2 and the prefix of documentation, all hosts, nobody.
+        for text in ["198.51.100.7", "2001:db8::7", "224.0.0.1", "255.255.255.255"] {
+            assert!(!devices.is_local(text.parse().unwrap()).unwrap(), "{text}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::rows::{self, Field};
 use super::text::{distinct, list, shown, wrap};
 use super::{answer, experiments, grids, heading, notes, rough};
 use zc_analysis::{CellEstimate, Estimates};
-use zc_run::{Run, Severity};
+use zc_run::{Run, ServerPlan, Severity};
 
 /// Columns of the table.
 const COLUMNS: [Field; 12] = [
@@ -76,8 +76,10 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.allowed.len(),
         host.cpu.online
     );
+    let server = run.header.plan.server.as_ref();
     let to = match &run.header.remote {
-        None if run.header.plan.server.is_some() => ", the server's side",
+        None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",
+        None if server.is_some() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",
         None => "",
         Some(remote) => match &remote.machine {
@@ -91,7 +93,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         let (files, flows) = (heading::file_set(run), heading::flows_and_buffers(run));
         vec![note("files", format!("{files} at {}, {flows}", rates(run)))]
     };
-    let mut notes = run.header.plan.server.as_ref().map_or_else(files, experiments::about_server);
+    let mut notes = server.map_or_else(files, experiments::about_server);
     notes.push(note("link", format!("{}{to}; {machine}", heading::link(run))));
     notes.push(note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))));
     notes

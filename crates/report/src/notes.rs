@@ -13,7 +13,7 @@ use super::text::{list, shown};
 use super::{grids, rows};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::escape;
-use zc_run::{LinkKind, PeerKind, Run, Severity, SupportRow, Warning};
+use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Warning};
 
 /// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
@@ -96,6 +96,12 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
         format!(
             "the null link has no receiver: packets end at an ideal network card, so every figure \
              is the sender's alone; the ACK generator runs on CPU {} and is not counted",
+            fixed.receiver_cpu
+        )
+    } else if run.header.plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
+        format!(
+            "every figure is what all CPUs lost, less the CPU time of the load's thread on CPU {}: \
+             the server's, and the softirqs of both sides",
             fixed.receiver_cpu
         )
     } else if run.header.plan.server.is_some() {

@@ -5,7 +5,7 @@ use super::table::table;
 use super::{compare, csv, markdown, openmetrics, vega_lite};
 use zc_analysis::compare::Selection;
 use zc_analysis::{Estimates, estimate};
-use zc_run::Run;
+use zc_run::{LinkKind, Placement, Run};
 
 /// A server that needs a third less CPU in state `on` than in state `off`.
 pub(super) fn server() -> (Run, Estimates) {
@@ -21,6 +21,17 @@ fn brief((run, estimates): &(Run, Estimates)) -> String {
 #[test]
 fn a_request_s_cost_and_latency_stand_beside_each_other_in_each_state() {
     insta::assert_snapshot!("brief_server", brief(&server()));
+}
+
+#[test]
+fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost() {
+    let (mut run, _) = server();
+    run.header.plan.server.as_mut().unwrap().serve = None;
+    run.header.plan.fixed.placement = Placement::Free;
+    run.header.plan.fixed.link = LinkKind::Loopback;
+    run.header.link.kind = LinkKind::Loopback;
+    let estimates = estimate(&run);
+    insta::assert_snapshot!("brief_server_that_ran", brief(&(run, estimates)));
 }
 
 #[test]
@@ -126,7 +137,7 @@ fn two_runs_of_a_server_are_compared_by_request() {
     let (old, _) = server();
     let mut new = zc_testkit::server::server(0.9);
     new.header.started_at = "2026-11-22T12:00:00Z".to_owned();
-    new.header.plan.server.as_mut().unwrap().serve = "nginx -c other".to_owned();
+    new.header.plan.server.as_mut().unwrap().serve = Some("nginx -c other".to_owned());
     insta::assert_snapshot!("compare_server_runs", compared(part(&old, None), part(&new, None)));
 
     let server = new.header.plan.server.as_mut().unwrap();

@@ -12,14 +12,23 @@ pub struct ServerPlan {
     /// The states, in the order in which they were typed.
     pub states: Vec<ServerState>,
     /// The command with which zc started the server, on the sender's CPU. That CPU does the server's
-    /// softirqs too, so that its loss is the cost.
-    pub serve: String,
+    /// softirqs too, so that its loss is the cost. `None` if the server ran already, on whichever
+    /// CPUs its owner gave it: the cost is then the loss of all soaked CPUs less the CPU time of the
+    /// load's thread, which is the receiver of every reading, and nobody is its sender.
+    pub serve: Option<String>,
     /// Connections to each origin.
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
+}
+
+impl ServerPlan {
+    /// Whether the server ran before zc did, and the accounts of its processes are not known.
+    pub fn ran_already(&self) -> bool {
+        self.serve.is_none()
+    }
 }
 
 /// A state of the server.

@@ -56,8 +56,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(10);
 
 /// How to begin.
-const EXAMPLE: &str = "zc run server --serve 'nginx -c FILE -g \"daemon off;\"' \
-    --state off=http://localhost:8001/f --state on=http://localhost:8002/f";
+const EXAMPLE: &str =
+    "zc run server --state off=http://localhost:8001/f --state on=http://localhost:8002/f";
 
 /// Measures a server and prints the result; `given` are the options that were typed.
 ///
@@ -89,10 +89,10 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
     let of = resolve::of;
     let server = &args.server;
     let (states, commands) = states(args)?;
-    let Some(serve) = server.serve.clone().filter(|serve| !serve.trim().is_empty()) else {
-        return Err(Error::usage("the server has to be started by zc: --serve names the command")
-            .help(EXAMPLE));
-    };
+    if server.serve.as_deref().is_some_and(|serve| serve.trim().is_empty()) {
+        return Err(Error::usage("--serve: the command that starts the server is empty")
+            .help("leave it out for a server that runs already"));
+    }
     let count = |option, text: &Option<String>, default, most| match text {
         Some(text) => units::count("number", text, 1..=most).map_err(|error| of(option, error)),
         None => Ok(default),
@@ -106,7 +106,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         command,
         states,
         commands,
-        serve,
+        serve: server.serve.clone(),
         requests_per_s: server.requests.as_deref().map(rate).transpose()?,
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },

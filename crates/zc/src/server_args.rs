@@ -15,7 +15,8 @@ pub(super) struct ServerArgs {
     /// The URL that is asked in states that are commands
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
-    /// The command (sh -c) that starts the server, in the foreground, on a CPU of its own
+    /// The command (sh -c) that starts the server, in the foreground, on a CPU of its own [default: a
+    /// server that runs already, on this machine]
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) serve: Option<String>,
     /// Requests per second, as in 2000/s [default: chosen, half of what the slowest state can]

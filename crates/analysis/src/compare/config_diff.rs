@@ -155,7 +155,7 @@ fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>)
     let length = |server: &ServerPlan| Some(server.states.first()?.response.body_bytes);
     found.optional(Aspect::ResponseLength, old.and_then(length), new.and_then(length));
     let (Some(old), Some(new)) = (old, new) else { return };
-    found.of(Aspect::Serve, &old.serve, &new.serve);
+    found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());
     found.of(Aspect::Connections, &old.connections, &new.connections);
     let keepalive = |server: &ServerPlan| on(server.keepalive);
     found.of(Aspect::Keepalive, &keepalive(old), &keepalive(new));

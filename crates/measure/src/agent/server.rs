@@ -207,7 +207,7 @@ impl Session {
             Request::Prepare(_) => Err(Error::failed("the session is prepared")),
             Request::Meet => self.meet(connection, still_wanted),
             Request::Soak { on } => {
-                self.machine.soak(on);
+                self.machine.soak(on)?;
                 Ok(Reply::Done)
             }
             Request::Flows { flows, path, buffer_bytes, checksum } => {

@@ -116,6 +116,11 @@ impl Origin {
         self.is_https
     }
 
+    /// The addresses of its host, one at least.
+    pub fn ips(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().map(SocketAddr::ip)
+    }
+
     /// The URL in quotes, for messages.
     pub(super) fn quoted(&self) -> String {
         format!("\"{}\"", escape(&self.url, 200))

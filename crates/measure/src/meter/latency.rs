@@ -8,7 +8,6 @@
 use zc_kernel::{clock, sched};
 
 use super::pinning::cannot_pin;
-use super::soakers::Soakers;
 use zc_run::{Error, ErrorKind, Probe, Result, Severity, Warning};
 
 /// Length of each sleep, and so the time from one wake-up to the next.
@@ -71,15 +70,15 @@ fn remedy(release: &str) -> &'static str {
     }
 }
 
-/// Measures wake-ups on `cpu`, 50 ms with `soakers` paused and 50 ms with them running; leaves them
-/// running.
+/// Measures wake-ups on `cpu`, 50 ms with the soakers paused and 50 ms with them running, by `soak`;
+/// leaves them running.
 ///
 /// # Errors
-/// The CPU may not be used.
-pub fn wake_latency(cpu: usize, soakers: &Soakers) -> Result<WakeLatency> {
-    soakers.pause();
+/// The CPU may not be used; those of `soak`.
+pub fn wake_latency(cpu: usize, mut soak: impl FnMut(bool) -> Result<()>) -> Result<WakeLatency> {
+    soak(false)?;
     let unsoaked = lateness_p99(cpu);
-    soakers.resume();
+    soak(true)?;
     Ok(WakeLatency { cpu, unsoaked_p99_ns: unsoaked?, soaked_p99_ns: lateness_p99(cpu)? })
 }
 
@@ -117,6 +116,7 @@ fn p99(values: &mut [u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::{Below, Soaking};
     use zc_run::SoakerKind;
 
     #[test]
@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn wake_ups_are_measured_and_the_soakers_run_afterwards() {
         let cpu = sched::allowed_cpus().unwrap()[0];
-        let soakers = Soakers::start(&[cpu], SoakerKind::Alu).unwrap();
-        let latency = wake_latency(cpu, &soakers).unwrap();
+        let mut soakers = Soaking::start(&[cpu], SoakerKind::Alu, Below::OwnSession).unwrap();
+        let latency = wake_latency(cpu, |on| soakers.soak(on)).unwrap();
         assert!(latency.unsoaked_p99_ns > 0 && latency.soaked_p99_ns > 0);
         assert!(!soakers.read().units.is_empty());
-        assert!(wake_latency(99_999, &soakers).is_err());
+        assert!(wake_latency(99_999, |on| soakers.soak(on)).is_err());
     }
 
     #[test]

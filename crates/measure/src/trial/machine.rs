@@ -3,7 +3,7 @@
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
-use crate::meter::{KernelMeters, Soakers, WakeLatency, checks, wake_latency};
+use crate::meter::{Below, KernelMeters, Soaking, WakeLatency, checks, wake_latency};
 use zc_run::{Error, ErrorKind, Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// How long the idle machine is observed before a run: 20 ticks of 10 ms.
@@ -15,9 +15,15 @@ fn no_mistake(error: Error) -> Error {
     if error.kind == ErrorKind::Usage { error.kind(ErrorKind::Unsupported) } else { error }
 }
 
+fn paused(cpus: &[usize], soaker: SoakerKind, below: Below) -> Result<Soaking> {
+    let mut soakers = Soaking::start(cpus, soaker, below).map_err(no_mistake)?;
+    soakers.soak(false)?;
+    Ok(soakers)
+}
+
 /// Soakers and meters of this machine.
 pub struct Machine {
-    soakers: Soakers,
+    soakers: Soaking,
     meters: KernelMeters,
 }
 
@@ -28,8 +34,15 @@ impl Machine {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
-        let soakers = Soakers::start(cpus, soaker).map_err(no_mistake)?;
-        soakers.pause();
+        Self::below(Below::OwnSession, cpus, soaker)
+    }
+
+    /// As [`new`](Self::new), with soakers that rank below whom is said.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); the process of the soakers cannot be started.
+    pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
+        let soakers = paused(cpus, soaker, below)?;
         Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
     }
 
@@ -38,22 +51,24 @@ impl Machine {
     /// # Errors
     /// As [`new`](Self::new). The old ones stay.
     pub fn renew_soakers(&mut self, soaker: SoakerKind) -> Result<()> {
-        let soakers = Soakers::start(self.soakers.cpus(), soaker).map_err(no_mistake)?;
-        soakers.pause();
-        self.soakers = soakers;
+        self.soakers = paused(self.soakers.cpus(), soaker, self.soakers.below())?;
         Ok(())
     }
 
     /// Resumes or pauses the soakers.
-    pub fn soak(&self, on: bool) {
-        if on {
-            self.soakers.resume();
-        } else {
-            self.soakers.pause();
-        }
+    ///
+    /// # Errors
+    /// They are in a process of their own, which is gone.
+    pub fn soak(&mut self, on: bool) -> Result<()> {
+        self.soakers.soak(on)
     }
 
-    /// Thread ids of the soakers.
+    /// A warning if the soakers do not rank below those whom they should rank below.
+    pub fn rank_warning(&self) -> Option<Warning> {
+        self.soakers.rank_warning()
+    }
+
+    /// Thread ids of the soakers that are threads of this process.
     pub fn soaker_tids(&self) -> &[i32] {
         self.soakers.tids()
     }
@@ -62,9 +77,10 @@ impl Machine {
     ///
     /// # Errors
     /// A CPU may not be used.
-    pub fn wake_latencies(&self, cpus: &[usize]) -> Result<Vec<WakeLatency>> {
-        let latencies = cpus.iter().map(|&cpu| wake_latency(cpu, &self.soakers)).collect();
-        self.soakers.pause();
+    pub fn wake_latencies(&mut self, cpus: &[usize]) -> Result<Vec<WakeLatency>> {
+        let soakers = &mut self.soakers;
+        let latencies = cpus.iter().map(|&cpu| wake_latency(cpu, |on| soakers.soak(on))).collect();
+        soakers.soak(false)?;
         latencies
     }
 

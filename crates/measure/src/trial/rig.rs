@@ -113,7 +113,7 @@ impl Rig {
     ///
     /// # Errors
     /// A CPU may not be used.
-    pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
+    pub fn wake_latencies(&mut self) -> Result<Vec<WakeLatency>> {
         let mut cpus = vec![self.fixed.sender_cpu];
         if self.remote.is_none() && self.fixed.receiver_cpu != self.fixed.sender_cpu {
             cpus.push(self.fixed.receiver_cpu);
@@ -218,7 +218,7 @@ impl Rig {
     /// # Errors
     /// The other machine is gone.
     pub fn soak(&mut self, on: bool) -> Result<()> {
-        self.machine.soak(on);
+        self.machine.soak(on)?;
         self.sampler.as_ref().map_or(Ok(()), |sampler| sampler.enable(on))?;
         self.remote.as_mut().map_or(Ok(()), |remote| remote.soak(on))
     }

@@ -14,6 +14,9 @@ use zc_run::{ServerPlan, ServerState, escape};
 /// moves by half on a machine with neighbours.
 const SLOWER: f64 = 2.0;
 
+/// The column of what the server's processes used, which are not known of one that ran already.
+const PROCESSES: usize = 2;
+
 pub(super) fn section(estimates: &Estimates, server: &ServerPlan) -> Section {
     Section {
         parts: table(estimates, server).into_iter().chain([responses(server)]).collect(),
@@ -23,14 +26,14 @@ pub(super) fn section(estimates: &Estimates, server: &ServerPlan) -> Section {
 
 /// The table of states; `None` where no state has a figure.
 pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> {
-    let rows: Vec<Vec<String>> = states(estimates)
+    let mut rows: Vec<Vec<String>> = states(estimates)
         .filter(|(cost, _)| cost.us_per_request.is_some())
         .map(|(cost, cell)| row(cost, cell, estimates))
         .collect();
     if rows.is_empty() {
         return None;
     }
-    let columns = vec![
+    let mut columns = vec![
         Column::left("state", ""),
         Column::right("CPU,", "us/request"),
         Column::right("of it in", "processes"),
@@ -42,6 +45,10 @@ pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> 
         Column::right("longest", "ms"),
         Column::right("top", "/s"),
     ];
+    if server.ran_already() {
+        columns.remove(PROCESSES);
+        rows.iter_mut().for_each(|row| drop(row.remove(PROCESSES)));
+    }
     Some(Part::Table { caption: caption(server), keys: 1, grid: Grid::new(columns, rows) })
 }
 
@@ -83,7 +90,10 @@ pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
             each.response.body_bytes
         )
     };
-    let started = format!("started by \"{}\"", escape(&server.serve, 300));
+    let started = match &server.serve {
+        Some(command) => format!("started by \"{}\"", escape(command, 300)),
+        None => "was running, on CPUs of its owner's choice".to_owned(),
+    };
     let asked = server.states.iter().map(state).collect::<Vec<_>>().join("; ");
     vec![note("server", started), note("asked", asked)]
 }
@@ -100,8 +110,12 @@ fn caption(server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
+    let whose = match server.ran_already() {
+        false => "CPU of the server's side, softirqs included",
+        true => "CPU of the server and the softirqs of both sides, without the load's thread",
+    };
     format!(
-        "{} requests per second over {connections}. CPU of the server's side, softirqs included:",
+        "{} requests per second over {connections}. {whose}:",
         significant(server.requests_per_s)
     )
 }

@@ -7,12 +7,13 @@ use std::process::{Command, Output, Stdio};
 use zc_run::{Run, Slot};
 
 use crate::support::{
-    Bounded as _, blocks_of, interrupted_when, link_is_unavailable, measuring, saved, stderr,
-    until, zc, zc_in,
+    Bounded as _, Running, blocks_of, blocks_saved, interrupted_when, link_is_unavailable,
+    measuring, saved, stderr, until, wait_for_blocks, zc, zc_in,
 };
 
-/// A server on the ports 8001 and 8002 of its namespace. Its process id is in the file `pid`. What it
-/// answers depends on the path, and for `/by-state` on the file `state`.
+/// A server on two ports, by default 8001 and 8002 of its namespace. They are in the file `ports`, its
+/// process id is in `pid`. What it answers depends on the path, and for `/by-state` on the file
+/// `state`.
 const SERVER: &str = r#"
 import http.server, os, sys, threading
 
@@ -55,11 +56,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-servers = [http.server.ThreadingHTTPServer(("", port), Handler) for port in (8001, 8002)]
+ports = [int(port) for port in sys.argv[1:]] or [8001, 8002]
+servers = [http.server.ThreadingHTTPServer(("", port), Handler) for port in ports]
+open("ports", "w").write(" ".join(str(server.server_port) for server in servers))
 for server in servers:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-open("pid", "w").write(str(os.getpid()))
+open("pid.new", "w").write(str(os.getpid()))
+os.rename("pid.new", "pid")
 threading.Event().wait()
 "#;
 
@@ -87,6 +91,60 @@ fn ask_of(folder: &Path, serve: &str, path: &str) -> Command {
     command.args(["--state", &states[0], "--state", &states[1], "--connections", "2"]);
     command.args(["--out", "run.json"]);
     command
+}
+
+/// The server, started by somebody else: in a session of its own, on ports of the host.
+struct Elsewhere {
+    folder: tempfile::TempDir,
+    process: Running,
+    ports: Vec<String>,
+}
+
+impl Elsewhere {
+    /// `None`, with the reason said, where there is no Python.
+    fn start() -> Option<Self> {
+        let folder = folder()?;
+        let mut command = Command::new("setsid");
+        command.args(["python3", "server.py", "0", "0"]).current_dir(folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(process) = command.start() else {
+            eprintln!("skipped: no setsid(1)");
+            return None;
+        };
+        until("the server runs", || folder.path().join("pid").exists().then_some(()));
+        let ports = std::fs::read_to_string(folder.path().join("ports")).unwrap();
+        let ports = ports.split_whitespace().map(str::to_owned).collect();
+        Some(Self { folder, process, ports })
+    }
+
+    /// `zc run server` with both ports asked for `path`.
+    fn ask(&self, path: &str) -> Command {
+        let mut command = zc_in(self.folder.path(), &["run", "server", "--connections", "2"]);
+        for (name, port) in ["one", "two"].iter().zip(&self.ports) {
+            command.args(["--state", &format!("{name}=http://localhost:{port}{path}")]);
+        }
+        command.args(["--out", "run.json"]);
+        command
+    }
+
+    fn is_alive(&self) -> bool {
+        is_alive(self.folder.path())
+    }
+
+    fn stop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// Whether no process but those with these ids works in a folder.
+fn nobody_else_is_in(folder: &Path, except: &[u32]) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let folder = folder.canonicalize().unwrap();
+    let is_in =
+        |id: u32| std::fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|it| it == folder);
+    !ids.filter(|id| !except.contains(id)).any(is_in)
 }
 
 /// Whether the server that wrote its process id is still there.
@@ -230,12 +288,142 @@ fn states_may_be_commands_and_what_they_change_is_seen() {
 }
 
 #[test]
+fn a_server_that_runs_is_asked_where_it_is_and_is_left_alone() {
+    let _turn = measuring();
+    let Some(server) = Elsewhere::start() else { return };
+    let folder = server.folder.path();
+    let mut command = server.ask("/");
+    command.args(["--requests", "200/s"]);
+    blocks_of(folder, &mut command, 2);
+    assert!(server.is_alive());
+    let run = saved(folder);
+    let plan = run.header.plan.server.as_ref().unwrap();
+    assert!(plan.ran_already());
+    assert_eq!(run.header.link.device, "lo");
+    let (mut asked, mut load_ns) = (0, 0);
+    for trial in trials(&run) {
+        asked += trial.closed.sent.calls - trial.opened.sent.calls;
+        load_ns += trial.closed.receiver.cpu_ns - trial.opened.receiver.cpu_ns;
+        assert_eq!(trial.whole_bytes % 20_000, 0, "whole responses");
+        assert_eq!(trial.closed.sender.cpu_ns, 0, "its processes are not known");
+    }
+    assert!(asked > 0 && load_ns > 0);
+    let shown = zc_in(folder, &["show", "-v", "run.json"]).finish().unwrap();
+    let table = String::from_utf8(shown.stdout).unwrap();
+    assert!(table.contains("was running"), "{table}");
+    assert!(table.contains("softirqs of both sides"), "{table}");
+}
+
+#[test]
+fn states_of_a_server_that_runs_may_be_commands() {
+    let _turn = measuring();
+    let Some(server) = Elsewhere::start() else { return };
+    let folder = server.folder.path();
+    std::fs::write(folder.join("state"), "before").unwrap();
+    let url = format!("http://localhost:{}/by-state", server.ports[0]);
+    let mut command = zc_in(folder, &["run", "server", "--url", &url, "--connections", "2"]);
+    command.args(["--state", "small=echo s > state", "--state", "large=echo l > state"]);
+    command.args(["--ab-restore", "echo before > state", "--ab-settle", "1ms"]);
+    command.args(["--verify-state", "cat state", "--requests", "100/s", "--out", "run.json"]);
+    blocks_of(folder, &mut command, 1);
+    let run = saved(folder);
+    let said = run.header.state_readings[0].values.iter();
+    let said: Vec<&str> = said.map(|it| it.value.as_deref().unwrap().trim()).collect();
+    assert_eq!(said, ["s", "l"]);
+    assert_eq!(std::fs::read_to_string(folder.join("state")).unwrap().trim(), "before");
+    assert!(server.is_alive());
+}
+
+#[test]
+fn states_that_are_the_same_where_a_server_runs_are_an_error() {
+    let Some(server) = Elsewhere::start() else { return };
+    let url = format!("http://localhost:{}/", server.ports[0]);
+    let reads = "sysctl -n net.ipv4.tcp_sack >/dev/null || true";
+    let mut command = zc_in(server.folder.path(), &["run", "server", "--url", &url]);
+    command.args(["--state", &format!("one={reads}"), "--state", &format!("two={reads}; :")]);
+    command.args(["--verify-state", "echo the same", "--out", "run.json"]);
+    let output = command.finish().unwrap();
+    assert!(stderr(&output).contains("the same"), "{}", stderr(&output));
+    assert!(!output.status.success() && server.is_alive());
+}
+
+#[test]
+fn a_server_that_does_not_listen_is_told_at_once() {
+    let Some(mut server) = Elsewhere::start() else { return };
+    server.stop();
+    let output = server.ask("/").finish().unwrap();
+    assert_refused(&output, 6, "cannot connect to \"http://localhost:");
+    assert!(stderr(&output).contains("ss -ltn"), "{}", stderr(&output));
+    assert!(!server.folder.path().join("run.json").exists());
+}
+
+#[test]
+fn a_server_that_is_gone_ends_the_run() {
+    let _turn = measuring();
+    let Some(server) = Elsewhere::start() else { return };
+    // In the windows of the top speed.
+    let output = server.ask("/dies").finish().unwrap();
+    assert_refused(&output, 6, "the server does not answer any more");
+
+    // In blocks.
+    let Some(mut server) = Elsewhere::start() else { return };
+    let mut command = server.ask("/");
+    command.args(["--requests", "100/s", "--budget", "600s"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut zc = command.start().unwrap();
+    wait_for_blocks(server.folder.path(), &mut zc, 1);
+    server.stop();
+    let output = zc.wait_with_output().unwrap();
+    assert_refused(&output, 6, "the server does not answer any more");
+    assert!(saved(server.folder.path()).blocks.len() > 1, "what was measured is saved");
+}
+
+#[test]
+fn ctrl_c_leaves_a_server_that_ran_and_nothing_else() {
+    let _turn = measuring();
+    let Some(server) = Elsewhere::start() else { return };
+    let folder = server.folder.path();
+    let mut command = server.ask("/");
+    command.args(["--requests", "100/s", "--budget", "600s"]);
+    let output =
+        interrupted_when("a block is measured", &mut command, || blocks_saved(folder) >= 1);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let id = server.process.id();
+    assert!(server.is_alive() && nobody_else_is_in(folder, &[id]));
+
+    // Neither does a zc that is killed: its soakers, a process of their own, hear of it.
+    std::fs::remove_file(folder.join("run.json")).unwrap();
+    let mut zc = command.stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder, &mut zc, 1);
+    assert!(!nobody_else_is_in(folder, &[id, zc.id()]), "the soakers");
+    zc.kill().unwrap();
+    zc.wait().unwrap();
+    until("the soakers have ended", || nobody_else_is_in(folder, &[id]).then_some(()));
+    assert!(server.is_alive());
+}
+
+#[test]
+fn one_cpu_is_too_few_for_a_load_beside_a_server() {
+    let Some(server) = Elsewhere::start() else { return };
+    let zc = server.ask("/");
+    let cpu = zc_kernel::sched::allowed_cpus().unwrap()[0].to_string();
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu]).arg(zc.get_program()).args(zc.get_args());
+    command.current_dir(server.folder.path());
+    let Ok(output) = command.finish() else {
+        return eprintln!("skipped: there is no taskset(1) here");
+    };
+    assert_refused(&output, 4, "need a CPU each");
+}
+
+#[test]
 fn what_is_not_a_comparison_of_states_is_refused() {
     let (one, two) = ("one=http://localhost:8001/", "two=http://localhost:8002/");
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "two states or more are compared, and none was given"),
         (&["--state", one], "two states or more are compared, and one was given"),
-        (&["--state", one, "--state", two], "the server has to be started by zc"),
+        (&["--state", one, "--state", two, "--serve", " "], "starts the server is empty"),
+        (&["--state", one, "--state", "far=http://198.51.100.7/f"], "is not on this machine"),
         (&["--state", "one", "--state", two], "has no \"=\""),
         (&["--state", one, "--state", "one=http://b/"], "has a name that another state has"),
         (&["--state", "=http://a/", "--state", two], "cannot be the name of a state"),

@@ -16,8 +16,8 @@ pub struct ServerOptions {
     pub states: Vec<StateOption>,
     /// The commands of states that have one.
     pub commands: Option<HostStates>,
-    /// The command that starts the server, in the foreground.
-    pub serve: String,
+    /// The command that starts the server, in the foreground; `None` if the server is there.
+    pub serve: Option<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
     /// Connections to each URL.
@@ -30,9 +30,11 @@ pub struct ServerOptions {
     pub trust: Trust,
     /// How long a response may take.
     pub timeout: Duration,
-    /// How long the server may take until it answers the first request.
+    /// How long the server may take until it answers the first request, once zc has started it or has
+    /// run the command of a state.
     pub start_limit: Duration,
-    /// The server's CPU (as sender) and that of the load (as receiver).
+    /// The server's CPU (as sender) and that of the load (as receiver). Of a server that is there: the
+    /// CPU of the positive control, and that of the load.
     pub cpus: Option<CpuPair>,
     /// Kind of work that the soakers do.
     pub soaker: SoakerKind,
@@ -57,7 +59,7 @@ pub struct ServerOptions {
 pub struct StateOption {
     /// Its name.
     pub state: HostState,
-    /// The URL. Its host is what the server is told; the connection goes to the server's side of
-    /// the link, to the URL's port.
+    /// The URL. Its host is what the server is told. To a server that zc starts, the connection goes
+    /// to the server's side of the link, to the URL's port.
     pub url: String,
 }

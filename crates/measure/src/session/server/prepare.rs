@@ -13,16 +13,16 @@ use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
+use super::place::Place;
 use super::{cells, rate};
-use crate::http::{Fetched, Load, LoadOptions, Origin, Reuse, Trust, bind_to};
-use crate::link::Link;
+use crate::http::{Fetched, Load, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
-use crate::trial::{self, ServerRig, ServerSetup, Serving};
+use crate::trial::{self, Served, ServerRig, ServerSetup, Serving};
 use zc_run::{
-    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkFacts,
-    LinkKind, LinkOptions, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity,
-    Timing, Unsoaked, Warning,
+    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkKind,
+    Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing,
+    Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -56,45 +56,47 @@ pub(crate) fn prepare(
         .help("zc soak -- LOADGENERATOR measures both together"));
     }
     progress.preparing("bringing up the link", budget.left());
-    let up = trial::bring_up(
-        &[LinkKind::Veth],
-        cpus.sender,
-        cpus.receiver,
-        &LinkOptions::default(),
-        &[],
-    )?;
-    let link = Arc::clone(up.links.base());
-    apart(link.facts())?;
+    let place = match options.serve {
+        Some(_) => Place::apart(options, cpus)?,
+        None => Place::here(options)?,
+    };
+    let link = Arc::clone(place.link());
     if let Some(states) = states.as_deref_mut() {
-        states.set_traffic(&up.links.namespaces(), &link.facts().device)?;
+        states.set_traffic(&place.up.links.namespaces(), &link.facts().device)?;
     }
-    progress.preparing("starting the server", budget.left());
-    let mut serving = Serving::start(&options.serve, &*link, &[cpus.sender])?;
+    let mut served = match &options.serve {
+        Some(command) => {
+            progress.preparing("starting the server", budget.left());
+            Served::Ours(Serving::start(command, &*link, &[cpus.sender])?)
+        }
+        None => Served::RanAlready,
+    };
     let steps = &mut Steps { budget, states, stop, progress };
     // A server may be told where to listen by its state.
     steps.enter_state(options.states.first().map(|each| &each.state))?;
-    let load =
-        as_soon_as_it_answers(options, &mut serving, steps, || start_load(options, &link, cpus))?;
+    let load = as_soon_as_it_answers(options, &mut served, steps, || {
+        place.start_load(options, cpus.receiver)
+    })?;
     let state_readings = match steps.states.as_deref_mut() {
         Some(states) => states.prove(|| go_on(stop))?,
         None => Vec::new(),
     };
-    let (server_states, mut warnings) = first_responses(options, &load, &mut serving, steps)?;
+    let (server_states, mut warnings) = first_responses(options, &load, &mut served, steps)?;
     warnings.extend(link.warnings().to_vec());
 
     let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
     let timing = timing(options);
     let mut rig = ServerRig::new(ServerSetup {
-        links: up.links.clone(),
+        links: place.up.links.clone(),
         load,
         states: options.states.iter().map(|each| each.state.clone()).collect(),
-        serving,
-        fixed: fixed_params(options, cpus, trial::default_congestion(&*link))?,
+        served,
+        fixed: fixed_params(options, cpus, link.facts().kind, trial::default_congestion(&*link))?,
         timing,
     })?;
     let mut facts = link.facts().clone();
-    facts.passed_over = up.passed_over;
+    facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");
     warnings.extend(rig.conditions(&host, &facts, instance_lock.sees_another(&[]))?);
     let latencies = rig.wake_latencies()?;
@@ -154,57 +156,19 @@ pub(crate) fn prepare(
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
 
-/// Checks that the server's CPU does the server's work alone.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`]: packets cannot be steered, and the load's softirqs may run there.
-fn apart(link: &LinkFacts) -> Result<()> {
-    if link.sides_apart {
-        return Ok(());
-    }
-    let why =
-        link.rps_check.as_deref().unwrap_or("packets are not steered to the side they are for");
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("the costs of server and load cannot be told apart here: {why}"),
-    )
-    .help("run as root, or on Linux 6.3 or later"))
-}
-
-/// Starts the load on the receiver's side, from an address that exists only there: started elsewhere
-/// by mistake, it would fail before a packet leaves.
-fn start_load(options: &ServerOptions, link: &Arc<dyn Link>, cpus: CpuPair) -> Result<Load> {
-    let address = link.sender_address();
-    let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
-    let load_options = LoadOptions {
-        origins: origins.collect::<Result<_>>()?,
-        connections: options.connections,
-        reuse: options.reuse,
-        source: Some(link.receiver_address()),
-        headers: options.headers.clone(),
-        trust: options.trust.clone(),
-        timeout: options.timeout,
-    };
-    let (link, cpu) = (Arc::clone(link), cpus.receiver);
-    Load::start(load_options, move || {
-        link.enter_receiver()?;
-        bind_to(cpu)
-    })
-}
-
 /// Asks once in every state, as soon as the server answers at all, and checks that the answers can
 /// be compared.
 fn first_responses(
     options: &ServerOptions,
     load: &Load,
-    serving: &mut Serving,
+    served: &mut Served,
     steps: &mut Steps<'_>,
 ) -> Result<(Vec<ServerState>, Vec<Warning>)> {
     let mut states = Vec::new();
     for (origin, each) in options.states.iter().enumerate() {
         steps.enter_state(Some(&each.state))?;
         steps.say(&format!("first request in state {}", each.state));
-        let fetched = as_soon_as_it_answers(options, serving, steps, || load.fetch(origin))?;
+        let fetched = as_soon_as_it_answers(options, served, steps, || load.fetch(origin))?;
         states.push(ServerState {
             state: each.state.clone(),
             url: each.url.clone(),
@@ -222,21 +186,27 @@ fn first_responses(
 /// Does what needs an answer of the server, which may still be starting.
 fn as_soon_as_it_answers<T>(
     options: &ServerOptions,
-    serving: &mut Serving,
+    served: &mut Served,
     steps: &Steps<'_>,
     attempt: impl Fn() -> Result<T>,
 ) -> Result<T> {
-    let until = Instant::now() + options.start_limit;
+    // Who does nothing to the server has nothing to wait for.
+    let waits = options.serve.is_some() || options.commands.is_some();
+    let limit = if waits { options.start_limit } else { Duration::ZERO };
+    let until = Instant::now() + limit;
     loop {
-        serving.check()?;
+        served.check()?;
         go_on(steps.stop)?;
         match attempt() {
             Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
                 std::thread::sleep(START_LOOK);
             }
             Err(error) if error.kind == ErrorKind::Remote => {
-                serving.check()?; // why it does not answer
-                return Err(unanswered(error, options.start_limit));
+                served.check()?; // why it does not answer
+                return Err(match options.serve {
+                    Some(_) => unanswered(error, limit),
+                    None => error,
+                });
             }
             done => return done,
         }
@@ -303,15 +273,25 @@ fn timing(options: &ServerOptions) -> Timing {
 }
 
 /// What is held fixed. The values of zc's own senders have no meaning here.
-fn fixed_params(options: &ServerOptions, cpus: CpuPair, congestion: String) -> Result<FixedParams> {
+fn fixed_params(
+    options: &ServerOptions,
+    cpus: CpuPair,
+    link: LinkKind,
+    congestion: String,
+) -> Result<FixedParams> {
     Ok(FixedParams {
+        // A server that is there is where its owner put it, and its cost is the loss of all CPUs.
+        placement: match options.serve {
+            Some(_) => Placement::Separate,
+            None => Placement::Free,
+        },
         rate_bytes_per_s: 1.0, // until it is known
         burst_ns: 1,
         buffer_bytes: 1,
         recv_buffer_bytes: 1,
         piece_bytes: 1,
         flows: options.connections,
-        ..usual(LinkKind::Veth, cpus, options.soaker, congestion)?
+        ..usual(link, cpus, options.soaker, congestion)?
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::steps::Steps;
-use crate::trial::ServerRig;
+use crate::trial::{Bench as _, ServerRig};
 use zc_run::{Cell, Error, Result};
 
 /// Measurements of every state's top speed. The best counts: a disturbed window makes a server
@@ -27,7 +27,11 @@ pub(super) fn top_speeds(
     let mut best = BTreeMap::<String, f64>::new();
     for cell in (0..ROUNDS).flat_map(|_| cells.iter().filter(|cell| !cell.control)) {
         steps.enter(cell, "top speed of")?;
-        let speed = rig.top_speed(cell)?;
+        // Of a server that is gone, the failures of its last requests say little.
+        let speed = match rig.top_speed(cell) {
+            Err(error) if !error.kind.ends_a_run() => return rig.begin_block(0).and(Err(error)),
+            speed => speed?,
+        };
         let best = best.entry(cell.label.clone()).or_default();
         *best = best.max(speed);
     }

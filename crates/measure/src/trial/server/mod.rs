@@ -7,7 +7,9 @@
 
 mod burner;
 mod rig;
+mod served;
 mod serving;
 
 pub use rig::{ServerRig, ServerSetup};
+pub use served::Served;
 pub use serving::{Serving, keep};

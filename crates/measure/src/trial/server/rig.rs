@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::burner::BesideServer;
-use super::serving::Serving;
+use super::served::Served;
 use crate::http::{self, Load, Pace, Phase};
 use crate::meter::{WakeLatency, checks};
 use crate::trial::bench::Bench;
@@ -31,7 +31,7 @@ pub struct ServerSetup {
     /// The states, in the order of the load's origins.
     pub states: Vec<HostState>,
     /// The server, on the sender's side of the link.
-    pub serving: Serving,
+    pub served: Served,
     /// What all cells share.
     pub fixed: FixedParams,
     /// Lengths of the parts of a trial.
@@ -43,7 +43,7 @@ pub struct ServerRig {
     links: Links,
     load: Arc<Load>,
     states: Vec<HostState>,
-    serving: Serving,
+    served: Served,
     beside: BesideServer,
     machine: Machine,
     fixed: FixedParams,
@@ -62,10 +62,11 @@ impl ServerRig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
-        let ServerSetup { links, load, states, serving, fixed, timing } = setup;
+        let ServerSetup { links, load, states, served, fixed, timing } = setup;
         let load = Arc::new(load);
         let beside = BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?;
-        let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
+        let below = served.soakers_below();
+        let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
         // What this thread does is not the server's either. (Where it may not choose, it is noise.)
         let _ = sched::pin(&[fixed.receiver_cpu]);
         Ok(Self {
@@ -73,7 +74,7 @@ impl ServerRig {
             beside,
             load,
             states,
-            serving,
+            served,
             machine,
             fixed,
             timing,
@@ -87,7 +88,7 @@ impl ServerRig {
     ///
     /// # Errors
     /// A CPU may not be used.
-    pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
+    pub fn wake_latencies(&mut self) -> Result<Vec<WakeLatency>> {
         self.machine.wake_latencies(&[self.fixed.sender_cpu])
     }
 
@@ -103,7 +104,10 @@ impl ServerRig {
         link: &LinkFacts,
         another_zc: bool,
     ) -> Result<Vec<Warning>> {
-        conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)
+        let rank = self.machine.rank_warning();
+        let others =
+            conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)?;
+        Ok(rank.into_iter().chain(others).collect())
     }
 
     /// What all cells share.
@@ -170,7 +174,7 @@ impl ServerRig {
             ..RecvCounts::default()
         };
         let at_ns = monotonic_ns();
-        (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, self.serving.cpu_ns());
+        (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, self.served.cpu_ns());
         (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load_cpu_ns());
     }
 
@@ -179,7 +183,7 @@ impl ServerRig {
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns = self.load_cpu_ns() + self.beside.cpu_ns() + self.serving.cpu_ns();
+        let others_ns = self.load_cpu_ns() + self.beside.cpu_ns() + self.served.cpu_ns();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())
@@ -189,15 +193,11 @@ impl ServerRig {
 impl Bench for ServerRig {
     fn begin_block(&mut self, _block: usize) -> Result<()> {
         self.latencies_of_block.clear();
-        self.serving.check()?;
-        // It may have started workers.
-        self.serving.find_processes();
-        Ok(())
+        self.served.look(&self.load)
     }
 
     fn soak(&mut self, on: bool) -> Result<()> {
-        self.machine.soak(on);
-        Ok(())
+        self.machine.soak(on)
     }
 
     fn idle(&mut self) -> Result<IdleWindow> {
@@ -213,7 +213,7 @@ impl Bench for ServerRig {
     }
 
     fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
-        self.serving.check()?;
+        self.served.check()?;
         let state = |each: &HostState| cell.levels.state.as_ref() == Some(each);
         let origin = self.states.iter().position(state);
         let origin =
@@ -236,7 +236,7 @@ impl Bench for ServerRig {
         self.beside.stop();
         let phase = self.load.pause();
         // Of two errors that of the server says more.
-        self.serving.check()?;
+        self.served.check()?;
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
         answered(&phase)?;
