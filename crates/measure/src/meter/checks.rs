@@ -355,11 +355,14 @@ fn optmem(host: &Host) -> Option<Warning> {
     )
 }
 
+/// The name of the warning that a congestion control paces by timers.
+pub const PACING: &str = "pacing";
+
 /// BBR sends by timer, and the timers are a cost that no send path causes.
 fn pacing(congestion: &str) -> Option<Warning> {
     congestion.starts_with("bbr").then(|| {
         Warning::new(
-            "pacing",
+            PACING,
             Severity::Doubt,
             format!(
                 "congestion control \"{congestion}\" paces by timers, whose cost is in every figure"

@@ -16,7 +16,8 @@ use zc_kernel::clock::{self, monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
     BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, HostState, IdleWindow, Latencies,
-    LinkFacts, Reading, RecvCounts, Result, SendCounts, Timing, Trial, TrialKind, Warning,
+    LinkFacts, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind,
+    Warning,
 };
 
 /// Time between an order to the load and its first request.
@@ -107,7 +108,7 @@ impl ServerRig {
         let rank = self.machine.rank_warning();
         let others =
             conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)?;
-        Ok(rank.into_iter().chain(others).collect())
+        Ok(rank.into_iter().chain(others).map(of_a_server).collect())
     }
 
     /// What all cells share.
@@ -287,6 +288,16 @@ impl Bench for ServerRig {
             }
         }
     }
+}
+
+/// What zc's own senders had better not use is how a server is configured.
+fn of_a_server(warning: Warning) -> Warning {
+    if warning.name != checks::PACING {
+        return warning;
+    }
+    Warning::new(checks::PACING, Severity::Note, warning.text).remedy(
+        "sudo sysctl net.ipv4.tcp_congestion_control=cubic, unless your server is to use this one",
+    )
 }
 
 /// Fails if a request was not answered as the first one was.
