@@ -53,8 +53,8 @@ pub struct ResponseFacts {
     pub crc32: u32,
 }
 
-/// How long the requests of a cell took in its soaked trials of the blocks that count, those included
-/// that are run in place of a control and not recorded. From when each was due.
+/// How long the requests of a cell took, from when each was due, in a soaked trial of each block that
+/// counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// The cell's label.

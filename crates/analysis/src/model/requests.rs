@@ -31,8 +31,8 @@ pub struct RequestCost {
     pub latency: Option<LatencyQuantiles>,
 }
 
-/// Quantiles of the time from when a request was due to the end of its response, over the soaked
-/// trials of the blocks that count, in nanoseconds.
+/// Quantiles of the time from when a request was due to the end of its response, over a
+/// soaked trial of each block that counts, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LatencyQuantiles {
     /// Half of the requests took no longer.
