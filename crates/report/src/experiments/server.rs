@@ -110,14 +110,19 @@ fn caption(server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
-    let whose = match server.ran_already() {
+    format!(
+        "{} requests per second over {connections}. {}:",
+        significant(server.requests_per_s),
+        whose(server)
+    )
+}
+
+/// What the cost is that of.
+pub(crate) fn whose(server: &ServerPlan) -> &'static str {
+    match server.ran_already() {
         false => "CPU of the server's side, softirqs included",
         true => "CPU of the server and the softirqs of both sides, without the load's thread",
-    };
-    format!(
-        "{} requests per second over {connections}. {whose}:",
-        significant(server.requests_per_s)
-    )
+    }
 }
 
 fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<String> {

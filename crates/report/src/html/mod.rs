@@ -139,9 +139,10 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          difference from itself could explain. A third time a known cost is added to it; where that \
          is not found, verdicts are withheld.</p>\n",
     );
-    let servers = runs.iter().any(|(run, _)| run.header.plan.server.is_some());
-    if servers {
-        out.raw(server::METHOD);
+    let servers: Vec<_> =
+        runs.iter().filter_map(|(run, _)| run.header.plan.server.as_ref()).collect();
+    if !servers.is_empty() {
+        server::method(out, &servers);
     }
     let costs = runs
         .iter()

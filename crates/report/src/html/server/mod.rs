@@ -4,6 +4,7 @@
 mod cores;
 
 use super::dots::{self, Axis, Lane, Row};
+use super::markup::Markup;
 use super::page::Page;
 use super::plot::Caption;
 use super::stacked::{self, Bar};
@@ -19,11 +20,27 @@ use zc_run::{ServerPlan, escape};
 pub(super) use cores::cores;
 
 /// What the section on the method adds.
-pub(super) const METHOD: &str = "<p>The cost of a request is the CPU time that the server&#39;s CPU \
-    lost while its responses came, divided by their number. zc starts the server on a CPU of its \
-    own, in a network namespace whose packets are received on that CPU; the load is on another one \
-    and in no cost. Requests are due at constant spacing, whatever the server does, and latency \
-    counts from when a request was due.</p>\n";
+pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
+    let of = |ran_already| servers.iter().any(|server| server.ran_already() == ran_already);
+    out.raw("<p>The cost of a request is CPU time divided by the number of responses.");
+    if of(false) {
+        out.raw(
+            " Where zc starts the server, it is what the server&#39;s CPU lost while its responses \
+             came: zc gives it a CPU of its own, in a network namespace whose packets are received \
+             on that CPU; the load is on another one and in no cost.",
+        );
+    }
+    if of(true) {
+        out.raw(
+            " Of a server that ran already it is what all CPUs lost, less the CPU time of the \
+             load&#39;s thread by its clock; the softirqs of both sides are in it.",
+        );
+    }
+    out.raw(
+        " Requests are due at constant spacing, whatever the server does, and latency counts from \
+         when a request was due.</p>\n",
+    );
+}
 
 const UNIT: &str = "us/request";
 
@@ -64,7 +81,10 @@ fn costs(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
     }
     let rate = significant(server.requests_per_s);
     let caption = Caption {
-        title: format!("CPU of the server's side per request, at {rate} requests per second"),
+        title: format!(
+            "{}: per request, at {rate} requests per second",
+            experiments::whose(server)
+        ),
         note,
         description: String::new(),
     };
@@ -138,11 +158,16 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
     else {
         return;
     };
-    grid.columns.insert(REST, Column::right("the", "rest"));
+    let has_accounts = !server.ran_already();
+    if has_accounts {
+        grid.columns.insert(REST, Column::right("the", "rest"));
+    }
     let last = grid.columns.len();
     grid.columns.push(Column::right("CPU,", "us/MB"));
     for (row, (cost, cell)) in grid.rows.iter_mut().zip(&shown) {
-        row.insert(REST, rest(cost).map_or_else(String::new, significant));
+        if has_accounts {
+            row.insert(REST, rest(cost).map_or_else(String::new, significant));
+        }
         row.push(rows::cost(cell.cost_ns_per_kib.both));
     }
     let cost = |row: usize| shown.get(row).and_then(|(_, cell)| cell.cost_ns_per_kib.both);

@@ -40,6 +40,25 @@ fn what_is_charged_to_no_process_is_the_rest_of_the_cost() {
 }
 
 #[test]
+fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost_and_has_no_accounts() {
+    let (mut run, estimates) = server();
+    let with_accounts = page(&run, &estimates);
+    let of_ours =
+        ["zc gives it a CPU of its own", "is charged to", "rest</th>", "the server&#39;s side"];
+    assert!(of_ours.iter().all(|text| with_accounts.contains(text)));
+    run.header.plan.server.as_mut().unwrap().serve = None;
+    let estimates = estimate(&run);
+    let page = page(&run, &estimates);
+    assert!(page.contains("Of a server that ran already it is what all CPUs lost"));
+    assert!(page.contains("CPU of the server and the softirqs of both sides, without the load"));
+    for absent in
+        ["zc gives it a CPU of its own", "is charged to", "rest</th>", "the server&#39;s side"]
+    {
+        assert!(!page.contains(absent), "{absent}");
+    }
+}
+
+#[test]
 fn a_state_that_missed_the_rate_has_no_cores_and_a_withheld_verdict_no_saving() {
     let (run, mut estimates) = server();
     let cores = |estimates: &Estimates| {
