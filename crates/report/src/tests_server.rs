@@ -150,6 +150,22 @@ fn two_runs_of_a_server_are_compared_by_request() {
 }
 
 #[test]
+fn runs_that_are_too_short_to_tell_how_much_runs_differ_say_nothing_of_it() {
+    let (mut run, _) = server();
+    let told = "standard deviation between runs of";
+    let text = |run: &Run| {
+        let mut later = run.clone();
+        later.header.started_at = "2026-11-22T12:00:00Z".to_owned();
+        let text = compared(part(run, None), part(&later, None));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(text(&run).contains(told));
+    run.blocks.truncate(2);
+    let text = text(&run);
+    assert!(text.contains("two runs, independent samples") && !text.contains(told), "{text}");
+}
+
+#[test]
 fn rough_figures_of_a_server_are_per_request() {
     let (mut run, _) = server();
     for block in &mut run.blocks {

@@ -186,13 +186,17 @@ fn basis(compared: &Compared) -> String {
             if let Some(between) = between(JudgedBy::Relative) {
                 each.push(format!("{} for a relative one", percent(between)));
             }
+            let between = if each.is_empty() {
+                String::new() // the runs are too short to tell
+            } else {
+                let each = list(&each);
+                format!(", and a standard deviation between runs of {each}, {}", origin(compared))
+            };
             format!(
                 "two runs, independent samples: Hodges-Lehmann and Mann-Whitney over the \
                  logarithms of blocks, with up to \
-                 {inflation:.1} times the variance because neighbouring blocks are alike, and a \
-                 standard deviation between runs of {}, {}; Welch's figures are in --json",
-                list(&each),
-                origin(compared)
+                 {inflation:.1} times the variance because neighbouring blocks are \
+                 alike{between}; Welch's figures are in --json",
             )
         }
     }
