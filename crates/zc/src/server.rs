@@ -65,6 +65,13 @@ const EXAMPLE: &str =
 /// An argument is not valid, the server does not answer, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
+    if let Some(far) = given.iter().find(|option| ["--remote", "--via"].contains(&option.as_str()))
+    {
+        return Err(Error::usage(format!(
+            "{far}: the load of a server runs on this machine, and cannot yet be put on another one"
+        ))
+        .help("zc soak --service NAME --for 30s prices a server whose load comes from elsewhere"));
+    }
     if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
         return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"server\""))
             .help(EXAMPLE));

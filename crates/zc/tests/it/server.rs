@@ -419,10 +419,15 @@ fn one_cpu_is_too_few_for_a_load_beside_a_server() {
 #[test]
 fn what_is_not_a_comparison_of_states_is_refused() {
     let (one, two) = ("one=http://localhost:8001/", "two=http://localhost:8002/");
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 15] = [
         (&[], "two states or more are compared, and none was given"),
         (&["--state", one], "two states or more are compared, and one was given"),
         (&["--state", one, "--state", two, "--serve", " "], "starts the server is empty"),
+        (
+            &["--state", one, "--state", two, "--remote", "far"],
+            "--remote: the load of a server runs",
+        ),
+        (&["--state", one, "--state", two, "--serve", "x", "--via", "sh"], "--via: the load"),
         (&["--state", one, "--state", "far=http://198.51.100.7/f"], "is not on this machine"),
         (&["--state", "one", "--state", two], "has no \"=\""),
         (&["--state", one, "--state", "one=http://b/"], "has a name that another state has"),
