@@ -37,11 +37,14 @@ pub(super) fn part(estimates: &Estimates) -> Option<Part> {
         None => "Threads: CPU time of zc's own threads by getrusage",
         Some(_) => "Processes: CPU time of the server's processes",
     };
+    let known = rough.iter().any(|cell| cell.threads_ns_per_kib.is_some());
+    let whose = if known {
+        format!(" {whose}, without interrupts and softirqs in the time of others.")
+    } else {
+        String::new()
+    };
     Some(Part::Table {
-        caption: format!(
-            "Rough figures of {blocks} that were dropped. {whose}, without interrupts and softirqs \
-             in the time of others."
-        ),
+        caption: format!("Rough figures of {blocks} that were dropped.{whose}"),
         keys: 1,
         grid,
     })

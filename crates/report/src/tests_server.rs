@@ -31,7 +31,14 @@ fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost() {
     run.header.plan.fixed.link = LinkKind::Loopback;
     run.header.link.kind = LinkKind::Loopback;
     let estimates = estimate(&run);
-    insta::assert_snapshot!("brief_server_that_ran", brief(&(run, estimates)));
+    let mut made = (run, estimates);
+    insta::assert_snapshot!("brief_server_that_ran", brief(&made));
+    made.0.blocks.iter_mut().for_each(|block| {
+        block.dropped = Some(zc_run::Dropped::Foreign { share: 0.5 });
+    });
+    made.1 = estimate(&made.0);
+    let text = brief(&made);
+    assert!(text.contains("that were dropped.\n"), "nobody knows its processes: {text}");
 }
 
 #[test]
