@@ -71,10 +71,10 @@ impl Soaking {
     ///
     /// # Errors
     /// They are gone.
-    pub fn cpu_ns(&self) -> Result<u64> {
+    pub fn cpu_ns(&mut self) -> Result<u64> {
         match self {
             Self::Here(soakers) => soakers.cpu_ns(),
-            Self::Apart(soakers) => soakers.cpu_ns(),
+            Self::Apart(soakers) => soakers.cpu_ns_now(),
         }
     }
 
