@@ -3,8 +3,11 @@
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/zc-server.XXXXXX") || exit 1
 # A signal that comes when the server has just ended interrupts the trap of EXIT, so that of the signal removes too.
+server=
 clean() {
     trap '' TERM INT HUP
+    # zc ends what it has started; a server that was started by hand is ended here.
+    [ -z "$server" ] || kill "$server" 2>/dev/null
     rm -rf "$dir"
 }
 trap clean EXIT
@@ -28,6 +31,9 @@ foreground() {
     "$@" &
     server=$!
     wait "$server"
+    status=$?
+    server=
+    return "$status"
 }
 
 # Where servers are, which not every user has in the PATH.
