@@ -277,6 +277,7 @@ mod tests {
         run.header.plan.server = Some(zc_run::ServerPlan {
             states: Vec::new(),
             serve: None,
+            load_from: None,
             connections: 1,
             keepalive: true,
             requests_per_s: 1.0,

@@ -78,6 +78,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     );
     let server = run.header.plan.server.as_ref();
     let to = match &run.header.remote {
+        None if server.is_some_and(|server| server.load_from.is_some()) => ", the server's side",
         None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",
         None if server.is_some() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",

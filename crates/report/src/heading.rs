@@ -10,7 +10,7 @@ use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{
     EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
-    ServerPlan, StatePlace, StateReading, StateValue,
+    StatePlace, StateReading, StateValue,
 };
 
 /// All notes above the tables.
@@ -145,8 +145,12 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
     let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
     let placed =
         if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
-    if plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
-        return format!("{}; load on CPU {}", machine(&run.header.host), fixed.receiver_cpu);
+    if let Some(server) = plan.server.as_ref().filter(|server| server.ran_already()) {
+        let load = match &server.load_from {
+            Some(from) => format!("load from {}", escape(from, 80)),
+            None => format!("load on CPU {}", fixed.receiver_cpu),
+        };
+        return format!("{}; {load}", machine(&run.header.host));
     }
     if plan.server.is_some() {
         return format!(

@@ -91,20 +91,26 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 /// Which side's cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
-    let fixed = &run.header.plan.fixed;
+    let (fixed, server) = (&run.header.plan.fixed, run.header.plan.server.as_ref());
     let text = if fixed.link == LinkKind::Null {
         format!(
             "the null link has no receiver: packets end at an ideal network card, so every figure \
              is the sender's alone; the ACK generator runs on CPU {} and is not counted",
             fixed.receiver_cpu
         )
-    } else if run.header.plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
+    } else if let Some(from) = server.and_then(|server| server.load_from.as_ref()) {
+        format!(
+            "every figure is what all CPUs of the server's machine lost; the load comes from {} and is \
+             not counted",
+            escape(from, 80)
+        )
+    } else if server.is_some_and(ServerPlan::ran_already) {
         format!(
             "every figure is what all CPUs lost, less the CPU time of the load's thread on CPU {}: \
              the server's, and the softirqs of both sides",
             fixed.receiver_cpu
         )
-    } else if run.header.plan.server.is_some() {
+    } else if server.is_some() {
         format!(
             "every figure is the server's alone; the load runs on CPU {} and is not counted",
             fixed.receiver_cpu

@@ -16,6 +16,11 @@ pub struct ServerPlan {
     /// CPUs its owner gave it: the cost is then the loss of all soaked CPUs less the CPU time of the
     /// load's thread, which is the receiver of every reading, and nobody is its sender.
     pub serve: Option<String>,
+    /// The machine that the load comes from, by its address or by the command that leads there;
+    /// `None`: this one. Then nothing of the load is in the cost, and the responses of a window are its
+    /// length times the rate at which they came.
+    #[serde(default)]
+    pub load_from: Option<String>,
     /// Connections to each origin.
     pub connections: usize,
     /// Whether a connection carries more than one request.

@@ -34,6 +34,7 @@ pub fn server(on_by_off: f64) -> Run {
     plan.server = Some(ServerPlan {
         states: vec![state("off", 8001), state("on", 8002)],
         serve: Some("nginx".to_owned()),
+        load_from: None,
         connections: 8,
         keepalive: true,
         requests_per_s: plan.fixed.rate_bytes_per_s / BODY_BYTES as f64,

@@ -15,8 +15,8 @@ const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 /// Arguments that name another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RemoteArgs {
-    /// Another machine that takes the bytes: HOST, where `zc serve` runs, iperf3://HOST or
-    /// discard://HOST:PORT
+    /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to take
+    /// bytes also iperf3://HOST or discard://HOST:PORT
     #[arg(
         long,
         value_name = "HOST[:PORT]",

@@ -29,6 +29,11 @@ impl RequestArgs {
         !header.is_empty() || *insecure || cacert.is_some()
     }
 
+    /// Whether there is `--cacert`.
+    pub(super) fn names_a_file(&self) -> bool {
+        self.cacert.is_some()
+    }
+
     /// The headers by name and value.
     ///
     /// # Errors

@@ -7,14 +7,16 @@ use std::time::Duration;
 use super::busy::nothing_kept;
 use super::interim::Planned;
 use super::progress::Watcher;
+use super::remote::without_token;
 use super::run_args::RunArgs;
 use super::{interrupt, quiet, render, resolve};
 use zc_measure::http::Reuse;
+use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
 
 /// The options that it takes.
-const TAKES: [&str; 29] = [
+const TAKES: [&str; 35] = [
     "--state",
     "--url",
     "--serve",
@@ -24,6 +26,12 @@ const TAKES: [&str; 29] = [
     "--header",
     "--insecure",
     "--cacert",
+    "--remote",
+    "--via",
+    "--token",
+    "--token-file",
+    "--carry",
+    "--no-carry",
     "--ab-restore",
     "--ab-settle",
     "--ab-limit",
@@ -65,24 +73,21 @@ const EXAMPLE: &str =
 /// An argument is not valid, the server does not answer, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    if let Some(far) = given.iter().find(|option| ["--remote", "--via"].contains(&option.as_str()))
-    {
-        return Err(Error::usage(format!(
-            "{far}: the load of a server runs on this machine, and cannot yet be put on another one"
-        ))
-        .help("zc soak --service NAME --for 30s prices a server whose load comes from elsewhere"));
-    }
     if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
         return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"server\""))
             .help(EXAMPLE));
     }
-    let command: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = without_token(command);
     let options = options(args, command)?;
     resolve::check_out(&options.out, args.out.is_some())?;
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
+    if args.remote.is_given() {
+        let starts_commands = args.starts_commands();
+        privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
+    }
     let mut watcher =
         Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
     let outcome = session::run_server(&options, &mut Planned::default(), &stop, &mut watcher);
@@ -100,6 +105,19 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         return Err(Error::usage("--serve: the command that starts the server is empty")
             .help("leave it out for a server that runs already"));
     }
+    let remote = args.remote.end()?;
+    if remote.is_some() && server.serve.is_some() {
+        return Err(Error::usage(
+            "--serve starts the server in a network namespace, which no other machine reaches",
+        )
+        .help("start the server yourself, and leave --serve out"));
+    }
+    if remote.is_some() && server.request.names_a_file() {
+        return Err(Error::usage("--cacert names a file here, which the other machine has not")
+            .help(
+                "--insecure accepts any certificate; the other machine's own authorities are known",
+            ));
+    }
     let count = |option, text: &Option<String>, default, most| match text {
         Some(text) => units::count("number", text, 1..=most).map_err(|error| of(option, error)),
         None => Ok(default),
@@ -114,6 +132,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         states,
         commands,
         serve: server.serve.clone(),
+        remote,
         requests_per_s: server.requests.as_deref().map(rate).transpose()?,
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },

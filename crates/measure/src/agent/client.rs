@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
-use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::protocol::{FarPhase, LONGEST_REPLY, LoadWanted, Prepare, Ready, Reply, Request};
 use super::secret::SessionKey;
 use super::via::Via;
-use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
+use crate::http::{Fetched, Latencies};
+use crate::trial::{
+    AskedFor, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target, TrialError,
+};
 use zc_run::{Error, RemoteWindow, Result};
 
 /// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
@@ -33,6 +36,8 @@ pub struct Client<T> {
     data: SocketAddr,
     /// Length of a requested window that has not been answered.
     window: Option<Duration>,
+    /// How long the answer to a request for a response may take.
+    for_response: Duration,
     /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,
 }
@@ -47,6 +52,12 @@ pub trait Transport: Send {
 impl Transport for () {
     fn last_error(&self) -> Option<String> {
         None
+    }
+}
+
+impl Transport for Box<dyn Transport> {
+    fn last_error(&self) -> Option<String> {
+        (**self).last_error()
     }
 }
 
@@ -71,7 +82,7 @@ impl<T: Transport> Client<T> {
     /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes first.
     pub fn new(connection: Connection, transport: T) -> Self {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        Self { connection, data: unknown, window: None, transport }
+        Self { connection, data: unknown, window: None, for_response: PATIENCE, transport }
     }
 
     /// Prepares the server and finds an address for data: `named`, or one of those that the server
@@ -117,6 +128,20 @@ impl<T: Transport> Client<T> {
         Ok(Found { ready, data, rtt_ns })
     }
 
+    /// Has the server open the connections of a load, in place of [`prepare`](Self::prepare). Returns
+    /// whether it runs on this machine.
+    ///
+    /// # Errors
+    /// It refuses, or cannot reach what is to be asked.
+    pub fn load(&mut self, wanted: LoadWanted) -> Result<bool> {
+        // It waits for a response twice as long as that may take: for a connection, too.
+        self.for_response = PATIENCE + 2 * Duration::from_nanos(wanted.timeout_ns);
+        match self.ask(&Request::Load(wanted), self.for_response)? {
+            Reply::Asks { same_machine } => Ok(same_machine),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
         self.connection.send(request)?;
         self.receive(patience)
@@ -144,6 +169,41 @@ impl<T: Transport> Client<T> {
             Reply::CannotRun { unavailable: no } => Err(TrialError::CannotRun(no)),
             reply => Ok(reply),
         }
+    }
+}
+
+impl<T: Transport> RemoteLoad for Client<T> {
+    fn fetch(&mut self, origin: usize) -> Result<Fetched> {
+        match self.ask(&Request::Fetch { origin }, self.for_response)? {
+            Reply::Fetched(fetched) => Ok(fetched),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn go(&mut self, origin: usize, per_s: Option<f64>, begins_in_ns: u64) -> Result<()> {
+        match self.ask(&Request::Go { origin, per_s, begins_in_ns }, PATIENCE)? {
+            Reply::Done => Ok(()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn pause(&mut self) -> Result<AskedFor> {
+        let Reply::Paused(phase) = self.ask(&Request::Pause, self.for_response)? else {
+            return Err(unexpected());
+        };
+        let FarPhase { responses_per_s, responses, body_bytes, fault, up_to_ns, requests } = phase;
+        // No machine sends more.
+        if !(0.0..1e9).contains(&responses_per_s) {
+            return Err(unexpected());
+        }
+        let latency = Latencies::of_classes(std::iter::zip(up_to_ns, requests));
+        Ok(AskedFor {
+            responses_per_s: Some(responses_per_s),
+            responses,
+            body_bytes,
+            fault,
+            latency,
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Control connections between machines: the handshake, the messages of a session, zc's client and
 //! server, and zc as an iperf3 client and server.
 //!
-//! The client sends the data and asks; the server receives the data and answers. Nothing here
-//! prints or computes results.
+//! The client sends the data and asks; the server receives the data and answers. Or the server sends
+//! requests to the client's machine, when it is told to. Nothing here prints or computes results.
 
 mod accept;
+mod asking;
 pub mod carry;
 #[cfg(test)]
 mod carry_tests;
@@ -30,5 +31,5 @@ mod via_errors;
 
 pub use client::{Client, Found, Transport};
 pub use others::{Discard, Iperf3};
-pub use protocol::{PORT, Prepare, Ready};
+pub use protocol::{FarOrigin, LoadWanted, PORT, Prepare, Ready};
 pub use server::{DataPort, SessionEnd, serve};

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::http::Fetched;
 use zc_run::{ErrorKind, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Unavailable, Warning};
 
 /// Default control port of `zc serve`. Data uses the port above it.
@@ -56,6 +57,70 @@ pub enum Request {
     Finish,
     /// Drop the flows.
     GiveUp,
+    /// In place of `prepare`: send requests to a server of the client's machine, when it says so.
+    Load(LoadWanted),
+    /// Read one response of an origin.
+    Fetch {
+        /// The origin, by its place in `load`.
+        origin: usize,
+    },
+    /// Begin a phase of requests.
+    Go {
+        /// The origin, by its place in `load`.
+        origin: usize,
+        /// Requests per second; `None`: as fast as the server answers.
+        per_s: Option<f64>,
+        /// Delay from the receipt of this request to the first one.
+        begins_in_ns: u64,
+    },
+    /// End the phase, and say what it was.
+    Pause,
+}
+
+/// A load of HTTP requests that the client wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadWanted {
+    /// Boot id of the client's kernel, as in [`Prepare`].
+    pub boot_id: String,
+    /// What is asked for.
+    pub origins: Vec<FarOrigin>,
+    /// Connections to each of them.
+    pub connections: usize,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Headers of every request, by name and value.
+    pub headers: Vec<(String, String)>,
+    /// Whether the certificate of an HTTPS server is checked.
+    pub checks_certificate: bool,
+    /// How long a response may take.
+    pub timeout_ns: u64,
+}
+
+/// What is asked for, and where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarOrigin {
+    /// The URL. Its host is what the server is told.
+    pub url: String,
+    /// Where connections lead, at the URL's port; `None`: to the client's own address.
+    pub address: Option<IpAddr>,
+}
+
+/// What a phase of requests was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarPhase {
+    /// Responses per second: those that were asked for, where the schedule was kept, else those from the
+    /// first request to the pause.
+    pub responses_per_s: f64,
+    /// Whole responses, those after the pause included.
+    pub responses: u64,
+    /// Bytes of their bodies.
+    pub body_bytes: u64,
+    /// What was wrong with responses, in words; `None`: nothing.
+    pub fault: Option<String>,
+    /// Latencies, as classes: upper ends in ns, ascending.
+    pub up_to_ns: Vec<u64>,
+    /// How many requests are in each.
+    pub requests: Vec<u64>,
 }
 
 /// Description and wishes of the client.
@@ -99,8 +164,17 @@ pub enum Reply {
         /// CRC-32 of the first flow; 0 where none was requested.
         crc32: u32,
     },
-    /// Answer to `soak`.
+    /// Answer to `soak` and `go`.
     Done,
+    /// Answer to `load`: connections stand.
+    Asks {
+        /// Whether it runs on the client's machine.
+        same_machine: bool,
+    },
+    /// Answer to `fetch`.
+    Fetched(Fetched),
+    /// Answer to `pause`.
+    Paused(FarPhase),
     /// Answer to `give-up`.
     GivenUp,
     /// The receive path cannot run on this machine.

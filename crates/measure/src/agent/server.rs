@@ -9,6 +9,7 @@ use zc_kernel::netlink::Devices;
 use zc_kernel::source_filter::{accept_only_from, lift};
 
 use super::accept::{Greeting, gather};
+use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use crate::meter::{self, Environment, InstanceLock, checks};
@@ -68,7 +69,7 @@ pub enum SessionEnd {
 /// # Errors
 /// The stream broke. Failed requests are reported to the client, and the session goes on.
 pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> Result<SessionEnd> {
-    let mut session: Option<Session> = None;
+    let mut work: Option<Work> = None;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
@@ -94,16 +95,26 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                 return Ok(end);
             }
         };
-        let answered = match (&request, &mut session) {
+        let answered = match (&request, &mut work) {
             (Request::Prepare(prepare), _) => {
-                drop(session.take()); // its soakers end before the next ones start
+                drop(work.take()); // its soakers end before the next ones start
                 Session::prepare(prepare, data).map(|(prepared, ready)| {
-                    session = Some(prepared);
+                    work = Some(Work::Receives(prepared));
                     Reply::Ready(ready)
                 })
             }
+            (Request::Load(wanted), _) => {
+                drop(work.take());
+                Asking::begin(wanted, data.from, &still_wanted).map(|(asking, reply)| {
+                    work = Some(Work::Asks(asking));
+                    reply
+                })
+            }
             (_, None) => return Ok(SessionEnd::Nonsense),
-            (_, Some(session)) => session.answer(&request, &mut connection, &still_wanted),
+            (_, Some(Work::Receives(session))) => {
+                session.answer(&request, &mut connection, &still_wanted)
+            }
+            (_, Some(Work::Asks(asking))) => asking.answer(&request, &still_wanted),
         };
         if peer.is_gone() {
             return Ok(SessionEnd::Closed);
@@ -131,6 +142,15 @@ fn receive(
         }
     }
     Ok(Err(SessionEnd::Idle))
+}
+
+/// What a session does.
+#[allow(clippy::large_enum_variant)] // one at a time
+enum Work {
+    /// It receives bytes, and measures what that costs.
+    Receives(Session),
+    /// It asks a server of the client's machine.
+    Asks(Asking),
 }
 
 /// What stays between trials.
@@ -203,8 +223,12 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         match *request {
-            // Not reached: see `serve`.
-            Request::Prepare(_) => Err(Error::failed("the session is prepared")),
+            // The first two are not reached: see `serve`.
+            Request::Prepare(_)
+            | Request::Load(_)
+            | Request::Fetch { .. }
+            | Request::Go { .. }
+            | Request::Pause => Err(Error::failed("the session is one that receives")),
             Request::Meet => self.meet(connection, still_wanted),
             Request::Soak { on } => {
                 self.machine.soak(on)?;
@@ -351,13 +375,13 @@ fn most_buffer_bytes(available: Option<u64>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
     use std::thread::JoinHandle;
 
-    use super::super::protocol::LONGEST_REPLY;
+    use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted};
     use super::*;
     use zc_run::{RecvPath, SoakerKind};
 
@@ -460,13 +484,27 @@ mod tests {
         Flows,
         EndOfFlows,
         Window,
+        Connections,
+        Response,
+        EndOfResponses,
     }
 
     impl Wait {
-        const ALL: [Self; 4] = [Self::Meeting, Self::Flows, Self::EndOfFlows, Self::Window];
+        const ALL: [Self; 7] = [
+            Self::Meeting,
+            Self::Flows,
+            Self::EndOfFlows,
+            Self::Window,
+            Self::Connections,
+            Self::Response,
+            Self::EndOfResponses,
+        ];
 
         /// Makes the session wait; returns what has to stay open for it.
-        fn begin(self, connection: &mut Connection) -> Option<TcpStream> {
+        fn begin(self, connection: &mut Connection) -> Box<dyn std::any::Any> {
+            if matches!(self, Self::Connections | Self::Response | Self::EndOfResponses) {
+                return Box::new(self.begin_to_ask(connection));
+            }
             let Reply::Ready(ready) = ask(connection, &prepare()) else { panic!() };
             let flows = Request::Flows {
                 flows: 1,
@@ -487,10 +525,34 @@ mod tests {
                     let arrived = connection.receive(LONGEST_REPLY, SOON).unwrap();
                     assert!(matches!(arrived, Received::Message(Reply::Arrived)), "{arrived:?}");
                     connection.send(&Request::Finish).unwrap();
-                    return Some(flow);
+                    return Box::new(flow);
                 }
+                Self::Connections | Self::Response | Self::EndOfResponses => {}
             }
-            None
+            Box::new(())
+        }
+
+        /// The same of a load: nobody answers.
+        fn begin_to_ask(self, connection: &mut Connection) -> (TcpListener, Option<TcpStream>) {
+            let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+            let scheme = if matches!(self, Self::Connections) { "https" } else { "http" };
+            let load = Request::Load(load(scheme, mute.local_addr().unwrap()));
+            if matches!(self, Self::Connections) {
+                connection.send(&load).unwrap();
+                return (mute, None);
+            }
+            assert_eq!(ask(connection, &load), Reply::Asks { same_machine: true });
+            if matches!(self, Self::Response) {
+                connection.send(&Request::Fetch { origin: 0 }).unwrap();
+                return (mute, None);
+            }
+            let go = Request::Go { origin: 0, per_s: None, begins_in_ns: 0 };
+            assert_eq!(ask(connection, &go), Reply::Done);
+            // The first request is on its way to nobody.
+            let (mut asked, _) = mute.accept().unwrap();
+            asked.read_exact(&mut [0]).unwrap();
+            connection.send(&Request::Pause).unwrap();
+            (mute, Some(asked))
         }
     }
 
@@ -525,6 +587,77 @@ mod tests {
             assert_eq!(ends_soon(left, wait).unwrap(), SessionEnd::Closed, "{wait:?}");
             drop(open);
         }
+    }
+
+    /// A load over one connection.
+    fn load(scheme: &str, server: SocketAddr) -> LoadWanted {
+        LoadWanted {
+            boot_id: meter::boot_id().unwrap_or_default(),
+            origins: vec![FarOrigin {
+                url: format!("{scheme}://localhost:{}/file", server.port()),
+                address: Some(server.ip()),
+            }],
+            connections: 1,
+            keep_alive: true,
+            headers: Vec::new(),
+            checks_certificate: false,
+            timeout_ns: 60_000_000_000,
+        }
+    }
+
+    #[test]
+    fn a_session_asks_a_server_of_the_client_s_machine_when_it_is_told_to() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = server.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut client, _) = server.accept().unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while matches!(client.read(&mut byte), Ok(1)) {
+                head.push(byte[0]);
+                if head.ends_with(b"\r\n\r\n") {
+                    head.clear();
+                    client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+                }
+            }
+        });
+        let (mut connection, session) = session();
+        let wanted = load("http", at);
+        assert_eq!(
+            ask(&mut connection, &Request::Load(wanted.clone())),
+            Reply::Asks { same_machine: true }
+        );
+        let Reply::Fetched(fetched) = ask(&mut connection, &Request::Fetch { origin: 0 }) else {
+            panic!()
+        };
+        assert_eq!((fetched.status, fetched.body_bytes), (200, 5));
+        let go = |per_s, begins_in_ns| Request::Go { origin: 0, per_s, begins_in_ns };
+        assert_eq!(ask(&mut connection, &go(Some(1000.0), 0)), Reply::Done);
+        std::thread::sleep(Duration::from_millis(50));
+        let Reply::Paused(phase) = ask(&mut connection, &Request::Pause) else { panic!() };
+        assert!(phase.responses > 0, "{phase:?}");
+        // It is that of the schedule, if a busy machine let it be kept.
+        assert!(phase.responses_per_s <= 1000.0, "{phase:?}");
+        assert_eq!((phase.body_bytes, &phase.fault), (5 * phase.responses, &None));
+        assert_eq!(phase.requests.iter().sum::<u64>(), phase.responses);
+
+        for (request, says) in [
+            (Request::Fetch { origin: 1 }, "no such origin"),
+            (Request::Go { origin: 1, per_s: None, begins_in_ns: 0 }, "a load that there is not"),
+            (go(Some(-1.0), 0), "a load that there is not"),
+            (go(None, u64::MAX), "a load that there is not"),
+            (Request::Pause, "no phase of requests"),
+            (Request::Meet, "the session is one of requests"),
+            (
+                Request::Load(LoadWanted { connections: 1 << 40, ..wanted.clone() }),
+                "more than a far end gives",
+            ),
+        ] {
+            let said = refusal(&mut connection, &request);
+            assert!(said.contains(says), "{says}: {said}");
+        }
+        drop(connection);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
     }
 
     #[test]

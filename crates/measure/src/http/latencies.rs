@@ -34,6 +34,15 @@ impl Latencies {
         let _ = self.0.add(&other.0);
     }
 
+    /// Those of [`classes`](Self::classes), each at the upper end of its class.
+    pub fn of_classes(classes: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut made = Self::default();
+        for (up_to_ns, times) in classes {
+            made.0.saturating_record_n(up_to_ns, times);
+        }
+        made
+    }
+
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -64,6 +73,15 @@ impl Latencies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_its_classes_make_has_the_same_classes() {
+        let mut some = Latencies::default();
+        (1..=1000_u64).for_each(|n| some.record(n * n * 997));
+        let made = Latencies::of_classes(some.classes());
+        assert!(made.classes().eq(some.classes()));
+        assert_eq!(made.count(), 1000);
+    }
 
     #[test]
     fn percentiles_are_those_of_what_was_recorded_and_nothing_is_none() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use zc_run::{Error, Result, escape};
 
 use super::counts::{Fault, HttpCounts};
@@ -60,6 +61,14 @@ impl Phase {
         self.counts.responses as f64 / self.seconds().max(1e-9)
     }
 
+    /// What was wrong with its responses, in words; `None`: nothing.
+    pub fn fault(&self) -> Option<String> {
+        let told: Vec<String> =
+            self.drained.faults().map(|(fault, count)| fault.told(count)).collect();
+        let first = self.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
+        (!told.is_empty()).then(|| format!("{}{}", told.join("; "), first.unwrap_or_default()))
+    }
+
     /// Whether the schedule was kept: fewer than one in a hundred of the requests due waited for a
     /// connection when the phase ended, or, where that is less than one request, none did but one.
     pub fn kept_its_rate(&self) -> bool {
@@ -68,7 +77,7 @@ impl Phase {
 }
 
 /// A response that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetched {
     /// The URL that was asked for.
     pub url: String,

@@ -61,31 +61,15 @@ pub(super) fn reach(
         rcvbuf_bytes: options.rcvbuf_bytes,
     };
     match end {
-        RemoteEnd::Zc { host, port, secret } => {
-            let socket = connect(host, *port)?;
-            let address = socket
-                .peer_addr()
-                .map_err(|error| Error::os("ask for the server's address", error))?;
-            let connection = authenticate(Connection::over(socket)?, secret, PATIENCE)?;
-            measuring(Client::new(connection, ()), prepare(), Some(address.ip()))
-        }
-        RemoteEnd::Via { command, address, carry } => {
-            let still_wanted = || match stop.load(Ordering::Relaxed) {
-                true => Err(interrupted()),
-                false => Ok(()),
+        RemoteEnd::Zc { .. } | RemoteEnd::Via { .. } => {
+            let Control { connection, transport, peer, warnings, .. } =
+                control(end, stop, carrying)?;
+            let named = match end {
+                RemoteEnd::Via { address, .. } => *address,
+                _ => peer.map(|peer| peer.ip()),
             };
-            let (via, connection) = Via::start(Start {
-                command,
-                carry,
-                patience: PATIENCE_WITH_COMMANDS,
-                still_wanted: &still_wanted,
-                carrying,
-            })?;
-            let carried = via
-                .carried()
-                .map(|carried| Warning::new("carried", Severity::Note, carried.to_string()));
-            let mut reached = measuring(Client::new(connection, via), prepare(), *address)?;
-            reached.warnings.extend(carried);
+            let mut reached = measuring(Client::new(connection, transport), prepare(), named)?;
+            reached.warnings.extend(warnings);
             Ok(reached)
         }
         RemoteEnd::Iperf3 { host, port } => {
@@ -106,6 +90,70 @@ pub(super) fn reach(
                 address,
                 u64::from(rtt_us) * 1000,
             ))
+        }
+    }
+}
+
+/// An authenticated connection to a zc on another machine.
+pub(super) struct Control {
+    pub(super) connection: Connection,
+    pub(super) transport: Box<dyn Transport>,
+    /// Its address; `None` behind a command.
+    pub(super) peer: Option<SocketAddr>,
+    /// This machine's address on that connection; `None` behind a command.
+    pub(super) own: Option<SocketAddr>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Connects to zc on another machine. `carrying` is told before a program is sent there.
+///
+/// # Errors
+/// It cannot be found or reached, or refuses; `stop` was set; no zc measures at that end.
+pub(super) fn control(
+    end: &RemoteEnd,
+    stop: &AtomicBool,
+    carrying: &mut dyn FnMut(&Carried),
+) -> Result<Control> {
+    match end {
+        RemoteEnd::Zc { host, port, secret } => {
+            let socket = connect(host, *port)?;
+            let ends = socket.peer_addr().and_then(|peer| Ok((peer, socket.local_addr()?)));
+            let (peer, own) =
+                ends.map_err(|error| Error::os("ask for the server's address", error))?;
+            Ok(Control {
+                connection: authenticate(Connection::over(socket)?, secret, PATIENCE)?,
+                transport: Box::new(()),
+                peer: Some(peer),
+                own: Some(own),
+                warnings: Vec::new(),
+            })
+        }
+        RemoteEnd::Via { command, carry, .. } => {
+            let still_wanted = || match stop.load(Ordering::Relaxed) {
+                true => Err(interrupted()),
+                false => Ok(()),
+            };
+            let (via, connection) = Via::start(Start {
+                command,
+                carry,
+                patience: PATIENCE_WITH_COMMANDS,
+                still_wanted: &still_wanted,
+                carrying,
+            })?;
+            let carried = via
+                .carried()
+                .map(|carried| Warning::new("carried", Severity::Note, carried.to_string()));
+            Ok(Control {
+                connection,
+                transport: Box::new(via),
+                peer: None,
+                own: None,
+                warnings: carried.into_iter().collect(),
+            })
+        }
+        RemoteEnd::Iperf3 { .. } | RemoteEnd::Discard { .. } => {
+            Err(Error::usage("the far end has to be zc, to send requests")
+                .help("--remote HOST, where zc serve runs, or --via 'ssh HOST'"))
         }
     }
 }

@@ -45,7 +45,9 @@ pub use receiving::RecvConfig;
 pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
-pub use server::{Served, ServerRig, ServerSetup, Serving, keep as keep_server};
+pub use server::{
+    AskedFor, Asker, RemoteLoad, Served, ServerRig, ServerSetup, Serving, keep as keep_server,
+};
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, default_congestion,
     open_files, touch_memory, towards, try_out_link,

@@ -95,7 +95,9 @@ pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
         None => "was running, on CPUs of its owner's choice".to_owned(),
     };
     let asked = server.states.iter().map(state).collect::<Vec<_>>().join("; ");
-    vec![note("server", started), note("asked", asked)]
+    let from = server.load_from.as_ref();
+    let from = from.map_or_else(String::new, |from| format!("; from {}", escape(from, 80)));
+    vec![note("server", started), note("asked", format!("{asked}{from}"))]
 }
 
 /// The states that are compared, each with its cell.
@@ -119,9 +121,12 @@ fn caption(server: &ServerPlan) -> String {
 
 /// What the cost is that of.
 pub(crate) fn whose(server: &ServerPlan) -> &'static str {
-    match server.ran_already() {
-        false => "CPU of the server's side, softirqs included",
-        true => "CPU of the server and the softirqs of both sides, without the load's thread",
+    match (server.ran_already(), &server.load_from) {
+        (false, _) => "CPU of the server's side, softirqs included",
+        (true, None) => {
+            "CPU of the server and the softirqs of both sides, without the load's thread"
+        }
+        (true, Some(_)) => "CPU of the server's machine, softirqs included",
     }
 }
 

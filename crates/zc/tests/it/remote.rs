@@ -15,6 +15,7 @@ use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
 use crate::rights::status_field;
+use crate::server::Elsewhere;
 use crate::support::{
     Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks,
     zc, zc_in,
@@ -520,6 +521,128 @@ impl Wire {
         }
         Some(Self { far })
     }
+
+    /// A command for --via to the far one, with another boot id, so that it looks like another machine,
+    /// and on this CPU.
+    fn via(&self, folder: &Path, far_cpu: usize) -> String {
+        let mut boot_id = File::create(folder.join("boot_id")).unwrap();
+        boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();
+        let far = std::os::fd::AsRawFd::as_raw_fd(&self.far.as_fd());
+        let place = std::fs::read_link(format!("/proc/self/fd/{far}")).unwrap();
+        assert!(place.to_string_lossy().starts_with("net:"));
+        // The last argument is the shell that --via adds.
+        format!(
+            "nsenter --net=/proc/{}/fd/{far} unshare --mount sh -c 'mount --bind {} \
+             /proc/sys/kernel/random/boot_id && \
+             exec env PATH=\"{}:$PATH\" taskset -c {far_cpu} \"$0\"'",
+            std::process::id(),
+            folder.join("boot_id").display(),
+            // The program is not looked for in folders that every user can write to, such as a
+            // checkout below /tmp.
+            Path::new(ZC).parent().unwrap().display()
+        )
+    }
+}
+
+/// `zc` on this CPU alone.
+fn zc_on(cpu: usize, folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu.to_string(), ZC]).args(words).args(["--out", "run.json"]);
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// Two states of a server, at a name of this machine.
+fn states(server: &Elsewhere, host: &str) -> [String; 2] {
+    [("one", 0), ("two", 1)]
+        .map(|(state, at)| format!("{state}=http://{host}:{}/", server.ports[at]))
+}
+
+/// The requests of a run's windows.
+fn asked(run: &Run) -> u64 {
+    let of = |slot: &Slot| match slot {
+        Slot::Trial(trial) => trial.closed.sent.calls - trial.opened.sent.calls,
+        Slot::Idle(_) => 0,
+    };
+    run.blocks.iter().flat_map(|block| &block.slots).map(of).sum()
+}
+
+#[test]
+fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost() {
+    let _turn = measuring();
+    // In a thread of its own: a namespace belongs to a thread.
+    let test = std::thread::spawn(|| {
+        let [near_cpu, far_cpu, ..] = zc_kernel::sched::allowed_cpus().unwrap()[..] else {
+            return eprintln!("skipped: two machines need two CPUs");
+        };
+        let (Some(wire), Some(server)) = (Wire::new(), Elsewhere::start()) else { return };
+        let folder = server.folder.path();
+        let via = wire.via(folder, far_cpu);
+        let asking = |host: &str| {
+            let [one, two] = states(&server, host);
+            let words = ["run", "server", "--state", &one, "--state", &two, "--via", &via];
+            let mut command = zc_on(near_cpu, folder, &words);
+            command.args(["--requests", "100/s", "--connections", "2"]);
+            command
+        };
+        let output = blocks_of(folder, &mut asking("10.83.0.1"), 2);
+        let run = the_run(folder, &output);
+        let plan = &run.header.plan;
+        assert_eq!(plan.fixed.soaked_cpus, [near_cpu]);
+        let asked_of = plan.server.as_ref().unwrap();
+        assert_eq!((&asked_of.load_from, &asked_of.serve), (&Some(via.clone()), &None));
+        assert!(!run.header.warnings.iter().any(|warning| warning.name == "load-here"));
+        assert!(asked(&run) > 0);
+        // Dropped blocks have costs too; this test does not require that blocks count.
+        let index = zc_analysis::PlanIndex::of(plan);
+        let costs = zc_analysis::costs::block_costs(&run.blocks[0], &run.header, &index);
+        assert!(costs.iter().flatten().count() > 0);
+        let shown = zc_in(folder, &["show", "-v", "run.json"]).finish().unwrap();
+        let table = text(&shown.stdout);
+        assert!(table.contains("CPU of the server's machine, softirqs included"), "{table}");
+
+        // The far end cannot know what this machine calls localhost.
+        std::fs::remove_file(folder.join("run.json")).unwrap();
+        let said = refused(&asking("localhost").finish().unwrap(), 2);
+        assert!(said.contains("does not reach the server by \"http://localhost:"), "{said}");
+    });
+    test.join().unwrap();
+}
+
+#[test]
+fn a_far_end_asks_the_machine_that_controls_it_and_says_if_it_is_this_one() {
+    let _turn = measuring();
+    let test = std::thread::spawn(move || {
+        let (Some(_wire), Some(server)) = (Wire::new(), Elsewhere::start()) else { return };
+        let folder = server.folder.path();
+        let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+        let address = far.address();
+        let ask = |far: &str, [one, two]: [String; 2], more: &[&str]| {
+            let words = ["server", "--state", &one, "--state", &two, "--remote", far];
+            let mut command = near(folder, &words);
+            command.args(["--requests", "100/s"]).args(more);
+            command
+        };
+        let local = || states(&server, "localhost");
+        let output = blocks_of(folder, &mut ask(&address, local(), &["-v"]), 1);
+        let run = the_run(folder, &output);
+        let load_from = run.header.plan.server.as_ref().unwrap().load_from.as_deref();
+        assert_eq!(load_from, Some("127.0.0.1"));
+        assert!(text(&output.stdout).contains("the load runs on this machine too"));
+        std::fs::remove_file(folder.join("run.json")).unwrap();
+
+        for (far, states, more, says) in [
+            (&*address, states(&server, "10.83.0.1"), &[][..], "and not to 10.83.0.1"),
+            (&address, states(&server, "10.83.0.2"), &[], "is not on this machine"),
+            (&address, local(), &["--serve", "true"], "no other machine reaches"),
+            (&address, local(), &["--cacert", "x.pem"], "which the other machine has not"),
+            ("iperf3://127.0.0.1", local(), &[], "the far end has to be zc"),
+        ] {
+            let said = refused(&ask(far, states, more).finish().unwrap(), 2);
+            assert!(said.contains(says), "{says}: {said}");
+        }
+    });
+    test.join().unwrap();
 }
 
 #[test]
@@ -532,39 +655,9 @@ fn two_machines_have_a_cost_each() {
         };
         let Some(wire) = Wire::new() else { return };
         let folder = tempfile::tempdir().unwrap();
-        let mut boot_id = File::create(folder.path().join("boot_id")).unwrap();
-        boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();
-        let far = std::fs::read_link(format!(
-            "/proc/self/fd/{}",
-            std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd())
-        ))
-        .unwrap();
-        assert!(far.to_string_lossy().starts_with("net:"));
-        // The last argument is the shell that --via adds.
-        let via = format!(
-            "nsenter --net=/proc/{}/fd/{} unshare --mount sh -c 'mount --bind {} \
-             /proc/sys/kernel/random/boot_id && \
-             exec env PATH=\"{}:$PATH\" taskset -c {far_cpu} \"$0\"'",
-            std::process::id(),
-            std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd()),
-            folder.path().join("boot_id").display(),
-            // The program is not looked for in folders that every user can write to, such as a
-            // checkout below /tmp.
-            Path::new(ZC).parent().unwrap().display()
-        );
-        let mut command = Command::new("taskset");
-        command.args([
-            "-c",
-            &near_cpu.to_string(),
-            ZC,
-            "run",
-            "-v",
-            "--paths",
-            "sendfile",
-            "--via",
-            &via,
-        ]);
-        command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
+        let via = wire.via(folder.path(), far_cpu);
+        let words = ["run", "-v", "--paths", "sendfile", "--via", &via];
+        let mut command = zc_on(near_cpu, folder.path(), &words);
         let output = blocks_of(folder.path(), &mut command, 2);
         let run = the_run(folder.path(), &output);
         read_at_both_ends(&run);

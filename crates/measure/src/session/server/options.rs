@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::options::CpuPair;
+use super::super::remote_end::RemoteEnd;
 use crate::http::{Reuse, Trust};
 use zc_run::{HostState, HostStates, SoakerKind};
 
@@ -18,6 +19,8 @@ pub struct ServerOptions {
     pub commands: Option<HostStates>,
     /// The command that starts the server, in the foreground; `None` if the server is there.
     pub serve: Option<String>,
+    /// The other machine from which the load comes; `None`: this one.
+    pub remote: Option<RemoteEnd>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
     /// Connections to each URL.

@@ -1,16 +1,20 @@
 //! Where the server is, and the way of the traffic to it: a link of zc's own to a server that zc
-//! starts, or the loopback of this machine to one that is there.
+//! starts; the loopback of this machine to one that is there; or the network, from another machine
+//! that asks it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zc_kernel::netlink::Devices;
 
 use super::super::options::CpuPair;
+use super::super::remote::Control;
 use super::options::ServerOptions;
-use crate::http::{Load, LoadOptions, Origin, bind_to};
+use crate::agent::{Client, FarOrigin, LoadWanted, Transport};
+use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
-use crate::trial::{self, Up};
+use crate::meter;
+use crate::trial::{self, Asker, RemoteLoad, Up};
 use zc_run::{Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result};
 
 /// The way to the server, and what is asked for there.
@@ -20,6 +24,15 @@ pub(super) struct Place {
     /// An address that exists only where the load should be; `None` where the kernel's choice is as
     /// good.
     source: Option<IpAddr>,
+    /// The other machine that asks, and what it asks for; `None`: this one asks.
+    far: Option<Far>,
+}
+
+/// Another machine that will ask.
+struct Far {
+    /// Taken when it does.
+    client: Mutex<Option<Client<Box<dyn Transport>>>>,
+    origins: Vec<FarOrigin>,
 }
 
 impl Place {
@@ -38,7 +51,7 @@ impl Place {
         // From an address that exists only on that side: started elsewhere by mistake, the load would
         // fail before a packet leaves.
         let source = Some(link.receiver_address());
-        Ok(Self { origins: origins.collect::<Result<_>>()?, source, up })
+        Ok(Self { origins: origins.collect::<Result<_>>()?, source, far: None, up })
     }
 
     /// The loopback, to a server that runs.
@@ -48,18 +61,7 @@ impl Place {
     pub(super) fn here(options: &ServerOptions) -> Result<Self> {
         let origins: Vec<Origin> =
             options.states.iter().map(|each| Origin::resolve(&each.url)).collect::<Result<_>>()?;
-        let devices =
-            Devices::open().map_err(|error| Error::os("ask for the way to the server", error))?;
-        for origin in &origins {
-            for address in origin.ips() {
-                let here = devices.is_local(address);
-                let here =
-                    here.map_err(|error| Error::os(format!("find the way to {address}"), error))?;
-                if !here {
-                    return Err(elsewhere(origin, address));
-                }
-            }
-        }
+        origins.iter().try_for_each(must_be_here)?;
         let is_v6 = origins.first().and_then(|origin| origin.ips().next());
         let ip = match is_v6.is_some_and(|address| address.is_ipv6()) {
             true => IpVersion::V6,
@@ -67,18 +69,51 @@ impl Place {
         };
         let link_options = LinkOptions { ip, ..LinkOptions::default() };
         let up = trial::bring_up(&[LinkKind::Loopback], 0, 0, &link_options, &[])?;
-        Ok(Self { up, origins, source: None })
+        Ok(Self { up, origins, source: None, far: None })
+    }
+
+    /// The network to a server that runs here, from the other machine of `control`, at the address
+    /// that each URL has here. A URL of localhost means the address that `control` has here.
+    ///
+    /// # Errors
+    /// A URL is not valid, its host is not this machine, or the other machine cannot know where it is.
+    pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
+        let (mut origins, mut far) = (Vec::new(), Vec::new());
+        let mut own = control.own.map(|own| own.ip().to_canonical());
+        for each in &options.states {
+            let origin = Origin::resolve(&each.url)?;
+            must_be_here(&origin)?;
+            let known = origin.ips().find(|address| !address.is_loopback());
+            let Some(address) = known.or(own) else {
+                return Err(Error::usage(format!(
+                    "the other machine does not reach the server by \"{}\"",
+                    zc_run::escape(&each.url, 200)
+                ))
+                .help("name the server by an address that the other machine reaches"));
+            };
+            own.get_or_insert(address);
+            far.push(FarOrigin { url: each.url.clone(), address: Some(address) });
+            origins.push(origin);
+        }
+        let address = own.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into());
+        let up = trial::towards(address)?;
+        let client = Mutex::new(Some(Client::new(control.connection, control.transport)));
+        let far = Some(Far { client, origins: far });
+        Ok(Self { up, origins, source: None, far })
     }
 
     pub(super) fn link(&self) -> &Arc<dyn Link> {
         self.up.links.base()
     }
 
-    /// Starts the load, on a CPU of its own.
+    /// Starts the load: here on a CPU of its own, or on the other machine.
     ///
     /// # Errors
-    /// As [`Load::start`].
-    pub(super) fn start_load(&self, options: &ServerOptions, cpu: usize) -> Result<Load> {
+    /// As [`Load::start`]; the other machine is gone.
+    pub(super) fn start_load(&self, options: &ServerOptions, cpu: usize) -> Result<Started> {
+        if let Some(far) = &self.far {
+            return far.start(options);
+        }
         let load_options = LoadOptions {
             origins: self.origins.clone(),
             connections: options.connections,
@@ -89,10 +124,40 @@ impl Place {
             timeout: options.timeout,
         };
         let link = Arc::clone(self.link());
-        Load::start(load_options, move || {
+        let load = Load::start(load_options, move || {
             link.enter_receiver()?;
             bind_to(cpu)
-        })
+        });
+        Ok(Started { load: Asker::Here(Arc::new(load?)), same_machine: false })
+    }
+}
+
+/// A load whose connections stand.
+pub(super) struct Started {
+    pub(super) load: Asker,
+    /// Whether it is the load of another machine, and that is this one.
+    pub(super) same_machine: bool,
+}
+
+impl Far {
+    fn start(&self, options: &ServerOptions) -> Result<Started> {
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(client) = kept.as_mut() else {
+            return Err(Error::failed("the load of the other machine has begun"));
+        };
+        let same_machine = client.load(LoadWanted {
+            boot_id: meter::boot_id().unwrap_or_default(),
+            origins: self.origins.clone(),
+            connections: options.connections,
+            keep_alive: options.reuse == Reuse::KeepAlive,
+            headers: options.headers.clone(),
+            checks_certificate: options.trust != Trust::Anybody,
+            timeout_ns: u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX),
+        })?;
+        let client = kept.take().map(|client| Box::new(client) as Box<dyn RemoteLoad>);
+        let load = client.map(|client| Asker::There(Arc::new(Mutex::new(client))));
+        let load = load.ok_or_else(|| Error::failed("the load of the other machine has begun"))?;
+        Ok(Started { load, same_machine })
     }
 }
 
@@ -111,6 +176,20 @@ fn told_apart(link: &LinkFacts) -> Result<()> {
         format!("the costs of server and load cannot be told apart here: {why}"),
     )
     .help("run as root, or on Linux 6.3 or later"))
+}
+
+/// # Errors
+/// An address of the origin's host is not one of this machine.
+fn must_be_here(origin: &Origin) -> Result<()> {
+    let devices =
+        Devices::open().map_err(|error| Error::os("ask for the way to the server", error))?;
+    for address in origin.ips() {
+        let here = devices.is_local(address);
+        if !here.map_err(|error| Error::os(format!("find the way to {address}"), error))? {
+            return Err(elsewhere(origin, address));
+        }
+    }
+    Ok(())
 }
 
 /// The error of a server on another machine.

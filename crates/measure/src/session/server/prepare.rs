@@ -9,16 +9,19 @@ use super::super::budget::Budget;
 use super::super::prepare::{choose_cpus, usual};
 use super::super::prepared::Prepared;
 use super::super::progress::Progress;
+use super::super::remote::{self, Control};
+use super::super::remote_end::RemoteEnd;
 use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
-use super::place::Place;
+use super::place::{Place, Started};
 use super::{cells, rate};
-use crate::http::{Fetched, Load, Reuse, Trust};
+use crate::agent::carry::Carried;
+use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
-use crate::trial::{self, Served, ServerRig, ServerSetup, Serving};
+use crate::trial::{self, Asker, Served, ServerRig, ServerSetup, Serving};
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkKind,
     Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing,
@@ -47,18 +50,30 @@ pub(crate) fn prepare(
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, true)?;
-    if cpus.sender == cpus.receiver {
+    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
+    if cpus.sender == cpus.receiver && options.remote.is_none() {
         return Err(Error::new(
             ErrorKind::Unsupported,
             "server and load need a CPU each, and this process may use only one",
         )
         .help("zc soak -- LOADGENERATOR measures both together"));
     }
-    progress.preparing("bringing up the link", budget.left());
-    let place = match options.serve {
-        Some(_) => Place::apart(options, cpus)?,
-        None => Place::here(options)?,
+    let mut load_from = None;
+    let mut warnings: Vec<Warning> = Vec::new();
+    let place = match (&options.serve, &options.remote) {
+        (_, Some(end)) => {
+            progress.preparing("connecting to the other machine", budget.left());
+            let mut carrying = |carried: &Carried| progress.carrying(carried);
+            let control = remote::control(end, stop, &mut carrying)?;
+            load_from = Some(name(end, &control));
+            warnings.extend_from_slice(&control.warnings);
+            Place::from_afar(options, control)?
+        }
+        (Some(_), None) => {
+            progress.preparing("bringing up the link", budget.left());
+            Place::apart(options, cpus)?
+        }
+        (None, None) => Place::here(options)?,
     };
     let link = Arc::clone(place.link());
     if let Some(states) = states.as_deref_mut() {
@@ -74,15 +89,18 @@ pub(crate) fn prepare(
     let steps = &mut Steps { budget, states, stop, progress };
     // A server may be told where to listen by its state.
     steps.enter_state(options.states.first().map(|each| &each.state))?;
-    let load = as_soon_as_it_answers(options, &mut served, steps, || {
-        place.start_load(options, cpus.receiver)
-    })?;
+    let Started { load, same_machine } =
+        as_soon_as_it_answers(options, &mut served, steps, || {
+            place.start_load(options, cpus.receiver)
+        })?;
     let state_readings = match steps.states.as_deref_mut() {
         Some(states) => states.prove(|| go_on(stop))?,
         None => Vec::new(),
     };
-    let (server_states, mut warnings) = first_responses(options, &load, &mut served, steps)?;
+    let (server_states, others) = first_responses(options, &load, &mut served, steps)?;
+    warnings.extend(others);
     warnings.extend(link.warnings().to_vec());
+    warnings.extend(same_machine.then(load_here));
 
     let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
@@ -132,6 +150,7 @@ pub(crate) fn prepare(
         server: Some(ServerPlan {
             states: server_states,
             serve: options.serve.clone(),
+            load_from,
             connections: options.connections,
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
@@ -156,11 +175,27 @@ pub(crate) fn prepare(
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
 
+/// The other machine in words.
+fn name(end: &RemoteEnd, control: &Control) -> String {
+    match (end, control.peer) {
+        (RemoteEnd::Via { command, .. }, _) => command.clone(),
+        (_, Some(peer)) => peer.ip().to_canonical().to_string(),
+        (_, None) => String::new(),
+    }
+}
+
+/// The load of another machine that is this one.
+fn load_here() -> Warning {
+    let text = "the load runs on this machine too, and what it takes is in every cost";
+    Warning::new("load-here", Severity::Withhold, text)
+        .remedy("leave --remote and --via out: zc then takes the load's CPU time off")
+}
+
 /// Asks once in every state, as soon as the server answers at all, and checks that the answers can
 /// be compared.
 fn first_responses(
     options: &ServerOptions,
-    load: &Load,
+    load: &Asker,
     served: &mut Served,
     steps: &mut Steps<'_>,
 ) -> Result<(Vec<ServerState>, Vec<Warning>)> {

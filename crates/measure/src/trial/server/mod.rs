@@ -5,11 +5,13 @@
 //! they do in service, so a window needs little warming up; the sender's threads are somebody
 //! else's; and a call is a request.
 
+mod asker;
 mod burner;
 mod rig;
 mod served;
 mod serving;
 
+pub use asker::{AskedFor, Asker, RemoteLoad};
 pub use rig::{ServerRig, ServerSetup};
 pub use served::Served;
 pub use serving::{Serving, keep};

@@ -1,34 +1,30 @@
 //! The rig of a server: the load, the soakers, and a trial of one of the server's states.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::asker::{AskedFor, Asker};
 use super::burner::BesideServer;
 use super::served::Served;
-use crate::http::{self, Load, Pace, Phase};
+use crate::http::{self, Pace};
 use crate::meter::{WakeLatency, checks};
 use crate::trial::bench::Bench;
 use crate::trial::links::Links;
 use crate::trial::machine::Machine;
 use crate::trial::rig::{conditions, count_sniffers};
 use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
-use zc_kernel::clock::{self, monotonic_ns, sleep_until};
+use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
-    BlockSamples, Cell, Error, ErrorKind, FixedParams, Host, HostState, IdleWindow, Latencies,
-    LinkFacts, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind,
-    Warning,
+    BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies, LinkFacts,
+    Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
 };
-
-/// Time between an order to the load and its first request.
-const LEAD_NS: u64 = 1_000_000;
 
 /// Everything that [`ServerRig::new`] takes.
 pub struct ServerSetup {
     /// The link between the load and the server.
     pub links: Links,
     /// The load, on the receiver's side of the link.
-    pub load: Load,
+    pub load: Asker,
     /// The states, in the order of the load's origins.
     pub states: Vec<HostState>,
     /// The server, on the sender's side of the link.
@@ -42,7 +38,7 @@ pub struct ServerSetup {
 /// What trials of a server need and what outlives them.
 pub struct ServerRig {
     links: Links,
-    load: Arc<Load>,
+    load: Asker,
     states: Vec<HostState>,
     served: Served,
     beside: BesideServer,
@@ -64,8 +60,7 @@ impl ServerRig {
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
         let ServerSetup { links, load, states, served, fixed, timing } = setup;
-        let load = Arc::new(load);
-        let beside = BesideServer::start(fixed.sender_cpu, Arc::clone(&load))?;
+        let beside = BesideServer::start(fixed.sender_cpu, load.clone())?;
         let below = served.soakers_below();
         let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
         // What this thread does is not the server's either. (Where it may not choose, it is noise.)
@@ -163,7 +158,7 @@ impl ServerRig {
 
     /// What is counted at the very edge: responses, and CPU time of the server and of the load.
     fn accounts(&self, into: &mut Reading) {
-        let counts = self.load.counts();
+        let counts = self.load.counts().unwrap_or_default();
         into.sent = SendCounts {
             bytes: counts.body_bytes,
             calls: counts.responses,
@@ -176,15 +171,11 @@ impl ServerRig {
         };
         let at_ns = monotonic_ns();
         (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, self.served.cpu_ns());
-        (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load_cpu_ns());
-    }
-
-    fn load_cpu_ns(&self) -> u64 {
-        clock::thread_cpu_ns(self.load.tid()).unwrap_or_default()
+        (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load.cpu_ns());
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns = self.load_cpu_ns() + self.beside.cpu_ns() + self.served.cpu_ns();
+        let others_ns = self.load.cpu_ns() + self.beside.cpu_ns() + self.served.cpu_ns();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())
@@ -229,10 +220,10 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let begin_ns = monotonic_ns() + LEAD_NS;
+        let begin_ns = self.load.go(origin, pace)?;
         let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
-        self.load.go(origin, pace, begin_ns);
-        self.beside.go(cell.burn_units_per_mb.filter(|_| kind.is_soaked()));
+        let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
+        self.beside.go(burned, self.fixed.rate_bytes_per_s);
         let watched = self.watch(opens_ns, length_ns, &mut opened, &mut closed);
         self.beside.stop();
         let phase = self.load.pause();
@@ -240,7 +231,10 @@ impl Bench for ServerRig {
         self.served.check()?;
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
-        answered(&phase)?;
+        if let Some(fault) = &phase.fault {
+            return Err(Error::failed(fault.clone()));
+        }
+        count_by_rate(&phase, &opened, &mut closed);
         if kind == TrialKind::Soaked {
             // Of the first trial alone: a cell that has further ones, in place of controls that it does
             // not have, would have a longer longest one for it.
@@ -251,7 +245,7 @@ impl Bench for ServerRig {
             kind,
             opened,
             closed,
-            whole_bytes: phase.drained.body_bytes,
+            whole_bytes: phase.body_bytes,
             whole_completions: 0,
             whole_copied: 0,
             fragments: None,
@@ -301,15 +295,15 @@ fn of_a_server(warning: Warning) -> Warning {
     )
 }
 
-/// Fails if a request was not answered as the first one was.
-fn answered(phase: &Phase) -> Result<()> {
-    let faults = phase.drained.faults();
-    let told: Vec<String> = faults.map(|(fault, count)| fault.told(count)).collect();
-    if told.is_empty() {
-        return Ok(());
-    }
-    let first = phase.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
-    Err(Error::new(ErrorKind::Failed, format!("{}{}", told.join("; "), first.unwrap_or_default())))
+/// Counts the responses of a window by their rate where the load is on another machine, which cannot
+/// count at this one's edges. At a fixed rate that is kept, it is as exact as its clock.
+fn count_by_rate(phase: &AskedFor, opened: &Reading, closed: &mut Reading) {
+    let Some(per_s) = phase.responses_per_s else { return };
+    let window_s = closed.soak.at_ns.saturating_sub(opened.soak.at_ns) as f64 / 1e9;
+    let responses = per_s * window_s;
+    let bytes = responses * phase.body_bytes as f64 / phase.responses.max(1) as f64;
+    (closed.sent.calls, closed.sent.bytes) = (responses.round() as u64, bytes as u64);
+    (closed.received.calls, closed.received.bytes) = (closed.sent.calls, closed.sent.bytes);
 }
 
 impl Drop for ServerRig {

@@ -1,7 +1,7 @@
 //! The server that is measured: one that zc started, or one that is there.
 
+use super::asker::Asker;
 use super::serving::Serving;
-use crate::http::Load;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
 
@@ -30,7 +30,7 @@ impl Served {
     ///
     /// # Errors
     /// [`ErrorKind::Remote`]: it is not.
-    pub(super) fn look(&mut self, load: &Load) -> Result<()> {
+    pub(super) fn look(&mut self, load: &Asker) -> Result<()> {
         match self {
             Self::Ours(serving) => {
                 serving.check()?;

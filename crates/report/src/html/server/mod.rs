@@ -21,7 +21,10 @@ pub(super) use cores::cores;
 
 /// What the section on the method adds.
 pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
-    let of = |ran_already| servers.iter().any(|server| server.ran_already() == ran_already);
+    let of = |ran_already| {
+        let here = |server: &&ServerPlan| server.load_from.is_none();
+        servers.iter().copied().filter(here).any(|server| server.ran_already() == ran_already)
+    };
     out.raw("<p>The cost of a request is CPU time divided by the number of responses.");
     if of(false) {
         out.raw(
@@ -34,6 +37,12 @@ pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
         out.raw(
             " Of a server that ran already it is what all CPUs lost, less the CPU time of the \
              load&#39;s thread by its clock; the softirqs of both sides are in it.",
+        );
+    }
+    if servers.iter().any(|server| server.load_from.is_some()) {
+        out.raw(
+            " Where the load comes from another machine, it is what all CPUs of the server&#39;s \
+             machine lost; the responses of a window are the rate at which they came, times its length.",
         );
     }
     out.raw(
