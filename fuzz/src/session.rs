@@ -12,8 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use zc_measure::agent::Client;
 use zc_measure::agent::connection::Connection;
-use zc_measure::agent::protocol::{LONGEST_REPLY, LONGEST_REQUEST, Prepare, Reply, Request};
-use zc_measure::trial::{RecvConfig, RemoteSide as _};
+use zc_measure::agent::protocol::{
+    FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, Prepare, Reply, Request,
+};
+use zc_measure::trial::{RecvConfig, RemoteLoad as _, RemoteSide as _};
 use zc_run::{RecvPath, SoakerKind};
 
 use crate::edits::Edit;
@@ -41,6 +43,10 @@ enum Call {
     Window(u32),
     Finish,
     GiveUp,
+    Load,
+    Fetch,
+    Go,
+    Pause,
 }
 
 /// A message of the protocol with changes, or bytes.
@@ -67,6 +73,12 @@ fn replies() -> Vec<Value> {
         json!({"answer": "finished", "received_bytes": [1, 2, 3], "crc32": 7}),
         json!({"answer": "done"}),
         json!({"answer": "given-up"}),
+        json!({"answer": "asks", "same_machine": false}),
+        json!({"answer": "fetched", "url": "http://a/f", "status": 200, "body_bytes": 5, "crc32": 7,
+            "is_chunked": false, "encoding": null, "location": null, "server": "nginx",
+            "keeps_alive": true}),
+        json!({"answer": "paused", "responses_per_s": 2000.0, "responses": 200, "body_bytes": 1000,
+            "fault": null, "up_to_ns": [100_351, 2_000_895], "requests": [198, 2]}),
         json!({"answer": "cannot-run", "unavailable": {"kind": "refused", "reason": "it is off",
             "remedy": null}}),
         json!({"answer": "error", "kind": "failed", "message": "a receiver broke", "help": null}),
@@ -85,6 +97,13 @@ fn requests() -> Vec<Value> {
         json!({"ask": "window", "opens_in_ns": 1000, "lasts_ns": 80_000_000}),
         json!({"ask": "finish"}),
         json!({"ask": "give-up"}),
+        json!({"ask": "load", "boot_id": "0000", "origins": [{"url": "http://a:8001/f",
+            "address": "192.0.2.1"}], "connections": 8, "keep_alive": true,
+            "headers": [["Accept", "*/*"]], "checks_certificate": true,
+            "timeout_ns": 10_000_000_000_u64}),
+        json!({"ask": "fetch", "origin": 0}),
+        json!({"ask": "go", "origin": 0, "per_s": 2000.0, "begins_in_ns": 1_000_000}),
+        json!({"ask": "pause"}),
     ]
 }
 
@@ -142,6 +161,14 @@ impl Session {
                 }
                 Call::Finish => drop(client.finish(&[], 1.0)),
                 Call::GiveUp => client.give_up(),
+                Call::Load => drop(client.load(load())),
+                Call::Fetch => drop(client.fetch(0).map(|fetched| fetched.usable())),
+                Call::Go => drop(client.go(0, Some(1.0), 1)),
+                Call::Pause => {
+                    if let Ok(phase) = client.pause() {
+                        drop(phase.latency.classes().count());
+                    }
+                }
             }
         }
         client.give_up();
@@ -182,6 +209,18 @@ fn prepare() -> Prepare {
         soaker: SoakerKind::Alu,
         receiver_cpu: None,
         rcvbuf_bytes: None,
+    }
+}
+
+fn load() -> LoadWanted {
+    LoadWanted {
+        boot_id: String::new(),
+        origins: vec![FarOrigin { url: "http://a/f".to_owned(), address: None }],
+        connections: 1,
+        keep_alive: true,
+        headers: Vec::new(),
+        checks_certificate: true,
+        timeout_ns: 1,
     }
 }
 

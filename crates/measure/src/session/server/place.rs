@@ -2,7 +2,7 @@
 //! starts; the loopback of this machine to one that is there; or the network, from another machine
 //! that asks it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zc_kernel::netlink::Devices;
@@ -73,30 +73,32 @@ impl Place {
     }
 
     /// The network to a server that runs here, from the other machine of `control`, at the address
-    /// that each URL has here. A URL of localhost means the address that `control` has here.
+    /// that each URL has here. A URL of localhost means the address at which the other machine sees this
+    /// one.
     ///
     /// # Errors
     /// A URL is not valid, its host is not this machine, or the other machine cannot know where it is.
     pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
         let (mut origins, mut far) = (Vec::new(), Vec::new());
-        let mut own = control.own.map(|own| own.ip().to_canonical());
+        // By it the other machine knows this one, unless an address is translated on the way.
+        let own = control.own.map(|own| own.ip().to_canonical());
+        let mut named = None;
         for each in &options.states {
             let origin = Origin::resolve(&each.url)?;
             must_be_here(&origin)?;
             let known = origin.ips().find(|address| !address.is_loopback());
-            let Some(address) = known.or(own) else {
+            if known.or(own).is_none() {
                 return Err(Error::usage(format!(
                     "the other machine does not reach the server by \"{}\"",
                     zc_run::escape(&each.url, 200)
                 ))
                 .help("name the server by an address that the other machine reaches"));
-            };
-            own.get_or_insert(address);
-            far.push(FarOrigin { url: each.url.clone(), address: Some(address) });
+            }
+            named = named.or(known);
+            far.push(FarOrigin { url: each.url.clone(), address: known });
             origins.push(origin);
         }
-        let address = own.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into());
-        let up = trial::towards(address)?;
+        let up = trial::towards(named.or(own).unwrap_or(Ipv4Addr::LOCALHOST.into()))?;
         let client = Mutex::new(Some(Client::new(control.connection, control.transport)));
         let far = Some(Far { client, origins: far });
         Ok(Self { up, origins, source: None, far })
