@@ -19,7 +19,7 @@ const MOST_CONNECTIONS: usize = 20_000;
 /// Limit of the time for a response.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Limit of requests per second, of which one thread sends a tenth.
+/// Limit of requests per second: far more than one thread sends.
 const MOST_PER_S: f64 = 1e7;
 
 /// Limit of the delay before a phase.
