@@ -435,8 +435,10 @@ fn what_is_not_a_comparison_of_states_is_refused() {
         (&["--state", one, "--state", two, "--serve", "true", "--header", "x"], "has no colon"),
         (&["--state", one, "--state", two, "--link", "null"], "\"--link\" is no option"),
     ];
+    // Some are only found where a run can be saved.
+    let folder = tempfile::tempdir().unwrap();
     for (args, says) in cases {
-        let output = zc(&["run", "server"]).args(args).finish().unwrap();
+        let output = zc_in(folder.path(), &["run", "server"]).args(args).finish().unwrap();
         assert_refused(&output, 2, says);
     }
     let output = zc(&["run", "paths", "--serve", "true"]).finish().unwrap();
