@@ -1,9 +1,9 @@
 //! Differences of configuration between two runs, and their consequences.
 //!
 //! There are two kinds. A difference that makes the cost another quantity *disqualifies*: another
-//! link (other code does the work), another rate (batching changes with it), another length of a server's responses, another soaker,
-//! another placement (other CPUs are counted), a receiver in only one of the runs. All other
-//! differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what the comparison is
+//! link (other code does the work), another rate (batching changes with it), another length of a
+//! server's responses, another soaker, another placement (other CPUs are counted), a receiver in only
+//! one of the runs. All other differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what the comparison is
 //! about. What differs between any two runs (the seed, the time, the amount of free memory) is not
 //! listed.
 

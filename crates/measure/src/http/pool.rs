@@ -174,8 +174,8 @@ impl Pool {
         self.free.get(origin).is_some_and(|free| !free.is_empty())
     }
 
-    /// Begins a request for a target of `origin` on the connection that has been free for longest, and returns
-    /// since when; `None` if there is none.
+    /// Begins a request for a target of `origin` on the connection that has been free for longest, and
+    /// returns since when; `None` if there is none.
     pub(super) fn begin(
         &mut self,
         poller: &Poller,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Resources of an origin, as paths with queries, and the order in which they are asked for. Clones share
-/// them.
+/// Resources of an origin, as paths with queries, and the order in which they are asked for. Clones
+/// share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Targets {
     each: Arc<[String]>,

@@ -18,9 +18,9 @@ use zc_run::{Error, ErrorKind, Result};
 const PERIOD_NS: u64 = 2_000_000;
 
 /// The time of wake-up number `turn`: one at a place of its own in each period, spread evenly over all
-/// of them (multiples of the golden ratio). At a fixed time in each, burning would always meet a request
-/// at the same moment of its life, as those are due at fixed times too, and cost more or less for it in
-/// all of a run: six runs found 8.5 to 11 of 10 %, three of them with intervals that did not hold it.
+/// of them (multiples of the golden ratio). At a fixed time in each, burning can meet requests, which are
+/// due at fixed times too, at the same moment of their lives in all of a run, and cost more or less for
+/// it: six runs found 8.5 to 11 of 10 %, three of them with intervals that did not hold it.
 fn wake_up_ns(begun_ns: u64, turn: u64) -> u64 {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let place = (turn as f64 * GOLDEN).fract();
