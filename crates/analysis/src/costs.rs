@@ -26,8 +26,7 @@ use std::collections::HashMap;
 use super::machine::{Machine, same_machine};
 use super::plan_index::PlanIndex;
 use zc_run::{
-    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, ServerPlan, Slot,
-    Trial, TrialKind,
+    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, Trial, TrialKind,
 };
 
 /// The side that a cost belongs to.
@@ -224,7 +223,7 @@ fn net_cost<'h>(
 
 /// CPU time of the thread that asked a server, where the loss of its CPU is in the cost.
 fn load_ns(trial: &Trial, header: &Header) -> f64 {
-    if !header.plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
+    if !header.plan.server_ran_already() {
         return 0.0;
     }
     trial.closed.receiver.cpu_ns.saturating_sub(trial.opened.receiver.cpu_ns) as f64
@@ -680,14 +679,7 @@ mod tests {
     fn with_a_server(world: &Synthetic) -> Run {
         let mut run = world.run();
         run.header.plan.fixed.placement = Placement::Free;
-        run.header.plan.server = Some(ServerPlan {
-            states: Vec::new(),
-            serve: None,
-            load_from: None,
-            connections: 1,
-            keepalive: true,
-            requests_per_s: 1.0,
-        });
+        run.header.plan.server = Some(zc_testkit::server::ran_already());
         run
     }
 

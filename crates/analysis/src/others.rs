@@ -15,7 +15,7 @@ use crate::model::cell::{OtherMethod, Others};
 use crate::model::figure::{Figure, Sides};
 use crate::rules::{TICK_NS, ticks_by_cpu};
 use crate::window::{bytes, elapsed_ns, remote_edges};
-use zc_run::{CpuTicks, Header, LinkKind, ServerPlan, Trial, TrialKind};
+use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
 pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) -> Others {
     let label = &kept.header.plan.cells[place].label;
@@ -35,7 +35,7 @@ pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) ->
 /// CPU time per KiB of the two threads in one window; `None` for a window without bytes, and of a
 /// server whose processes zc does not know.
 fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
-    if kept.header.plan.server.as_ref().is_some_and(ServerPlan::ran_already) {
+    if kept.header.plan.server_ran_already() {
         return None;
     }
     elapsed_ns(trial)?;

@@ -15,23 +15,20 @@ use zc_run::{Cell, Latencies, Plan, Probe, Run, ServerPlan};
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
     let Some(server) = &run.header.plan.server else { return Vec::new() };
     let each = std::iter::zip(&run.header.plan.cells, cells);
-    let mut requests: Vec<RequestCost> = each
-        .filter_map(|(cell, figures)| {
-            let body_bytes = body_bytes(server, cell)?;
-            Some(of_cell(run, kept, cell, figures, body_bytes))
-        })
-        .collect();
-    let first = cells
-        .iter()
-        .find(|cell| cell.reference)
-        .and_then(|first| requests.iter().find(|cost| cost.label == first.label)?.us_per_request);
-    for cell in cells.iter().filter(|cell| !cell.control) {
-        let saved = first.zip(cell.ratio.both).map(|(first, ratio)| saved(&first, &ratio));
-        if let Some(cost) = requests.iter_mut().find(|cost| cost.label == cell.label) {
-            cost.saved_us_per_request = saved;
-        }
-    }
-    requests
+    let first = cells.iter().position(|cell| cell.reference).and_then(|first| {
+        us_per_request(
+            &run.header.plan,
+            &run.header.plan.cells[first],
+            cells[first].cost_ns_per_kib.both,
+        )
+    });
+    each.filter_map(|(cell, figures)| {
+        let body_bytes = body_bytes(server, cell)?;
+        let ratio = figures.ratio.both.filter(|_| !figures.control);
+        let saved = first.zip(ratio).map(|(first, ratio)| saved(&first, &ratio));
+        Some(of_cell(run, kept, cell, figures, body_bytes, saved))
+    })
+    .collect()
 }
 
 /// The cost of one request in a cell, in microseconds, from its cost in ns per KiB; `None` for a
@@ -77,6 +74,7 @@ fn of_cell(
     cell: &Cell,
     figures: &CellEstimate,
     body_bytes: u64,
+    saved_us_per_request: Option<Figure>,
 ) -> RequestCost {
     let us_of = us_of(body_bytes);
     let per_s = |bytes_per_s: f64| bytes_per_s / body_bytes as f64;
@@ -91,7 +89,7 @@ fn of_cell(
         body_bytes,
         us_per_request: figures.cost_ns_per_kib.both.times(us_of),
         process_us_per_request: process.sender.times(us_of),
-        saved_us_per_request: None,
+        saved_us_per_request,
         requests_per_s: per(figures.traffic.bytes as f64, elapsed_s).map(per_s),
         top_requests_per_s: top.map(per_s),
         latency: run.end.as_ref().and_then(|end| {

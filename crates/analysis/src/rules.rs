@@ -3,7 +3,7 @@
 
 use super::costs::{Rates, idle_rates};
 use super::machine::{Machine, same_machine};
-use zc_run::{Block, CpuTicks, Dropped, Header, Reading, ServerPlan, Slot};
+use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
 pub const STEAL_LIMIT: f64 = 0.01;
@@ -88,7 +88,7 @@ pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<
     let irq_time = machine.irq_time;
     // A remote end with soakers of its own works on other CPUs.
     let shared = same_machine(header) && Machine::remote(header).is_none();
-    let unknown = header.plan.server.as_ref().is_some_and(ServerPlan::ran_already);
+    let unknown = header.plan.server_ran_already();
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
         match slot {
@@ -274,14 +274,7 @@ mod tests {
     #[test]
     fn what_a_server_does_that_zc_did_not_start_is_not_foreign() {
         let mut run = Synthetic { blocks: 1, foreign_share: 0.05, ..small() }.run();
-        run.header.plan.server = Some(zc_run::ServerPlan {
-            states: Vec::new(),
-            serve: None,
-            load_from: None,
-            connections: 1,
-            keepalive: true,
-            requests_per_s: 1.0,
-        });
+        run.header.plan.server = Some(zc_testkit::server::ran_already());
         let foreign = |run: &zc_run::Run| {
             foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
         };

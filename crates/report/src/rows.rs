@@ -280,6 +280,11 @@ pub(super) fn signs(cell: &CellEstimate) -> String {
         .collect()
 }
 
+/// A figure in the unit that it has.
+pub(super) fn plain(figure: Option<Figure>) -> String {
+    figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width))
+}
+
 /// us/MB.
 pub(super) fn cost(figure: Option<Figure>) -> String {
     figure.map_or_else(String::new, |figure| {

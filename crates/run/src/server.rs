@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::HostState;
+use super::{HostState, Plan};
 
 /// What a run of a server has beside its cells, which are its states. One request counts as one
 /// call of the sender, and the bytes of a response's body as its payload.
@@ -27,6 +27,13 @@ pub struct ServerPlan {
     pub keepalive: bool,
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
+}
+
+impl Plan {
+    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`].
+    pub fn server_ran_already(&self) -> bool {
+        self.server.as_ref().is_some_and(ServerPlan::ran_already)
+    }
 }
 
 impl ServerPlan {

@@ -49,3 +49,15 @@ pub fn server(on_by_off: f64) -> Run {
     }
     run
 }
+
+/// What is planned of a server that ran before zc did, in no state.
+pub fn ran_already() -> ServerPlan {
+    ServerPlan {
+        states: Vec::new(),
+        serve: None,
+        load_from: None,
+        connections: 1,
+        keepalive: true,
+        requests_per_s: 1.0,
+    }
+}

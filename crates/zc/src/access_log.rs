@@ -7,6 +7,8 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use zc_measure::http::is_target;
+
 /// The most requests that are taken.
 const MOST_REQUESTS: usize = 1_000_000;
 
@@ -83,9 +85,7 @@ fn request(line: &str) -> Option<Request<'_>> {
 
 /// Whether a target is a path as it was sent: servers write what is not as `\x..`.
 fn is_plain(target: &str) -> bool {
-    target.starts_with('/')
-        && !target.contains('\\')
-        && target.bytes().all(|byte| byte.is_ascii_graphic())
+    is_target(target) && !target.contains('\\')
 }
 
 #[cfg(test)]

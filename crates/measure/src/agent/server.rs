@@ -379,6 +379,7 @@ mod tests {
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
     use std::thread::JoinHandle;
 
     use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted};
@@ -609,6 +610,8 @@ mod tests {
     fn a_session_asks_a_server_of_the_client_s_machine_when_it_is_told_to() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = server.local_addr().unwrap();
+        let answered: Arc<AtomicUsize> = Arc::default();
+        let answers = Arc::clone(&answered);
         std::thread::spawn(move || {
             let (mut client, _) = server.accept().unwrap();
             let mut head = Vec::new();
@@ -618,6 +621,7 @@ mod tests {
                 if head.ends_with(b"\r\n\r\n") {
                     head.clear();
                     client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+                    answers.fetch_add(1, Ordering::Relaxed);
                 }
             }
         });
@@ -633,7 +637,11 @@ mod tests {
         assert_eq!((fetched.status, fetched.body_bytes), (200, 5));
         let go = |per_s, begins_in_ns| Request::Go { origin: 0, per_s, begins_in_ns };
         assert_eq!(ask(&mut connection, &go(Some(1000.0), 0)), Reply::Done);
-        std::thread::sleep(Duration::from_millis(50));
+        let until = Instant::now() + SOON;
+        while answered.load(Ordering::Relaxed) < 20 {
+            assert!(Instant::now() < until, "it does not ask");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let Reply::Paused(phase) = ask(&mut connection, &Request::Pause) else { panic!() };
         assert!(phase.responses > 0, "{phase:?}");
         // It is that of the schedule, if a busy machine let it be kept.

@@ -229,10 +229,8 @@ impl Engine {
         for Outcome { origin, exchange, at_ns, came } in self.pool.outcomes() {
             let asked = &self.origins[origin];
             let target = exchange.target as usize;
-            let came = came.map_err(|(fault, words)| (fault, of_target(asked, target, words)));
             let fault = match &came {
-                Ok(answer) => judge(answer, &mut self.lengths[origin][target])
-                    .map(|(fault, words)| (fault, of_target(asked, target, words))),
+                Ok(answer) => judge(answer, &mut self.lengths[origin][target]),
                 Err(_) => None,
             };
             let counted = match (&came, &fault) {
@@ -253,14 +251,15 @@ impl Engine {
                     if let Some(running) =
                         self.running.as_mut().filter(|running| running.number == phase)
                     {
-                        match came {
+                        let (whole, fault) = match came {
                             Ok(answer) => {
                                 let latency_ns = at_ns.saturating_sub(exchange.due_ns);
-                                let whole = Some((answer.head.status, latency_ns));
-                                running.came(at_ns, whole, fault);
+                                (Some((answer.head.status, latency_ns)), fault)
                             }
-                            Err(why) => running.came(at_ns, None, Some(why)),
-                        }
+                            Err(why) => (None, Some(why)),
+                        };
+                        let told = |(fault, words)| (fault, of_target(asked, target, words));
+                        running.came(at_ns, whole, fault.map(told));
                     }
                 }
             }

@@ -40,7 +40,7 @@ pub use counts::{Fault, HttpCounts};
 pub use latencies::Latencies;
 pub use load::{Load, bind_to};
 pub use options::{LoadOptions, Pace, Reuse, Trust};
-pub use origin::Origin;
+pub use origin::{Origin, is_target};
 pub use phase::{Fetched, Phase};
 pub use request::check_header;
 pub use targets::Targets;

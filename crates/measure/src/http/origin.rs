@@ -85,12 +85,7 @@ impl Origin {
             ))
             .help("where the paths are given apart, name the server only: http://HOST:PORT"));
         }
-        let is_path = |target: &str| {
-            target.starts_with('/')
-                && target.len() <= LONGEST
-                && target.bytes().all(|byte| byte.is_ascii_graphic())
-        };
-        match targets.each().iter().find(|target| !is_path(target)) {
+        match targets.each().iter().find(|target| !is_target(target)) {
             Some(odd) => {
                 Err(Error::usage(format!("\"{}\" is not the path of a URL", escape(odd, 200))))
             }
@@ -179,6 +174,13 @@ impl Origin {
         };
         Ok((origin, port))
     }
+}
+
+/// Whether a text can be asked for as it is: a path, with or without a query.
+pub fn is_target(text: &str) -> bool {
+    text.starts_with('/')
+        && text.len() <= LONGEST
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Splits `host:port`, `[::1]:port` and both without a port; `None` if there is no host.

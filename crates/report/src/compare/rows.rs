@@ -1,12 +1,12 @@
 //! The cells of a comparison as rows of tables.
 
-use super::super::digits::{percent, ratio, with_half_width};
+use super::super::digits::{percent, ratio};
 use super::super::grid::{Column, Grid};
-use super::super::rows::cost;
+use super::super::rows::{cost, plain};
+use zc_analysis::Sides;
 use zc_analysis::compare::{
     Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo,
 };
-use zc_analysis::{Figure, Sides};
 use zc_run::escape;
 
 /// The main table, and one of the sides where they are separate.
@@ -56,11 +56,6 @@ fn main(compared: &Compared) -> Grid {
 /// Whether the costs are those of a server's requests.
 pub(super) fn of_servers(compared: &Compared) -> bool {
     compared.cells.iter().any(|cell| cell.old_us_per_request.is_some())
-}
-
-/// A figure in the unit that it has.
-fn plain(figure: Option<Figure>) -> String {
-    figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width))
 }
 
 fn sides(compared: &Compared) -> Grid {

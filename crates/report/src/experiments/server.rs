@@ -2,7 +2,7 @@
 
 use super::section::Section;
 use crate::block::Part;
-use crate::digits::{percent, significant, with_half_width};
+use crate::digits::{percent, significant};
 use crate::grid::{Column, Grid};
 use crate::note::{Note, note};
 use crate::rows;
@@ -134,10 +134,9 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
     let number = |value: Option<f64>| value.map_or_else(String::new, significant);
     let ms = |ns: Option<u64>| number(ns.map(|ns| ns as f64 / 1e6));
     let latency = cost.latency.as_ref();
-    let figure = cost.us_per_request.as_ref();
     vec![
         rows::name(cell),
-        figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width)),
+        rows::plain(cost.us_per_request),
         number(cost.process_us_per_request),
         rows::ratio_of(cell),
         word(comparison(estimates, cell)).to_owned(),

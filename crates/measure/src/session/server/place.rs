@@ -20,19 +20,20 @@ use zc_run::{Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Resu
 /// The way to the server, and what is asked for there.
 pub(super) struct Place {
     pub(super) up: Up,
-    origins: Vec<Origin>,
-    /// An address that exists only where the load should be; `None` where the kernel's choice is as
-    /// good.
-    source: Option<IpAddr>,
-    /// The other machine that asks, and what it asks for; `None`: this one asks.
-    far: Option<Far>,
+    asks: Asks,
 }
 
-/// Another machine that will ask.
-struct Far {
-    /// Taken when it does.
-    client: Mutex<Option<Client<Box<dyn Transport>>>>,
-    origins: Vec<FarOrigin>,
+/// Who asks, and for what.
+enum Asks {
+    /// This machine.
+    Here {
+        origins: Vec<Origin>,
+        /// An address that exists only where the load should be; `None` where the kernel's choice is
+        /// as good.
+        source: Option<IpAddr>,
+    },
+    /// Another one.
+    There { client: Arc<Mutex<Client<Box<dyn Transport>>>>, origins: Vec<FarOrigin> },
 }
 
 impl Place {
@@ -51,7 +52,7 @@ impl Place {
         // From an address that exists only on that side: started elsewhere by mistake, the load would
         // fail before a packet leaves.
         let source = Some(link.receiver_address());
-        Ok(Self { origins: origins.collect::<Result<_>>()?, source, far: None, up })
+        Ok(Self { asks: Asks::Here { origins: origins.collect::<Result<_>>()?, source }, up })
     }
 
     /// The loopback, to a server that runs.
@@ -69,7 +70,7 @@ impl Place {
         };
         let link_options = LinkOptions { ip, ..LinkOptions::default() };
         let up = trial::bring_up(&[LinkKind::Loopback], 0, 0, &link_options, &[])?;
-        Ok(Self { up, origins, source: None, far: None })
+        Ok(Self { up, asks: Asks::Here { origins, source: None } })
     }
 
     /// The network to a server that runs here, from the other machine of `control`, at the address
@@ -79,7 +80,7 @@ impl Place {
     /// # Errors
     /// A URL is not valid, its host is not this machine, or the other machine cannot know where it is.
     pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
-        let (mut origins, mut far) = (Vec::new(), Vec::new());
+        let mut origins = Vec::new();
         // By it the other machine knows this one, unless an address is translated on the way.
         let own = control.own.map(|own| own.ip().to_canonical());
         let mut named = None;
@@ -95,13 +96,11 @@ impl Place {
                 .help("name the server by an address that the other machine reaches"));
             }
             named = named.or(known);
-            far.push(FarOrigin { url: each.url.clone(), address: known });
-            origins.push(origin);
+            origins.push(FarOrigin { url: each.url.clone(), address: known });
         }
         let up = trial::towards(named.or(own).unwrap_or(Ipv4Addr::LOCALHOST.into()))?;
-        let client = Mutex::new(Some(Client::new(control.connection, control.transport)));
-        let far = Some(Far { client, origins: far });
-        Ok(Self { up, origins, source: None, far })
+        let client = Arc::new(Mutex::new(Client::new(control.connection, control.transport)));
+        Ok(Self { up, asks: Asks::There { client, origins } })
     }
 
     pub(super) fn link(&self) -> &Arc<dyn Link> {
@@ -113,24 +112,40 @@ impl Place {
     /// # Errors
     /// As [`Load::start`]; the other machine is gone.
     pub(super) fn start_load(&self, options: &ServerOptions, cpu: usize) -> Result<Started> {
-        if let Some(far) = &self.far {
-            return far.start(options);
+        match &self.asks {
+            Asks::Here { origins, source } => {
+                let load_options = LoadOptions {
+                    origins: origins.clone(),
+                    connections: options.connections,
+                    reuse: options.reuse,
+                    source: *source,
+                    headers: options.headers.clone(),
+                    trust: options.trust.clone(),
+                    timeout: options.timeout,
+                };
+                let link = Arc::clone(self.link());
+                let load = Load::start(load_options, move || {
+                    link.enter_receiver()?;
+                    bind_to(cpu)
+                });
+                Ok(Started { load: Asker::Here(Arc::new(load?)), same_machine: false })
+            }
+            Asks::There { client, origins } => {
+                let wanted = LoadWanted {
+                    boot_id: meter::boot_id().unwrap_or_default(),
+                    origins: origins.clone(),
+                    connections: options.connections,
+                    keep_alive: options.reuse == Reuse::KeepAlive,
+                    headers: options.headers.clone(),
+                    checks_certificate: options.trust != Trust::Anybody,
+                    timeout_ns: u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX),
+                };
+                let same_machine =
+                    client.lock().unwrap_or_else(PoisonError::into_inner).load(wanted)?;
+                let client: Arc<Mutex<dyn RemoteLoad>> = Arc::<Mutex<Client<_>>>::clone(client);
+                Ok(Started { load: Asker::There(client), same_machine })
+            }
         }
-        let load_options = LoadOptions {
-            origins: self.origins.clone(),
-            connections: options.connections,
-            reuse: options.reuse,
-            source: self.source,
-            headers: options.headers.clone(),
-            trust: options.trust.clone(),
-            timeout: options.timeout,
-        };
-        let link = Arc::clone(self.link());
-        let load = Load::start(load_options, move || {
-            link.enter_receiver()?;
-            bind_to(cpu)
-        });
-        Ok(Started { load: Asker::Here(Arc::new(load?)), same_machine: false })
     }
 }
 
@@ -139,28 +154,6 @@ pub(super) struct Started {
     pub(super) load: Asker,
     /// Whether it is the load of another machine, and that is this one.
     pub(super) same_machine: bool,
-}
-
-impl Far {
-    fn start(&self, options: &ServerOptions) -> Result<Started> {
-        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(client) = kept.as_mut() else {
-            return Err(Error::failed("the load of the other machine has begun"));
-        };
-        let same_machine = client.load(LoadWanted {
-            boot_id: meter::boot_id().unwrap_or_default(),
-            origins: self.origins.clone(),
-            connections: options.connections,
-            keep_alive: options.reuse == Reuse::KeepAlive,
-            headers: options.headers.clone(),
-            checks_certificate: options.trust != Trust::Anybody,
-            timeout_ns: u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX),
-        })?;
-        let client = kept.take().map(|client| Box::new(client) as Box<dyn RemoteLoad>);
-        let load = client.map(|client| Asker::There(Arc::new(Mutex::new(client))));
-        let load = load.ok_or_else(|| Error::failed("the load of the other machine has begun"))?;
-        Ok(Started { load, same_machine })
-    }
 }
 
 /// Checks that the server's CPU does the server's work alone.

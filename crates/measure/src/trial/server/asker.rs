@@ -52,7 +52,7 @@ pub enum Asker {
     /// A thread of this process.
     Here(Arc<Load>),
     /// Another machine.
-    There(Arc<Mutex<Box<dyn RemoteLoad>>>),
+    There(Arc<Mutex<dyn RemoteLoad>>),
 }
 
 impl Asker {
@@ -125,7 +125,7 @@ impl Asker {
 }
 
 /// A panic while it was asked leaves nothing half done that the next answer would not show.
-fn taken(load: &Mutex<Box<dyn RemoteLoad>>) -> MutexGuard<'_, Box<dyn RemoteLoad>> {
+fn taken(load: &Mutex<dyn RemoteLoad>) -> MutexGuard<'_, dyn RemoteLoad + 'static> {
     load.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -21,25 +21,22 @@ pub(super) use cores::cores;
 
 /// What the section on the method adds.
 pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
-    let of = |ran_already| {
-        let here = |server: &&ServerPlan| server.load_from.is_none();
-        servers.iter().copied().filter(here).any(|server| server.ran_already() == ran_already)
-    };
+    let some = |is: fn(&ServerPlan) -> bool| servers.iter().any(|server| is(server));
     out.raw("<p>The cost of a request is CPU time divided by the number of responses.");
-    if of(false) {
+    if some(|server| !server.ran_already()) {
         out.raw(
             " Where zc starts the server, it is what the server&#39;s CPU lost while its responses \
              came: zc gives it a CPU of its own, in a network namespace whose packets are received \
              on that CPU; the load is on another one and in no cost.",
         );
     }
-    if of(true) {
+    if some(|server| server.ran_already() && server.load_from.is_none()) {
         out.raw(
             " Of a server that ran already it is what all CPUs lost, less the CPU time of the \
              load&#39;s thread by its clock; the softirqs of both sides are in it.",
         );
     }
-    if servers.iter().any(|server| server.load_from.is_some()) {
+    if some(|server| server.load_from.is_some()) {
         out.raw(
             " Where the load comes from another machine, it is what all CPUs of the server&#39;s \
              machine lost; the responses of a window are the rate at which they came, times its length.",
