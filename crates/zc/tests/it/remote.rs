@@ -599,7 +599,8 @@ fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost(
         assert!(costs.iter().flatten().count() > 0);
         let shown = zc_in(folder, &["show", "-v", "run.json"]).finish().unwrap();
         let table = text(&shown.stdout);
-        assert!(table.contains("CPU of the server's machine, softirqs included"), "{table}");
+        // A busy machine leaves no cost to print, but what a cost would be of is told all the same.
+        assert!(table.contains("what all CPUs of the server's machine lost"), "{table}");
 
         // The far end cannot know what this machine calls localhost.
         std::fs::remove_file(folder.join("run.json")).unwrap();
