@@ -21,7 +21,12 @@ pub struct ServerPlan {
     /// length times the rate at which they came.
     #[serde(default)]
     pub load_from: Option<String>,
-    /// Connections to each origin.
+    /// The load generator that asked in place of zc's own load, and its arguments; empty: none. Then
+    /// the rate is the generator's, the responses of a window are the bytes that the server sent by
+    /// the size of one response, and latencies are not known.
+    #[serde(default)]
+    pub generator: Vec<String>,
+    /// Connections to each origin. Of a load generator they are not known: these are zc's own.
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
@@ -40,6 +45,15 @@ impl ServerPlan {
     /// Whether the server ran before zc did, and the accounts of its processes are not known.
     pub fn ran_already(&self) -> bool {
         self.serve.is_none()
+    }
+
+    /// Who asks, in words, if that is not zc's own load on this machine.
+    pub fn load_in_words(&self) -> Option<String> {
+        match &self.load_from {
+            Some(from) => Some(format!("from {from}")),
+            None if self.generator.is_empty() => None,
+            None => Some(format!("by {}", self.generator.join(" "))),
+        }
     }
 }
 

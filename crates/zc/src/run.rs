@@ -49,8 +49,10 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     }
     // Wrong names and options are found before the first minute is spent.
     if args.server.is_given() && names != [Experiment::Server] {
-        return Err(Error::usage("--state, --serve and so on are options of \"zc run server\"")
-            .help("zc run server --state A=URL --state B=URL --serve COMMAND"));
+        return Err(Error::usage(
+            "--state, --serve, a load generator and so on are for \"zc run server\"",
+        )
+        .help("zc run server --state A=URL --state B=URL --serve COMMAND"));
     }
     let sends = |name: &&Experiment| !matches!(name, Experiment::Memory | Experiment::Server);
     for &name in names.iter().filter(sends) {

@@ -9,10 +9,11 @@ use super::interim::Planned;
 use super::progress::Watcher;
 use super::remote::without_token;
 use super::run_args::RunArgs;
+use super::server_args::ServerArgs;
 use super::{interrupt, quiet, render, resolve};
 use zc_measure::http::Reuse;
 use zc_measure::privileges::{self, Work};
-use zc_measure::session::{self, ServerOptions, StateOption};
+use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
 use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
 
 /// The options that it takes.
@@ -118,6 +119,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
                 "--insecure accepts any certificate; the other machine's own authorities are known",
             ));
     }
+    loadgen(args, remote.is_some())?;
     let count = |option, text: &Option<String>, default, most| match text {
         Some(text) => units::count("number", text, 1..=most).map_err(|error| of(option, error)),
         None => Ok(default),
@@ -133,6 +135,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         commands,
         serve: server.serve.clone(),
         remote,
+        generator: server.loadgen.clone(),
         requests_per_s: server.requests.as_deref().map(rate).transpose()?,
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },
@@ -150,6 +153,31 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         warmup_ns: duration("--warmup", &args.warmup)?,
         out: args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now())),
     })
+}
+
+/// Checks what a load generator needs.
+fn loadgen(args: &RunArgs, is_remote: bool) -> Result<()> {
+    let ServerArgs { loadgen, serve, requests, .. } = &args.server;
+    if loadgen.is_empty() {
+        return Ok(());
+    }
+    if is_remote || serve.is_none() {
+        return Err(Error::usage(
+            "a load generator's responses are counted on the link of --serve, and there is none",
+        )
+        .help("start the server with --serve, or leave the load to zc"));
+    }
+    if requests.is_some() {
+        return Err(Error::usage("the load generator sets the rate, and so does --requests")
+            .help("leave --requests out"));
+    }
+    if !loadgen.iter().any(|word| word.contains(GENERATOR_URL)) {
+        return Err(Error::usage(format!(
+            "the load generator is not told what to ask: no word has \"{GENERATOR_URL}\""
+        ))
+        .help("zc run server ... -- oha -z 1h -q 2000 {url}"));
+    }
+    Ok(())
 }
 
 /// The states with their URLs, and the commands of those that have one.

@@ -30,13 +30,18 @@ pub(super) struct ServerArgs {
     pub(super) close: bool,
     #[command(flatten)]
     pub(super) request: RequestArgs,
+    /// A load generator that asks in place of zc's own load, at a rate that it keeps, with {url} where
+    /// the state's URL goes: -- oha -z 1h -q 2000 {url}
+    #[arg(last = true, value_name = "LOADGEN")]
+    pub(super) loadgen: Vec<String>,
 }
 
 impl ServerArgs {
     /// Whether any of them was typed.
     pub(super) fn is_given(&self) -> bool {
-        let Self { state, url, serve, requests, connections, close, request } = self;
+        let Self { state, url, serve, requests, connections, close, request, loadgen } = self;
         !state.is_empty()
+            || !loadgen.is_empty()
             || [url, serve, requests, connections].into_iter().any(Option::is_some)
             || *close
             || request.is_given()

@@ -156,6 +156,7 @@ fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>)
     found.optional(Aspect::ResponseLength, old.and_then(length), new.and_then(length));
     let (Some(old), Some(new)) = (old, new) else { return };
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());
+    found.optional(Aspect::Load, old.load_in_words(), new.load_in_words());
     found.of(Aspect::Connections, &old.connections, &new.connections);
     let keepalive = |server: &ServerPlan| on(server.keepalive);
     found.of(Aspect::Keepalive, &keepalive(old), &keepalive(new));

@@ -245,6 +245,8 @@ pub enum Aspect {
     ResponseLength,
     /// Command that started the server.
     Serve,
+    /// Who asked a server: another machine, a load generator, or nobody of either kind.
+    Load,
     /// Connections to a server.
     Connections,
     /// Whether a connection carries more than one request.

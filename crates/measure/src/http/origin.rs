@@ -106,6 +106,16 @@ impl Origin {
         }
     }
 
+    /// The URL with an address in place of the host: `http://192.0.2.1:8001/path?query`.
+    pub fn by_address(&self) -> String {
+        let scheme = if self.is_https { "https" } else { "http" };
+        let target = &self.targets.each()[0];
+        match self.addresses.first() {
+            Some(address) => format!("{scheme}://{address}{target}"),
+            None => self.url.clone(),
+        }
+    }
+
     /// Whether its scheme is `https`.
     pub fn uses_tls(&self) -> bool {
         self.is_https

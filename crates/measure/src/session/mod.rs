@@ -33,6 +33,7 @@ pub use crate::agent::carry::{Carried, Carry, Program};
 pub use crate::agent::handshake::PROTOCOL;
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
+pub use crate::trial::GENERATOR_URL;
 pub use doctor::{Findings, examine};
 pub use interim::{Interim, InterimResult};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};

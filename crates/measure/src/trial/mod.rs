@@ -46,7 +46,8 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use server::{
-    AskedFor, Asker, RemoteLoad, Served, ServerRig, ServerSetup, Serving, keep as keep_server,
+    AskedFor, Asker, Generator, RemoteLoad, Served, ServerRig, ServerSetup, URL as GENERATOR_URL,
+    keep as keep_server,
 };
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, default_congestion,

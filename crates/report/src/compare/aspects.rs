@@ -20,6 +20,7 @@ pub(super) fn text(difference: &Difference) -> String {
             | Aspect::Mitigation
             | Aspect::FarEnd
             | Aspect::Serve
+            | Aspect::Load
     ) {
         return format!("{}{name} \"{old}\", now \"{new}\"", words(difference.what));
     }
@@ -74,6 +75,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::RequestRate => "requests at",
         Aspect::ResponseLength => "bytes of a response:",
         Aspect::Serve => "server started by",
+        Aspect::Load => "asked",
         Aspect::Connections => "connections to the server:",
         Aspect::Keepalive => "keep-alive",
     }

@@ -95,9 +95,9 @@ pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
         None => "was running, on CPUs of its owner's choice".to_owned(),
     };
     let asked = server.states.iter().map(state).collect::<Vec<_>>().join("; ");
-    let from = server.load_from.as_ref();
-    let from = from.map_or_else(String::new, |from| format!("; from {}", escape(from, 80)));
-    vec![note("server", started), note("asked", format!("{asked}{from}"))]
+    let load = server.load_in_words();
+    let load = load.map_or_else(String::new, |load| format!("; {}", escape(&load, 300)));
+    vec![note("server", started), note("asked", format!("{asked}{load}"))]
 }
 
 /// The states that are compared, each with its cell.
@@ -107,6 +107,14 @@ pub(crate) fn states(estimates: &Estimates) -> impl Iterator<Item = (&RequestCos
 }
 
 fn caption(server: &ServerPlan) -> String {
+    if !server.generator.is_empty() {
+        return format!(
+            "{} requests per second by {}. {}:",
+            significant(server.requests_per_s),
+            escape(server.generator.first().map_or("", String::as_str), 60),
+            whose(server)
+        );
+    }
     let connections = match (server.connections, server.keepalive) {
         (1, true) => "one connection".to_owned(),
         (some, true) => format!("{some} connections"),

@@ -15,6 +15,7 @@ mod format;
 mod hostile_runs;
 mod http;
 mod limits;
+mod loadgen;
 mod memory;
 mod plans;
 mod profile;

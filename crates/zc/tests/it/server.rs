@@ -68,7 +68,7 @@ threading.Event().wait()
 "#;
 
 /// A folder with the server in it; `None`, with the reason said, where there is no Python.
-fn folder() -> Option<tempfile::TempDir> {
+pub(crate) fn folder() -> Option<tempfile::TempDir> {
     let python = Command::new("python3").arg("-V").stdout(Stdio::null()).status();
     if !python.is_ok_and(|status| status.success()) {
         eprintln!("skipped: no python3");
@@ -80,7 +80,7 @@ fn folder() -> Option<tempfile::TempDir> {
 }
 
 /// `zc run server` in that folder, with both ports asked for `path`.
-fn ask(folder: &Path, path: &str) -> Command {
+pub(crate) fn ask(folder: &Path, path: &str) -> Command {
     ask_of(folder, "exec python3 server.py", path)
 }
 
@@ -138,7 +138,7 @@ impl Elsewhere {
 }
 
 /// Whether no process but those with these ids works in a folder.
-fn nobody_else_is_in(folder: &Path, except: &[u32]) -> bool {
+pub(crate) fn nobody_else_is_in(folder: &Path, except: &[u32]) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let folder = folder.canonicalize().unwrap();
@@ -153,14 +153,14 @@ fn is_alive(folder: &Path) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-fn assert_refused(output: &Output, code: i32, says: &str) {
+pub(crate) fn assert_refused(output: &Output, code: i32, says: &str) {
     let stderr = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert!(stderr.contains(says), "{says:?} is not in:\n{stderr}");
 }
 
 /// The trials of a run, of all its blocks.
-fn trials(run: &Run) -> impl Iterator<Item = &zc_run::Trial> {
+pub(crate) fn trials(run: &Run) -> impl Iterator<Item = &zc_run::Trial> {
     run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
         Slot::Trial(trial) => Some(trial),
         Slot::Idle(_) => None,

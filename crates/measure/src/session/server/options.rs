@@ -21,6 +21,9 @@ pub struct ServerOptions {
     pub serve: Option<String>,
     /// The other machine from which the load comes; `None`: this one.
     pub remote: Option<RemoteEnd>,
+    /// The load generator that asks in place of zc's own load, and its arguments, with
+    /// [`URL`](crate::trial::GENERATOR_URL) where a state's URL goes; empty: none. It sets the rate.
+    pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
     /// Connections to each URL.

@@ -14,7 +14,7 @@ use crate::agent::{Client, FarOrigin, LoadWanted, Transport};
 use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter;
-use crate::trial::{self, Asker, RemoteLoad, Up};
+use crate::trial::{self, Asker, Generator, RemoteLoad, Up};
 use zc_run::{Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result};
 
 /// The way to the server, and what is asked for there.
@@ -128,7 +128,18 @@ impl Place {
                     link.enter_receiver()?;
                     bind_to(cpu)
                 });
-                Ok(Started { load: Asker::Here(Arc::new(load?)), same_machine: false })
+                let load = Arc::new(load?);
+                let load = match options.generator.is_empty() {
+                    true => Asker::Here(load),
+                    false => Asker::Generator(Arc::new(Generator::new(
+                        load,
+                        Arc::clone(self.link()),
+                        options.generator.clone(),
+                        origins.iter().map(Origin::by_address).collect(),
+                        cpu,
+                    ))),
+                };
+                Ok(Started { load, same_machine: false })
             }
             Asks::There { client, origins } => {
                 let wanted = LoadWanted {

@@ -21,7 +21,7 @@ use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
-use crate::trial::{self, Asker, Served, ServerRig, ServerSetup, Serving};
+use crate::trial::{self, Asker, Served, ServerRig, ServerSetup};
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkKind,
     Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing,
@@ -82,7 +82,7 @@ pub(crate) fn prepare(
     let mut served = match &options.serve {
         Some(command) => {
             progress.preparing("starting the server", budget.left());
-            Served::Ours(Serving::start(command, &*link, &[cpus.sender])?)
+            Served::start(command, &*link, cpus.sender)?
         }
         None => Served::RanAlready,
     };
@@ -129,8 +129,13 @@ pub(crate) fn prepare(
     }));
     // Also where the rate is given: a state that answers nothing is found here.
     let chosen = rate::choose(&speeds)?;
-    let requests_per_s = options.requests_per_s.unwrap_or(chosen);
-    rig.set_rate(requests_per_s, body_bytes, options.requests_per_s.is_none());
+    let mut requests_per_s = options.requests_per_s.unwrap_or(chosen);
+    let zc_chooses = options.requests_per_s.is_none() && options.generator.is_empty();
+    rig.set_rate(requests_per_s, body_bytes, zc_chooses);
+    if !options.generator.is_empty() {
+        requests_per_s = rate::of_generator(&mut rig, &cells, &speeds, steps)?;
+        rig.set_rate(requests_per_s, body_bytes, false);
+    }
     let unit_s = meter::unit_time().as_secs_f64();
     cells.push(cells::positive(&cells[0], speeds[&reference], body_bytes, unit_s));
 
@@ -151,6 +156,7 @@ pub(crate) fn prepare(
             states: server_states,
             serve: options.serve.clone(),
             load_from,
+            generator: options.generator.clone(),
             connections: options.connections,
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
@@ -297,13 +303,19 @@ fn compare(states: &[ServerState]) -> Result<Option<Warning>> {
 }
 
 /// Lengths of the parts of a trial. A window of 100 ms at 1,000 requests per second has 100
-/// requests; the connections are there, so there is little to warm up.
+/// requests; the connections are there, so there is little to warm up. A load generator makes its
+/// connections in each trial, which takes as long as several windows.
 fn timing(options: &ServerOptions) -> Timing {
+    let (warmup_ns, window_ns) = match options.generator.is_empty() {
+        true => (15_000_000, 100_000_000),
+        false => (100_000_000, 250_000_000),
+    };
+    let window_ns = options.window_ns.unwrap_or(window_ns);
     Timing {
-        warmup_ns: options.warmup_ns.unwrap_or(15_000_000).max(trial::LEAST_WARMUP_NS),
-        window_ns: options.window_ns.unwrap_or(100_000_000),
+        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
+        window_ns,
         idle_ns: options.idle_ns.unwrap_or(40_000_000),
-        unsoaked_ns: options.window_ns.unwrap_or(100_000_000),
+        unsoaked_ns: window_ns,
     }
 }
 

@@ -14,6 +14,15 @@ const ROUNDS: usize = 3;
 /// wait for each other, and soakers change the workload.
 const SHARE: f64 = 0.5;
 
+/// A load generator's rates in two states may differ by this share.
+const SAME_RATE: f64 = 0.05;
+
+/// And by so many requests in a window, of which one is where it begins, and one where it ends.
+const FEW_REQUESTS: f64 = 3.0;
+
+/// A load generator may ask for this share of the slowest state's top speed.
+const MOST_SHARE: f64 = 0.85;
+
 /// A chosen rate is one of these times a power of ten: runs of one machine should have the same rate,
 /// and be comparable.
 const STEPS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
@@ -36,6 +45,61 @@ pub(super) fn top_speeds(
         *best = best.max(speed);
     }
     Ok(best)
+}
+
+/// The rate of a load generator, in requests per second: that of the state in which it is lowest.
+///
+/// # Errors
+/// It is not the same in all states: the generator asks as fast as the server answers. Or it is too
+/// near to what the slowest state can.
+pub(super) fn of_generator(
+    rig: &mut ServerRig,
+    cells: &[Cell],
+    top_speeds: &BTreeMap<String, f64>,
+    steps: &mut Steps<'_>,
+) -> Result<f64> {
+    let mut rates = BTreeMap::<String, Vec<f64>>::new();
+    for cell in (0..ROUNDS).flat_map(|_| cells.iter().filter(|cell| !cell.control)) {
+        steps.enter(cell, "the load generator's rate in")?;
+        rates.entry(cell.label.clone()).or_default().push(rig.unsoaked_rate(cell)?);
+    }
+    let median = |(label, mut each): (String, Vec<f64>)| {
+        each.sort_unstable_by(f64::total_cmp);
+        (label, each[each.len() / 2])
+    };
+    let window_s = rig.unsoaked_window_s();
+    one_rate(&rates.into_iter().map(median).collect(), window_s, top_speeds)
+}
+
+/// See [`of_generator`].
+fn one_rate(
+    rates: &BTreeMap<String, f64>,
+    window_s: f64,
+    top_speeds: &BTreeMap<String, f64>,
+) -> Result<f64> {
+    let by_rate = |a: &(&String, &f64), b: &(&String, &f64)| a.1.total_cmp(b.1);
+    let (Some((slow, low)), Some((fast, high))) =
+        (rates.iter().min_by(by_rate), rates.iter().max_by(by_rate))
+    else {
+        return Err(Error::failed("no state was asked"));
+    };
+    const HELP: &str = "give it a rate that every state can well sustain: wrk2 -R 2000, oha -q 2000, \
+                        h2load --rps 2000, hey -q 250 -c 8";
+    if *low <= 0.0 || *high > *low * (1.0 + SAME_RATE) + FEW_REQUESTS / window_s {
+        return Err(Error::failed(format!(
+            "the load generator does not keep to one rate: {low:.0} requests per second in state {slow}, \
+             {high:.0} in state {fast}"
+        ))
+        .help(HELP));
+    }
+    match top_speeds.iter().min_by(by_rate) {
+        Some((slow, top)) if *low > *top * MOST_SHARE => Err(Error::failed(format!(
+            "the load generator's {low:.0} requests per second are too near to the {top:.0} that state \
+             {slow} can: near its top speed a server's cost is another"
+        ))
+        .help(HELP)),
+        _ => Ok(*low),
+    }
 }
 
 /// The highest of the rates that leaves the slowest state enough headroom.
@@ -76,6 +140,23 @@ mod tests {
             let chosen = chosen(speeds).unwrap();
             assert!((chosen - rate).abs() < 1e-9, "{speeds:?}: {chosen}");
         }
+    }
+
+    #[test]
+    fn a_load_generator_has_one_rate_below_what_every_state_can() {
+        let of = |each: [f64; 2]| {
+            BTreeMap::from([("off".to_owned(), each[0]), ("on".to_owned(), each[1])])
+        };
+        let rate = |rates, speeds| one_rate(&of(rates), 0.25, &of(speeds));
+        let one = rate([2_000.0, 2_040.0], [5_000.0, 9_000.0]).unwrap();
+        assert!((one - 2_000.0).abs() < 1e-9, "{one}");
+        let closed = rate([4_900.0, 8_800.0], [5_000.0, 9_000.0]).unwrap_err();
+        assert!(closed.message.contains("8800 in state on"), "{}", closed.message);
+        let saturated = rate([4_900.0, 4_900.0], [5_000.0, 9_000.0]).unwrap_err();
+        assert!(saturated.message.contains("the 5000 that state off can"), "{}", saturated.message);
+        let few = rate([96.0, 104.0], [5_000.0, 9_000.0]).unwrap();
+        assert!((few - 96.0).abs() < 1e-9, "24 and 26 in a window");
+        assert!(rate([0.0, 0.0], [5_000.0, 9_000.0]).is_err());
     }
 
     #[test]

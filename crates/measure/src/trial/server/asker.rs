@@ -1,8 +1,11 @@
-//! Who asks the server: a load of this machine, or one of another machine that is told when.
+//! Who asks the server: a load of this machine, one of another machine that is told when, or a load
+//! generator that is not zc's.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::{Fetched, HttpCounts, Latencies, Load, Pace};
+use super::asked_for::AskedFor;
+use super::generator::Generator;
+use crate::http::{Fetched, HttpCounts, Load, Pace};
 use zc_kernel::clock::{self, monotonic_ns};
 use zc_run::Result;
 
@@ -31,21 +34,6 @@ pub trait RemoteLoad: Send {
     fn pause(&mut self) -> Result<AskedFor>;
 }
 
-/// What a phase of requests was.
-#[derive(Debug, Clone)]
-pub struct AskedFor {
-    /// Responses per second, where nothing else tells how many came in a window.
-    pub responses_per_s: Option<f64>,
-    /// Whole responses, with the last one.
-    pub responses: u64,
-    /// Bytes of their bodies.
-    pub body_bytes: u64,
-    /// What was wrong with them, in words; `None`: nothing.
-    pub fault: Option<String>,
-    /// From when each was due.
-    pub latency: Latencies,
-}
-
 /// See the module.
 #[derive(Clone)]
 pub enum Asker {
@@ -53,6 +41,9 @@ pub enum Asker {
     Here(Arc<Load>),
     /// Another machine.
     There(Arc<Mutex<dyn RemoteLoad>>),
+    /// A load generator at its own rate; as fast as the server answers asks a thread of this
+    /// process.
+    Generator(Arc<Generator>),
 }
 
 impl Asker {
@@ -63,6 +54,7 @@ impl Asker {
     pub fn fetch(&self, origin: usize) -> Result<Fetched> {
         match self {
             Self::Here(load) => load.fetch(origin),
+            Self::Generator(generator) => generator.load().fetch(origin),
             Self::There(load) => taken(load).fetch(origin),
         }
     }
@@ -74,11 +66,14 @@ impl Asker {
     /// The other machine is gone.
     pub(super) fn go(&self, origin: usize, pace: Pace) -> Result<u64> {
         match self {
-            Self::Here(load) => {
-                let begin_ns = monotonic_ns() + LEAD_NS;
-                load.go(origin, pace, begin_ns);
-                Ok(begin_ns)
-            }
+            Self::Here(load) => Ok(begin(load, origin, pace)),
+            Self::Generator(generator) => match pace {
+                Pace::At { .. } => generator.go(origin),
+                Pace::Unpaced => {
+                    generator.own_load_begins(origin)?;
+                    Ok(begin(generator.load(), origin, pace))
+                }
+            },
             Self::There(load) => {
                 let per_s = match pace {
                     Pace::At { per_s } => Some(per_s),
@@ -96,32 +91,57 @@ impl Asker {
     /// The load has ended.
     pub(super) fn pause(&self) -> Result<AskedFor> {
         match self {
-            Self::Here(load) => load.pause().map(|phase| AskedFor {
-                responses_per_s: None,
-                responses: phase.drained.responses,
-                body_bytes: phase.drained.body_bytes,
-                fault: phase.fault(),
-                latency: phase.latency,
-            }),
+            Self::Here(load) => load.pause().map(AskedFor::from),
             Self::There(load) => taken(load).pause(),
+            Self::Generator(generator) => generator.end().unwrap_or_else(|| {
+                let phase = generator.load().pause()?;
+                generator.own_load_ended(phase.drained.responses, phase.drained.body_bytes)?;
+                Ok(phase.into())
+            }),
         }
     }
 
-    /// The counts since the start. Of a load on another machine nothing is known while it goes on.
+    /// The counts since a moment before the phase. Of a load on another machine nothing is known
+    /// while it goes on.
     pub(super) fn counts(&self) -> Option<HttpCounts> {
         match self {
             Self::Here(load) => Some(load.counts()),
             Self::There(_) => None,
+            Self::Generator(generator) => {
+                Some(generator.counts().unwrap_or_else(|| generator.load().counts()))
+            }
+        }
+    }
+
+    /// Bytes of bodies so far, where knowing them takes no more than a look at memory.
+    pub(super) fn body_bytes_at_a_glance(&self) -> Option<u64> {
+        match self {
+            Self::Here(load) => Some(load.counts().body_bytes),
+            Self::There(_) | Self::Generator(_) => None,
         }
     }
 
     /// CPU time that it has used on this machine.
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
-            Self::Here(load) => clock::thread_cpu_ns(load.tid()).unwrap_or_default(),
+            Self::Here(load) => of_thread(load),
             Self::There(_) => 0,
+            Self::Generator(generator) => {
+                generator.cpu_ns().unwrap_or_else(|| of_thread(generator.load()))
+            }
         }
     }
+}
+
+/// Begins a phase of zc's own load.
+fn begin(load: &Load, origin: usize, pace: Pace) -> u64 {
+    let begin_ns = monotonic_ns() + LEAD_NS;
+    load.go(origin, pace, begin_ns);
+    begin_ns
+}
+
+fn of_thread(load: &Load) -> u64 {
+    clock::thread_cpu_ns(load.tid()).unwrap_or_default()
 }
 
 /// A panic while it was asked leaves nothing half done that the next answer would not show.
@@ -134,6 +154,7 @@ impl std::fmt::Debug for Asker {
         f.write_str(match self {
             Self::Here(_) => "Here",
             Self::There(_) => "There",
+            Self::Generator(_) => "Generator",
         })
     }
 }

@@ -1,5 +1,5 @@
 //! The known cost of the positive control: units of a soaker's work, on the server's CPU, by the
-//! bytes that the load has received, or is to receive where another machine counts them.
+//! bytes that the load has received, or is to receive where counting them takes longer.
 //!
 //! The server cannot be made to burn. So a thread beside it does, which wakes in every trial alike,
 //! and has nothing to do in those of other cells: its wake-ups are in all costs.
@@ -104,8 +104,8 @@ fn burn(orders: &Receiver<Order>, load: &Asker) {
         };
         let mut burner = Burner::new(units_per_mb);
         let begun_ns = monotonic_ns();
-        let arrived = || match load.counts() {
-            Some(counts) => counts.body_bytes,
+        let arrived = || match load.body_bytes_at_a_glance() {
+            Some(bytes) => bytes,
             None => (bytes_per_s * (monotonic_ns() - begun_ns) as f64 / 1e9) as u64,
         };
         let mut seen = arrived();

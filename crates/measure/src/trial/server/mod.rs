@@ -5,13 +5,17 @@
 //! they do in service, so a window needs little warming up; the sender's threads are somebody
 //! else's; and a call is a request.
 
+mod asked_for;
 mod asker;
 mod burner;
+mod generator;
+mod kept;
 mod rig;
 mod served;
-mod serving;
 
-pub use asker::{AskedFor, Asker, RemoteLoad};
+pub use asked_for::AskedFor;
+pub use asker::{Asker, RemoteLoad};
+pub use generator::{Generator, URL};
+pub use kept::keep;
 pub use rig::{ServerRig, ServerSetup};
 pub use served::Served;
-pub use serving::{Serving, keep};

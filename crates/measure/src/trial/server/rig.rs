@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::asker::{AskedFor, Asker};
+use super::asked_for::AskedFor;
+use super::asker::Asker;
 use super::burner::BesideServer;
 use super::served::Served;
 use crate::http::{self, Pace};
@@ -125,10 +126,20 @@ impl ServerRig {
     /// # Errors
     /// As [`run`](Bench::run).
     pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
-        let Trial { opened, closed, .. } = self.run(cell, TrialKind::TopSpeed)?;
-        let requests = closed.sent.calls.saturating_sub(opened.sent.calls);
-        let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
-        Ok(requests as f64 * 1e9 / elapsed_ns as f64)
+        self.run(cell, TrialKind::TopSpeed).map(|trial| requests_per_s(&trial))
+    }
+
+    /// Length of an unsoaked window.
+    pub fn unsoaked_window_s(&self) -> f64 {
+        self.timing.unsoaked_ns as f64 / 1e9
+    }
+
+    /// Asks at the load's rate once, and returns requests per second. The soakers must be paused.
+    ///
+    /// # Errors
+    /// As [`run`](Bench::run).
+    pub fn unsoaked_rate(&mut self, cell: &Cell) -> Result<f64> {
+        self.run(cell, TrialKind::UnsoakedControl).map(|trial| requests_per_s(&trial))
     }
 
     /// Reads what bounds a window over a load that goes on: soakers, responses and clocks.
@@ -283,6 +294,13 @@ impl Bench for ServerRig {
             }
         }
     }
+}
+
+/// Requests per second of a trial's window.
+fn requests_per_s(Trial { opened, closed, .. }: &Trial) -> f64 {
+    let requests = closed.sent.calls.saturating_sub(opened.sent.calls);
+    let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
+    requests as f64 * 1e9 / elapsed_ns as f64
 }
 
 /// What zc's own senders had better not use is how a server is configured.

@@ -1,27 +1,47 @@
 //! The server that is measured: one that zc started, or one that is there.
 
+use std::time::Duration;
+
 use super::asker::Asker;
-use super::serving::Serving;
+use super::kept::{Kept, Wanted};
+use crate::link::Link;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
+
+/// How long a server may take to end after SIGTERM, before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, as far as zc knows it.
 #[derive(Debug)]
 pub enum Served {
     /// zc started it, knows its processes, and ends it.
-    Ours(Serving),
+    Ours(Kept),
     /// It ran already: all that is known of it is what it answers.
     RanAlready,
 }
 
 impl Served {
+    /// Starts a server by `command` (`sh -c`) on the sender's side of a link, pinned to `cpu`.
+    ///
+    /// # Errors
+    /// The processes cannot be started.
+    pub fn start(command: &str, link: &dyn Link, cpu: usize) -> Result<Self> {
+        let wanted = Wanted {
+            what: "the server".to_owned(),
+            words: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
+            cpus: vec![cpu],
+            patience: PATIENCE,
+        };
+        Kept::start(wanted, || link.enter_sender()).map(Self::Ours)
+    }
+
     /// Fails if a server of zc's has ended.
     ///
     /// # Errors
     /// It has: how, and its last words.
     pub fn check(&mut self) -> Result<()> {
         match self {
-            Self::Ours(serving) => serving.check(),
+            Self::Ours(kept) => kept.check(),
             Self::RanAlready => Ok(()),
         }
     }
@@ -32,10 +52,10 @@ impl Served {
     /// [`ErrorKind::Remote`]: it is not.
     pub(super) fn look(&mut self, load: &Asker) -> Result<()> {
         match self {
-            Self::Ours(serving) => {
-                serving.check()?;
+            Self::Ours(kept) => {
+                kept.check()?;
                 // It may have started workers.
-                serving.find_processes();
+                kept.find_processes();
                 Ok(())
             }
             // Twice: a connection may be one that the server has just closed.
@@ -53,7 +73,7 @@ impl Served {
     /// CPU time of its processes so far; 0 where they are not known.
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
-            Self::Ours(serving) => serving.cpu_ns(),
+            Self::Ours(kept) => kept.cpu_ns(),
             Self::RanAlready => 0,
         }
     }

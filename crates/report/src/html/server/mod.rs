@@ -42,10 +42,19 @@ pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
              machine lost; the responses of a window are the rate at which they came, times its length.",
         );
     }
-    out.raw(
-        " Requests are due at constant spacing, whatever the server does, and latency counts from \
-         when a request was due.</p>\n",
-    );
+    if some(|server| !server.generator.is_empty()) {
+        out.raw(
+            " Where a load generator asked, responses are the bytes that the server sent, divided by \
+             those of one response to zc itself; latencies are not known.",
+        );
+    }
+    if some(|server| server.generator.is_empty()) {
+        out.raw(
+            " zc&#39;s own requests are due at constant spacing, whatever the server does, and latency \
+             counts from when a request was due.",
+        );
+    }
+    out.raw("</p>\n");
 }
 
 const UNIT: &str = "us/request";

@@ -1,4 +1,5 @@
-//! A server that zc starts (`zc run server --serve`), and the process that keeps it.
+//! A command that zc starts on one side of a link and ends again, and the process that keeps it: the
+//! server of `zc run server --serve`, and the load generator that may ask it.
 //!
 //! The *keeper* is a second zc between the two. Servers become daemons and start workers; the keeper
 //! is the reaper of all that descends from it, so it finds them, and ends them all when the zc that
@@ -17,13 +18,9 @@ use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable};
 use zc_kernel::{clock, process, sched};
 
 use crate::internal::{INTERNAL, KEEPER};
-use crate::link::Link;
 use crate::meter::descendants;
 use crate::stderr_tail::StderrTail;
-use zc_run::{Error, ErrorKind, Result, escape};
-
-/// How long a server may take to end after SIGTERM, before it is killed.
-const PATIENCE: Duration = Duration::from_secs(3);
+use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// Time for the keeper to end beyond that.
 const GRACE: Duration = Duration::from_secs(5);
@@ -31,65 +28,71 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Time between two looks at whether processes have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Largest part of a server's last words in an error, in characters.
+/// Largest part of a command's last words in an error, in characters.
 const MOST_WORDS: usize = 500;
 
-/// What the keeper is to start: a line of JSON.
-#[derive(Debug, Serialize, Deserialize)]
-struct Wanted {
-    /// Passed to `sh -c`.
-    command: String,
+/// What is to be kept. The keeper gets it as a line of JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Wanted {
+    /// What it is, in errors: `the server`.
+    pub what: String,
+    /// The program and its arguments.
+    pub words: Vec<String>,
     /// The CPUs that it is pinned to.
-    cpus: Vec<usize>,
+    pub cpus: Vec<usize>,
+    /// How long it may take to end after SIGTERM, before it is killed.
+    pub patience: Duration,
 }
 
 /// What the keeper says, once: a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 enum Said {
-    /// The server could not be started.
+    /// The command could not be started.
     NotStarted { why: String },
-    /// Every process of the server has ended.
+    /// Every process of the command has ended.
     Ended { how: String, last_words: Option<String> },
 }
 
-/// A running server. It ends when this is dropped.
+/// A command that runs. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Serving {
+pub struct Kept {
     keeper: Child,
     orders: Option<ChildStdin>,
     news: BufReader<ChildStdout>,
-    command: String,
+    wanted: Wanted,
     pids: Vec<i32>,
 }
 
-impl Serving {
-    /// Starts the server by `command` (`sh -c`) on the sender's side of a link, pinned to `cpus`.
+impl Kept {
+    /// Starts what is `wanted`, on the side of a link that `enter` goes to.
     ///
     /// # Errors
     /// The processes cannot be started.
-    pub fn start(command: &str, link: &dyn Link, cpus: &[usize]) -> Result<Self> {
+    pub fn start(wanted: Wanted, enter: impl FnOnce() -> Result<()> + Send) -> Result<Self> {
         // A thread cannot leave a namespace that it has entered, so this has a thread of its own.
         let mut keeper = std::thread::scope(|scope| {
             std::thread::Builder::new()
-                .spawn_scoped(scope, || link.enter_sender().and_then(|()| start_keeper()))
+                .spawn_scoped(scope, || enter().and_then(|()| start_keeper(&wanted.what)))
                 .map_err(|error| {
-                    Error::os("start a thread on the server's side of the link", error)
+                    Error::os(format!("start a thread that starts {}", wanted.what), error)
                 })?
                 .join()
-                .map_err(|_| Error::failed("a thread on the server's side of the link panicked"))?
+                .map_err(|_| {
+                    Error::failed(format!("a thread that starts {} panicked", wanted.what))
+                })?
         })?;
+        let gone = || gone(&wanted.what);
         let (Some(mut orders), Some(news)) = (keeper.stdin.take(), keeper.stdout.take()) else {
             return Err(gone());
         };
-        let wanted = Wanted { command: command.to_owned(), cpus: cpus.to_vec() };
         let mut line = serde_json::to_string(&wanted).map_err(|_| gone())?;
         line.push('\n');
         orders.write_all(line.as_bytes()).map_err(|_| gone())?;
         let news = BufReader::new(news);
-        Ok(Self { keeper, orders: Some(orders), news, command: wanted.command, pids: Vec::new() })
+        Ok(Self { keeper, orders: Some(orders), news, wanted, pids: Vec::new() })
     }
 
-    /// Fails if the server has ended.
+    /// Fails if it has ended.
     ///
     /// # Errors
     /// It has: how, and its last words.
@@ -101,36 +104,45 @@ impl Serving {
         let mut line = String::new();
         let said =
             self.news.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
+        let what = &self.wanted.what;
         let message = match said {
-            Some(Said::NotStarted { why }) => format!("the server could not be started: {why}"),
+            Some(Said::NotStarted { why }) => format!("{what} could not be started: {why}"),
             Some(Said::Ended { how, last_words: Some(words) }) => {
-                format!("the server ended with {how} and said: {}", escape(&words, MOST_WORDS))
+                format!("{what} ended with {how} and said: {}", escape(&words, MOST_WORDS))
             }
             Some(Said::Ended { how, last_words: None }) => {
-                format!("the server ended with {how} and said nothing")
+                format!("{what} ended with {how} and said nothing")
             }
-            None => "the process that keeps the server is gone".to_owned(),
+            None => format!("the process that keeps {what} is gone"),
         };
-        Err(Error::new(ErrorKind::Remote, message).help(format!("it is: {}", self.command)))
+        Err(Error::new(ErrorKind::Remote, message).help(format!("it is: {}", self.command())))
     }
 
-    /// Finds the processes of the server, whose CPU time [`cpu_ns`](Self::cpu_ns) adds up. Reads
+    /// The command as it was typed, for messages.
+    pub fn command(&self) -> String {
+        match &self.wanted.words[..] {
+            [_, option, command] if option == "-c" => escape(command, MOST_WORDS),
+            words => escape(&words.join(" "), MOST_WORDS),
+        }
+    }
+
+    /// Finds its processes, whose CPU time [`cpu_ns`](Self::cpu_ns) adds up. Reads
     /// all of /proc: some 10 us for each process of the machine.
     pub fn find_processes(&mut self) {
         self.pids = descendants(self.keeper.id() as i32);
     }
 
-    /// CPU time of the server's processes so far: one system call for each. Those that have ended
+    /// CPU time of its processes so far: one system call for each. Those that have ended
     /// since they were found count nothing.
     pub fn cpu_ns(&self) -> u64 {
         self.pids.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok()).sum()
     }
 }
 
-impl Drop for Serving {
+impl Drop for Kept {
     fn drop(&mut self) {
         drop(self.orders.take()); // it ends when its stdin does
-        let until = Instant::now() + PATIENCE + GRACE;
+        let until = Instant::now() + self.wanted.patience + GRACE;
         while matches!(self.keeper.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
@@ -139,71 +151,74 @@ impl Drop for Serving {
     }
 }
 
-fn start_keeper() -> Result<Child> {
+fn start_keeper(what: &str) -> Result<Child> {
     Command::new("/proc/self/exe")
         .args([INTERNAL, KEEPER])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| Error::os("start the process that keeps the server", error))
+        .map_err(|error| Error::os(format!("start the process that keeps {what}"), error))
 }
 
-fn gone() -> Error {
-    Error::failed("the process that keeps the server is gone")
+fn gone(what: &str) -> Error {
+    Error::failed(format!("the process that keeps {what} is gone"))
 }
 
-/// The keeper's whole life: starts the server that the first line of stdin names, waits until stdin
-/// ends or the server does, and ends what is left of it.
+/// The keeper's whole life: starts the command that the first line of stdin names, waits until stdin
+/// ends or the command does, and ends what is left of it.
 ///
 /// # Errors
-/// Signals cannot be blocked, or it cannot be the reaper of the server's processes.
+/// Signals cannot be blocked, or it cannot be the reaper of the command's processes.
 pub fn keep() -> Result<()> {
     // Ctrl-C goes to the whole process group: zc hears it, and ends the server in order.
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         .map_err(|error| Error::os("block signals", error))?;
     process::adopt_orphans()
-        .map_err(|error| Error::os("become the reaper of the server's processes", error))?;
+        .map_err(|error| Error::os("become the reaper of a command's processes", error))?;
     let mut line = String::new();
     let mut stdin = io::stdin().lock();
     let wanted = stdin.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
-    let Some(wanted) = wanted else { return Ok(()) };
-    let said = serve(&wanted, &signals);
+    let Some(wanted): Option<Wanted> = wanted else { return Ok(()) };
+    let said = run(&wanted, &signals);
     let mut text = serde_json::to_string(&said).unwrap_or_default();
     text.push('\n');
     drop(io::stdout().write_all(text.as_bytes())); // nobody may listen any more
     Ok(())
 }
 
-/// Runs the server until it ends or stdin does, and ends what is left of it.
-fn serve(wanted: &Wanted, signals: &HeldSignals) -> Said {
+/// Runs the command until it ends or stdin does, and ends what is left of it.
+fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     let not_started = |why: String| Said::NotStarted { why };
     let everywhere = sched::allowed_cpus().unwrap_or_default();
     if let Err(error) = sched::pin(&wanted.cpus) {
         return not_started(format!("it cannot be pinned to its CPU: {error}"));
     }
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(&wanted.command).process_group(0);
+    let Some((program, arguments)) = wanted.words.split_first() else {
+        return not_started("no program is named".to_owned());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     signals.release_in_child(&mut command);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return not_started(error.to_string()),
+        Err(error) => return not_started(in_words(&error)),
     };
-    // What the keeper does itself is not the server's.
+    // What the keeper does itself is not the command's.
     drop(sched::pin(&everywhere));
     let mut tail = child.stderr.take().and_then(|stderr| StderrTail::of(stderr).ok());
     let mut status = None;
-    let mut of_server = vec![child.id() as i32];
-    while !of_server.is_empty() && wait_for_any(&of_server) {
+    let mut of_command = vec![child.id() as i32];
+    while !of_command.is_empty() && wait_for_any(&of_command) {
         status = status.or_else(|| child.try_wait().ok().flatten());
         if status.is_some() {
-            of_server = alive(); // what it left behind, as daemons do
+            of_command = alive(); // what it left behind, as daemons do
         }
     }
     // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there, and
     // not clean up.
-    end_all();
+    end_all(wanted.patience);
     let last_words = tail.as_mut().and_then(|tail| {
         tail.finish();
         tail.last()
@@ -213,7 +228,7 @@ fn serve(wanted: &Wanted, signals: &HeldSignals) -> Said {
 
 /// Waits until one of the processes has ended. Returns false if stdin has ended. It does not wake up
 /// in between: it would be seen on the CPU that it wakes up on. (Before Linux 5.3, where a process
-/// cannot be waited for in this way, the end of the server is not noticed.)
+/// cannot be waited for in this way, the end of the command is not noticed.)
 fn wait_for_any(pids: &[i32]) -> bool {
     let mut processes = Vec::with_capacity(pids.len());
     for pid in pids {
@@ -247,8 +262,8 @@ fn ended(status: Option<ExitStatus>, last_words: Option<String>) -> Said {
 }
 
 /// Ends every process that descends from this one: by SIGTERM, and after a while by SIGKILL.
-fn end_all() {
-    let until = Instant::now() + PATIENCE;
+fn end_all(patience: Duration) {
+    let until = Instant::now() + patience;
     for signal in [SIGTERM, SIGKILL] {
         for pid in alive() {
             drop(kill(pid, signal)); // it may have ended

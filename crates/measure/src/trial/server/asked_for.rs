@@ -1,0 +1,30 @@
+//! What a load was answered in a phase.
+
+use crate::http::{Latencies, Phase};
+
+/// What a phase of requests was.
+#[derive(Debug, Clone)]
+pub struct AskedFor {
+    /// Responses per second, where nothing else tells how many came in a window.
+    pub responses_per_s: Option<f64>,
+    /// Whole responses, with the last one.
+    pub responses: u64,
+    /// Bytes of their bodies.
+    pub body_bytes: u64,
+    /// What was wrong with them, in words; `None`: nothing.
+    pub fault: Option<String>,
+    /// From when each was due.
+    pub latency: Latencies,
+}
+
+impl From<Phase> for AskedFor {
+    fn from(phase: Phase) -> Self {
+        Self {
+            responses_per_s: None,
+            responses: phase.drained.responses,
+            body_bytes: phase.drained.body_bytes,
+            fault: phase.fault(),
+            latency: phase.latency,
+        }
+    }
+}

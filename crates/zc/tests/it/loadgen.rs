@@ -1,0 +1,124 @@
+//! `zc run server ... -- LOADGEN`: a load generator that is not zc's. The figures are not checked: this
+//! machine may be busy.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::server::{ask, assert_refused, folder, nobody_else_is_in, trials};
+use crate::support::{
+    Bounded as _, NOTHING_KEPT, blocks_saved, interrupted_when, link_is_unavailable, measuring,
+    saved, stderr, text, until, zc_in,
+};
+
+/// Asks a URL over one connection, 100 times a second, and prints nothing.
+const STEADY: &str = r#"
+import http.client, sys, time, urllib.parse
+
+url = urllib.parse.urlsplit(sys.argv[1])
+connection = http.client.HTTPConnection(url.netloc)
+due = time.monotonic()
+while True:
+    connection.request("GET", url.path)
+    connection.getresponse().read()
+    open("asked", "w").close()
+    due += 0.01
+    time.sleep(max(0, due - time.monotonic()))
+"#;
+
+/// `zc run server` with that generator.
+fn steady(folder: &Path, path: &str) -> Command {
+    std::fs::write(folder.join("steady.py"), STEADY).unwrap();
+    let mut command = ask(folder, path);
+    command.args(["--budget", "600s", "--", "python3", "steady.py", "{url}"]);
+    command
+}
+
+#[test]
+fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_link() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let enough = || blocks_saved(folder.path()) > 0;
+    let output = interrupted_when("a block is saved", &mut steady(folder.path(), "/"), enough);
+    if link_is_unavailable(&output) || is_too_busy(&output) {
+        return;
+    }
+    assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
+    let run = saved(folder.path());
+    let server = run.header.plan.server.as_ref().unwrap();
+    assert_eq!(server.generator, ["python3", "steady.py", "{url}"]);
+    let (mut seen, mut used_ns) = (0, 0);
+    for trial in trials(&run) {
+        seen += trial.closed.sent.calls - trial.opened.sent.calls;
+        used_ns += trial.closed.receiver.cpu_ns - trial.opened.receiver.cpu_ns;
+        // The heads of these responses have one length, so whole ones count as what they are.
+        let each = trial.whole_bytes as f64 / 20_000.0;
+        let asked_for = each.round();
+        assert!((each - asked_for).abs() < 0.05 * asked_for.max(1.0), "{each} responses");
+    }
+    assert!(seen > 0 && used_ns > 0, "{seen} responses, {used_ns} ns of the generator");
+    let end = run.end.as_ref().unwrap();
+    assert!(end.latencies.iter().all(|each| each.requests.is_empty()), "they are not known");
+    assert!(nobody_else_is_in(folder.path(), &[]));
+    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
+    assert!(text(&shown.stdout).contains("by python3 steady.py {url}"), "{}", text(&shown.stdout));
+}
+
+/// On a busy machine the generator may not keep to its rate, and windows of it are not compared.
+fn is_too_busy(output: &Output) -> bool {
+    let said = stderr(output);
+    let is = said.contains("does not keep to one rate") || said.contains("are too near to");
+    if is {
+        eprintln!("skipped: something else uses this machine");
+    }
+    is
+}
+
+#[test]
+fn a_zc_that_is_killed_leaves_neither_server_nor_load_generator() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let mut zc = steady(folder.path(), "/").start().unwrap();
+    // Long before a block, where the machine is busy: it is the generator that is to be there.
+    let mut asked = || folder.path().join("asked").exists() || zc.try_wait().unwrap().is_some();
+    until("the generator asks", || asked().then_some(()));
+    zc.kill().unwrap();
+    zc.wait().unwrap();
+    until("all has ended", || nobody_else_is_in(folder.path(), &[]).then_some(()));
+}
+
+#[test]
+fn a_load_generator_that_cannot_be_used_is_named() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let ends = "echo out of ideas >&2; exit 3";
+    for (words, code, says) in [
+        (&["no-such-program", "{url}"][..], 6, "the load generator could not be started: no such"),
+        (&["sh", "-c", ends, "{url}"], 6, "ended with exit code 3 and said: out of ideas"),
+    ] {
+        let mut command = ask(folder.path(), "/");
+        command.arg("--").args(words);
+        let output = command.finish().unwrap();
+        if link_is_unavailable(&output) {
+            return;
+        }
+        assert_refused(&output, code, says);
+        assert!(nobody_else_is_in(folder.path(), &[]));
+    }
+}
+
+#[test]
+fn what_a_load_generator_cannot_go_with_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = ["--state", "one=http://localhost:1/", "--state", "two=http://localhost:2/"];
+    let serve = ["--serve", "true"];
+    let refused = |words: &[&[&str]], says: &str| {
+        let mut command = zc_in(folder.path(), &["run", "server"]);
+        command.args(states).args(words.concat());
+        assert_refused(&command.finish().unwrap(), 2, says);
+    };
+    refused(&[&["--", "oha", "{url}"]], "counted on the link of --serve");
+    refused(&[&serve, &["--", "oha", "http://localhost/"]], "no word has \"{url}\"");
+    refused(&[&serve, &["--requests", "9/s", "--", "oha", "{url}"]], "and so does --requests");
+    let output = zc_in(folder.path(), &["run", "paths", "--", "oha"]).finish().unwrap();
+    assert_refused(&output, 2, "\"zc run server\"");
+}
