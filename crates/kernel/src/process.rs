@@ -182,6 +182,22 @@ pub fn own_thread_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_THREAD)
 }
 
+/// Resource usage of the children that this process has waited for, and of theirs that they had waited
+/// for, by getrusage(2), RUSAGE_CHILDREN.
+///
+/// # Errors
+/// As [`usage`].
+///
+/// # References
+/// [getrusage(2)]
+///
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "getrusage")]
+#[doc(alias = "RUSAGE_CHILDREN")]
+pub fn children_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_CHILDREN)
+}
+
 fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer leads to room for the rusage that getrusage(2) writes.
@@ -364,6 +380,17 @@ mod tests {
         assert!(after.minor_faults >= before.minor_faults);
         assert_eq!(before.since(&after).minor_faults, 0);
         drop(used);
+    }
+
+    #[test]
+    fn what_children_used_is_counted_once_they_were_waited_for_with_that_of_their_own_children() {
+        let of_children = || children_usage().map(|usage| usage.user_ns + usage.system_ns).unwrap();
+        let before = of_children();
+        let counts = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut child = std::process::Command::new("sh");
+        let mut child = child.args(["-c", "sh -c \"$0\"; true", counts]).spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(of_children() > before);
     }
 
     #[test]

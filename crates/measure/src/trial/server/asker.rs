@@ -7,6 +7,7 @@ use super::asked_for::AskedFor;
 use super::generator::Generator;
 use crate::http::{Fetched, HttpCounts, Load, Pace};
 use zc_kernel::clock::{self, monotonic_ns};
+use zc_kernel::process;
 use zc_run::Result;
 
 /// Time between an order to a load and its first request.
@@ -121,7 +122,19 @@ impl Asker {
         }
     }
 
-    /// CPU time that it has used on this machine.
+    /// CPU time on this machine of all that has asked, between phases. A generator ends with its phase,
+    /// and the process that keeps it, which zc waits for.
+    pub(super) fn cpu_ns_so_far(&self) -> u64 {
+        match self {
+            Self::Generator(generator) => {
+                let ended = process::children_usage().unwrap_or_default();
+                of_thread(generator.load()) + ended.user_ns + ended.system_ns
+            }
+            Self::Here(_) | Self::There(_) => self.cpu_ns(),
+        }
+    }
+
+    /// CPU time on this machine of what asks in this phase, so far.
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
             Self::Here(load) => of_thread(load),

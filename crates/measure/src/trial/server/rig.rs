@@ -186,7 +186,7 @@ impl ServerRig {
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns = self.load.cpu_ns() + self.beside.cpu_ns() + self.served.cpu_ns();
+        let others_ns = self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())
