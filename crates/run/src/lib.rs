@@ -46,7 +46,8 @@ pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use plan::{
-    Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, StateCommand, Timing, Unsoaked,
+    Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, ResponsesPlan, StateCommand, Timing,
+    Unsoaked,
 };
 pub use profile::{
     BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,

@@ -135,6 +135,8 @@ names! {
         Components = "components",
         /// How fast this machine's memory is: the limit of every path that copies.
         Memory = "memory",
+        /// What a response costs a server, by its length and the send path.
+        Requests = "requests",
         /// What a request costs a server, in two or more states of it.
         Server = "server",
     }

@@ -287,6 +287,21 @@ pub struct Plan {
     /// The server that is measured in place of zc's own paths: `zc run server` (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerPlan>,
+    /// Where each message is the response to a request (since format 3.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<ResponsesPlan>,
+}
+
+/// Messages that are responses: a server of zc's own sends a head and the message as its body to
+/// whoever asks, one call of the sender's to a response. The receiver is zc's HTTP load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponsesPlan {
+    /// Connections of each cell.
+    pub connections: usize,
+    /// Whether a connection carries more than one request.
+    pub keepalive: bool,
+    /// Bytes of a response's head, which is no payload.
+    pub head_bytes: u64,
 }
 
 /// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows

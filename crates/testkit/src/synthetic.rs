@@ -347,6 +347,7 @@ impl Synthetic {
                 unsoaked: Unsoaked::InTurn,
                 states: None,
                 server: None,
+                responses: None,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

@@ -88,13 +88,14 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
 type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
 
 /// The options of `zc run`, other than those of factors, that a plan may hold fixed.
-const OTHERS: [(&str, OptionOf); 14] = [
+const OTHERS: [(&str, OptionOf); 15] = [
     ("link", |args| &mut args.link),
     ("ip", |args| &mut args.ip),
     ("ack-every", |args| &mut args.ack_every),
     ("ack-interval", |args| &mut args.ack_interval),
     ("rtt", |args| &mut args.rtt),
     ("rcvbuf", |args| &mut args.rcvbuf),
+    ("responses", |args| &mut args.responses),
     ("cpus", |args| &mut args.cpus),
     ("target", |args| &mut args.target),
     ("sessions", |args| &mut args.sessions),

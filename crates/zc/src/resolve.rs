@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::remote::without_token;
 use super::run_args::RunArgs;
 use super::tell;
+use zc_measure::http::Reuse;
 use zc_measure::plan::{self, Spec};
 use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
@@ -81,6 +82,10 @@ pub(super) fn run(
         files: args.files.clone(),
         send,
         recv,
+        responses: args.responses.as_deref().map(|reuse| match reuse {
+            "close" => Reuse::Close,
+            _ => Reuse::KeepAlive,
+        }),
         rcvbuf_bytes: args
             .rcvbuf
             .as_deref()

@@ -69,6 +69,17 @@ pub(super) struct RunArgs {
         help_heading = "Where it is sent"
     )]
     pub(super) ack_interval: Option<String>,
+    /// Send each message as the response to a request of HTTP, over connections that are kept or
+    /// closed: keep-alive, close [default: messages are a stream]
+    #[arg(
+        long,
+        value_name = "REUSE",
+        allow_hyphen_values = true,
+        value_parser = known(["keep-alive", "close"].into_iter()),
+        hide_possible_values = true,
+        help_heading = "What is sent"
+    )]
+    pub(super) responses: Option<String>,
     /// Round-trip time that the far end of the null link simulates [default: 0s]
     #[arg(
         long,

@@ -21,6 +21,7 @@ pub fn text(experiment: Experiment) -> Option<&'static str> {
         Experiment::Congestion => include_str!("builtin/congestion.toml"),
         Experiment::Pacing => include_str!("builtin/pacing.toml"),
         Experiment::Components => include_str!("builtin/components.toml"),
+        Experiment::Requests => include_str!("builtin/requests.toml"),
         Experiment::Memory | Experiment::Server => return None,
     })
 }

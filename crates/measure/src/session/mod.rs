@@ -19,6 +19,7 @@ mod quiet;
 mod rates;
 mod remote;
 mod remote_end;
+mod responses;
 mod run;
 mod saving;
 mod seed;

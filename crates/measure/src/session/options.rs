@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::remote_end::RemoteEnd;
+use crate::http::Reuse;
 use crate::plan::Spec;
 use zc_run::{HostStates, Levels, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
@@ -26,6 +27,8 @@ pub struct RunOptions {
     /// Levels of other factors for the whole run; a factor without one has its default. `sockbuf`
     /// is SO_SNDBUF alone here.
     pub held: Levels,
+    /// Whether messages are responses to requests of HTTP, and what becomes of a connection then.
+    pub responses: Option<Reuse>,
     /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
     /// Time for the whole run, everything included.
@@ -84,6 +87,7 @@ impl RunOptions {
             send: SendPath::ReadSend,
             recv: RecvPath::Recv,
             held: Levels::default(),
+            responses: None,
             rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
             target: 0.025,

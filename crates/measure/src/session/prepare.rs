@@ -28,7 +28,7 @@ use super::{harness, positive, rates, remote, seed};
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Bytes per call of paths that have a buffer, on both sides.
-const CALL_BUFFER: usize = 64 << 10;
+pub(super) const CALL_BUFFER: usize = 64 << 10;
 
 /// Period of the pacer.
 const BURST_NS: u64 = 1_000_000;
@@ -245,6 +245,7 @@ pub(super) fn prepare(
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),
         server: None,
+        responses: None,
     };
     let header = Header {
         format: FormatVersion::current(),

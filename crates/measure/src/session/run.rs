@@ -15,6 +15,7 @@ use super::options::RunOptions;
 use super::prepare::prepare;
 use super::prepared::Prepared;
 use super::progress::Progress;
+use super::responses;
 use super::saving::Saving;
 use super::server::{self, ServerOptions};
 use super::sessions::Sessions;
@@ -53,9 +54,13 @@ pub fn run(
         commands: options.states.as_ref(),
         sessions: options.sessions,
     };
-    let prepare = |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| {
-        prepare(options, budget, states, stop, progress)
-    };
+    let prepare =
+        |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| match options
+            .responses
+        {
+            Some(reuse) => responses::prepare(options, reuse, budget, stop, progress),
+            None => prepare(options, budget, states, stop, progress),
+        };
     conduct(asked, prepare, interim, stop, progress)
 }
 

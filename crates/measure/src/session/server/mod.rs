@@ -8,7 +8,9 @@ mod cells;
 mod options;
 mod place;
 mod prepare;
-mod rate;
+pub(super) mod rate;
 
+pub(super) use cells::positive;
 pub use options::{ServerOptions, StateOption};
+pub(super) use place::told_apart;
 pub(super) use prepare::prepare;

@@ -21,11 +21,11 @@ use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
-use crate::trial::{self, Asker, Served, ServerRig, ServerSetup};
+use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
 use zc_run::{
-    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, LinkKind,
-    Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Timing,
-    Unsoaked, Warning,
+    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, HostState,
+    LinkKind, Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity,
+    Timing, Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -108,7 +108,7 @@ pub(crate) fn prepare(
     let mut rig = ServerRig::new(ServerSetup {
         links: place.up.links.clone(),
         load,
-        states: options.states.iter().map(|each| each.state.clone()).collect(),
+        origin_of: origin_of(options.states.iter().map(|each| each.state.clone()).collect()),
         served,
         fixed: fixed_params(options, cpus, link.facts().kind, trial::default_congestion(&*link))?,
         timing,
@@ -161,6 +161,7 @@ pub(crate) fn prepare(
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
         }),
+        responses: None,
     };
     let header = Header {
         format: FormatVersion::current(),
@@ -179,6 +180,11 @@ pub(crate) fn prepare(
         state_readings,
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// A state has the origin at its place.
+fn origin_of(states: Vec<HostState>) -> OriginOf {
+    Box::new(move |cell| states.iter().position(|state| cell.levels.state.as_ref() == Some(state)))
 }
 
 /// The other machine in words.

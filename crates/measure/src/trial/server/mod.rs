@@ -10,6 +10,7 @@ mod asker;
 mod burner;
 mod generator;
 mod kept;
+mod own;
 mod rig;
 mod served;
 
@@ -17,5 +18,6 @@ pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
-pub use rig::{ServerRig, ServerSetup};
+pub use own::{HEAD_BYTES, Offer, OwnServer, why_not};
+pub use rig::{OriginOf, ServerRig, ServerSetup};
 pub use served::Served;

@@ -16,9 +16,12 @@ use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
-    BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies, LinkFacts,
-    Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
+    BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, Reading,
+    RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
 };
+
+/// The origin of a cell, by its place.
+pub type OriginOf = Box<dyn Fn(&Cell) -> Option<usize>>;
 
 /// Everything that [`ServerRig::new`] takes.
 pub struct ServerSetup {
@@ -26,8 +29,8 @@ pub struct ServerSetup {
     pub links: Links,
     /// The load, on the receiver's side of the link.
     pub load: Asker,
-    /// The states, in the order of the load's origins.
-    pub states: Vec<HostState>,
+    /// Which of the load's origins is asked in a cell; `None`: it is none of this server's.
+    pub origin_of: OriginOf,
     /// The server, on the sender's side of the link.
     pub served: Served,
     /// What all cells share.
@@ -40,7 +43,7 @@ pub struct ServerSetup {
 pub struct ServerRig {
     links: Links,
     load: Asker,
-    states: Vec<HostState>,
+    origin_of: OriginOf,
     served: Served,
     beside: BesideServer,
     machine: Machine,
@@ -60,7 +63,7 @@ impl ServerRig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
-        let ServerSetup { links, load, states, served, fixed, timing } = setup;
+        let ServerSetup { links, load, origin_of, served, fixed, timing } = setup;
         let beside = BesideServer::start(fixed.sender_cpu, load.clone())?;
         let below = served.soakers_below();
         let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
@@ -70,7 +73,7 @@ impl ServerRig {
             links,
             beside,
             load,
-            states,
+            origin_of,
             served,
             machine,
             fixed,
@@ -118,6 +121,15 @@ impl ServerRig {
         self.fixed.rate_bytes_per_s = requests_per_s * body_bytes as f64;
         self.fixed.burst_ns = (1e9 / requests_per_s) as u64;
         self.fixed.rate_chosen = chosen;
+    }
+
+    /// Requests per second of a cell: its own, or that of all; `None` until they are chosen. A cell
+    /// that has a rate of its own has the length of its responses, too.
+    fn rate_of(&self, cell: &Cell) -> Option<f64> {
+        match (cell.levels.rate_bytes_per_s, cell.levels.message_bytes) {
+            (Some(rate), Some(bytes)) => Some(rate / bytes as f64),
+            _ => self.requests_per_s,
+        }
     }
 
     /// Asks as fast as responses arrive, once, and returns requests per second. The soakers must be
@@ -186,7 +198,8 @@ impl ServerRig {
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns = self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns();
+        let others_ns =
+            self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns_so_far();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())
@@ -217,11 +230,10 @@ impl Bench for ServerRig {
 
     fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         self.served.check()?;
-        let state = |each: &HostState| cell.levels.state.as_ref() == Some(each);
-        let origin = self.states.iter().position(state);
+        let origin = (self.origin_of)(cell);
         let origin =
             origin.ok_or_else(|| Error::failed("the cell is in no state of the server"))?;
-        let pace = match self.requests_per_s {
+        let pace = match self.rate_of(cell) {
             Some(per_s) if kind != TrialKind::TopSpeed => Pace::At { per_s },
             _ => Pace::Unpaced,
         };
@@ -234,7 +246,7 @@ impl Bench for ServerRig {
         let begin_ns = self.load.go(origin, pace)?;
         let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
         let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
-        self.beside.go(burned, self.fixed.rate_bytes_per_s);
+        self.beside.go(burned, self.fixed.at(&cell.levels).rate_bytes_per_s);
         let watched = self.watch(opens_ns, length_ns, &mut opened, &mut closed);
         self.beside.stop();
         let phase = self.load.pause();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::asker::Asker;
 use super::kept::{Kept, Wanted};
+use super::own::OwnServer;
 use crate::link::Link;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
@@ -16,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub enum Served {
     /// zc started it, knows its processes, and ends it.
     Ours(Kept),
+    /// zc's own, in threads of this process.
+    Own(OwnServer),
     /// It ran already: all that is known of it is what it answers.
     RanAlready,
 }
@@ -42,6 +45,7 @@ impl Served {
     pub fn check(&mut self) -> Result<()> {
         match self {
             Self::Ours(kept) => kept.check(),
+            Self::Own(own) => own.check(),
             Self::RanAlready => Ok(()),
         }
     }
@@ -58,6 +62,7 @@ impl Served {
                 kept.find_processes();
                 Ok(())
             }
+            Self::Own(own) => own.check(),
             // Twice: a connection may be one that the server has just closed.
             Self::RanAlready => {
                 load.fetch(0).or_else(|_| load.fetch(0)).map(drop).map_err(|error| match error {
@@ -70,18 +75,27 @@ impl Served {
         }
     }
 
-    /// CPU time of its processes so far; 0 where they are not known.
+    /// CPU time of its processes so far, for the edge of a window; 0 where they are not known, and
+    /// where it takes too long to ask.
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
             Self::Ours(kept) => kept.cpu_ns(),
-            Self::RanAlready => 0,
+            Self::Own(_) | Self::RanAlready => 0,
+        }
+    }
+
+    /// CPU time of its processes and threads so far, outside of windows; 0 where they are not known.
+    pub(super) fn cpu_ns_so_far(&self) -> u64 {
+        match self {
+            Self::Own(own) => own.cpu_ns(),
+            Self::Ours(_) | Self::RanAlready => self.cpu_ns(),
         }
     }
 
     /// Below whom soakers have to rank: a server of zc's stays in the session that it is started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
-            Self::Ours(_) => Below::OwnSession,
+            Self::Ours(_) | Self::Own(_) => Below::OwnSession,
             Self::RanAlready => Below::Everybody,
         }
     }

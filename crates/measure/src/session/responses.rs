@@ -1,0 +1,322 @@
+//! Preparation of a run whose messages are responses (`--responses`, the plan `requests`): zc's own
+//! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
+//! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::options::RunOptions;
+use super::prepare::{CALL_BUFFER, choose_cpus, usual};
+use super::prepared::Prepared;
+use super::progress::Progress;
+use super::proving::cannot_run;
+use super::seed;
+use super::server::{positive, rate, told_apart};
+use super::steps::Steps;
+use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
+use crate::link::Link;
+use crate::meter::{self, InstanceLock};
+use crate::path::SendSetup;
+use crate::plan::spec::Cells;
+use crate::trial::{self, Asker, Offer, OriginOf, OwnServer, Served, ServerRig, ServerSetup};
+use zc_run::{
+    Cell, Error, ErrorKind, Factor, FixedParams, FormatVersion, Header, LinkKind, Plan, Probe,
+    RecvPath, ResponsesPlan, Result, SendPath, SupportRow, Timing, Unavailable, Unsoaked, Warning,
+};
+
+/// Connections of each cell.
+const CONNECTIONS: usize = 4;
+
+/// How long a response may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Prepares a run up to its first block. Call it while the process has one thread.
+///
+/// # Errors
+/// Options that have no meaning here, or nothing can be measured here.
+pub(super) fn prepare(
+    options: &RunOptions,
+    reuse: Reuse,
+    budget: &Budget,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Prepared> {
+    let started_at = jiff::Timestamp::now().to_string();
+    check(options)?;
+    let Cells { cells, reference } = options.plan.cells(options.send, RecvPath::RecvTrunc)?;
+    let seed = seed::or_fresh(options.seed)?;
+    trial::check_memory()?;
+    let instance_lock = InstanceLock::claim();
+    let host = meter::host();
+    let cpus = choose_cpus(options.cpus, true)?;
+    if cpus.sender == cpus.receiver {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "server and load need a CPU each, and this process may use only one",
+        ));
+    }
+    let steps = &mut Steps { budget, states: None, stop, progress };
+    steps.say("bringing up the link");
+    let link_options = &options.link_options;
+    let up = trial::bring_up(&[LinkKind::Veth], cpus.sender, cpus.receiver, link_options, &[])?;
+    let link = Arc::clone(up.links.base());
+    told_apart(link.facts())?;
+    steps.say("reading the files");
+    let messages: Vec<usize> = cells.iter().map(body_bytes).collect();
+    let buffer_bytes = options.held.message_bytes.unwrap_or(CALL_BUFFER);
+    let (setup, files) =
+        trial::open_files(&options.files, seed, buffer_bytes, &messages, cpus.sender)?;
+    long_enough(files.max_bytes, &messages)?;
+
+    let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
+    let offers = offers(&cells);
+    let server = OwnServer::start(&link, cpus.sender, &offers, &setup, CONNECTIONS)?;
+    let load = load(&link, cpus.receiver, &server, reuse)?;
+    for (origin, offer) in offers.iter().enumerate() {
+        steps.say(&format!("first response by {}", offer.path));
+        let fetched = load.fetch(origin)?.usable()?;
+        server.check()?;
+        if fetched.body_bytes != offer.body_bytes as u64 {
+            return Err(Error::failed(format!(
+                "a response by {} has {} bytes instead of {}",
+                offer.path, fetched.body_bytes, offer.body_bytes
+            )));
+        }
+    }
+    let timing = timing(options);
+    let fixed = FixedParams {
+        buffer_bytes,
+        flows: CONNECTIONS,
+        ..usual(LinkKind::Veth, cpus, options.soaker, trial::default_congestion(&*link))?
+    };
+    let mut rig = ServerRig::new(ServerSetup {
+        links: up.links.clone(),
+        load: Asker::Here(Arc::new(load)),
+        origin_of: origin_of(offers),
+        served: Served::Own(server),
+        fixed,
+        timing,
+    })?;
+    let mut facts = link.facts().clone();
+    facts.passed_over = up.passed_over;
+    steps.say("looking at the machine");
+    let mut warnings: Vec<Warning> = link.warnings().to_vec();
+    warnings.extend(rig.conditions(&host, &facts, instance_lock.sees_another(&[]))?);
+    let latencies = rig.wake_latencies()?;
+    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
+    let (cells, more) = at_their_rates(&mut rig, cells, &reference, steps)?;
+    probes.extend(more);
+
+    let plan = Plan {
+        experiment: options.plan.name.clone(),
+        reference,
+        cells,
+        fixed: rig.fixed().clone(),
+        timing,
+        files,
+        seed,
+        budget_ns: options.budget_ns,
+        target: options.target,
+        factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
+        unsoaked: Unsoaked::None,
+        states: None,
+        server: None,
+        responses: Some(ResponsesPlan {
+            connections: CONNECTIONS,
+            keepalive: reuse == Reuse::KeepAlive,
+            head_bytes: trial::HEAD_BYTES,
+        }),
+    };
+    let header = Header {
+        format: FormatVersion::current(),
+        zc_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        command: options.command.clone(),
+        plan,
+        host,
+        link: facts,
+        other_links: Vec::new(),
+        remote: None,
+        unavailable,
+        warnings,
+        probes,
+        sampling: None,
+        state_readings: Vec::new(),
+    };
+    Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// Checks that the plan has nothing that responses cannot have.
+fn check(options: &RunOptions) -> Result<()> {
+    let refused = |what: &str| {
+        Err(Error::usage(format!("with --responses there can be no {what}"))
+            .help("the paths (--paths) and lengths (--buffer) of responses differ between cells"))
+    };
+    let others = options.plan.factors.iter().map(|(factor, _)| *factor);
+    if let Some(other) = others.into_iter().find(|it| !matches!(it, Factor::Send | Factor::Message))
+    {
+        return refused(&format!("factor \"{other}\""));
+    }
+    if options.plan.levels(Factor::Message).is_none() {
+        return refused("plan without the factor \"message\", which is the length of a response");
+    }
+    if options.remote.is_some() {
+        return refused("other machine");
+    }
+    if options.link.is_some_and(|link| link != LinkKind::Veth) {
+        return refused("link but veth");
+    }
+    if options.held.rate_bytes_per_s.is_some() || !options.burns.is_empty() || options.sample {
+        return refused("rate, burn or sample");
+    }
+    Ok(())
+}
+
+/// The length of a cell's responses.
+fn body_bytes(cell: &Cell) -> usize {
+    cell.levels.message_bytes.unwrap_or_default()
+}
+
+/// # Errors
+/// No file is as long as the longest response.
+fn long_enough(longest_file: u64, messages: &[usize]) -> Result<()> {
+    let longest = messages.iter().copied().max().unwrap_or_default() as u64;
+    if longest_file < longest {
+        return Err(Error::input(format!(
+            "the longest response has {longest} bytes, and the longest file {longest_file}"
+        ))
+        .help("give longer files, or none"));
+    }
+    Ok(())
+}
+
+/// The cells whose path can be had, and rows for the others.
+///
+/// # Errors
+/// The reference cannot be had.
+fn possible(
+    cells: Vec<Cell>,
+    reference: &str,
+    link: &dyn Link,
+    setup: &SendSetup,
+) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    let mut known: Vec<(SendPath, Option<Unavailable>)> = Vec::new();
+    for cell in cells {
+        if !known.iter().any(|(path, _)| *path == cell.send) {
+            known.push((cell.send, why_not(link, cell.send, setup)?));
+        }
+        let why = known.iter().find(|(path, _)| *path == cell.send).and_then(|(_, no)| no.clone());
+        match why {
+            None => can.push(cell),
+            Some(_) if cell.control => {}
+            Some(no) => cannot.push(cannot_run(cell.label, reference, no)?),
+        }
+    }
+    Ok((can, cannot))
+}
+
+/// Why responses cannot be sent by a path.
+fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<Unavailable>> {
+    let asks_for_zerocopy = matches!(
+        path,
+        SendPath::MsgZerocopy
+            | SendPath::MsgZerocopyMmap
+            | SendPath::UringSendZc
+            | SendPath::UringSendZcFixed
+    );
+    if asks_for_zerocopy {
+        let reason = "over veth the kernel copies what it sends when it is delivered";
+        return Ok(Some(
+            Unavailable::unsupported(reason).remedy("zc run sizes --link null, as root"),
+        ));
+    }
+    trial::why_not(link, path, setup)
+}
+
+/// What is served: each path and length once.
+fn offers(cells: &[Cell]) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for cell in cells {
+        let offer = Offer { path: cell.send, body_bytes: body_bytes(cell) };
+        if !offers.contains(&offer) {
+            offers.push(offer);
+        }
+    }
+    offers
+}
+
+fn origin_of(offers: Vec<Offer>) -> OriginOf {
+    Box::new(move |cell| {
+        let own = Offer { path: cell.send, body_bytes: body_bytes(cell) };
+        offers.iter().position(|offer| *offer == own)
+    })
+}
+
+fn load(link: &Arc<dyn Link>, cpu: usize, server: &OwnServer, reuse: Reuse) -> Result<Load> {
+    let address = link.sender_address();
+    let origin = |port: &u16| Origin::on(&format!("http://zc:{port}/"), address);
+    let options = LoadOptions {
+        origins: server.ports().iter().map(origin).collect::<Result<_>>()?,
+        connections: CONNECTIONS,
+        reuse,
+        source: Some(link.receiver_address()),
+        headers: Vec::new(),
+        trust: Trust::System,
+        timeout: TIMEOUT,
+    };
+    let link = Arc::clone(link);
+    Load::start(options, move || {
+        link.enter_receiver()?;
+        bind_to(cpu)
+    })
+}
+
+/// Finds every cell's top speed, and gives cells that are compared with one another a rate that the
+/// slowest of them can well sustain. Adds the positive control.
+fn at_their_rates(
+    rig: &mut ServerRig,
+    mut cells: Vec<Cell>,
+    reference: &str,
+    steps: &mut Steps<'_>,
+) -> Result<(Vec<Cell>, Vec<Probe>)> {
+    let speeds = rate::top_speeds(rig, &cells, steps)?;
+    let mut probes = Vec::new();
+    for cell in cells.iter().filter(|cell| !cell.control) {
+        let bytes_per_s = speeds.get(&cell.label).copied().unwrap_or(0.0) * body_bytes(cell) as f64;
+        probes.push(Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s });
+    }
+    let mut rates = std::collections::BTreeMap::new();
+    for bytes in cells.iter().map(body_bytes) {
+        let of_length = cells.iter().filter(|cell| !cell.control && body_bytes(cell) == bytes);
+        let speeds =
+            of_length.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?)));
+        rates.insert(bytes, rate::choose(&speeds.collect())?);
+    }
+    for cell in &mut cells {
+        let bytes = body_bytes(cell);
+        cell.levels.rate_bytes_per_s = Some(rates[&bytes] * bytes as f64);
+    }
+    if let Some(first) = cells.iter().find(|cell| cell.label == reference) {
+        let bytes = body_bytes(first);
+        rig.set_rate(rates[&bytes], bytes as u64, true);
+        let unit_s = meter::unit_time().as_secs_f64();
+        let positive = positive(first, speeds[reference], bytes as u64, unit_s);
+        cells.push(positive);
+    }
+    Ok((cells, probes))
+}
+
+/// Lengths of the parts of a trial: as for `zc run server`.
+fn timing(options: &RunOptions) -> Timing {
+    let window_ns = options.window_ns.unwrap_or(100_000_000);
+    Timing {
+        warmup_ns: options.warmup_ns.unwrap_or(15_000_000).max(trial::LEAST_WARMUP_NS),
+        window_ns,
+        idle_ns: options.idle_ns.unwrap_or(40_000_000),
+        unsoaked_ns: window_ns,
+    }
+}
