@@ -179,7 +179,7 @@ fn apart_at(header: &Header, levels: &Levels) -> bool {
 /// Whether only the sender's cost is known: the link itself consumes the bytes, on a CPU that is
 /// not counted, or the remote end does not measure.
 pub fn sender_alone(header: &Header) -> bool {
-    if header.plan.server.is_some() {
+    if header.plan.is_of_a_server() {
         return true; // the other side is the load
     }
     match header.plan.fixed.link {

@@ -48,7 +48,12 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     let pivot = Pivot::of(run, estimates);
     let rough = rough::part(estimates);
     let server = run.header.plan.server.as_ref();
-    let requests = server.and_then(|server| experiments::server_table(estimates, server));
+    let responses = run.header.plan.responses.as_ref().zip(pivot.as_ref());
+    let requests =
+        server.and_then(|server| experiments::server_table(estimates, server)).or_else(|| {
+            responses
+                .and_then(|(of, pivot)| experiments::responses_table(run, estimates, of, pivot))
+        });
     match (rough.as_ref().or(requests.as_ref()), &pivot) {
         (Some(table), _) => out.push_str(&table.terminal(layout)),
         (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
@@ -80,7 +85,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let to = match &run.header.remote {
         None if server.is_some_and(|server| server.load_from.is_some()) => ", the server's side",
         None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",
-        None if server.is_some() => ", the server's side",
+        None if run.header.plan.is_of_a_server() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",
         None => "",
         Some(remote) => match &remote.machine {

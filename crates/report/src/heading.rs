@@ -152,7 +152,7 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
         };
         return format!("{}; {load}", machine(&run.header.host));
     }
-    if plan.server.is_some() {
+    if plan.is_of_a_server() {
         return format!(
             "{}; server on CPU {}, load on CPU {}",
             machine(&run.header.host),
@@ -170,7 +170,7 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
 
 /// What the sender is called: in the run of a server it is the server.
 pub(super) fn sender(run: &Run) -> &'static str {
-    if run.header.plan.server.is_some() { "the server" } else { "the sender" }
+    if run.header.plan.is_of_a_server() { "the server" } else { "the sender" }
 }
 
 /// `zc 0.1.0, 2026-11-21T20:25:00Z`.

@@ -110,7 +110,7 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
              the server's, and the softirqs of both sides",
             fixed.receiver_cpu
         )
-    } else if server.is_some() {
+    } else if run.header.plan.is_of_a_server() {
         format!(
             "every figure is the server's alone; the load runs on CPU {} and is not counted",
             fixed.receiver_cpu

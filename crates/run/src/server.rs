@@ -35,6 +35,11 @@ pub struct ServerPlan {
 }
 
 impl Plan {
+    /// Whether it is about a server, zc's own included, and the load is in no cost.
+    pub fn is_of_a_server(&self) -> bool {
+        self.server.is_some() || self.responses.is_some()
+    }
+
     /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`].
     pub fn server_ran_already(&self) -> bool {
         self.server.as_ref().is_some_and(ServerPlan::ran_already)

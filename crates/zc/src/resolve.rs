@@ -82,10 +82,7 @@ pub(super) fn run(
         files: args.files.clone(),
         send,
         recv,
-        responses: args.responses.as_deref().map(|reuse| match reuse {
-            "close" => Reuse::Close,
-            _ => Reuse::KeepAlive,
-        }),
+        responses: args.responses.as_deref().map(reuse).transpose()?,
         rcvbuf_bytes: args
             .rcvbuf
             .as_deref()
@@ -115,6 +112,18 @@ pub(super) fn run(
     options.budget_ns =
         plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)
+}
+
+/// What `--responses` may be.
+pub(super) const REUSES: [&str; 2] = ["keep-alive", "close"];
+
+/// What becomes of a connection after a response.
+fn reuse(text: &str) -> Result<Reuse> {
+    match text {
+        "keep-alive" => Ok(Reuse::KeepAlive),
+        "close" => Ok(Reuse::Close),
+        other => Err(of("--responses", unknown_among("use of a connection", other, &REUSES))),
+    }
 }
 
 /// The two states of the host, if commands for them were typed.

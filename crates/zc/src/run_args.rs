@@ -13,6 +13,7 @@ use super::format::FormatArgs;
 use super::known::known;
 use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
+use super::resolve::REUSES;
 use super::server_args::ServerArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
@@ -75,7 +76,7 @@ pub(super) struct RunArgs {
         long,
         value_name = "REUSE",
         allow_hyphen_values = true,
-        value_parser = known(["keep-alive", "close"].into_iter()),
+        value_parser = known(REUSES.into_iter()),
         hide_possible_values = true,
         help_heading = "What is sent"
     )]

@@ -15,11 +15,13 @@ mod offloads;
 mod one_factor;
 mod paths;
 mod receive;
+mod requests;
 mod section;
 pub(super) mod server;
 mod sizes;
 mod sockbuf;
 
+pub(super) use requests::table as responses_table;
 pub(super) use server::{about as about_server, table as server_table};
 pub(super) use sizes::about;
 
@@ -30,11 +32,12 @@ use zc_analysis::Estimates;
 use zc_run::{Factor, Run};
 
 /// The parts of a section: those in place of the table of cells, and those that follow it. The
-/// tables of a server are per request, where that of the cells is per byte.
+/// tables of servers are per request, where that of the cells is per byte.
 pub(super) fn placed(run: &Run, parts: Vec<Part>) -> (Vec<Part>, Vec<Part>) {
-    match run.header.plan.server {
-        Some(_) => (parts, Vec::new()),
-        None => (Vec::new(), parts),
+    let plan = &run.header.plan;
+    match plan.server.is_some() || plan.responses.is_some() {
+        true => (parts, Vec::new()),
+        false => (Vec::new(), parts),
     }
 }
 
@@ -48,6 +51,9 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         let parts = if name == "paths" { paths::parts(run, estimates) } else { Vec::new() };
         return Section { parts, conclusion: None };
     };
+    if let Some(responses) = &run.header.plan.responses {
+        return requests::section(run, estimates, responses, &pivot);
+    }
     let section = match name {
         "affinity" => affinity::section(run, &pivot),
         "components" => Section {

@@ -21,6 +21,7 @@ mod plans;
 mod profile;
 mod remote;
 mod report;
+mod requests;
 mod rights;
 mod run;
 mod server;
