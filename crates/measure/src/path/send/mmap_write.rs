@@ -48,6 +48,10 @@ impl Sender for MmapWrite {
         self.files.check_lengths()
     }
 
+    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+        self.out.go_on_with(socket).map(|()| true)
+    }
+
     fn counts(&self) -> SendCounts {
         self.out.counts
     }

@@ -60,6 +60,10 @@ impl Sender for ReadWrite {
         Ok(()) // write(2) has copied
     }
 
+    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+        self.out.go_on_with(socket).map(|()| true)
+    }
+
     fn counts(&self) -> SendCounts {
         self.out.counts
     }

@@ -1,5 +1,7 @@
 //! What every send path does.
 
+use std::net::TcpStream;
+
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts};
 
@@ -22,6 +24,16 @@ pub trait Sender {
     /// # Errors
     /// As for [`send`](Self::send).
     fn drain(&mut self) -> Result<()>;
+
+    /// Goes on with another connection, with the buffers, pipes and mappings that there are, as a
+    /// server does for its next client. Call it after [`drain`](Self::drain). False: this path cannot,
+    /// and has to be opened on that connection.
+    ///
+    /// # Errors
+    /// No more descriptors.
+    fn go_on_with(&mut self, _socket: &TcpStream) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Bytes, calls and completions so far.
     fn counts(&self) -> SendCounts;

@@ -75,6 +75,10 @@ impl Sender for Sendfile {
         Ok(())
     }
 
+    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+        self.out.go_on_with(socket).map(|()| true)
+    }
+
     fn counts(&self) -> SendCounts {
         self.out.counts
     }

@@ -27,6 +27,12 @@ impl SocketWriter {
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
+    /// Takes another socket, and counts on.
+    pub(super) fn go_on_with(&mut self, socket: &TcpStream) -> Result<()> {
+        self.socket = socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))?;
+        Ok(())
+    }
+
     /// Sends `len` bytes with as many calls as it takes. The arguments of `call` are the socket,
     /// the number of bytes sent so far, and the number to offer, at most `most`; it returns the
     /// number that the socket took. `explain` converts its error.

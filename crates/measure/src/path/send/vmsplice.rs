@@ -69,6 +69,10 @@ impl Sender for Vmsplice {
         Ok(()) // see the module
     }
 
+    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+        self.out.go_on_with(socket).map(|()| true)
+    }
+
     fn counts(&self) -> SendCounts {
         self.out.counts
     }

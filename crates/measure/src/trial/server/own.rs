@@ -15,7 +15,7 @@ use std::time::Duration;
 use zc_kernel::{clock, sched, spawn, tcp};
 
 use crate::link::Link;
-use crate::path::{SendSetup, open_sender};
+use crate::path::{SendSetup, Sender, open_sender};
 use crate::workload::Walk;
 use zc_run::{Error, Result, SendPath, Unavailable};
 
@@ -218,9 +218,10 @@ impl Worker {
 impl Port {
     /// A worker's whole life: one connection after the other.
     fn work(&self, mut walk: Walk) {
+        let mut sender = None;
         // Not in poll(2) before: a connection would wake all workers that have none.
         while let Ok((socket, _)) = self.listener.accept() {
-            if let Err(error) = self.serve(&socket, &mut walk) {
+            if let Err(error) = self.serve(&socket, &mut sender, &mut walk) {
                 let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
                 fault.get_or_insert(error);
             }
@@ -239,11 +240,23 @@ impl Port {
     }
 
     /// Answers requests until the client has had enough.
-    fn serve(&self, socket: &TcpStream, walk: &mut Walk) -> Result<()> {
+    fn serve(
+        &self,
+        socket: &TcpStream,
+        opened: &mut Option<Box<dyn Sender>>,
+        walk: &mut Walk,
+    ) -> Result<()> {
         let cannot = |error| Error::os("prepare a connection of zc's own server", error);
         socket.set_nodelay(true).map_err(cannot)?;
-        let mut sender = open_sender(self.offer.path, socket, &self.setup)
-            .map_err(|no| no.into_error("zc's own server cannot answer"))?;
+        let goes_on = match opened {
+            Some(sender) => sender.go_on_with(socket)?,
+            None => false,
+        };
+        if !goes_on {
+            let fresh = open_sender(self.offer.path, socket, &self.setup);
+            *opened = Some(fresh.map_err(|no| no.into_error("zc's own server cannot answer"))?);
+        }
+        let Some(sender) = opened else { return Ok(()) };
         let mut request = [0; LONGEST_REQUEST];
         let mut has = 0;
         while self.waits_for(socket) {
