@@ -94,9 +94,9 @@ macro_rules! known {
 
 /// All formats that have a name. Where two read the same of a line, the first counts.
 pub const KNOWN: &[Known] = known! {
+    "vhost_combined", "Apache", template(apache::known(apache::VHOST_COMBINED));
     "combined", "Apache, nginx and varnishncsa", template(apache::known(apache::COMBINED));
     "common", "Apache", template(apache::known(apache::COMMON));
-    "vhost_combined", "Apache", template(apache::known(apache::VHOST_COMBINED));
     "nginx-main", "nginx, with $http_x_forwarded_for", template(nginx::log_format(nginx::MAIN));
     "nginx-json", "nginx, with its variables as keys", json(json::nginx());
     "caddy", "Caddy", json(json::caddy());
