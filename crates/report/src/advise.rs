@@ -94,7 +94,8 @@ fn log(log: &AdvisedLog) -> String {
     }
     text += &format!(", {requests} requests");
     if *unreadable > 0 {
-        text += &format!(", {unreadable} lines that cannot be read");
+        let plural = if *unreadable == 1 { "" } else { "s" };
+        text += &format!(", {unreadable} line{plural} that cannot be read");
     }
     if *is_cut {
         text += ", its end is missing";
@@ -121,29 +122,41 @@ fn moment(unix_s: i64) -> String {
 fn requests(mix: &RequestMix) -> String {
     let Minute { begin_unix_s, all, .. } = mix.minutes.most_requests;
     format!(
-        "{}: {}/s; {}/s in the busiest minute, {}",
+        "{}: {}; at most {} in a minute, {}: {}",
         mix.all.requests,
-        significant(mix.all.requests as f64 / mix.span_s() as f64),
-        significant(all.requests as f64 / 60.0),
-        moment(begin_unix_s)
+        per_second(mix.all.requests as f64 / mix.span_s() as f64),
+        all.requests,
+        moment(begin_unix_s),
+        per_second(all.requests as f64 / 60.0)
     )
 }
 
 fn sent(mix: &RequestMix) -> String {
     let Minute { begin_unix_s, all, .. } = mix.minutes.most_bytes;
     format!(
-        "{}: {}; {} in the busiest minute, {}",
+        "{}: {}; at most {} in a minute, {}: {}",
         mix.all.bytes,
         bits(mix.all.bytes as f64 / mix.span_s() as f64),
-        bits(all.bytes as f64 / 60.0),
-        moment(begin_unix_s)
+        bytes(all.bytes as f64),
+        moment(begin_unix_s),
+        bits(all.bytes as f64 / 60.0)
     )
+}
+
+/// `12.3/s`.
+fn per_second(per_s: f64) -> String {
+    if per_s > 0.0 && per_s < 0.001 {
+        "< 0.001/s".to_owned()
+    } else {
+        format!("{}/s", significant(per_s))
+    }
 }
 
 /// Bytes per second as bits: `9.8 Gbit/s`.
 fn bits(bytes_per_s: f64) -> String {
     let bits_per_s = 8.0 * bytes_per_s;
     match bits_per_s {
+        ..999.5 => format!("{bits_per_s:.0} bit/s"),
         ..999.5e3 => format!("{} kbit/s", significant(bits_per_s / 1e3)),
         ..999.5e6 => format!("{} Mbit/s", significant(bits_per_s / 1e6)),
         _ => format!("{} Gbit/s", significant(bits_per_s / 1e9)),
@@ -207,6 +220,7 @@ fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
 fn share(part: u64, of: u64) -> String {
     match part as f64 / of as f64 {
         little if little > 0.0 && little < 0.0005 => "< 0.1 %".to_owned(),
+        much if much >= 0.995 && part < of => "> 99 %".to_owned(),
         share if share.is_finite() => percent(share),
         _ => "-".to_owned(),
     }
@@ -228,11 +242,15 @@ fn hours(mix: &RequestMix) -> Option<String> {
 }
 
 fn concurrency(mix: &RequestMix) -> Option<String> {
-    let mut text = format!("{} requests at a time on average", significant(mix.concurrency()?));
+    let shown = |at_a_time: f64| match at_a_time {
+        few if few > 0.0 && few < 0.001 => "< 0.001".to_owned(),
+        others => significant(others),
+    };
+    let mut text = format!("{} requests at a time on average", shown(mix.concurrency()?));
     if let Some(busiest) = mix.minutes.most_busy {
         text += &format!(
             "; {} in the busiest minute, {}",
-            significant(busiest.busy_us as f64 / 60e6),
+            shown(busiest.busy_us as f64 / 60e6),
             moment(busiest.begin_unix_s)
         );
     }
@@ -346,6 +364,7 @@ fn by_size(sizes: &Sizes) -> Grid {
         rows.push(vec![
             match from_bytes {
                 0 => "0".to_owned(),
+                from if next(from) == u64::MAX => format!("{} or more", size(from as usize)),
                 from => format!("{} to {}", size(from as usize), size(next(from) as usize)),
             },
             tally.requests.to_string(),
@@ -389,4 +408,132 @@ fn conclusion(whole: &Sizes) -> String {
         }
     }
     "No byte was sent in a whole response.".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use zc_access_log::{Format, MixBuilder, read_log};
+
+    use super::*;
+
+    fn advice(log: &str, format: Option<&str>) -> Advice {
+        let mut mix = MixBuilder::default();
+        let format = format.and_then(Format::named);
+        let summary = read_log(log.as_bytes(), format, &mut mix).unwrap();
+        let log = AdvisedLog {
+            log: "a\u{1b}.log".to_owned(),
+            format: summary.format,
+            compression: Some("gzip"),
+            lines: summary.lines,
+            requests: summary.requests,
+            unreadable: summary.unreadable,
+            is_cut: false,
+        };
+        Advice { logs: vec![log], mix: mix.finish().unwrap() }
+    }
+
+    /// A line of the common log format, `second` s after noon.
+    fn line(second: u64, request: &str, status: u16, bytes: &str) -> String {
+        let (minutes, seconds) = (second / 60, second % 60);
+        let at = format!("17/May/2015:12:{minutes:02}:{seconds:02} +0200");
+        format!("192.0.2.1 - - [{at}] \"{request} /a HTTP/1.1\" {status} {bytes}\n")
+    }
+
+    #[test]
+    fn what_a_log_has_is_told() {
+        let log = [
+            line(0, "GET", 200, "0"),
+            line(1, "GET", 200, "100"),
+            line(2, "GET", 200, "70000"),
+            line(3, "GET", 200, "1000000"),
+            line(100, "GET", 206, "1000"),
+            line(101, "GET", 304, "-"),
+            line(102, "HEAD", 200, "-"),
+            line(103, "POST", 404, "153"),
+            "nonsense\n".to_owned(),
+        ];
+        let expected = "\
+log           a\\u{1b}.log: common, gzip, 8 requests, 1 line that cannot be read
+time          2015-05-17T10:00:00Z to 2015-05-17T10:01:43Z: 1 min 44 s
+requests      8: 0.0769/s; at most 4 in a minute, 2015-05-17T10:00:00Z: 0.0667/s
+bytes         1071253: 82.4 kbit/s; at most 1.07 MB in a minute, 2015-05-17T10:00:00Z: 143 kbit/s
+counted       bodies without headers, as responses without a body (304, HEAD) have none
+statuses      200 62 %, 206 12 %, 304 12 %, 404 12 %
+methods       GET 75 %, HEAD 12 %, POST 12 %
+protocols     HTTP/1.1 100 %
+
+responses           requests  share    bytes    share
+─────────────────────────────────────────────────────
+whole (GET, 200)           4   50 %  1.07 MB   > 99 %
+range (206)                1   12 %     1 kB    0.1 %
+not modified (304)         1   12 %      0 B    0.0 %
+HEAD                       1   12 %      0 B    0.0 %
+other                      1   12 %    153 B  < 0.1 %
+
+size of      requests  share  this or  bytes    share  this or
+whole ones                     larger                   larger
+──────────────────────────────────────────────────────────────
+0                   1   25 %    100 %    0 B    0.0 %    100 %
+1 to 256            1   25 %     75 %  100 B  < 0.1 %    100 %
+256 to 1k           0  0.0 %     50 %    0 B    0.0 %   > 99 %
+1k to 4k            0  0.0 %     50 %    0 B    0.0 %   > 99 %
+4k to 16k           0  0.0 %     50 %    0 B    0.0 %   > 99 %
+16k to 64k          0  0.0 %     50 %    0 B    0.0 %   > 99 %
+64k to 256k         1   25 %     50 %  70 kB    6.5 %   > 99 %
+256k to 1m          1   25 %     25 %   1 MB     93 %     93 %
+
+Half of the bytes of whole responses (93 %) are in those of at least 983 kB, which are 25 % of them.
+";
+        assert_eq!(text(&advice(&log.concat(), None), Layout::plain(100)), expected);
+    }
+
+    #[test]
+    fn a_log_without_a_whole_response_is_no_error() {
+        let told = text(&advice(&line(0, "POST", 500, "0"), None), Layout::plain(100));
+        assert!(told.contains("requests      1: 1.00/s; at most 1 in a minute"), "{told}");
+        assert!(
+            told.contains("bodies or whole responses: the format does not say which"),
+            "{told}"
+        );
+        assert!(told.ends_with("\nNo byte was sent in a whole response.\n"), "{told}");
+    }
+
+    #[test]
+    fn sizes_up_to_the_largest_have_a_class() {
+        let log = line(0, "GET", 200, "9223372036854775807").repeat(3);
+        let advice = advice(&log, None);
+        assert!(advice.mix.is_saturated());
+        let told = text(&advice, Layout::plain(100));
+        assert!(told.contains("there are more than 2^64 bytes, so sums are too small"), "{told}");
+        assert!(told.contains("4294967296g or more  "), "{told}");
+    }
+
+    #[test]
+    fn a_request_takes_time_where_the_log_says_it() {
+        let log = "#Fields: date time cs-method sc-status sc-bytes time-taken\n\
+                   2014-01-01 02:00:30 GET 200 100 30000\n\
+                   2014-01-01 02:01:29 GET 200 100 59000\n";
+        let told = text(&advice(log, Some("iis")), Layout::plain(100));
+        let expected =
+            "1.48 requests at a time on average; 1.00 in the busiest minute, 2014-01-01T02:00:00Z";
+        assert!(told.contains(expected), "{told}");
+        assert!(told.contains("counted       responses with their headers\n"), "{told}");
+    }
+
+    #[test]
+    fn the_document_is_as_its_schema_names_it() {
+        let advice = advice(&line(0, "GET", 200, "5"), None);
+        let document: serde_json::Value = serde_json::from_str(&json(&advice)).unwrap();
+        let schema: serde_json::Value = serde_json::from_str(&json_schema()).unwrap();
+        assert_eq!(document["mix"]["sizes"]["whole"][0]["bytes"], 5);
+        assert_eq!(document["mix"]["slices"][0]["all"]["requests"], 1);
+        for (of, described) in [
+            (&document, &schema["properties"]),
+            (&document["mix"], &schema["$defs"]["RequestMix"]["properties"]),
+        ] {
+            for name in of.as_object().unwrap().keys() {
+                assert!(described.get(name).is_some(), "{name}");
+            }
+        }
+    }
 }
