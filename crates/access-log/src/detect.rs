@@ -1,6 +1,6 @@
 //! Which format a log is of, by its first lines.
 
-use super::format::{Format, KNOWN, Known, Reading};
+use super::format::{Extent, Format, KNOWN, Known, Reading};
 use super::reader::Unusable;
 
 /// How many lines are looked at.
@@ -17,6 +17,9 @@ struct Fit {
     readings: Vec<Reading>,
     /// Lines that are of the format from their beginning to their end.
     whole: usize,
+    /// Lines that begin as the format, and how many bytes of them are of it.
+    begun: usize,
+    begun_bytes: usize,
     /// Lines of which what is taken could be read.
     read: usize,
 }
@@ -24,22 +27,31 @@ struct Fit {
 impl Fit {
     fn of(known: &'static Known, sample: &[&[u8]]) -> Self {
         let mut format = known.format();
-        let (mut whole, mut read) = (0, 0);
+        let (mut whole, mut begun, mut begun_bytes, mut read) = (0, 0, 0, 0);
         let mut readings = Vec::with_capacity(sample.len());
         for line in sample {
             let reading = format.read(line);
-            if matches!(reading, Reading::Entry(_)) {
-                read += 1;
-                whole += usize::from(format.is_whole(line));
-            }
             readings.push(reading);
+            if !matches!(reading, Reading::Entry(_)) {
+                continue;
+            }
+            read += 1;
+            match format.extent(line) {
+                Extent::Whole => whole += 1,
+                Extent::Beginning { bytes } => {
+                    begun += 1;
+                    begun_bytes += bytes;
+                }
+                Extent::Part => {}
+            }
         }
-        Self { known, format, readings, whole, read }
+        Self { known, format, readings, whole, begun, begun_bytes, read }
     }
 
-    /// By whole lines first, so that `combined` is not read as `common`.
-    fn rank(&self) -> (bool, usize, usize) {
-        (!self.known.is_last_resort, self.whole, self.read)
+    /// By whole lines first, so that `combined` is not read as `common`; then by how much of the lines
+    /// is explained, so that `combined` with a field behind it is not either.
+    fn rank(&self) -> (bool, usize, usize, usize, usize) {
+        (!self.known.is_last_resort, self.whole, self.begun, self.begun_bytes, self.read)
     }
 }
 

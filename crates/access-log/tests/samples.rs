@@ -124,6 +124,22 @@ fn durations_are_in_us_whatever_the_server_writes() {
 }
 
 #[test]
+fn a_known_format_with_more_behind_it_is_still_told() {
+    for (file, format) in [
+        ("apache-common.log", "common"),
+        ("nginx-combined.log", "combined"),
+        ("apache-vhost_combined.log", "vhost_combined"),
+        ("nginx-main.log", "nginx-main"),
+    ] {
+        let log = String::from_utf8(sample(file)).unwrap();
+        let longer: String = log.lines().map(|line| format!("{line} rt=0.003 -\n")).collect();
+        let (longer, told, unreadable) = mix(longer.as_bytes(), None);
+        assert_eq!((told, unreadable), (format, 0));
+        assert_eq!(longer, mix(log.as_bytes(), None).0);
+    }
+}
+
+#[test]
 fn several_logs_of_different_formats_make_one_mix() {
     let mut builder = MixBuilder::default();
     let mut formats = BTreeMap::<_, u64>::new();

@@ -111,7 +111,13 @@ fn time(mix: &RequestMix) -> String {
         3600..86_400 => format!("{} h {} min", span_s / 3600, span_s % 3600 / 60),
         _ => format!("{} d {} h", span_s / 86_400, span_s % 86_400 / 3600),
     };
-    format!("{} to {}: {long}", moment(mix.first_unix_s), moment(mix.last_unix_s))
+    let mut text = format!("{} to {}: {long}", moment(mix.first_unix_s), moment(mix.last_unix_s));
+    // Rates are over all of it, so gaps count.
+    let minutes = (mix.last_unix_s.div_euclid(60) - mix.first_unix_s.div_euclid(60)) as u64 + 1;
+    if mix.minutes.count < minutes {
+        text += &format!(", requests in {} of {minutes} minutes", mix.minutes.count);
+    }
+    text
 }
 
 /// `2015-05-17T10:05:03Z`.

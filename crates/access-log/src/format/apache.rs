@@ -134,3 +134,40 @@ impl<'f> Directive<'f> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reading;
+    use super::*;
+    use crate::entry::{Bytes, Method};
+
+    #[test]
+    fn directives_are_read_and_others_passed_over() {
+        let template = log_format(
+            r#"%{X-Forwarded-For}i %h %t \"%r\" %400,501{Referer}i %>s %!200b %O %{ms}T %^FB %I 100%%"#,
+        )
+        .unwrap();
+        let line = br#"- 192.0.2.1 [17/May/2015:10:05:03 +0000] "POST /a HTTP/1.1" - 404 - 153 12 - 300 100%"#;
+        let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
+        assert_eq!((entry.method, entry.status), (Method::Post, Some(404)));
+        assert_eq!(entry.bytes, Bytes { body: Some(0), wire: Some(153), unsaid: None });
+        assert_eq!(entry.duration_us, Some(12_000));
+        assert_eq!(template.extent(line), super::super::Extent::Whole);
+    }
+
+    #[test]
+    fn a_directive_that_is_not_known_is_named() {
+        let of = |text: &str| log_format(text).unwrap_err();
+        assert_eq!(of("%t %Y"), FormatError::Unknown("%Y".to_owned()));
+        assert_eq!(of("%t %{Referer"), FormatError::Unknown("%{Referer".to_owned()));
+        assert_eq!(of("%t %"), FormatError::Unknown("%".to_owned()));
+        assert_eq!(of("%t \\"), FormatError::Lacks("the status"));
+    }
+
+    #[test]
+    fn formats_of_this_crate_are_valid() {
+        for known in crate::KNOWN {
+            assert_eq!(known.format().name(), known.name);
+        }
+    }
+}

@@ -28,6 +28,17 @@ pub enum Reading {
     Unreadable,
 }
 
+/// How much of a line is of a format. Reading needs no more than a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The line, from its beginning to its end.
+    Whole,
+    /// All fields of the format, in so many bytes, and behind them there is more.
+    Beginning { bytes: usize },
+    /// What is taken, at most.
+    Part,
+}
+
 /// Why a description of a format is refused, as a phrase behind `the format`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
@@ -62,13 +73,11 @@ enum Parser {
     Squid,
 }
 
-/// A format of this program: its name, who writes it, and how far detection trusts it.
+/// A format that has a name.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// What `--format` takes.
     pub name: &'static str,
-    /// Who writes it.
-    pub writers: &'static str,
     /// Whether it is tried only if no other format fits: its names say too little.
     pub(crate) is_last_resort: bool,
     parser: fn() -> Parser,
@@ -82,10 +91,9 @@ impl Known {
 }
 
 macro_rules! known {
-    ($($name:literal, $writers:literal, $parser:expr;)*) => {
+    ($($name:literal, $parser:expr;)*) => {
         &[$(Known {
             name: $name,
-            writers: $writers,
             is_last_resort: matches!($name.as_bytes(), b"json"),
             parser: || $parser,
         }),*]
@@ -94,23 +102,23 @@ macro_rules! known {
 
 /// All formats that have a name. Where two read the same of a line, the first counts.
 pub const KNOWN: &[Known] = known! {
-    "vhost_combined", "Apache", template(apache::known(apache::VHOST_COMBINED));
-    "combined", "Apache, nginx and varnishncsa", template(apache::known(apache::COMBINED));
-    "common", "Apache", template(apache::known(apache::COMMON));
-    "nginx-main", "nginx, with $http_x_forwarded_for", template(nginx::log_format(nginx::MAIN));
-    "nginx-json", "nginx, with its variables as keys", json(json::nginx());
-    "caddy", "Caddy", json(json::caddy());
-    "haproxy", "HAProxy, option httplog", Parser::HaProxy;
-    "envoy", "Envoy", template(proxy::envoy());
-    "envoy-json", "Envoy and Istio", json(json::envoy());
-    "traefik", "Traefik", template(proxy::traefik());
-    "traefik-json", "Traefik", json(json::traefik());
-    "squid", "Squid", Parser::Squid;
-    "s3", "Amazon S3", Parser::S3;
-    "cloudfront", "Amazon CloudFront", w3c(Writer::CloudFront);
-    "iis", "Microsoft IIS", w3c(Writer::Iis);
-    "w3c", "others, extended log file format", w3c(Writer::Other);
-    "json", "others, keys by --field", json(json::common_names());
+    "vhost_combined", template(apache::known(apache::VHOST_COMBINED));
+    "combined", template(apache::known(apache::COMBINED));
+    "common", template(apache::known(apache::COMMON));
+    "nginx-main", template(nginx::log_format(nginx::MAIN));
+    "nginx-json", json(json::nginx());
+    "caddy", json(json::caddy());
+    "haproxy", Parser::HaProxy;
+    "envoy", template(proxy::envoy());
+    "envoy-json", json(json::envoy());
+    "traefik", template(proxy::traefik());
+    "traefik-json", json(json::traefik());
+    "squid", Parser::Squid;
+    "s3", Parser::S3;
+    "cloudfront", w3c(Writer::CloudFront);
+    "iis", w3c(Writer::Iis);
+    "w3c", w3c(Writer::Other);
+    "json", json(json::common_names());
 };
 
 fn template(template: Result<Template, FormatError>) -> Parser {
@@ -183,11 +191,11 @@ impl Format {
         }
     }
 
-    /// Whether a line of which something could be read is of this format to its end.
-    pub(crate) fn is_whole(&self, line: &[u8]) -> bool {
+    /// How much of a line that could be read is of this format.
+    pub(crate) fn extent(&self, line: &[u8]) -> Extent {
         match &self.parser {
-            Parser::Template(template) => template.is_whole(line),
-            _ => true,
+            Parser::Template(template) => template.extent(line),
+            _ => Extent::Whole,
         }
     }
 

@@ -61,3 +61,50 @@ fn field(name: &str) -> Field {
         _ => Field::Skipped,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reading;
+    use super::*;
+    use crate::entry::{Bytes, Method, Protocol};
+
+    #[test]
+    fn variables_are_read_and_others_passed_over() {
+        let template = log_format(
+            r#"${remote_addr}x [$time_local] "$request" $status $bytes_sent/$body_bytes_sent "$http_cookie" rt=$request_time,$upstream_response_time"#,
+        )
+        .unwrap();
+        let line = br#"192.0.2.1x [17/May/2015:10:05:03 +0200] "GET /\"a b HTTP/2.0" 206 300/100 "a=\"b\" c" rt=0.012,-"#;
+        let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
+        assert_eq!((entry.method, entry.protocol), (Method::Get, Some(Protocol::Http2)));
+        assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
+        assert_eq!((entry.status, entry.duration_us), (Some(206), Some(12_000)));
+        assert_eq!(entry.time.offset_s, Some(7200));
+    }
+
+    #[test]
+    fn a_time_needs_nothing_behind_it() {
+        let template = log_format(r#"$time_local$status "$request" $bytes_sent"#).unwrap();
+        let line = br#"17/May/2015:10:05:03 +0000200 "GET / HTTP/1.1" 5"#;
+        assert!(matches!(template.read(line), Reading::Entry(_)));
+    }
+
+    #[test]
+    fn what_lacks_something_is_refused() {
+        let of = |text: &str| log_format(text).unwrap_err();
+        let whole = r#"$msec "$request" $status $bytes_sent"#;
+        assert!(log_format(whole).is_ok());
+        for (without, lacks) in [
+            ("$msec", "the time"),
+            ("$status", "the status"),
+            ("$bytes_sent", "the bytes of a response"),
+            ("$request", "the request or its method"),
+        ] {
+            assert_eq!(of(&whole.replace(without, "")), FormatError::Lacks(lacks));
+        }
+        assert_eq!(of("$msec$status"), FormatError::Adjacent);
+        assert_eq!(of("$msec $request $status $bytes_sent"), FormatError::BareRequest);
+        assert_eq!(of("$msec $status $bytes_sent $request"), FormatError::BareRequest);
+        assert_eq!(of("$ $msec"), FormatError::Unknown("$".to_owned()));
+    }
+}

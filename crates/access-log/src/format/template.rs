@@ -4,7 +4,7 @@
 
 use memchr::memchr;
 
-use super::{FormatError, Reading};
+use super::{Extent, FormatError, Reading};
 use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
 use crate::time::{self, Moment};
 use crate::{number, request};
@@ -96,7 +96,9 @@ impl Template {
         if !has(&[Field::Request, Field::Method]) {
             return Err(FormatError::Lacks("the request or its method"));
         }
-        let is_bare = |part: &Part| part.field == Field::Request && part.after.starts_with(b" ");
+        let is_bare = |part: &Part| {
+            part.field == Field::Request && matches!(part.after.first(), None | Some(b' '))
+        };
         if parts.iter().any(is_bare) {
             return Err(FormatError::BareRequest);
         }
@@ -114,9 +116,13 @@ impl Template {
         }
     }
 
-    /// Whether a line is of this form from its beginning to its end.
-    pub(super) fn is_whole(&self, line: &[u8]) -> bool {
-        self.take(line, self.parts.len()).is_some_and(|(_, rest)| rest.is_empty())
+    /// How much of a line is of this form.
+    pub(super) fn extent(&self, line: &[u8]) -> Extent {
+        match self.take(line, self.parts.len()) {
+            Some((_, [])) => Extent::Whole,
+            Some((_, rest)) => Extent::Beginning { bytes: line.len() - rest.len() },
+            None => Extent::Part,
+        }
     }
 
     /// An entry of the first `count` parts, and what stands behind them.
