@@ -81,10 +81,10 @@ impl OpenMinutes {
     pub(super) fn spend(&mut self, begin_unix_us: i64, duration_us: u64) {
         const MINUTE_US: u64 = 60_000_000;
         let begin_us = begin_unix_us.max(0) as u64;
-        let mut minute = begin_us / MINUTE_US;
+        let first = begin_us / MINUTE_US;
         let mut left_us = duration_us;
         let mut room_us = MINUTE_US - begin_us % MINUTE_US;
-        for _ in 0..MOST_MINUTES_OF_ONE {
+        for minute in first..first + MOST_MINUTES_OF_ONE {
             let spent_us = left_us.min(room_us);
             let load = self.open(minute as i64);
             load.busy_us = load.busy_us.saturating_add(spent_us);
@@ -92,7 +92,6 @@ impl OpenMinutes {
             if left_us == 0 {
                 return;
             }
-            minute += 1;
             room_us = MINUTE_US;
         }
     }
