@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zc_access_log::{Format, KNOWN, MixBuilder, RequestMix, Tally, Unusable, read_log};
+use zc_access_log::{Fields, Format, KNOWN, MixBuilder, RequestMix, Tally, Unusable, read_log};
 
 fn sample(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
@@ -83,6 +83,18 @@ fn formats_that_are_described_read_their_samples() {
     assert_eq!((name, unreadable), ("LogFormat", 0));
     assert_eq!(timed.counted.body, bodies.all);
     assert_eq!(timed.counted.headers.bytes, wire.all.bytes - bodies.all.bytes);
+}
+
+#[test]
+fn bytes_that_were_named_count_alone() {
+    let mut fields = Fields::default();
+    assert!(fields.add("bytes=bytes_sent") && !fields.add("bytes=") && !fields.add("size=a"));
+    let format = Format::named("nginx-json").unwrap().with_fields(&fields).unwrap();
+    let (named, ..) = mix(&sample("nginx-json.log"), Some(format));
+    let (known, ..) = mix(&sample("nginx-json.log"), None);
+    assert_eq!(named.counted.unsaid, named.all);
+    assert_eq!(named.all.bytes, known.all.bytes + known.counted.headers.bytes);
+    assert!(Format::named("squid").unwrap().with_fields(&fields).is_none());
 }
 
 #[test]

@@ -74,7 +74,7 @@ mod tests {
             r#"${remote_addr}x [$time_local] "$request" $status $bytes_sent/$body_bytes_sent "$http_cookie" rt=$request_time,$upstream_response_time"#,
         )
         .unwrap();
-        let line = br#"192.0.2.1x [17/May/2015:10:05:03 +0200] "GET /\"a b HTTP/2.0" 206 300/100 "a=\"b\" c" rt=0.012,-"#;
+        let line = br#"192.0.2.1x [17/May/2015:10:05:03 +0200] "GET /a\" b HTTP/2.0" 206 300/100 "a=\"b\" c" rt=0.012,-"#;
         let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
         assert_eq!((entry.method, entry.protocol), (Method::Get, Some(Protocol::Http2)));
         assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
