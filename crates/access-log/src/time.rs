@@ -16,8 +16,9 @@ pub struct Moment {
     pub offset_s: Option<i32>,
 }
 
-/// The last moment that is accepted: the end of the year 9999.
-const LAST_MS: i64 = 253_402_300_799_999;
+/// The last moment that is accepted: a day before the end of the year 9999, so that it has a date in
+/// every zone.
+const LAST_MS: i64 = 253_402_207_199_999;
 
 impl Moment {
     /// A moment of a clock that runs in UTC, of the years 1970 to 9999.

@@ -105,7 +105,7 @@ mod tests {
         #[test]
         fn however_times_come_the_slices_are_the_same(
             mut seconds in prop::collection::vec(0..200_000_i64, 1..3000),
-            years in prop::collection::vec(0..253_402_300_799_i64, 0..20),
+            years in prop::collection::vec(0..253_402_207_200_i64, 0..20),
         ) {
             seconds.extend(years);
             let fill = |seconds: &[i64]| {
