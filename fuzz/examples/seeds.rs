@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use zc_fuzz::runs;
+use zc_fuzz::{logs, runs};
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -30,5 +30,31 @@ fn main() -> std::io::Result<()> {
     ] {
         put("via", name, text.as_bytes())?;
     }
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/access-log/testdata");
+    for (file, format) in [
+        ("nginx-combined.log", "combined"),
+        ("apache-common.log", "common"),
+        ("apache-vhost_combined.log", "vhost_combined"),
+        ("nginx-main.log", "nginx-main"),
+        ("nginx-json.log", "nginx-json"),
+        ("caddy.log", "caddy"),
+        ("haproxy-rfc3164.log", "haproxy"),
+        ("envoy.log", "envoy"),
+        ("envoy-json.log", "envoy-json"),
+        ("traefik.log", "traefik"),
+        ("traefik-json.log", "traefik-json"),
+        ("squid.log", "squid"),
+        ("s3.log", "s3"),
+        ("cloudfront.log", "cloudfront"),
+        ("iis.log", "iis"),
+    ] {
+        // The heading of the W3C's formats, and three lines.
+        let log = fs::read_to_string(samples.join(file))?;
+        let lines: String = log.split_inclusive('\n').take(6).collect();
+        let choice = logs::choice_of(format).ok_or_else(|| std::io::Error::other(format))?;
+        put("access_log", &format!("seed-{format}"), &[&[choice], lines.as_bytes()].concat())?;
+    }
+    let described = "\x01%t \"%r\" %>s %b\n[17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\n";
+    put("access_log", "seed-described", described.as_bytes())?;
     Ok(())
 }

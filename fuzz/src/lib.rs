@@ -9,6 +9,7 @@ pub mod edits;
 pub mod html;
 pub mod iperf3;
 pub mod kernel;
+pub mod logs;
 pub mod null_link;
 pub mod plans;
 pub mod quarantine;

@@ -7,13 +7,11 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use zc_access_log::{Found, LONGEST_LINE, find_request};
 use zc_measure::http::is_target;
 
 /// The most requests that are taken.
 const MOST_REQUESTS: usize = 1_000_000;
-
-/// The longest line that is looked at.
-const LONGEST_LINE: u64 = 64 << 10;
 
 /// What a log has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +35,7 @@ pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = log.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        let length = log.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
         if length == 0 {
             return Ok(asked);
         }
@@ -45,12 +43,12 @@ pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
             asked.is_cut = true;
             return Ok(asked);
         }
-        if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+        if length == LONGEST_LINE && !line.ends_with(b"\n") {
             log.skip_until(b'\n')?;
         }
-        match request(&String::from_utf8_lossy(&line)) {
-            Some(Request { method: "GET", status: "200", target }) if is_plain(target) => {
-                asked.targets.push(target.to_owned());
+        match find_request(&line) {
+            Some(Found { method: b"GET", status: b"200", target }) if is_plain(target) => {
+                asked.targets.push(String::from_utf8_lossy(target).into_owned());
             }
             Some(_) => asked.left_out += 1,
             None if line.trim_ascii().is_empty() => {}
@@ -59,33 +57,9 @@ pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
     }
 }
 
-struct Request<'l> {
-    method: &'l str,
-    target: &'l str,
-    status: &'l str,
-}
-
-/// Finds `"METHOD target HTTP/x" status` in a line.
-fn request(line: &str) -> Option<Request<'_>> {
-    // A quote within is written \" or \x22, and ends a request that none can be.
-    line.match_indices('"').find_map(|(at, _)| {
-        let (quoted, after) = line[at + 1..].split_once('"')?;
-        let mut words = quoted.split(' ');
-        let (method, target, protocol) = (words.next()?, words.next()?, words.next()?);
-        let is_one = protocol.starts_with("HTTP/")
-            && words.next().is_none()
-            && !method.is_empty()
-            && method.bytes().all(|byte| byte.is_ascii_uppercase());
-        let status = after.split_ascii_whitespace().next()?;
-        let is_one =
-            is_one && status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
-        is_one.then_some(Request { method, target, status })
-    })
-}
-
 /// Whether a target is a path as it was sent: servers write what is not as `\x..`.
-fn is_plain(target: &str) -> bool {
-    is_target(target) && !target.contains('\\')
+fn is_plain(target: &[u8]) -> bool {
+    str::from_utf8(target).is_ok_and(|target| is_target(target) && !target.contains('\\'))
 }
 
 #[cfg(test)]
@@ -135,7 +109,7 @@ not a line of a log
         #[test]
         fn whatever_a_log_has_what_is_taken_is_a_path(log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}") {
             for target in of(&log).targets {
-                prop_assert!(is_plain(&target));
+                prop_assert!(is_plain(target.as_bytes()));
             }
         }
     }

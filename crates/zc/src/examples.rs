@@ -84,6 +84,15 @@ const HTTP: &[Example] = &[
     ("zc http https://127.0.0.1:8443/ --close --insecure", "a connection and a handshake each"),
 ];
 
+const ADVISE: &[Example] = &[
+    ("zc advise /var/log/nginx/access.log*", "what a rotated set of logs has"),
+    (
+        "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status $bytes_sent'",
+        "a log_format of your own",
+    ),
+    ("zc advise requests.jsonl --field bytes=resp_size", "JSON lines with a key of your own"),
+];
+
 const GENERATE: &[Example] = &[
     ("zc generate man /usr/local/share/man/man1", "man pages"),
     ("zc generate completions DIR", "completions for bash, zsh and fish"),
@@ -103,6 +112,7 @@ pub(super) fn of(command: &str) -> &'static [Example] {
         "calibrate" => CALIBRATE,
         "soak" => SOAK,
         "http" => HTTP,
+        "advise" => ADVISE,
         "generate" => GENERATE,
         _ => &[],
     }

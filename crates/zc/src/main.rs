@@ -3,6 +3,7 @@
 //! makes text for people.
 
 mod access_log;
+mod advise;
 mod apart;
 mod args;
 mod busy;
@@ -20,6 +21,7 @@ mod internal;
 mod interrupt;
 mod known;
 mod like;
+mod log_input;
 mod man;
 mod memory;
 mod plan;
@@ -49,6 +51,7 @@ mod soak_service;
 mod tell;
 mod version;
 mod wrong_arguments;
+mod zstd_frames;
 
 use std::process::ExitCode;
 
@@ -140,6 +143,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Http(args) => http::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),

@@ -6,6 +6,7 @@
 mod support;
 
 mod ab;
+mod advise;
 mod classic;
 mod cli;
 mod compare;

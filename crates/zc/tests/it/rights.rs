@@ -111,9 +111,18 @@ fn root_reads_saved_runs_in_a_process_without_rights() {
     set_mode(&run, 0o600);
     chown(folder.path(), Some(1), Some(1)).unwrap();
     set_mode(folder.path(), 0o700);
+    // It has a line that cannot be read.
+    let log = folder.path().join("access.log");
+    std::fs::write(
+        &log,
+        "192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n-\n",
+    )
+    .unwrap();
+    set_mode(&log, 0o600);
     let (run, out) = (run.to_str().unwrap(), out.to_str().unwrap());
     for command in [
         &["show", run][..],
+        &["advise", log.to_str().unwrap()],
         &["report", run, "--markdown", "-o", out],
         &["compare", run, run, "--markdown", "-o", out],
         &["calibrate", run],

@@ -1,0 +1,209 @@
+//! The formats of access logs: their names, and what reads a line of each.
+
+mod apache;
+mod fields;
+mod haproxy;
+mod json;
+mod nginx;
+mod proxy;
+mod s3;
+mod squid;
+mod template;
+mod w3c;
+
+use super::entry::{Entry, Stamp};
+pub use fields::Fields;
+use json::Json;
+use template::Template;
+use w3c::{W3c, Writer};
+
+/// What was read of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// A request and its response.
+    Entry(Entry),
+    /// A line that has none, and is part of the format all the same: a comment, a header.
+    Aside,
+    /// A line that is not of this format.
+    Unreadable,
+}
+
+/// How much of a line is of a format. Reading needs no more than a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The line, from its beginning to its end.
+    Whole,
+    /// All fields of the format, in so many bytes, and behind them there is more.
+    Beginning { bytes: usize },
+    /// What is taken, at most.
+    Part,
+}
+
+/// Why a description of a format is refused, as a phrase behind `the format`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// There is no such variable or directive.
+    #[error("has \"{0}\", which is not known")]
+    Unknown(String),
+    /// Something that every line must have is not in it.
+    #[error("lacks {0}")]
+    Lacks(&'static str),
+    /// Nothing separates two fields.
+    #[error("has two fields with nothing between them")]
+    Adjacent,
+    /// A request has spaces, and here it ends at a space.
+    #[error("has the request without quotes around it")]
+    BareRequest,
+}
+
+/// A format, with what reading it has to remember.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    name: &'static str,
+    parser: Parser,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Parser {
+    Template(Template),
+    Json(Json),
+    W3c(W3c),
+    HaProxy,
+    S3,
+    Squid,
+}
+
+/// A format that has a name.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// What `--format` takes.
+    pub name: &'static str,
+    /// Whether it is tried only if no other format fits: its names say too little.
+    pub(crate) is_last_resort: bool,
+    parser: fn() -> Parser,
+}
+
+impl Known {
+    /// What reads it.
+    pub fn format(&self) -> Format {
+        Format { name: self.name, parser: (self.parser)() }
+    }
+}
+
+macro_rules! known {
+    ($($name:literal, $parser:expr;)*) => {
+        &[$(Known {
+            name: $name,
+            is_last_resort: matches!($name.as_bytes(), b"json"),
+            parser: || $parser,
+        }),*]
+    };
+}
+
+/// All formats that have a name. Where two read the same of a line, the first counts.
+pub const KNOWN: &[Known] = known! {
+    "vhost_combined", template(apache::known(apache::VHOST_COMBINED));
+    "combined", template(apache::known(apache::COMBINED));
+    "common", template(apache::known(apache::COMMON));
+    "nginx-main", template(nginx::log_format(nginx::MAIN));
+    "nginx-json", json(json::nginx());
+    "caddy", json(json::caddy());
+    "haproxy", Parser::HaProxy;
+    "envoy", template(proxy::envoy());
+    "envoy-json", json(json::envoy());
+    "traefik", template(proxy::traefik());
+    "traefik-json", json(json::traefik());
+    "squid", Parser::Squid;
+    "s3", Parser::S3;
+    "cloudfront", w3c(Writer::CloudFront);
+    "iis", w3c(Writer::Iis);
+    "w3c", w3c(Writer::Other);
+    "json", json(json::common_names());
+};
+
+fn template(template: Result<Template, FormatError>) -> Parser {
+    Parser::Template(template.expect("the descriptions in this crate are valid, as a test holds"))
+}
+
+fn json(dialect: json::Dialect) -> Parser {
+    Parser::Json(Json::new(dialect))
+}
+
+fn w3c(writer: Writer) -> Parser {
+    Parser::W3c(W3c::new(writer))
+}
+
+impl Format {
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        KNOWN.iter().find(|known| known.name == name).map(Known::format)
+    }
+
+    /// The format that an nginx `log_format` (`$remote_addr - ...`) or an Apache `LogFormat`
+    /// (`%h %l ...`) describes. `None` if the text is neither.
+    ///
+    /// # Errors
+    /// The description cannot be used.
+    pub fn described(text: &str) -> Option<Result<Self, FormatError>> {
+        let (name, template) = if text.contains('$') {
+            ("log_format", nginx::log_format(text))
+        } else if text.contains('%') {
+            ("LogFormat", apache::log_format(text))
+        } else {
+            return None;
+        };
+        Some(template.map(|template| Self { name, parser: Parser::Template(template) }))
+    }
+
+    /// This format, if it is one of JSON, with keys that were named.
+    pub fn with_fields(mut self, fields: &Fields) -> Option<Self> {
+        match &mut self.parser {
+            Parser::Json(json) => json.prefer(fields.keys()),
+            _ => return None,
+        }
+        Some(self)
+    }
+
+    /// Its name: that of [`KNOWN`], or `log_format` or `LogFormat` for one that was described.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Which moment of a request the time of a line is.
+    pub fn stamp(&self) -> Stamp {
+        match &self.parser {
+            Parser::Template(template) => template.stamp,
+            Parser::Json(json) => json.stamp,
+            Parser::HaProxy | Parser::S3 => Stamp::Begin,
+            Parser::W3c(_) | Parser::Squid => Stamp::End,
+        }
+    }
+
+    /// Reads a line, without its end.
+    pub fn read(&mut self, line: &[u8]) -> Reading {
+        match &mut self.parser {
+            Parser::Template(template) => template.read(line),
+            Parser::Json(json) => json.read(line),
+            Parser::W3c(w3c) => w3c.read(line),
+            Parser::HaProxy => haproxy::read(line),
+            Parser::S3 => s3::read(line),
+            Parser::Squid => squid::read(line),
+        }
+    }
+
+    /// How much of a line that could be read is of this format.
+    pub(crate) fn extent(&self, line: &[u8]) -> Extent {
+        match &self.parser {
+            Parser::Template(template) => template.extent(line),
+            _ => Extent::Whole,
+        }
+    }
+
+    /// A column that the log must have, and has not by its own heading.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        match &self.parser {
+            Parser::W3c(w3c) => w3c.lacks(),
+            _ => None,
+        }
+    }
+}

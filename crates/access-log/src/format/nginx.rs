@@ -1,0 +1,110 @@
+//! nginx's `log_format`: text with variables, `$remote_addr - $remote_user [$time_local]`.
+//! <https://nginx.org/en/docs/http/ngx_http_log_module.html>
+//!
+//! nginx writes a line when the request has ended.
+
+use super::FormatError;
+use super::template::{Field, Piece, Template};
+use crate::entry::Stamp;
+
+/// The format of nginx's own configuration file, under the name `main`: `combined`, and the addresses
+/// that proxies have added.
+pub(super) const MAIN: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#;
+
+/// A `log_format` as in a configuration file, without its name and the quotes around it.
+///
+/// # Errors
+/// As [`Template::new`].
+pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (literal, variable) = rest.split_at(at);
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(literal.to_owned()));
+        }
+        let name;
+        (name, rest) = split_name(&variable[1..]);
+        if name.is_empty() {
+            return Err(FormatError::Unknown("$".to_owned()));
+        }
+        pieces.push(Piece::Field(field(name)));
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest.to_owned()));
+    }
+    Template::new(pieces, Stamp::End)
+}
+
+/// The name of a variable, in braces or not, and what comes after it.
+fn split_name(text: &str) -> (&str, &str) {
+    if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
+        return (name, rest);
+    }
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    text.split_at(text.find(is_end).unwrap_or(text.len()))
+}
+
+/// Modules and configurations add variables, so one that is not known is no error.
+fn field(name: &str) -> Field {
+    match name {
+        "time_local" => Field::ClfTime,
+        "time_iso8601" => Field::IsoTime,
+        "msec" => Field::UnixTime,
+        "request" => Field::Request,
+        "request_method" => Field::Method,
+        "server_protocol" => Field::Protocol,
+        "status" => Field::Status,
+        "body_bytes_sent" => Field::Body,
+        "bytes_sent" => Field::Wire,
+        "request_time" => Field::Duration { unit_us: 1_000_000 },
+        _ => Field::Skipped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reading;
+    use super::*;
+    use crate::entry::{Bytes, Method, Protocol};
+
+    #[test]
+    fn variables_are_read_and_others_passed_over() {
+        let template = log_format(
+            r#"${remote_addr}x [$time_local] "$request" $status $bytes_sent/$body_bytes_sent "$http_cookie" rt=$request_time,$upstream_response_time"#,
+        )
+        .unwrap();
+        let line = br#"192.0.2.1x [17/May/2015:10:05:03 +0200] "GET /a\" b HTTP/2.0" 206 300/100 "a=\"b\" c" rt=0.012,-"#;
+        let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
+        assert_eq!((entry.method, entry.protocol), (Method::Get, Some(Protocol::Http2)));
+        assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
+        assert_eq!((entry.status, entry.duration_us), (Some(206), Some(12_000)));
+        assert_eq!(entry.time.offset_s, Some(7200));
+    }
+
+    #[test]
+    fn a_time_needs_nothing_behind_it() {
+        let template = log_format(r#"$time_local$status "$request" $bytes_sent"#).unwrap();
+        let line = br#"17/May/2015:10:05:03 +0000200 "GET / HTTP/1.1" 5"#;
+        assert!(matches!(template.read(line), Reading::Entry(_)));
+    }
+
+    #[test]
+    fn what_lacks_something_is_refused() {
+        let of = |text: &str| log_format(text).unwrap_err();
+        let whole = r#"$msec "$request" $status $bytes_sent"#;
+        assert!(log_format(whole).is_ok());
+        for (without, lacks) in [
+            ("$msec", "the time"),
+            ("$status", "the status"),
+            ("$bytes_sent", "the bytes of a response"),
+            ("$request", "the request or its method"),
+        ] {
+            assert_eq!(of(&whole.replace(without, "")), FormatError::Lacks(lacks));
+        }
+        assert_eq!(of("$msec$status"), FormatError::Adjacent);
+        assert_eq!(of("$msec $request $status $bytes_sent"), FormatError::BareRequest);
+        assert_eq!(of("$msec $status $bytes_sent $request"), FormatError::BareRequest);
+        assert_eq!(of("$ $msec"), FormatError::Unknown("$".to_owned()));
+    }
+}

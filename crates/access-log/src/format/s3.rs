@@ -1,0 +1,39 @@
+//! Amazon S3's server access logs.
+//! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html>
+//!
+//! Bytes sent are those without "HTTP protocol overhead", `-` if zero; the total time is in ms, from
+//! when the request was received, which is also the time of the line.
+
+use super::Reading;
+use crate::entry::{Bytes, Entry};
+use crate::words::Words;
+use crate::{number, request, time};
+
+/// Reads a line.
+pub(super) fn read(line: &[u8]) -> Reading {
+    read_words(Words::of(line)).unwrap_or(Reading::Unreadable)
+}
+
+fn read_words(mut words: Words<'_>) -> Option<Reading> {
+    let (_owner, _bucket) = (words.bare()?, words.bare()?);
+    let time = time::clf(words.enclosed()?)?;
+    let (_address, _requester, _id) = (words.bare()?, words.bare()?, words.bare()?);
+    let operation = words.bare()?;
+    let (_key, request) = (words.bare()?, words.enclosed()?);
+    let status = number::status(words.bare()?)?;
+    let (_error, bytes) = (words.bare()?, number::bytes(words.bare()?)?);
+    let (_object, total) = (words.bare()?, words.bare()?);
+    // Deletions by a rule of the bucket, and the like: nobody asked for them over HTTP.
+    if operation.starts_with(b"S3.") {
+        return Some(Reading::Aside);
+    }
+    let (method, protocol) = request::parts(request);
+    Some(Reading::Entry(Entry {
+        time,
+        method,
+        status,
+        bytes: Bytes { body: Some(bytes), ..Bytes::default() },
+        duration_us: number::scaled(total, 1000),
+        protocol,
+    }))
+}

@@ -1,0 +1,211 @@
+//! Lines of one fixed form: fields with literal text between them, as nginx's `log_format` and
+//! Apache's `LogFormat` describe them. What these two write as variables is in `nginx.rs` and
+//! `apache.rs`; here such a description is checked once, and then lines are taken apart by it.
+
+use memchr::memchr;
+
+use super::{Extent, FormatError, Reading};
+use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
+use crate::time::{self, Moment};
+use crate::{number, request};
+
+/// What a field is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// Nothing that is taken.
+    Skipped,
+    /// `17/May/2015:10:05:03 +0000`.
+    ClfTime,
+    /// `2015-05-17T10:05:03+00:00`.
+    IsoTime,
+    /// `1431857103.123`, or a whole number of ms or us.
+    UnixTime,
+    /// `GET /path HTTP/1.1`.
+    Request,
+    Method,
+    Protocol,
+    Status,
+    /// Bytes of the body.
+    Body,
+    /// Bytes of the whole response.
+    Wire,
+    /// One of the two.
+    Unsaid,
+    /// A time that the request took, in units of so many us.
+    Duration {
+        unit_us: u64,
+    },
+}
+
+/// A piece of a description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Literal(String),
+    Field(Field),
+}
+
+/// A field and the literal text behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    field: Field,
+    after: Vec<u8>,
+}
+
+/// A description that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Template {
+    /// The text before the first field.
+    before: Vec<u8>,
+    parts: Vec<Part>,
+    /// The parts up to the last that is taken.
+    needed: usize,
+    pub(super) stamp: Stamp,
+}
+
+impl Template {
+    /// Checks a description.
+    ///
+    /// # Errors
+    /// It lacks what every line must have, or does not say where a field ends.
+    pub(super) fn new(pieces: Vec<Piece>, stamp: Stamp) -> Result<Self, FormatError> {
+        let mut before = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
+        for piece in pieces {
+            match (piece, parts.last_mut()) {
+                (Piece::Literal(text), Some(part)) => part.after.extend(text.bytes()),
+                (Piece::Literal(text), None) => before.extend(text.bytes()),
+                // Its length is known.
+                (Piece::Field(_), Some(Part { field, after }))
+                    if after.is_empty() && *field != Field::ClfTime =>
+                {
+                    return Err(FormatError::Adjacent);
+                }
+                (Piece::Field(field), _) => parts.push(Part { field, after: Vec::new() }),
+            }
+        }
+        let has = |fields: &[Field]| parts.iter().any(|part| fields.contains(&part.field));
+        if !has(&[Field::ClfTime, Field::IsoTime, Field::UnixTime]) {
+            return Err(FormatError::Lacks("the time"));
+        }
+        if !has(&[Field::Status]) {
+            return Err(FormatError::Lacks("the status"));
+        }
+        if !has(&[Field::Body, Field::Wire, Field::Unsaid]) {
+            return Err(FormatError::Lacks("the bytes of a response"));
+        }
+        if !has(&[Field::Request, Field::Method]) {
+            return Err(FormatError::Lacks("the request or its method"));
+        }
+        let is_bare = |part: &Part| {
+            part.field == Field::Request && matches!(part.after.first(), None | Some(b' '))
+        };
+        if parts.iter().any(is_bare) {
+            return Err(FormatError::BareRequest);
+        }
+        let last = parts.iter().rposition(|part| part.field != Field::Skipped);
+        let needed = last.map_or(0, |last| last + 1);
+        Ok(Self { before, parts, needed, stamp })
+    }
+
+    /// Reads what is taken of a line. More may stand behind it, so that a format with further fields
+    /// is read by one without.
+    pub(super) fn read(&self, line: &[u8]) -> Reading {
+        match self.take(line, self.needed) {
+            Some((entry, _)) => Reading::Entry(entry),
+            None => Reading::Unreadable,
+        }
+    }
+
+    /// How much of a line is of this form.
+    pub(super) fn extent(&self, line: &[u8]) -> Extent {
+        match self.take(line, self.parts.len()) {
+            Some((_, [])) => Extent::Whole,
+            Some((_, rest)) => Extent::Beginning { bytes: line.len() - rest.len() },
+            None => Extent::Part,
+        }
+    }
+
+    /// An entry of the first `count` parts, and what stands behind them.
+    fn take<'l>(&self, line: &'l [u8], count: usize) -> Option<(Entry, &'l [u8])> {
+        let mut rest = line.strip_prefix(self.before.as_slice())?;
+        let mut taken = Taken::default();
+        for part in &self.parts[..count] {
+            let value;
+            (value, rest) = part.split(rest)?;
+            taken.take(part.field, value)?;
+        }
+        Some((taken.entry()?, rest))
+    }
+}
+
+impl Part {
+    /// The text of the field, and what stands behind the literal after it.
+    fn split<'l>(&self, rest: &'l [u8]) -> Option<(&'l [u8], &'l [u8])> {
+        let after = self.after.as_slice();
+        if self.field == Field::ClfTime {
+            let (value, rest) = rest.split_at_checked(time::CLF_LENGTH)?;
+            return Some((value, rest.strip_prefix(after)?));
+        }
+        let Some((first, others)) = after.split_first() else {
+            return Some(rest.split_at(memchr(b' ', rest).unwrap_or(rest.len())));
+        };
+        let mut from = 0;
+        loop {
+            let at = from + memchr(*first, &rest[from..])?;
+            let (value, behind) = (&rest[..at], &rest[at + 1..]);
+            if let Some(behind) = behind.strip_prefix(others)
+                && !(*first == b'"' && is_escaped(value))
+            {
+                return Some((value, behind));
+            }
+            from = at + 1;
+        }
+    }
+}
+
+/// Whether what stands behind this text is escaped by a backslash at its end.
+fn is_escaped(text: &[u8]) -> bool {
+    let backslashes = text.iter().rev().take_while(|byte| **byte == b'\\').count();
+    backslashes % 2 == 1
+}
+
+/// What was taken of a line so far.
+#[derive(Default)]
+struct Taken {
+    time: Option<Moment>,
+    method: Option<Method>,
+    protocol: Option<Protocol>,
+    status: Option<u16>,
+    bytes: Bytes,
+    duration_us: Option<u64>,
+}
+
+impl Taken {
+    /// Takes a field; `None` if its text is not one.
+    fn take(&mut self, field: Field, text: &[u8]) -> Option<()> {
+        match field {
+            Field::Skipped => {}
+            Field::ClfTime => self.time = Some(time::clf(text)?),
+            Field::IsoTime => self.time = Some(time::iso(text)?),
+            Field::UnixTime => self.time = Some(time::epoch(text)?),
+            Field::Request => {
+                let (method, protocol) = request::parts(text);
+                self.method = Some(method);
+                self.protocol = self.protocol.or(protocol);
+            }
+            Field::Method => self.method = Some(Method::of(text)),
+            Field::Protocol => self.protocol = Protocol::of(text),
+            Field::Status => self.status = number::status(text)?,
+            Field::Body => self.bytes.body = Some(number::bytes(text)?),
+            Field::Wire => self.bytes.wire = Some(number::bytes(text)?),
+            Field::Unsaid => self.bytes.unsaid = Some(number::bytes(text)?),
+            Field::Duration { unit_us } => self.duration_us = number::scaled(text, unit_us),
+        }
+        Some(())
+    }
+
+    fn entry(self) -> Option<Entry> {
+        let Self { time, method, protocol, status, bytes, duration_us } = self;
+        Some(Entry { time: time?, method: method?, status, bytes, duration_us, protocol })
+    }
+}

@@ -1,0 +1,40 @@
+//! Access logs of web servers as counts: how many responses of which size, status and method, and
+//! when, in memory that does not depend on the length of the log.
+//!
+//! ```
+//! use zc_access_log::{MixBuilder, read_log};
+//!
+//! let log = br#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 203023
+//! 192.0.2.1 - - [17/May/2015:10:05:43 +0000] "GET /b HTTP/1.1" 304 -
+//! "#;
+//! let mut mix = MixBuilder::default();
+//! let summary = read_log(&log[..], None, &mut mix).unwrap();
+//! assert_eq!(summary.format, "common");
+//! let mix = mix.finish().unwrap();
+//! assert_eq!((mix.all.requests, mix.all.bytes), (2, 203_023));
+//! ```
+//!
+//! It reads from what it is given and touches no file, clock or terminal. What is personal in a log,
+//! addresses, paths, users and agents, is not kept: [`Entry`] has no field that could hold it.
+
+mod detect;
+mod entry;
+mod format;
+mod lines;
+mod mix;
+mod number;
+mod reader;
+mod request;
+mod time;
+mod words;
+
+pub use entry::{Bytes, Class, Counted, Entry, Method, Protocol, Stamp};
+pub use format::{Fields, Format, FormatError, KNOWN, Known, Reading};
+pub use lines::LONGEST_LINE;
+pub use mix::{
+    Classes, Counts, Durations, MOST_SLICES, Minute, Minutes, MixBuilder, RequestMix, SizeBin,
+    Sizes, Slice, Tally,
+};
+pub use reader::{LogSummary, UnreadableLine, Unusable, read_log};
+pub use request::{Found, find as find_request};
+pub use time::Moment;

@@ -1,0 +1,164 @@
+//! The lines of a stream. A line longer than [`LONGEST_LINE`] is passed over, so that memory does not
+//! depend on what the stream has.
+
+use std::io::{self, BufRead};
+use std::ops::ControlFlow;
+
+use memchr::memchr;
+
+/// The longest line that is looked at, in bytes. nginx and Apache accept requests of 8 KiB, and
+/// write no byte of them as more than four.
+pub const LONGEST_LINE: usize = 64 << 10;
+
+/// A line of a stream, without its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line<'l> {
+    /// One of at most [`LONGEST_LINE`] bytes.
+    Whole(&'l [u8]),
+    /// The beginning of a longer one.
+    TooLong(&'l [u8]),
+    /// The last bytes of the stream, after which no line ends: being written, or cut off.
+    Unfinished(&'l [u8]),
+}
+
+/// Calls `each` with every line, until it breaks.
+///
+/// # Errors
+/// That of reading. The lines before it have been given to `each`, and of the one that it broke what
+/// there was.
+pub(crate) fn each<B>(
+    mut stream: impl BufRead,
+    mut each: impl FnMut(Line<'_>) -> ControlFlow<B>,
+) -> io::Result<ControlFlow<B>> {
+    // The beginning of a line whose end is not in the buffer yet.
+    let mut begun: Vec<u8> = Vec::new();
+    let mut is_too_long = false;
+    loop {
+        let buffer = match stream.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                // What there is of a line counts as one that was cut off.
+                return match last(&begun, is_too_long).map(&mut each) {
+                    Some(ControlFlow::Break(broken)) => Ok(ControlFlow::Break(broken)),
+                    _ => Err(error),
+                };
+            }
+        };
+        if buffer.is_empty() {
+            return Ok(last(&begun, is_too_long).map_or(ControlFlow::Continue(()), &mut each));
+        }
+        let mut rest = buffer;
+        while let Some(end) = memchr(b'\n', rest) {
+            let (tail, next) = (&rest[..end], &rest[end + 1..]);
+            let flow = if is_too_long {
+                each(Line::TooLong(&begun))
+            } else if begun.is_empty() {
+                each(line(tail))
+            } else {
+                begun.extend_from_slice(tail);
+                each(line(&begun))
+            };
+            begun.clear();
+            is_too_long = false;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+            rest = next;
+        }
+        if begun.len() + rest.len() > LONGEST_LINE {
+            is_too_long = true;
+        }
+        let room = LONGEST_LINE - begun.len().min(LONGEST_LINE);
+        begun.extend_from_slice(&rest[..rest.len().min(room)]);
+        let used = buffer.len();
+        stream.consume(used);
+    }
+}
+
+/// The line before a line feed.
+fn line(bytes: &[u8]) -> Line<'_> {
+    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    if bytes.len() > LONGEST_LINE {
+        Line::TooLong(&bytes[..LONGEST_LINE])
+    } else {
+        Line::Whole(bytes)
+    }
+}
+
+/// What stands at the end of a stream without a line feed.
+fn last(begun: &[u8], is_too_long: bool) -> Option<Line<'_>> {
+    match (begun, is_too_long) {
+        ([], _) => None,
+        (begun, true) => Some(Line::TooLong(begun)),
+        (begun, false) => Some(Line::Unfinished(begun.strip_suffix(b"\r").unwrap_or(begun))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(stream: impl BufRead) -> Vec<String> {
+        let mut lines = Vec::new();
+        let flow = each(stream, |line| {
+            lines.push(match line {
+                Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
+                Line::TooLong(line) => format!("{} of a long one", line.len()),
+                Line::Unfinished(line) => format!("{}...", String::from_utf8_lossy(line)),
+            });
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(flow.unwrap().is_continue());
+        lines
+    }
+
+    #[test]
+    fn lines_end_with_a_line_feed_and_perhaps_a_carriage_return() {
+        assert_eq!(lines(&b"a\nb\r\n\nc"[..]), ["a", "b", "", "c..."]);
+        assert_eq!(lines(&b""[..]), [""; 0]);
+    }
+
+    #[test]
+    fn a_line_of_megabytes_is_passed_over() {
+        let mut log = b"a\n".to_vec();
+        log.resize(10 << 20, b'x');
+        log.extend(b"\nb\n");
+        log.resize(11 << 20, b'y');
+        let long = format!("{LONGEST_LINE} of a long one");
+        let expected = ["a", &long, "b", &long];
+        assert_eq!(lines(&log[..]), expected);
+        assert_eq!(lines(BufReader::with_capacity(4096, &log[..])), expected);
+    }
+
+    #[test]
+    fn lines_before_an_error_are_given() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+        let mut seen = 0;
+        let read = each(BufReader::new((&b"a\nb\nc"[..]).chain(Broken)), |_| {
+            seen += 1;
+            ControlFlow::<()>::Continue(())
+        });
+        assert_eq!((read.unwrap_err().kind(), seen), (io::ErrorKind::UnexpectedEof, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn the_size_of_the_buffer_changes_nothing(
+            parts in prop::collection::vec(prop_oneof![Just(0), Just(1), 0..300_usize, Just(70_000)], 0..8),
+            capacity in 1..70_000_usize,
+        ) {
+            let log: Vec<u8> = parts.iter().flat_map(|length| [vec![b'x'; *length], b"\n".to_vec()].concat()).collect();
+            prop_assert_eq!(lines(BufReader::with_capacity(capacity, &log[..])), lines(&log[..]));
+        }
+    }
+}

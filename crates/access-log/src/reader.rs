@@ -1,0 +1,188 @@
+//! Reads one log into a request mix.
+
+use std::io::{self, BufRead, Read as _};
+use std::ops::ControlFlow;
+
+use super::detect::{SAMPLE_BYTES, SAMPLE_LINES, format_of};
+use super::entry::Stamp;
+use super::format::{Format, Reading};
+use super::lines::{self, LONGEST_LINE, Line};
+use super::mix::MixBuilder;
+
+/// How many lines that could not be read are kept.
+const KEPT_LINES: usize = 3;
+
+/// How much of each of them is kept, in bytes: 80 characters of any kind.
+const KEPT_BYTES: usize = 320;
+
+/// What was read of a log.
+#[derive(Debug)]
+pub struct LogSummary {
+    /// The name of its format.
+    pub format: &'static str,
+    /// Its lines, without empty ones.
+    pub lines: u64,
+    /// Those with a request.
+    pub requests: u64,
+    /// Those that could not be read, with the longer ones than [`LONGEST_LINE`](crate::LONGEST_LINE).
+    pub unreadable: u64,
+    /// The first of them. They may have what is personal.
+    pub first_unreadable: Vec<UnreadableLine>,
+    /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
+    pub is_cut: bool,
+    /// Why reading ended before the end. What came before is counted.
+    pub broken: Option<io::Error>,
+}
+
+/// A line that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableLine {
+    /// Which one, from 1, empty lines counted.
+    pub number: u64,
+    /// Its beginning, with its control characters.
+    pub text: String,
+}
+
+/// Why nothing can be had from a log.
+#[derive(Debug)]
+pub enum Unusable {
+    /// It has no lines.
+    Empty,
+    /// No format fits.
+    Unknown,
+    /// Of the format that was named no line can be read. The lines that could not are with it.
+    DoesNotFit(LogSummary),
+    /// Several fit, and say different things.
+    Ambiguous(Vec<&'static str>),
+    /// Its own heading lacks a column.
+    Lacks {
+        /// The format.
+        format: &'static str,
+        /// The column.
+        column: &'static str,
+    },
+    /// It cannot be read at all.
+    Io(io::Error),
+}
+
+/// Reads a log to its end, and counts what it has into `mix`. Without a format it is told by the first
+/// lines.
+///
+/// # Errors
+/// Nothing can be had from it; `mix` is as it was.
+pub fn read_log(
+    mut log: impl BufRead,
+    format: Option<Format>,
+    mix: &mut MixBuilder,
+) -> Result<LogSummary, Unusable> {
+    let (begin, broken) = match format {
+        Some(_) => (Vec::new(), None),
+        None => beginning(&mut log),
+    };
+    let format = match format {
+        Some(format) => format,
+        None => match (format_of(&sample(&begin)), broken) {
+            (Err(Unusable::Empty), Some(error)) => return Err(Unusable::Io(error)),
+            (Err(unusable), _) => return Err(unusable),
+            (Ok(format), Some(error)) => {
+                let mut counter = Counter::new(format, mix);
+                let _ = lines::each(&begin[..], |line| counter.line(line));
+                return counter.finish(Some(error));
+            }
+            (Ok(format), None) => format,
+        },
+    };
+    let mut counter = Counter::new(format, mix);
+    let read = lines::each(begin.chain(log), |line| counter.line(line));
+    counter.finish(read.err())
+}
+
+/// The first lines of a log as they are, and the error that ended them.
+fn beginning(log: &mut impl BufRead) -> (Vec<u8>, Option<io::Error>) {
+    let mut begin = Vec::new();
+    for _ in 0..SAMPLE_LINES {
+        let room = (SAMPLE_BYTES - begin.len()) as u64;
+        match log.take(room).read_until(b'\n', &mut begin) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return (begin, Some(error)),
+        }
+    }
+    (begin, None)
+}
+
+/// The lines to tell the format by: not those without an end, which may lack something.
+fn sample(begin: &[u8]) -> Vec<&[u8]> {
+    let cut = memchr::memrchr(b'\n', begin).map_or(begin.len(), |end| end + 1);
+    let lines = begin[..cut].split(|byte| *byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.filter(|line| !line.is_empty() && line.len() <= LONGEST_LINE).collect()
+}
+
+/// Counts lines of a format that is known.
+struct Counter<'m> {
+    format: Format,
+    stamp: Stamp,
+    mix: &'m mut MixBuilder,
+    summary: LogSummary,
+    /// Lines so far, with empty ones.
+    number: u64,
+}
+
+impl<'m> Counter<'m> {
+    fn new(format: Format, mix: &'m mut MixBuilder) -> Self {
+        let summary = LogSummary {
+            format: format.name(),
+            lines: 0,
+            requests: 0,
+            unreadable: 0,
+            first_unreadable: Vec::new(),
+            is_cut: false,
+            broken: None,
+        };
+        Self { stamp: format.stamp(), format, mix, summary, number: 0 }
+    }
+
+    /// It never breaks.
+    fn line(&mut self, line: Line<'_>) -> ControlFlow<()> {
+        self.number += 1;
+        let (bytes, reading) = match line {
+            Line::Whole([]) => return ControlFlow::Continue(()),
+            Line::Whole(bytes) | Line::Unfinished(bytes) => (bytes, self.format.read(bytes)),
+            Line::TooLong(bytes) => (bytes, Reading::Unreadable),
+        };
+        self.summary.lines += 1;
+        match (reading, line) {
+            (Reading::Entry(entry), _) => {
+                self.summary.requests += 1;
+                self.mix.add(&entry, self.stamp);
+            }
+            (Reading::Aside, _) => {}
+            (Reading::Unreadable, Line::Unfinished(_)) => self.summary.is_cut = true,
+            (Reading::Unreadable, _) => self.unreadable(bytes),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn unreadable(&mut self, line: &[u8]) {
+        self.summary.unreadable += 1;
+        if self.summary.first_unreadable.len() < KEPT_LINES {
+            let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_BYTES)]);
+            let line = UnreadableLine { number: self.number, text: text.into_owned() };
+            self.summary.first_unreadable.push(line);
+        }
+    }
+
+    fn finish(self, broken: Option<io::Error>) -> Result<LogSummary, Unusable> {
+        let summary = LogSummary { broken, ..self.summary };
+        if summary.requests > 0 {
+            return Ok(summary);
+        }
+        match (self.format.lacks(), summary) {
+            (Some(column), summary) => Err(Unusable::Lacks { format: summary.format, column }),
+            (None, LogSummary { broken: Some(error), .. }) => Err(Unusable::Io(error)),
+            (None, LogSummary { unreadable: 0, is_cut: false, .. }) => Err(Unusable::Empty),
+            (None, summary) => Err(Unusable::DoesNotFit(summary)),
+        }
+    }
+}

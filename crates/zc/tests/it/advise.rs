@@ -1,0 +1,276 @@
+//! `zc advise` on samples of logs, on bad ones, and on logs that are compressed, cut or growing.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde_json::Value;
+
+use crate::support::{Bounded as _, stderr, text, zc};
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../access-log/testdata").join(name)
+}
+
+fn content(name: &str) -> Vec<u8> {
+    std::fs::read(sample(name)).unwrap()
+}
+
+fn advise(args: &[&str]) -> Output {
+    zc(&[&["advise"], args].concat()).finish().unwrap()
+}
+
+/// `zc advise -` with this on stdin.
+fn of_stdin(bytes: &[u8], args: &[&str]) -> Output {
+    let mut command = zc(&[&["advise", "-"], args].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut zc = command.start().unwrap();
+    let mut stdin = zc.stdin.take().unwrap();
+    let bytes = bytes.to_vec();
+    // It may end before it has read all.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
+    let output = zc.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    compress_to_vec(bytes, CompressionLevel::Fastest)
+}
+
+#[track_caller]
+fn document(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What was refused, with this code: its sentence and its hint.
+#[track_caller]
+fn refused(output: &Output, code: i32) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(said.contains("error: ") && said.contains("\nhint: "), "{said}");
+    said
+}
+
+#[test]
+fn a_real_log_is_counted_to_the_byte() {
+    // awk '{n++; if ($10 != "-") b += $10} END {print n, b}' of these lines.
+    let log = sample("elastic-examples.log");
+    let log = log.to_str().unwrap();
+    let document = document(&advise(&[log, "--json"]));
+    assert_eq!(document["mix"]["all"]["requests"], 500);
+    assert_eq!(document["mix"]["all"]["bytes"], 24_037_113);
+    assert_eq!(document["logs"][0]["format"], "combined");
+    let printed = text(&advise(&[log]).stdout);
+    for says in [
+        ": combined, 500",
+        "24037113: ",
+        "statuses      200 87 %",
+        "whole (GET, 200) ",
+        "1m to 4m",
+        "Half of the bytes of whole responses",
+    ] {
+        assert!(printed.contains(says), "{says}: {printed}");
+    }
+    // Nothing of what is personal: an address, a path, an agent of its first line.
+    let first = String::from_utf8(content("elastic-examples.log")).unwrap();
+    let first = first.lines().next().unwrap();
+    let address = first.split(' ').next().unwrap();
+    for personal in [address, "kibana-search", "Mozilla"] {
+        assert!(first.contains(personal) && !printed.contains(personal), "{personal}");
+        assert!(!document.to_string().contains(personal), "{personal}");
+    }
+}
+
+#[test]
+fn the_document_is_valid() {
+    let log = sample("nginx-json.log");
+    let document = document(&advise(&[log.to_str().unwrap(), "--json"]));
+    let schema: Value =
+        serde_json::from_slice(&zc(&["schema", "advise"]).finish().unwrap().stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&document), "{:?}", validator.iter_errors(&document).next());
+    assert_eq!(document["mix"]["counted"]["headers"]["requests"], 20);
+    assert!(document["mix"]["durations"]["requests"].as_u64() == Some(20));
+}
+
+#[test]
+fn compressed_logs_are_told_by_their_first_bytes() {
+    let plain = content("nginx-combined.log");
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = plain.split_at(plain.len() / 2);
+    let logs = [
+        ("access.log", plain.clone()),
+        ("gz.txt", gzip(&plain)),
+        ("two.gz", [gzip(first), gzip(second)].concat()),
+        ("zst.gz", zstd(&plain)),
+        ("two.zst", [zstd(first), zstd(second)].concat()),
+    ];
+    let paths = logs.each_ref().map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let mut args: Vec<_> = paths.iter().map(String::as_str).collect();
+    args.push("--json");
+    let document = document(&advise(&args));
+    assert_eq!(document["mix"]["all"]["requests"], 100);
+    assert_eq!(document["mix"]["all"]["bytes"], 5 * 2_084_213);
+    let how: Vec<_> = document["logs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|log| log["compression"].as_str())
+        .collect();
+    assert_eq!(how, [None, Some("gzip"), Some("gzip"), Some("zstd"), Some("zstd")]);
+    let of_stdin = self::document(&of_stdin(&gzip(&plain), &["--json"]));
+    assert_eq!(of_stdin["mix"]["all"]["requests"], 20);
+    assert_eq!(of_stdin["logs"][0]["log"], "stdin");
+
+    let said = refused(&self::of_stdin(b"BZh91AY&SY", &[]), 3);
+    assert!(said.contains("is compressed with bzip2") && said.contains("bzip2 -dc LOG"), "{said}");
+}
+
+#[test]
+fn of_a_log_that_is_cut_off_what_was_read_counts() {
+    let plain = content("nginx-combined.log").repeat(2000);
+    for whole in [gzip(&plain), zstd(&plain)] {
+        let output = of_stdin(&whole[..whole.len() / 2], &["--json"]);
+        let said = stderr(&output);
+        assert!(said.contains("warning: the log \"stdin\" cannot be read to its end"), "{said}");
+        let document = document(&output);
+        assert_eq!(document["logs"][0]["is_cut"], true);
+        let requests = document["mix"]["all"]["requests"].as_u64().unwrap();
+        assert!((1..40_000).contains(&requests), "{requests}");
+    }
+    // Nothing at all can be had of this one.
+    let said = refused(&of_stdin(&gzip(&plain)[..5], &[]), 3);
+    assert!(said.contains("cannot read the log \"stdin\""), "{said}");
+
+    let output = of_stdin(&plain[..plain.len() - 40], &["--json"]);
+    assert!(stderr(&output).contains("the last line of \"stdin\" has no end"));
+    let document = document(&output);
+    assert_eq!(document["mix"]["all"]["requests"], 40_000 - 1);
+    assert_eq!(document["logs"][0]["unreadable"], 0);
+}
+
+#[test]
+fn a_log_that_grows_is_read_up_to_where_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let lines = content("nginx-combined.log");
+    std::fs::write(&log, &lines).unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+    let args = ["advise", log.to_str().unwrap(), "--json"];
+    let mut command = zc(&args);
+    let zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        // It grows for as long as it is read, and no longer than a disk allows.
+        let most = 200 << 20;
+        let mut written = 0;
+        while is_done.try_recv().is_err() && written < most {
+            file.write_all(&lines).unwrap();
+            written += lines.len();
+        }
+        written < most
+    });
+    let output = zc.wait_with_output().unwrap();
+    let _ = done.send(());
+    let ended_first = writer.join().unwrap();
+    assert!(document(&output)["mix"]["all"]["requests"].as_u64().unwrap() >= 20);
+    assert!(ended_first, "it read 200 MB that were appended after it had begun");
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_the_first_lines_are_shown() {
+    let mut log = content("nginx-combined.log").repeat(10);
+    log.extend(b"first \x1b[2J\nsecond\n");
+    let output = of_stdin(&log, &["--json"]);
+    let said = stderr(&output);
+    assert!(said.starts_with("2 of 202 lines of \"stdin\" (0.99 %) cannot be read as combined\n"));
+    assert!(said.contains("\nstdin:201: first \\u{1b}[2J\nstdin:202: second\n"), "{said}");
+    // They may be personal: they are in no document.
+    let document = document(&output);
+    assert!(!document.to_string().contains("second"));
+    assert_eq!(document["logs"][0]["unreadable"], 2);
+
+    log.extend(b"third\nfourth\n");
+    let said = stderr(&of_stdin(&log, &[]));
+    assert!(said.starts_with("warning: 4 of 204 lines of \"stdin\" (1.96 %)"), "{said}");
+    assert!(
+        said.contains("hint: ") && said.contains("third") && !said.contains("fourth"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_format_that_was_named_is_used() {
+    let timed = sample("apache-timed.log");
+    let timed = timed.to_str().unwrap();
+    refused(&advise(&[timed]), 3);
+    let output = advise(&[timed, "--json", "--format", r#"%{msec}t %m %H %>s %b %O %D "%r""#]);
+    let document = document(&output);
+    assert_eq!(document["logs"][0]["format"], "LogFormat");
+    assert_eq!(document["mix"]["counted"]["body"]["bytes"], 2_084_456);
+
+    let json = br#"{"at":"2015-05-17T10:05:03Z","code":200,"req":{"verb":"GET"},"sent":5,"took":12}
+"#;
+    refused(&of_stdin(json, &[]), 3);
+    let fields =
+        ["time=at", "status=code", "method=req.verb", "wire_bytes=sent", "duration_ms=took"];
+    let mut args: Vec<_> = fields.iter().flat_map(|field| ["--field", *field]).collect();
+    args.push("--json");
+    let document = self::document(&of_stdin(json, &args));
+    assert_eq!(document["mix"]["counted"]["wire"]["bytes"], 5);
+    assert_eq!(document["mix"]["classes"]["whole"]["requests"], 1);
+    assert_eq!(document["mix"]["durations"]["sum_us"], 12_000);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_a_hint() {
+    let combined = sample("nginx-combined.log");
+    let combined = combined.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.log");
+    std::fs::write(&empty, "").unwrap();
+    let empty = empty.to_str().unwrap();
+    let binary: Vec<u8> =
+        (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (output, code, says) in [
+        (advise(&[empty]), 3, "has no requests"),
+        (advise(&[folder.path().to_str().unwrap()]), 3, "it is a directory"),
+        (advise(&["no-such.log"]), 3, "no such file or directory"),
+        (of_stdin(&binary, &[]), 3, "is of no format that zc knows"),
+        (of_stdin(b"", &[]), 3, "has no requests"),
+        (advise(&[combined, "--format", "caddy"]), 3, "can be read as caddy: 20 were tried"),
+        (of_stdin(b"#Fields: date time cs-method sc-status sc-bytes time-taken\n2014-01-01 02:01:09 GET 200 5 4\n", &[]), 3, "could be iis or w3c"),
+        (of_stdin(b"#Fields: date time cs-method sc-status\n2014-01-01 02:01:09 GET 200\n", &[]), 3, "has no column sc-bytes"),
+        (advise(&[combined, "--format", "combinde"]), 2, "did you mean \"combined\"?"),
+        (advise(&[combined, "--format", "$time_local $status"]), 2, "lacks the bytes of a response"),
+        (advise(&[combined, "--format", "%t %r %>s %b"]), 2, "has the request without quotes around it"),
+        (advise(&[combined, "--format", "%t%Y"]), 2, "has \"%Y\", which is not known"),
+        (advise(&[combined, "--field", "colour=red"]), 2, "WHAT is one of time, status"),
+        (advise(&[combined, "--field", "bytes=b", "--format", "s3"]), 2, "--field is for JSON lines"),
+        (advise(&["-", "-"]), 2, "stdin (-) is named twice"),
+        (advise(&[]), 2, "LOG"),
+    ] {
+        let said = refused(&output, code);
+        assert!(said.contains(says), "{says}: {said}");
+    }
+    // An empty one beside others is no reason to refuse them.
+    let output = advise(&[empty, combined]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).starts_with("warning: the log ") && !output.stdout.is_empty());
+}
