@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::remote::without_token;
-use super::run_args::RunArgs;
+use super::run_args::{REUSES, RunArgs};
 use super::tell;
 use zc_measure::http::Reuse;
 use zc_measure::plan::{self, Spec};
@@ -113,9 +113,6 @@ pub(super) fn run(
         plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)
 }
-
-/// What `--responses` may be.
-pub(super) const REUSES: [&str; 2] = ["keep-alive", "close"];
 
 /// What becomes of a connection after a response.
 fn reuse(text: &str) -> Result<Reuse> {

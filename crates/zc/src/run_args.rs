@@ -13,9 +13,11 @@ use super::format::FormatArgs;
 use super::known::known;
 use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
-use super::resolve::REUSES;
 use super::server_args::ServerArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
+
+/// What `--responses` may be.
+pub(super) const REUSES: [&str; 2] = ["keep-alive", "close"];
 
 /// Arguments of `zc run`.
 #[derive(Debug, Clone, Default, Args)]

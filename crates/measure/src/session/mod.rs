@@ -19,7 +19,6 @@ mod quiet;
 mod rates;
 mod remote;
 mod remote_end;
-mod responses;
 mod run;
 mod saving;
 mod seed;

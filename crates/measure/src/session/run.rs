@@ -15,7 +15,6 @@ use super::options::RunOptions;
 use super::prepare::prepare;
 use super::prepared::Prepared;
 use super::progress::Progress;
-use super::responses;
 use super::saving::Saving;
 use super::server::{self, ServerOptions};
 use super::sessions::Sessions;
@@ -58,7 +57,7 @@ pub fn run(
         |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| match options
             .responses
         {
-            Some(reuse) => responses::prepare(options, reuse, budget, stop, progress),
+            Some(reuse) => server::prepare_responses(options, reuse, budget, stop, progress),
             None => prepare(options, budget, states, stop, progress),
         };
     conduct(asked, prepare, interim, stop, progress)

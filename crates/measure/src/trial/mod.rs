@@ -35,6 +35,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use crate::path::SendSetup;
 pub use bench::Bench;
 pub use links::Links;
 pub use machine::Machine;

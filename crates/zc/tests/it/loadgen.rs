@@ -2,12 +2,12 @@
 //! machine may be busy.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use crate::server::{ask, assert_refused, folder, nobody_else_is_in, trials};
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, blocks_saved, interrupted_when, link_is_unavailable, measuring,
-    saved, stderr, text, until, zc_in,
+    Bounded as _, NOTHING_KEPT, asks_too_slowly, blocks_saved, interrupted_when,
+    link_is_unavailable, measuring, saved, stderr, text, until, zc_in,
 };
 
 /// Asks a URL over one connection, 100 times a second, and prints nothing.
@@ -39,7 +39,7 @@ fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_lin
     let Some(folder) = folder() else { return };
     let enough = || blocks_saved(folder.path()) > 0;
     let output = interrupted_when("a block is saved", &mut steady(folder.path(), "/"), enough);
-    if link_is_unavailable(&output) || is_too_busy(&output) {
+    if link_is_unavailable(&output) || asks_too_slowly(&output) {
         return;
     }
     assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
@@ -61,16 +61,6 @@ fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_lin
     assert!(nobody_else_is_in(folder.path(), &[]));
     let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
     assert!(text(&shown.stdout).contains("by python3 steady.py {url}"), "{}", text(&shown.stdout));
-}
-
-/// On a busy machine the generator may not keep to its rate, and windows of it are not compared.
-fn is_too_busy(output: &Output) -> bool {
-    let said = stderr(output);
-    let is = said.contains("does not keep to one rate") || said.contains("are too near to");
-    if is {
-        eprintln!("skipped: something else uses this machine");
-    }
-    is
 }
 
 #[test]

@@ -593,10 +593,6 @@ fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost(
         assert_eq!((&asked_of.load_from, &asked_of.serve), (&Some(via.clone()), &None));
         assert!(!run.header.warnings.iter().any(|warning| warning.name == "load-here"));
         assert!(asked(&run) > 0);
-        // Dropped blocks have costs too; this test does not require that blocks count.
-        let index = zc_analysis::PlanIndex::of(plan);
-        let costs = zc_analysis::costs::block_costs(&run.blocks[0], &run.header, &index);
-        assert!(costs.iter().flatten().count() > 0);
         let shown = zc_in(folder, &["show", "-v", "run.json"]).finish().unwrap();
         let table = text(&shown.stdout);
         // A busy machine leaves no cost to print, but what a cost would be of is told all the same.

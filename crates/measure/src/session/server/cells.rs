@@ -22,7 +22,7 @@ pub(super) fn cells<'s>(states: impl Iterator<Item = &'s HostState>) -> Vec<Cell
 
 /// The positive control: the reference, beside which a soaker's units of work are done on the
 /// server's CPU. At its top speed the server keeps that CPU about busy.
-pub(in super::super) fn positive(
+pub(super) fn positive(
     reference: &Cell,
     top_requests_per_s: f64,
     body_bytes: u64,

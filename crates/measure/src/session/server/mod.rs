@@ -8,9 +8,9 @@ mod cells;
 mod options;
 mod place;
 mod prepare;
-pub(super) mod rate;
+mod rate;
+mod responses;
 
-pub(super) use cells::positive;
 pub use options::{ServerOptions, StateOption};
-pub(super) use place::told_apart;
 pub(super) use prepare::prepare;
+pub(super) use responses::prepare as prepare_responses;

@@ -171,7 +171,7 @@ pub(super) struct Started {
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`]: packets cannot be steered, and the load's softirqs may run there.
-pub(in super::super) fn told_apart(link: &LinkFacts) -> Result<()> {
+pub(super) fn told_apart(link: &LinkFacts) -> Result<()> {
     if link.sides_apart {
         return Ok(());
     }

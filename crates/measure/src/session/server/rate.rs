@@ -28,7 +28,7 @@ const MOST_SHARE: f64 = 0.85;
 const STEPS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
 
 /// The top speed of every state in requests per second, by the cell's label.
-pub(in super::super) fn top_speeds(
+pub(super) fn top_speeds(
     rig: &mut ServerRig,
     cells: &[Cell],
     steps: &mut Steps<'_>,
@@ -106,7 +106,7 @@ fn one_rate(
 ///
 /// # Errors
 /// Nothing was answered in the windows in which the top speed was measured.
-pub(in super::super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
+pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     let slowest = top_speeds.values().copied().fold(f64::INFINITY, f64::min);
     if !(slowest.is_finite() && slowest > 0.0) {
         return Err(Error::failed(

@@ -6,21 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::budget::Budget;
-use super::options::RunOptions;
-use super::prepare::{CALL_BUFFER, choose_cpus, usual};
-use super::prepared::Prepared;
-use super::progress::Progress;
-use super::proving::cannot_run;
-use super::seed;
-use super::server::{positive, rate, told_apart};
-use super::steps::Steps;
+use super::super::budget::Budget;
+use super::super::options::RunOptions;
+use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
+use super::super::prepared::Prepared;
+use super::super::progress::Progress;
+use super::super::proving::cannot_run;
+use super::super::seed;
+use super::super::steps::Steps;
+use super::cells::positive;
+use super::place::told_apart;
+use super::rate;
 use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter::{self, InstanceLock};
-use crate::path::SendSetup;
 use crate::plan::spec::Cells;
-use crate::trial::{self, Asker, Offer, OriginOf, OwnServer, Served, ServerRig, ServerSetup};
+use crate::trial::{
+    self, Asker, Offer, OriginOf, OwnServer, SendSetup, Served, ServerRig, ServerSetup,
+};
 use zc_run::{
     Cell, Error, ErrorKind, Factor, FixedParams, FormatVersion, Header, LinkKind, Plan, Probe,
     RecvPath, ResponsesPlan, Result, SendPath, SupportRow, Timing, Unavailable, Unsoaked, Warning,
@@ -41,7 +44,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Options that have no meaning here, or nothing can be measured here.
-pub(super) fn prepare(
+pub(crate) fn prepare(
     options: &RunOptions,
     reuse: Reuse,
     budget: &Budget,
