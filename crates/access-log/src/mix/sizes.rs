@@ -38,7 +38,7 @@ impl Sizes {
     pub(super) fn add(&mut self, size_bytes: u64) {
         let bin = bin(size_bytes);
         if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, Tally::default());
+            self.grow(bin + 1);
         }
         self.bins[bin].add(size_bytes);
     }
@@ -46,11 +46,19 @@ impl Sizes {
     /// Adds those of another.
     pub fn merge(&mut self, other: &Self) {
         if other.bins.len() > self.bins.len() {
-            self.bins.resize(other.bins.len(), Tally::default());
+            self.grow(other.bins.len());
         }
         for (bin, other) in self.bins.iter_mut().zip(&other.bins) {
             bin.merge(*other);
         }
+    }
+
+    /// Makes room for so many bins, and for no more of them than an octave: there are thousands of
+    /// these lists.
+    fn grow(&mut self, bins: usize) {
+        let bins = bins.next_multiple_of(EXACT_BELOW as usize);
+        self.bins.reserve_exact(bins - self.bins.len());
+        self.bins.resize(bins, Tally::default());
     }
 
     /// The bins that are not empty, from small to large.
