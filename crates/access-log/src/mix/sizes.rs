@@ -5,7 +5,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Tally;
+use super::classes::Classes;
+use super::tally::Tally;
+use crate::entry::Class;
 
 /// Bins to an octave, as a power of two.
 const FINE_BITS: u32 = 3;
@@ -74,6 +76,19 @@ impl Sizes {
         let mut total = Tally::default();
         self.bins.iter().for_each(|bin| total.merge(*bin));
         total
+    }
+}
+
+impl Classes<Sizes> {
+    pub(super) fn merge(&mut self, other: &Self) {
+        Class::ALL.into_iter().for_each(|class| self.of_mut(class).merge(other.of(class)));
+    }
+
+    /// Those of all kinds together.
+    pub fn together(&self) -> Sizes {
+        let mut all = Sizes::default();
+        Class::ALL.into_iter().for_each(|class| all.merge(self.of(class)));
+        all
     }
 }
 
