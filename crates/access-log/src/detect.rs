@@ -1,7 +1,7 @@
 //! Which format a log is of, by its first lines.
 
 use super::format::{Extent, Format, KNOWN, Known, Reading};
-use super::reader::Unusable;
+use super::summary::Unusable;
 
 /// How many lines are looked at.
 pub(crate) const SAMPLE_LINES: usize = 100;

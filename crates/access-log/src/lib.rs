@@ -25,6 +25,7 @@ mod mix;
 mod number;
 mod reader;
 mod request;
+mod summary;
 mod time;
 mod words;
 
@@ -35,6 +36,7 @@ pub use mix::{
     Classes, Counts, Durations, MOST_SLICES, Minute, Minutes, MixBuilder, RequestMix, SizeBin,
     Sizes, Slice, Tally,
 };
-pub use reader::{LogSummary, UnreadableLine, Unusable, read_log};
+pub use reader::read_log;
 pub use request::{Found, find as find_request};
+pub use summary::{LogSummary, UnreadableLine, Unusable};
 pub use time::Moment;

@@ -8,62 +8,13 @@ use super::entry::Stamp;
 use super::format::{Format, Reading};
 use super::lines::{self, LONGEST_LINE, Line};
 use super::mix::MixBuilder;
+use super::summary::{LogSummary, UnreadableLine, Unusable};
 
 /// How many lines that could not be read are kept.
 const KEPT_LINES: usize = 3;
 
 /// How much of each of them is kept, in bytes: 80 characters of any kind.
 const KEPT_BYTES: usize = 320;
-
-/// What was read of a log.
-#[derive(Debug)]
-pub struct LogSummary {
-    /// The name of its format.
-    pub format: &'static str,
-    /// Its lines, without empty ones.
-    pub lines: u64,
-    /// Those with a request.
-    pub requests: u64,
-    /// Those that could not be read, with the longer ones than [`LONGEST_LINE`](crate::LONGEST_LINE).
-    pub unreadable: u64,
-    /// The first of them. They may have what is personal.
-    pub first_unreadable: Vec<UnreadableLine>,
-    /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
-    pub is_cut: bool,
-    /// Why reading ended before the end. What came before is counted.
-    pub broken: Option<io::Error>,
-}
-
-/// A line that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadableLine {
-    /// Which one, from 1, empty lines counted.
-    pub number: u64,
-    /// Its beginning, with its control characters.
-    pub text: String,
-}
-
-/// Why nothing can be had from a log.
-#[derive(Debug)]
-pub enum Unusable {
-    /// It has no lines.
-    Empty,
-    /// No format fits.
-    Unknown,
-    /// Of the format that was named no line can be read. The lines that could not are with it.
-    DoesNotFit(LogSummary),
-    /// Several fit, and say different things.
-    Ambiguous(Vec<&'static str>),
-    /// Its own heading lacks a column.
-    Lacks {
-        /// The format.
-        format: &'static str,
-        /// The column.
-        column: &'static str,
-    },
-    /// It cannot be read at all.
-    Io(io::Error),
-}
 
 /// Reads a log to its end, and counts what it has into `mix`. Without a format it is told by the first
 /// lines.

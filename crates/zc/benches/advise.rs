@@ -67,7 +67,7 @@ fn main() {
     let mut most_mb = [0.0_f64; 5];
     for _ in 0..rounds {
         for (place, (_, words)) in commands.iter().enumerate() {
-            if let Some([seconds, cpu_s, mb]) = measured(words) {
+            if let Some([seconds, cpu_s, mb]) = measured(words, &folder) {
                 times[place].push([seconds, cpu_s]);
                 most_mb[place] = most_mb[place].max(mb);
             }
@@ -161,13 +161,15 @@ fn setting(name: &str, default: usize) -> usize {
 }
 
 /// Seconds, CPU seconds and megabytes of one run.
-fn measured(words: &[&str]) -> Option<[f64; 3]> {
+fn measured(words: &[&str], folder: &Path) -> Option<[f64; 3]> {
     let (program, arguments) = words.split_first()?;
+    // To /dev/null grep would write nothing, and stop at the first line.
+    let result = File::create(folder.join("result")).ok()?;
     let began = Instant::now();
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(result)
         .stderr(Stdio::null())
         .spawn();
     let ended = wait_with_usage(child.ok()?).ok()?;

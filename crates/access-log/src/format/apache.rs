@@ -4,7 +4,7 @@
 //! The time is that at which the request was received. `varnishncsa` has the same directives, and
 //! writes `combined` if it is not told otherwise.
 
-use super::FormatError;
+use super::error::FormatError;
 use super::template::{Field, Piece, Template};
 use crate::entry::Stamp;
 
@@ -137,7 +137,7 @@ impl<'f> Directive<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reading;
+    use super::super::reading::Reading;
     use super::*;
     use crate::entry::{Bytes, Method};
 
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((entry.method, entry.status), (Method::Post, Some(404)));
         assert_eq!(entry.bytes, Bytes { body: Some(0), wire: Some(153), unsaid: None });
         assert_eq!(entry.duration_us, Some(12_000));
-        assert_eq!(template.extent(line), super::super::Extent::Whole);
+        assert_eq!(template.extent(line), super::super::reading::Extent::Whole);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use memchr::memchr;
 use memchr::memmem;
 
-use super::Reading;
+use super::reading::Reading;
 use crate::entry::{Bytes, Entry};
 use crate::time::{self, Moment};
 use crate::words::Words;

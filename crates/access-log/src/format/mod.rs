@@ -1,60 +1,26 @@
 //! The formats of access logs: their names, and what reads a line of each.
 
 mod apache;
+mod error;
 mod fields;
 mod haproxy;
 mod json;
 mod nginx;
 mod proxy;
+mod reading;
 mod s3;
 mod squid;
 mod template;
 mod w3c;
 
-use super::entry::{Entry, Stamp};
+use super::entry::Stamp;
+pub use error::FormatError;
 pub use fields::Fields;
 use json::Json;
+pub(crate) use reading::Extent;
+pub use reading::Reading;
 use template::Template;
 use w3c::{W3c, Writer};
-
-/// What was read of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// A request and its response.
-    Entry(Entry),
-    /// A line that has none, and is part of the format all the same: a comment, a header.
-    Aside,
-    /// A line that is not of this format.
-    Unreadable,
-}
-
-/// How much of a line is of a format. Reading needs no more than a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// The line, from its beginning to its end.
-    Whole,
-    /// All fields of the format, in so many bytes, and behind them there is more.
-    Beginning { bytes: usize },
-    /// What is taken, at most.
-    Part,
-}
-
-/// Why a description of a format is refused, as a phrase behind `the format`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
-    /// There is no such variable or directive.
-    #[error("has \"{0}\", which is not known")]
-    Unknown(String),
-    /// Something that every line must have is not in it.
-    #[error("lacks {0}")]
-    Lacks(&'static str),
-    /// Nothing separates two fields.
-    #[error("has two fields with nothing between them")]
-    Adjacent,
-    /// A request has spaces, and here it ends at a space.
-    #[error("has the request without quotes around it")]
-    BareRequest,
-}
 
 /// A format, with what reading it has to remember.
 #[derive(Debug, Clone, PartialEq, Eq)]

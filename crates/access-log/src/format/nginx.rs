@@ -3,7 +3,7 @@
 //!
 //! nginx writes a line when the request has ended.
 
-use super::FormatError;
+use super::error::FormatError;
 use super::template::{Field, Piece, Template};
 use crate::entry::Stamp;
 
@@ -64,7 +64,7 @@ fn field(name: &str) -> Field {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reading;
+    use super::super::reading::Reading;
     use super::*;
     use crate::entry::{Bytes, Method, Protocol};
 

@@ -1,7 +1,7 @@
 //! The text formats that Traefik and Envoy write if they are not told otherwise. Both are of one
 //! fixed form.
 
-use super::FormatError;
+use super::error::FormatError;
 use super::template::{Field, Piece, Template};
 use crate::entry::Stamp;
 

@@ -4,7 +4,7 @@
 //! Bytes sent are those without "HTTP protocol overhead", `-` if zero; the total time is in ms, from
 //! when the request was received, which is also the time of the line.
 
-use super::Reading;
+use super::reading::Reading;
 use crate::entry::{Bytes, Entry};
 use crate::words::Words;
 use crate::{number, request, time};

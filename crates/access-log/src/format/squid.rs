@@ -10,7 +10,7 @@
 
 use memchr::memrchr;
 
-use super::Reading;
+use super::reading::Reading;
 use crate::entry::{Bytes, Entry, Method};
 use crate::words::Words;
 use crate::{number, time};

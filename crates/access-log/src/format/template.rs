@@ -4,7 +4,8 @@
 
 use memchr::memchr;
 
-use super::{Extent, FormatError, Reading};
+use super::error::FormatError;
+use super::reading::{Extent, Reading};
 use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
 use crate::time::{self, Moment};
 use crate::{number, request};

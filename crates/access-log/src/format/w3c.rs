@@ -8,7 +8,7 @@
 
 use memchr::{memchr, memmem};
 
-use super::Reading;
+use super::reading::Reading;
 use crate::entry::{Bytes, Entry, Method, Protocol};
 use crate::{number, time};
 

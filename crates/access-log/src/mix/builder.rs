@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::classes::Classes;
 use super::minutes::OpenMinutes;
+use super::request_mix::{Counts, Durations, RequestMix};
+use super::sizes::Sizes;
 use super::slices::Slices;
-use super::{Classes, Counts, Durations, RequestMix, Sizes, Tally};
+use super::tally::Tally;
 use crate::entry::{Class, Counted, Entry, Method, Protocol, Stamp};
 
 /// A request mix that is being counted. Entries may come in any order, from any number of logs.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Tally;
+use super::tally::Tally;
 
 /// The most minutes of a generation; two are kept. Together they are a quarter of a year.
 const GENERATION: usize = 1 << 16;

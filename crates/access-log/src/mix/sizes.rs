@@ -5,7 +5,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Tally;
+use super::classes::Classes;
+use super::tally::Tally;
+use crate::entry::Class;
 
 /// Bins to an octave, as a power of two.
 const FINE_BITS: u32 = 3;
@@ -38,7 +40,7 @@ impl Sizes {
     pub(super) fn add(&mut self, size_bytes: u64) {
         let bin = bin(size_bytes);
         if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, Tally::default());
+            self.grow(bin + 1);
         }
         self.bins[bin].add(size_bytes);
     }
@@ -46,11 +48,19 @@ impl Sizes {
     /// Adds those of another.
     pub fn merge(&mut self, other: &Self) {
         if other.bins.len() > self.bins.len() {
-            self.bins.resize(other.bins.len(), Tally::default());
+            self.grow(other.bins.len());
         }
         for (bin, other) in self.bins.iter_mut().zip(&other.bins) {
             bin.merge(*other);
         }
+    }
+
+    /// Makes room for so many bins, and for no more of them than an octave: there are thousands of
+    /// these lists.
+    fn grow(&mut self, bins: usize) {
+        let bins = bins.next_multiple_of(EXACT_BELOW as usize);
+        self.bins.reserve_exact(bins - self.bins.len());
+        self.bins.resize(bins, Tally::default());
     }
 
     /// The bins that are not empty, from small to large.
@@ -66,6 +76,19 @@ impl Sizes {
         let mut total = Tally::default();
         self.bins.iter().for_each(|bin| total.merge(*bin));
         total
+    }
+}
+
+impl Classes<Sizes> {
+    pub(super) fn merge(&mut self, other: &Self) {
+        Class::ALL.into_iter().for_each(|class| self.of_mut(class).merge(other.of(class)));
+    }
+
+    /// Those of all kinds together.
+    pub fn together(&self) -> Sizes {
+        let mut all = Sizes::default();
+        Class::ALL.into_iter().for_each(|class| all.merge(self.of(class)));
+        all
     }
 }
 

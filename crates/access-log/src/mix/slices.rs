@@ -5,8 +5,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::classes::Classes;
 use super::sizes::Sizes;
-use super::{Classes, Tally};
+use super::tally::Tally;
 use crate::entry::Class;
 
 /// The most slices that are kept.

@@ -6,6 +6,8 @@ use std::process::{Output, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 
@@ -191,6 +193,31 @@ fn a_log_that_grows_is_read_up_to_where_it_ended() {
     let ended_first = writer.join().unwrap();
     assert!(document(&output)["mix"]["all"]["requests"].as_u64().unwrap() >= 20);
     assert!(ended_first, "it read 200 MB that were appended after it had begun");
+}
+
+#[test]
+fn memory_does_not_depend_on_what_a_log_has() {
+    // Every line of another minute between 1970 and 9999, of a size of its own, and as long as a
+    // request can be made.
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("hostile.log");
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let mut lines = String::new();
+    for _ in 0..150_000 {
+        let at = jiff::Timestamp::from_second(random.random_range(0..253_402_207_200)).unwrap();
+        let at = at.strftime("%d/%b/%Y:%H:%M:%S +0000");
+        let method = ["GET", "HEAD", "POST"][random.random_range(0..3)];
+        let status = [200, 206, 304, 404][random.random_range(0..4)];
+        let size = random.random::<u64>() >> random.random_range(1..64);
+        lines += &format!("- - - [{at}] \"{method} / HTTP/1.1\" {status} {size} \"-\" \"-\"\n");
+    }
+    lines += &"x".repeat(20 << 20);
+    std::fs::write(&log, lines).unwrap();
+    let mut command = zc(&["advise", log.to_str().unwrap()]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ended = zc_kernel::spawn::wait_with_usage(child).unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(ended.max_resident_kib < 64 << 10, "{} KiB", ended.max_resident_kib);
 }
 
 #[test]

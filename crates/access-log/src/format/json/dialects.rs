@@ -1,10 +1,10 @@
 //! The keys of servers that write JSON.
 
-use super::Role::{self, Body, Method, Protocol, Request, Status, Time, Unsaid, Wire};
+use super::key::Role::{self, Body, Method, Protocol, Request, Status, Time, Unsaid, Wire};
 use crate::entry::Stamp;
 
 /// Keys by their paths, and which moment the time is.
-pub(in crate::format) struct Dialect {
+pub(crate) struct Dialect {
     pub(super) keys: &'static [(&'static str, Role)],
     pub(super) stamp: Stamp,
 }
@@ -15,7 +15,7 @@ const S: Role = Role::Duration { unit_ns: 1_000_000_000 };
 
 /// Caddy: `size` is the body, `duration` in s.
 /// <https://caddyserver.com/docs/logging>
-pub(in crate::format) fn caddy() -> Dialect {
+pub(crate) fn caddy() -> Dialect {
     Dialect {
         keys: &[
             ("ts", Time),
@@ -31,7 +31,7 @@ pub(in crate::format) fn caddy() -> Dialect {
 
 /// Traefik: `DownstreamContentSize` is the body, `Duration` in ns.
 /// <https://doc.traefik.io/traefik/observability/access-logs/>
-pub(in crate::format) fn traefik() -> Dialect {
+pub(crate) fn traefik() -> Dialect {
     Dialect {
         keys: &[
             ("StartUTC", Time),
@@ -50,7 +50,7 @@ pub(in crate::format) fn traefik() -> Dialect {
 /// Envoy, with the keys of Istio and of Envoy's documentation, which are the operators' names in
 /// small letters: `%BYTES_SENT%` is the body, `%DURATION%` in ms.
 /// <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage>
-pub(in crate::format) fn envoy() -> Dialect {
+pub(crate) fn envoy() -> Dialect {
     Dialect {
         keys: &[
             ("start_time", Time),
@@ -66,7 +66,7 @@ pub(in crate::format) fn envoy() -> Dialect {
 
 /// nginx with `escape=json` and the names of its variables as keys.
 /// <https://nginx.org/en/docs/http/ngx_http_log_module.html>
-pub(in crate::format) fn nginx() -> Dialect {
+pub(crate) fn nginx() -> Dialect {
     Dialect {
         keys: &[
             ("msec", Time),
@@ -86,7 +86,7 @@ pub(in crate::format) fn nginx() -> Dialect {
 
 /// Names that configurations use. Of what the bytes are cannot be told from them, nor of a duration
 /// its unit.
-pub(in crate::format) fn common_names() -> Dialect {
+pub(crate) fn common_names() -> Dialect {
     Dialect {
         keys: &[
             ("time", Time),

@@ -1,41 +1,18 @@
 //! JSON lines: an object for each request, of which a few keys are taken. Which ones, and in which
 //! units, is in `dialects.rs` for servers that choose the names themselves; others are set by
-//! [`Fields`](super::Fields).
+//! `Fields`.
 
 mod dialects;
+mod key;
 mod object;
 
-use super::Reading;
+use super::reading::Reading;
 use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
 use crate::time::Moment;
 use crate::{number, request, time};
 pub(super) use dialects::{Dialect, caddy, common_names, envoy, nginx, traefik};
+pub(super) use key::{Key, Role};
 use object::Scalar;
-
-/// What a key is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Time,
-    Status,
-    Method,
-    /// A whole request line.
-    Request,
-    Protocol,
-    Body,
-    Wire,
-    Unsaid,
-    /// A time that the request took, in units of so many ns.
-    Duration {
-        unit_ns: u64,
-    },
-}
-
-/// A key by its path from the object, `request.method`, and what it is of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
-    pub(super) path: String,
-    pub(super) role: Role,
-}
 
 /// Reads lines by keys.
 #[derive(Debug, Clone, PartialEq, Eq)]

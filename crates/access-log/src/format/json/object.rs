@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Key;
+use super::key::Key;
 
 /// A value that is neither an object nor a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,7 +176,7 @@ impl<'l> Visitor<'l> for Value<'_, 'l> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Role;
+    use super::super::key::Role;
     use super::*;
 
     fn of<'l>(line: &'l str, paths: &[&str]) -> Option<Vec<Option<Scalar<'l>>>> {

@@ -1,0 +1,26 @@
+//! A key of JSON lines, and what it is of.
+
+/// What a key is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Time,
+    Status,
+    Method,
+    /// A whole request line.
+    Request,
+    Protocol,
+    Body,
+    Wire,
+    Unsaid,
+    /// A time that the request took, in units of so many ns.
+    Duration {
+        unit_ns: u64,
+    },
+}
+
+/// A key by its path from the object, `request.method`, and what it is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) path: String,
+    pub(crate) role: Role,
+}

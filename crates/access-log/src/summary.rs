@@ -1,0 +1,53 @@
+//! What was read of a log, or why nothing was.
+
+use std::io;
+
+/// What was read of a log.
+#[derive(Debug)]
+pub struct LogSummary {
+    /// The name of its format.
+    pub format: &'static str,
+    /// Its lines, without empty ones.
+    pub lines: u64,
+    /// Those with a request.
+    pub requests: u64,
+    /// Those that could not be read, with the longer ones than [`LONGEST_LINE`](crate::LONGEST_LINE).
+    pub unreadable: u64,
+    /// The first of them. They may have what is personal.
+    pub first_unreadable: Vec<UnreadableLine>,
+    /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
+    pub is_cut: bool,
+    /// Why reading ended before the end. What came before is counted.
+    pub broken: Option<io::Error>,
+}
+
+/// A line that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableLine {
+    /// Which one, from 1, empty lines counted.
+    pub number: u64,
+    /// Its beginning, with its control characters.
+    pub text: String,
+}
+
+/// Why nothing can be had from a log.
+#[derive(Debug)]
+pub enum Unusable {
+    /// It has no lines.
+    Empty,
+    /// No format fits.
+    Unknown,
+    /// Of the format that was named no line can be read. The lines that could not are with it.
+    DoesNotFit(LogSummary),
+    /// Several fit, and say different things.
+    Ambiguous(Vec<&'static str>),
+    /// Its own heading lacks a column.
+    Lacks {
+        /// The format.
+        format: &'static str,
+        /// The column.
+        column: &'static str,
+    },
+    /// It cannot be read at all.
+    Io(io::Error),
+}

@@ -1,0 +1,35 @@
+//! The document that `zc advise` prints.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use zc_access_log::RequestMix;
+
+/// Output of `zc advise --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc advise --json")]
+pub struct Advice {
+    /// The logs that were read.
+    pub logs: Vec<AdvisedLog>,
+    /// What all of them have.
+    pub mix: RequestMix,
+}
+
+/// A log that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AdvisedLog {
+    /// Its name.
+    pub log: String,
+    /// Its format.
+    pub format: &'static str,
+    /// How it is compressed: `gzip`, `zstd`, or not: null.
+    pub compression: Option<&'static str>,
+    /// Its lines, without empty ones.
+    pub lines: u64,
+    /// Those with a request.
+    pub requests: u64,
+    /// Those that could not be read.
+    pub unreadable: u64,
+    /// Whether its end is missing.
+    pub is_cut: bool,
+}
