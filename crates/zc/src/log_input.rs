@@ -119,3 +119,21 @@ pub(super) fn cannot_read(name: &str, what: &str) -> Error {
     Error::input(format!("cannot read the log \"{name}\": {what}"))
         .help("an access log of a web server, which this user may read; - is stdin")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_log_that_grows_is_read_up_to_where_it_ended_when_it_was_opened() {
+        let mut log = tempfile::NamedTempFile::new().unwrap();
+        log.write_all(b"before\n").unwrap();
+        let input = LogInput::open(log.path()).unwrap();
+        log.write_all(b"after\n").unwrap();
+        let mut text = String::new();
+        input.read().unwrap().0.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "before\n");
+    }
+}

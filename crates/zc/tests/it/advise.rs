@@ -168,34 +168,6 @@ fn of_a_log_that_is_cut_off_what_was_read_counts() {
 }
 
 #[test]
-fn a_log_that_grows_is_read_up_to_where_it_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("access.log");
-    let lines = content("nginx-combined.log");
-    std::fs::write(&log, &lines).unwrap();
-    let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
-    let args = ["advise", log.to_str().unwrap(), "--json"];
-    let mut command = zc(&args);
-    let zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
-    let (done, is_done) = std::sync::mpsc::channel();
-    let writer = std::thread::spawn(move || {
-        // It grows for as long as it is read, and no longer than a disk allows.
-        let most = 200 << 20;
-        let mut written = 0;
-        while is_done.try_recv().is_err() && written < most {
-            file.write_all(&lines).unwrap();
-            written += lines.len();
-        }
-        written < most
-    });
-    let output = zc.wait_with_output().unwrap();
-    let _ = done.send(());
-    let ended_first = writer.join().unwrap();
-    assert!(document(&output)["mix"]["all"]["requests"].as_u64().unwrap() >= 20);
-    assert!(ended_first, "it read 200 MB that were appended after it had begun");
-}
-
-#[test]
 fn memory_does_not_depend_on_what_a_log_has() {
     // Every line of another minute between 1970 and 9999, of a size of its own, and as long as a
     // request can be made.
