@@ -8,15 +8,15 @@ use zc_run::{Factor, SendPath, Unsoaked};
 
 use crate::server::{assert_refused, trials};
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, asks_too_slowly, blocks_saved, interrupted_when,
-    link_is_unavailable, measuring, saved, text, zc_in,
+    Bounded as _, NOTHING_KEPT, blocks_saved, interrupted_when, link_is_unavailable, measuring,
+    saved, text, zc_in,
 };
 
 /// Runs until a block is saved. False: it cannot be measured here, or now.
 #[track_caller]
 fn has_a_block(folder: &Path, zc: &mut Command) -> bool {
     let output = interrupted_when("a block is saved", zc, || blocks_saved(folder) > 0);
-    if link_is_unavailable(&output) || asks_too_slowly(&output) {
+    if link_is_unavailable(&output) {
         return false;
     }
     assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", text(&output.stderr));

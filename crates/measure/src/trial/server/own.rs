@@ -6,7 +6,7 @@
 //! look up, no access log, no `Date`: what a server of files cannot do without, and little else.
 
 use std::io::{self, Read as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -275,7 +275,12 @@ impl Port {
                 break;
             }
         }
-        sender.drain()
+        sender.drain()?;
+        // The sender has the socket, too, until the next connection comes.
+        socket.shutdown(Shutdown::Write).or_else(|error| match error.kind() {
+            io::ErrorKind::NotConnected => Ok(()), // the client was faster
+            _ => Err(Error::os("end a connection of zc's own server", error)),
+        })
     }
 }
 
