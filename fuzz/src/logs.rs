@@ -41,7 +41,9 @@ pub fn check(bytes: &[u8]) {
             }
         },
     };
-    log.split(|byte| *byte == b'\n').for_each(|line| drop(find_request(line)));
+    for line in log.split(|byte| *byte == b'\n') {
+        let _ = find_request(line);
+    }
     let mut mix = MixBuilder::default();
     match read_log(log, format, &mut mix) {
         Ok(summary) => {
