@@ -44,7 +44,7 @@ fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost() {
 #[test]
 fn where_a_load_generator_asked_it_is_named_and_no_latency_is_shown() {
     let (mut run, _) = server();
-    let words = ["oha", "-q", "2000", "{url}"].map(str::to_owned);
+    let words = ["/usr/bin/oha", "-q", "2000", "{url}"].map(str::to_owned);
     run.header.plan.server.as_mut().unwrap().generator = words.into();
     run.end.as_mut().unwrap().latencies.clear();
     let estimates = estimate(&run);

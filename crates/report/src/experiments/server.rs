@@ -111,7 +111,7 @@ fn caption(server: &ServerPlan) -> String {
         return format!(
             "{} requests per second by {}. {}:",
             significant(server.requests_per_s),
-            escape(server.generator.first().map_or("", String::as_str), 60),
+            escape(program(&server.generator), 60),
             whose(server)
         );
     }
@@ -125,6 +125,11 @@ fn caption(server: &ServerPlan) -> String {
         significant(server.requests_per_s),
         whose(server)
     )
+}
+
+/// The name of a command's program, without its folder.
+fn program(words: &[String]) -> &str {
+    words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default()
 }
 
 /// What the cost is that of.
