@@ -6,7 +6,8 @@
 //!   10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1"
 //! ```
 //!
-//! Bytes are those sent to the client, with the header. The time is that at which the request was
+//! Bytes are those sent to the client, with the header, of whose lines HAProxy 2.6 leaves out the
+//! separators: four bytes each. The time is that at which the request was
 //! received, in the server's zone, which is not written. `option httpslog` has the same beginning.
 
 use memchr::memchr;
