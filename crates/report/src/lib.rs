@@ -3,6 +3,7 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
 pub mod advise;
+mod advise_costs;
 mod answer;
 mod baseline;
 mod block;
