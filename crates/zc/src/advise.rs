@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
-use super::advise_costs::{self, Question};
+use super::advise_costs::{self, CostArgs, Question};
 use super::apart::{self, Document};
 use super::log_input::{LogInput, cannot_read};
 use super::{render, replace, tell};
 use zc_access_log::{
     Fields, Format, KNOWN, LogSummary, MixBuilder, UnreadableLine, Unusable, read_log,
 };
-use zc_report::Layout;
-use zc_report::advise::{Advice, AdvisedLog, html, json, text};
+use zc_report::advise::{Advice, AdvisedLog, json, text};
+use zc_report::{Layout, advice_page};
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// The share of lines that may be unreadable without a warning.
 const MOST_UNREADABLE: f64 = 0.01;
@@ -39,29 +39,8 @@ pub(super) struct AdviseArgs {
     /// Of JSON lines, the key of something, as in bytes=resp_size or method=request.verb
     #[arg(long, value_name = "WHAT=KEY")]
     field: Vec<String>,
-    /// A saved run of zc run requests that costs are taken from; may be of another machine [default:
-    /// one of this machine in this folder, else one that is measured and saved there]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Costs")]
-    pub(super) from_run: Option<PathBuf>,
-    /// The path that the server uses today, with which others are compared [default: read+send]
-    #[arg(long, value_name = "PATH", help_heading = "Costs")]
-    pub(super) today: Option<String>,
-    /// Also print the cores at this rate of such requests, as in 2000/s or 5Gbit/s
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Costs")]
-    pub(super) rate: Option<String>,
-    /// Measure anew, for so long [default: 90s, where there is no run]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        allow_hyphen_values = true,
-        conflicts_with = "from_run",
-        help_heading = "Costs"
-    )]
-    pub(super) budget: Option<String>,
-    /// Print only what the logs have, and measure nothing
-    #[arg(long, conflicts_with_all = ["from_run", "today", "rate", "budget"],
-          help_heading = "Costs")]
-    no_costs: bool,
+    #[command(flatten)]
+    costs: CostArgs,
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -81,7 +60,7 @@ pub(super) struct AdviseArgs {
 /// - What `zc run` fails with, where costs are measured.
 pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     let format = format(args)?;
-    let question = (!args.no_costs).then(|| Question::of(args)).transpose()?;
+    let question = (!args.costs.no_costs).then(|| Question::of(&args.costs)).transpose()?;
     if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
         return Err(Error::usage("stdin (-) is named twice").help("it can be read once"));
     }
@@ -89,11 +68,20 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
         check(out, args)?;
     }
     let inputs = args.logs.iter().map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
+    let mut without_costs = None;
     let costs = match question {
         None => None,
         Some(question) => {
             let begins_well = || begins_well(args, format.as_ref());
-            Some((question, advise_costs::source(args, begins_well)?))
+            match advise_costs::source(&args.costs, begins_well) {
+                Ok(source) => Some((question, source)),
+                // The machine was too busy for costs. What the logs have can be told all the same.
+                Err(error) if error.kind == ErrorKind::NothingKept => {
+                    without_costs = Some(error);
+                    None
+                }
+                Err(error) => return Err(error),
+            }
         }
     };
     // Not in the process without rights, which may not see the terminal.
@@ -104,12 +92,13 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
             advice.costs = Some(question.costs(source, &advice.mix)?);
         }
         Ok(Document::from(match args {
-            AdviseArgs { out: Some(_), .. } => html(&advice),
+            AdviseArgs { out: Some(_), .. } => advice_page(&advice),
             AdviseArgs { json: true, .. } => json(&advice),
             _ => text(&advice, layout),
         }))
     })?;
-    replace::or_stdout(args.out.as_deref(), &document.text)
+    replace::or_stdout(args.out.as_deref(), &document.text)?;
+    without_costs.map_or(Ok(()), Err)
 }
 
 /// Checks that a page may replace what is at `out`, before anything is read.

@@ -9,7 +9,8 @@
 
 use std::path::PathBuf;
 
-use super::advise::AdviseArgs;
+use clap::ValueHint;
+
 use super::apart::{self, Document};
 use super::busy::nothing_kept;
 use super::read::Saved;
@@ -22,7 +23,7 @@ use zc_analysis::estimate;
 use zc_measure::meter::host;
 use zc_report::advise::{Costs, of_another_machine};
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, Experiment, Host, Result, Run, units};
+use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, units};
 
 /// The budget of a measurement: with the reading of the log, an answer within two minutes.
 const BUDGET: &str = "90s";
@@ -30,9 +31,40 @@ const BUDGET: &str = "90s";
 /// The most saved runs of a folder that are looked into, the newest first.
 const MOST_LOOKED_INTO: usize = 32;
 
+/// The option of `zc run` that waits for a quiet machine.
+const QUIET: &str = "--wait-until-quiet";
+
 /// Kept blocks that a run must have to be taken without being named: with fewer there is no
 /// interval.
 const LEAST_BLOCKS: usize = 6;
+
+/// The options of `zc advise` about costs.
+#[derive(Debug, clap::Args)]
+pub(super) struct CostArgs {
+    /// A saved run of zc run requests that costs are taken from; may be of another machine [default:
+    /// one of this machine in this folder, else one that is measured and saved there]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Costs")]
+    from_run: Option<PathBuf>,
+    /// The path that the server uses today, with which others are compared [default: read+send]
+    #[arg(long, value_name = "PATH", help_heading = "Costs")]
+    today: Option<String>,
+    /// Also print the cores at this rate of such requests, as in 2000/s or 5Gbit/s
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Costs")]
+    rate: Option<String>,
+    /// Measure anew, for so long [default: 90s, where there is no run]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        conflicts_with = "from_run",
+        help_heading = "Costs"
+    )]
+    budget: Option<String>,
+    /// Print only what the logs have, and measure nothing
+    #[arg(long, conflicts_with_all = ["from_run", "today", "rate", "budget"],
+          help_heading = "Costs")]
+    pub(super) no_costs: bool,
+}
 
 /// What costs are asked for.
 pub(super) struct Question {
@@ -56,7 +88,7 @@ pub(super) enum CostSource {
 impl Question {
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): the rate is none.
-    pub(super) fn of(args: &AdviseArgs) -> Result<Self> {
+    pub(super) fn of(args: &CostArgs) -> Result<Self> {
         let asked = args.rate.as_deref().map(rate).transpose()?;
         Ok(Self { today: args.today.clone(), asked })
     }
@@ -103,7 +135,7 @@ fn rate(text: &str) -> Result<Asked> {
 ///
 /// # Errors
 /// The run cannot be opened; or it cannot be measured or saved, as for `zc run`.
-pub(super) fn source(args: &AdviseArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
+pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
     if let Some(path) = &args.from_run {
         let saved = Saved::open(path)?;
         return Ok(CostSource::Saved { saved, name: tell::path(path), named: true });
@@ -121,12 +153,26 @@ pub(super) fn source(args: &AdviseArgs, check: impl FnOnce() -> Result<()>) -> R
         "measuring what a response costs here ({}); --no-costs leaves it out",
         run_args.budget.as_deref().unwrap_or(BUDGET)
     ));
-    let Measured { run, out, error } = measured(spec, run_args, command)?;
+    let Measured { run, out, error } =
+        measured(spec, run_args, command).map_err(|error| match error.kind {
+            ErrorKind::Output => error.help(
+                "the run would be saved in this folder: change to another one, or leave costs out with \
+                 --no-costs",
+            ),
+            _ => error,
+        })?;
     let name = tell::path(&out);
     if !run.blocks.is_empty() {
         tell::note(&format!("saved: \"{name}\""));
     }
     match error.or_else(|| nothing_kept(&run)) {
+        // Its option is one of zc run.
+        Some(error) if error.help.as_deref().is_some_and(|help| help.contains(QUIET)) => {
+            Err(error.help(
+            "zc run requests --wait-until-quiet 10min measures once the machine is quiet, and zc \
+             advise takes that run",
+            ))
+        }
         Some(error) => Err(error),
         None => Ok(CostSource::Measured { run: Box::new(run), name }),
     }
@@ -134,7 +180,7 @@ pub(super) fn source(args: &AdviseArgs, check: impl FnOnce() -> Result<()>) -> R
 
 /// The plan, options and command of a measurement. The command is that of `zc run`, by which the run
 /// can be repeated, and has no name of a log in it.
-fn measurement(args: &AdviseArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<String>)> {
+fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<String>)> {
     let experiment = Experiment::Requests;
     let budget = args.budget.clone().unwrap_or_else(|| BUDGET.to_owned());
     let run_args = RunArgs { budget: Some(budget.clone()), ..RunArgs::default() };
@@ -193,8 +239,7 @@ fn warn_of_another_machine(run: &Run, name: &str) {
     let differences = of_another_machine(&run.header.host, &host());
     if !differences.is_empty() {
         let message = format!("the run \"{name}\" is of another machine or kernel than this one");
-        let differences = format!("run / here: {}", differences.join("; "));
-        tell::warning(&message, Some(&differences));
+        tell::warning(&message, Some(&differences.join("; ")));
     }
 }
 

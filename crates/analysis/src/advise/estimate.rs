@@ -1,6 +1,5 @@
 //! Cores by path: every response of the log counted with its cost, over joint resamples.
 
-use super::USUAL_TODAY;
 use super::curve::CostCurve;
 use super::figures::{Sampled, Values};
 use super::mix::{BusyMinute, Counts, LoggedResponses};
@@ -19,6 +18,9 @@ use crate::positive;
 use crate::sizes::series::{SeriesCells, series};
 use zc_run::Run;
 use zc_stats::DEFAULT_RESAMPLES;
+
+/// The path that a server is taken to use unless it is said: what servers do without sendfile.
+const USUAL_TODAY: &str = "read+send";
 
 /// With fewer slices of time the log is taken as it is: they say too little of how it varies.
 const LEAST_SLICES: u64 = 8;
@@ -166,7 +168,7 @@ fn bytes(responses: &LoggedResponses) -> f64 {
 struct Log<'l> {
     /// Of the whole log first.
     counts: Vec<Counts>,
-    /// Slices that are drawn from; `None` if the log is taken as it is.
+    /// Slices with responses; `None` if the log is taken as it is.
     slices: Option<u64>,
     span_s: f64,
     bytes: Vec<f64>,
@@ -184,7 +186,7 @@ impl<'l> Log<'l> {
         let all = responses.slices_of_span.clamp(present, most.max(present));
         // Blocks and slices are drawn independently.
         let draws = zc_stats::Bootstrap::new(all as usize, resamples, !seed);
-        let draws = draws.filter(|_| all >= LEAST_SLICES);
+        let draws = draws.filter(|_| present >= LEAST_SLICES);
         let counts: Vec<Counts> = match &draws {
             Some(draws) => draws.map_resamples(|times| {
                 let weights = times.iter().map(|times| f64::from(*times));
@@ -197,7 +199,7 @@ impl<'l> Log<'l> {
             bytes: counts.iter().map(|counts| counts.sum(&responses.size_bytes)).collect(),
             requests: counts.iter().map(Counts::requests).collect(),
             counts,
-            slices: draws.is_some().then_some(all),
+            slices: draws.is_some().then_some(present),
             span_s: responses.span_s,
             minutes: &responses.busy_minutes,
             around: responses.busy_minutes.iter().map(|it| of_minute(&it.slices)).collect(),
@@ -404,6 +406,7 @@ impl PathAdvisor<'_> {
             path: name.to_owned(),
             today: today.is_none(),
             us_per_request: compared(all, &|at| per_request(at) / 1e3)?,
+            us_per_mb: compared(all, &|at| per_byte(at) * 1e3),
             cores: compared(all, &of_span)?,
             busiest_cores: self
                 .busiest

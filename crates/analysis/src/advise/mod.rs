@@ -18,8 +18,5 @@ pub use estimate::{Asked, Unfit, advise};
 pub use mix::{BusyMinute, LoggedResponses};
 pub use model::{Compared, CostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, Untold};
 
-/// The path that a server is taken to use unless it is said: what servers do without sendfile.
-pub const USUAL_TODAY: &str = "read+send";
-
 #[cfg(test)]
 mod tests;

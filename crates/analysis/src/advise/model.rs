@@ -15,8 +15,8 @@ pub struct CostAdvice {
     pub confidence: f64,
     /// Kept blocks of the run.
     pub blocks: usize,
-    /// The log's slices of time, those without requests included, that intervals resample; null where
-    /// there are too few, and the log is taken as it is.
+    /// The log's slices of time that have requests. Intervals resample them, with those that have
+    /// none; null where there are too few, and the log is taken as it is.
     pub slices: Option<u64>,
     /// Whether connections of the run carried more than one request.
     pub keepalive: bool,
@@ -84,6 +84,8 @@ pub struct PathAdvice {
     pub today: bool,
     /// CPU time of a request on average, in us, and what it saves.
     pub us_per_request: Compared,
+    /// CPU time of a MB (10^6 bytes) of such responses, in us; null where the log has no bytes.
+    pub us_per_mb: Option<Compared>,
     /// Cores at the rate of the log.
     pub cores: Compared,
     /// Cores in the busiest minute.

@@ -197,6 +197,10 @@ fn cores_at_a_rate_are_those_of_the_log_in_proportion() {
         for path in &advice.paths {
             near(path.asked_cores.unwrap().value.value, 3.0 * path.cores.value.value);
             near(
+                path.us_per_mb.unwrap().value.value,
+                path.cores.value.value / of_log.bytes_per_s * 1e12,
+            );
+            near(
                 path.us_per_request.value.value,
                 path.cores.value.value / of_log.requests_per_s * 1e6,
             );
@@ -299,7 +303,8 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(advise(&run, &log, Some("splice"), None), Err(Unfit::NoSuchPath(paths)));
     let none = LoggedResponses { size_bytes: vec![0.0], ..log_of(&[(0.0, 5.0)], 10, 1) };
     assert_eq!(advise(&run, &none, None, Some(Asked::Bytes(1e9))), Err(Unfit::NoBytes));
-    assert!(advise(&run, &none, None, None).is_ok());
+    let advice = advise(&run, &none, None, None).unwrap();
+    assert!(advice.paths.iter().all(|path| path.us_per_mb.is_none()));
     let mut stream = run.clone();
     stream.header.plan.responses = None;
     assert_eq!(advise(&stream, &log, None, None), Err(Unfit::NoResponses));

@@ -10,18 +10,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::aspects;
-use crate::digits::{percent, size, with_half_width};
+use crate::digits::{percent, size};
 use crate::grid::{Column, Grid};
 use crate::layout::Layout;
 use crate::note::{self, Note, note};
 use crate::prose;
+use crate::rates_in_words::{bits, moment, per_second};
 use crate::text::wrap;
 pub use assumptions::Assumption;
-use units::Unit;
+pub(crate) use units::Unit;
+use units::figure;
 use zc_access_log::RequestMix;
+use zc_analysis::Estimates;
 use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
 use zc_analysis::compare::between_machines;
-use zc_analysis::{Estimates, Figure};
 use zc_run::{Host, Run, escape};
 
 /// What requests cost, and what that is taken from.
@@ -133,18 +135,14 @@ impl Costs {
         )];
         if let Some(at) = advice.rates.busiest_unix_s {
             let rate = advice.rates.busiest.map_or(0.0, |rate| rate.requests_per_s);
-            let begin = crate::advise::moment(at);
-            let shown = crate::advise::per_second(rate);
+            let begin = moment(at);
+            let shown = per_second(rate);
             notes.push(note("busiest", format!("the minute from {begin}: {shown}")));
         }
         if let Some(rate) = advice.rates.asked {
             notes.push(note(
                 "rate",
-                format!(
-                    "{}, {}",
-                    crate::advise::per_second(rate.requests_per_s),
-                    crate::advise::bits(rate.bytes_per_s)
-                ),
+                format!("{}, {}", per_second(rate.requests_per_s), bits(rate.bytes_per_s)),
             ));
         }
         notes.extend(self.outside().map(|text| note("lengths", text)));
@@ -240,11 +238,6 @@ pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
     between_machines(run, this).iter().map(aspects::text).collect()
 }
 
-/// A figure in a unit.
-fn figure(figure: Figure, unit: Unit) -> String {
-    with_half_width(figure.value * unit.by, figure.half_width.map(|half| half * unit.by))
-}
-
 /// A share that is above 0.
 fn share(share: f64) -> String {
     match share {
@@ -255,4 +248,4 @@ fn share(share: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

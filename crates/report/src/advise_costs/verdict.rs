@@ -1,8 +1,9 @@
 //! The answer in a sentence: what saves, what costs more, and of what neither can be told.
 
-use super::figure;
-use super::units::Unit;
+use super::units::{Unit, figure};
 use crate::digits::{percent, size};
+use crate::text::list;
+use zc_analysis::Figure;
 use zc_analysis::advise::{CostAdvice, PathAdvice, PathVerdict, Untold};
 use zc_run::escape;
 
@@ -31,40 +32,68 @@ pub(super) fn sentence(advice: &CostAdvice, withheld_because: &[String]) -> Stri
     others.sort_by(|(one, of_one), (other, of_other)| {
         rank(of_one).cmp(&rank(of_other)).then(f64::total_cmp(&saved(other), &saved(one)))
     });
-    let mut parts = Vec::new();
+    let told = others.iter().filter(|(_, verdict)| rank(verdict) < 2).enumerate();
+    let mut parts: Vec<String> = told
+        .map(|(place, (path, verdict))| {
+            let name = escape(&path.path, 40);
+            difference(&name, path, verdict, unit, (place == 0).then_some((&today, &of)))
+        })
+        .collect();
+    // Paths of which it cannot be told for the same reason are named together.
+    let mut open: Vec<(Untold, Vec<String>)> = Vec::new();
     for (path, verdict) in &others {
+        let PathVerdict::Untold { why } = verdict else { continue };
         let name = escape(&path.path, 40);
-        let first = parts.is_empty();
-        let instead = if first { format!("{name} instead of {today}") } else { name };
-        parts.push(match verdict {
-            PathVerdict::Saves { share } | PathVerdict::CostsMore { share } => {
-                let is_saved = matches!(verdict, PathVerdict::Saves { .. });
-                let by = path.cores.saved.map(|saved| match is_saved {
-                    true => saved,
-                    false => zc_analysis::Figure { value: -saved.value, ..saved },
-                });
-                let by = by.map_or_else(String::new, |by| figure(by, unit));
-                let share = percent(*share);
-                match (is_saved, first) {
-                    (true, true) => format!("{instead} saves {by} of {of} ({share})"),
-                    (true, false) => format!("{instead} {by} ({share})"),
-                    (false, true) => format!("{instead} costs {by} more than {of} ({share})"),
-                    (false, false) => format!("{instead} costs {by} more ({share})"),
-                }
-            }
-            PathVerdict::Untold { why } => {
-                format!("what {instead} saves cannot be told: {}", reason(*why, advice))
-            }
-        });
-    }
-    let text = parts.join("; ");
-    let mut letters = text.chars();
-    match (&others[0].1, letters.next()) {
-        // Not the name of a path.
-        (PathVerdict::Untold { .. }, Some(first)) => {
-            format!("{}{}.", first.to_uppercase(), letters.as_str())
+        match open.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => open.push((*why, vec![name])),
         }
-        _ => format!("{text}."),
+    }
+    for (why, names) in open {
+        let (what, instead) = match parts.is_empty() {
+            true => ("What", format!(" instead of {today}")),
+            false => ("what", String::new()),
+        };
+        let saves = if names.len() == 1 { "saves" } else { "save" };
+        let names = list(&names);
+        parts.push(format!(
+            "{what} {names}{instead} {saves} cannot be told: {}",
+            reason(why, advice)
+        ));
+    }
+    parts.join("; ") + "."
+}
+
+/// What a path saves or costs more. The first of the sentence says instead of what, and of how much.
+fn difference(
+    name: &str,
+    path: &PathAdvice,
+    verdict: &PathVerdict,
+    unit: Unit,
+    first: Option<(&String, &String)>,
+) -> String {
+    let saved = path.cores.saved;
+    let by = |saved: Figure| figure(saved, unit);
+    match (*verdict, first) {
+        (PathVerdict::Saves { share }, Some((today, of))) => {
+            let by = saved.map(by).unwrap_or_default();
+            format!("{name} instead of {today} saves {by} of {of} ({})", percent(share))
+        }
+        (PathVerdict::Saves { share }, None) => {
+            format!("{name} saves {} ({})", saved.map(by).unwrap_or_default(), percent(share))
+        }
+        (PathVerdict::CostsMore { share }, first) => {
+            let more = saved.map(|saved| Figure { value: -saved.value, ..saved });
+            let by = more.map(by).unwrap_or_default();
+            let share = percent(share);
+            match first {
+                Some((today, of)) => {
+                    format!("{name} instead of {today} costs {by} more than {of} ({share})")
+                }
+                None => format!("{name} costs {by} more ({share})"),
+            }
+        }
+        (PathVerdict::Untold { .. }, _) => String::new(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! one style sheet and the one script by their hashes, and nothing else.
 
 mod advise;
+mod bars;
 mod charts;
 mod curves;
 pub(crate) mod dots;

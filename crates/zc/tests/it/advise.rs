@@ -22,12 +22,12 @@ fn content(name: &str) -> Vec<u8> {
 }
 
 fn advise(args: &[&str]) -> Output {
-    zc(&[&["advise"], args].concat()).finish().unwrap()
+    zc(&[&["advise", "--no-costs"], args].concat()).finish().unwrap()
 }
 
 /// `zc advise -` with this on stdin.
 fn of_stdin(bytes: &[u8], args: &[&str]) -> Output {
-    let mut command = zc(&[&["advise", "-"], args].concat());
+    let mut command = zc(&[&["advise", "--no-costs", "-"], args].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut zc = command.start().unwrap();
     let mut stdin = zc.stdin.take().unwrap();
@@ -185,7 +185,7 @@ fn memory_does_not_depend_on_what_a_log_has() {
     }
     lines += &"x".repeat(20 << 20);
     std::fs::write(&log, lines).unwrap();
-    let mut command = zc(&["advise", log.to_str().unwrap()]);
+    let mut command = zc(&["advise", "--no-costs", log.to_str().unwrap()]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let ended = zc_kernel::spawn::wait_with_usage(child).unwrap();
     assert_eq!(ended.status.code(), Some(0));

@@ -7,6 +7,7 @@ mod support;
 
 mod ab;
 mod advise;
+mod advise_costs;
 mod classic;
 mod cli;
 mod compare;
