@@ -166,8 +166,8 @@ fn rate_table(
         .raw(title)
         .raw("</h3>\n<div class=\"cores\">\n<p><label class=\"rate\">At ");
     let attributes = [("data-own", own.as_str()), ("data-least", "0.001"), ("data-what", unit)];
-    page.out.element("span", &attributes, &own).raw(" ").raw(unit).raw("</label> of requests ");
-    page.out.raw("like those of the log a path keeps so many cores busy.</p>\n");
+    page.out.element("span", &attributes, &own).raw(" ").raw(unit).raw("</label>, of requests ");
+    page.out.raw("like those of the log, a path keeps so many cores busy.</p>\n");
     let per_unit = |path: &PathAdvice| {
         let compared = us_per(path);
         let times = |figure: Figure| scaled(figure, times);
