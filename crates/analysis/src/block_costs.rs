@@ -62,6 +62,12 @@ impl BlockCosts {
         Some(self.normalized[cell].resampled(times)? * self.level())
     }
 
+    /// The level of the blocks of each resample, divided by that of all blocks.
+    pub(super) fn relative_levels(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        let level = self.level();
+        self.levels.iter().map(move |own| Some((*own)? / level))
+    }
+
     /// A coefficient with its interval, from its values over all resamples of [`drawn`](Self::drawn)
     /// costs.
     pub(super) fn coefficient(

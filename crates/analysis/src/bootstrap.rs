@@ -32,6 +32,15 @@ impl Bootstrap {
         }
     }
 
+    /// Values over the observed sample and its resamples, without the jackknife: for percentile
+    /// intervals.
+    pub(super) fn map_resamples<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
+        match &self.draws {
+            Some(draws) => draws.map_resamples(statistic),
+            None => vec![statistic(&vec![1; self.blocks])],
+        }
+    }
+
     /// The BCa interval of a statistic from its values over all resamples.
     pub(super) fn interval(&self, values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;

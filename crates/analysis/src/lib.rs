@@ -7,6 +7,7 @@
 //! no NaN and no infinity.
 
 mod account;
+pub mod advise;
 mod block_costs;
 mod bootstrap;
 mod cells;

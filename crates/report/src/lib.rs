@@ -3,6 +3,7 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
 pub mod advise;
+mod advise_costs;
 mod answer;
 mod baseline;
 mod block;
@@ -31,6 +32,7 @@ pub mod plans;
 pub mod profile;
 mod prose;
 mod rates;
+mod rates_in_words;
 mod rough;
 mod rows;
 pub mod soak;
@@ -44,7 +46,7 @@ mod width;
 pub use csv::csv;
 pub use dma::dma;
 pub use doctor::doctor;
-pub use html::html;
+pub use html::{advise as advice_page, html};
 pub use json::{json, json_schema};
 pub use layout::Layout;
 pub use markdown::markdown;

@@ -75,9 +75,22 @@ impl Bootstrap {
     /// jackknife (all blocks but the first, all but the second, and so on). Every call visits the
     /// same sets.
     pub fn map<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
+        let mut values = self.map_resamples(&mut statistic);
+        values.reserve(self.blocks);
+        let mut counts = vec![1; self.blocks];
+        for left_out in 0..self.blocks {
+            counts[left_out] = 0;
+            values.push(statistic(&counts));
+            counts[left_out] = 1;
+        }
+        values
+    }
+
+    /// As [`map`](Self::map), without the jackknife: for percentile intervals.
+    pub fn map_resamples<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
         let mut rng = Pcg64::seed_from_u64(self.seed);
         let mut counts = vec![1; self.blocks];
-        let mut values = Vec::with_capacity(1 + self.resamples + self.blocks);
+        let mut values = Vec::with_capacity(1 + self.resamples);
         values.push(statistic(&counts));
         for _ in 0..self.resamples {
             counts.fill(0);
@@ -86,12 +99,6 @@ impl Bootstrap {
                 counts[((u64::from(rng.next_u32()) * self.blocks as u64) >> 32) as usize] += 1;
             }
             values.push(statistic(&counts));
-        }
-        counts.fill(1);
-        for left_out in 0..self.blocks {
-            counts[left_out] = 0;
-            values.push(statistic(&counts));
-            counts[left_out] = 1;
         }
         values
     }

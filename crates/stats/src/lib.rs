@@ -8,6 +8,7 @@ mod dip;
 mod interval;
 mod location;
 mod midmean;
+mod monotone_cubic;
 mod normal;
 mod order_statistics;
 mod rank_sum;
@@ -27,6 +28,7 @@ pub use dip::{dip, unimodality_p_value};
 pub use interval::Interval;
 pub use location::huber_location;
 pub use midmean::Midmean;
+pub use monotone_cubic::MonotoneCubic;
 pub use order_statistics::{mad, median, median_interval, median_min_n, quantile};
 pub use rank_sum::{
     MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p_value,

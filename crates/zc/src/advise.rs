@@ -1,21 +1,24 @@
-//! `zc advise LOG...`: what access logs have.
+//! `zc advise LOG...`: what access logs have, and what their requests would cost here by each send
+//! path.
 //!
 //! Logs hold what strangers asked for. They are opened here, and read in a process without rights.
 
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
+use super::advise_costs::{self, CostArgs, Question};
 use super::apart::{self, Document};
 use super::log_input::{LogInput, cannot_read};
-use super::{render, tell};
+use super::{render, replace, tell};
 use zc_access_log::{
     Fields, Format, KNOWN, LogSummary, MixBuilder, UnreadableLine, Unusable, read_log,
 };
-use zc_report::Layout;
 use zc_report::advise::{Advice, AdvisedLog, json, text};
+use zc_report::{Layout, advice_page};
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// The share of lines that may be unreadable without a warning.
 const MOST_UNREADABLE: f64 = 0.01;
@@ -36,30 +39,104 @@ pub(super) struct AdviseArgs {
     /// Of JSON lines, the key of something, as in bytes=resp_size or method=request.verb
     #[arg(long, value_name = "WHAT=KEY")]
     field: Vec<String>,
+    #[command(flatten)]
+    costs: CostArgs,
     /// Print one JSON document instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Write a page of HTML; an older file is replaced once it is complete
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with = "json", help_heading = "Output")]
+    out: Option<PathBuf>,
 }
 
-/// Reads the logs, and prints what they have.
+/// Reads the logs, and prints what they have and what it costs.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`](zc_run::ErrorKind): an option is not valid.
 /// - [`ErrorKind::Input`](zc_run::ErrorKind): a log cannot be read, is of no known format or not of
-///   the one that was named, or all are empty.
+///   the one that was named, or all are empty; the run has no costs of responses.
+/// - [`ErrorKind::Output`](zc_run::ErrorKind): the page cannot be written.
+/// - What `zc run` fails with, where costs are measured.
 pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     let format = format(args)?;
+    let question = (!args.costs.no_costs).then(|| Question::of(&args.costs)).transpose()?;
     if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
         return Err(Error::usage("stdin (-) is named twice").help("it can be read once"));
     }
+    if let Some(out) = &args.out {
+        check(out, args)?;
+    }
     let inputs = args.logs.iter().map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
+    let mut without_costs = None;
+    let costs = match question {
+        None => None,
+        Some(question) => {
+            let begins_well = || begins_well(args, format.as_ref());
+            match advise_costs::source(&args.costs, begins_well) {
+                Ok(source) => Some((question, source)),
+                // The machine was too busy for costs. What the logs have can be told all the same.
+                Err(error) if error.kind == ErrorKind::NothingKept => {
+                    without_costs = Some(error);
+                    None
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    };
     // Not in the process without rights, which may not see the terminal.
     let layout = Layout::plain(render::columns().min(100));
     let document = apart::document(|| {
-        let advice = advice(inputs, format.as_ref())?;
-        Ok(Document::from(if args.json { json(&advice) } else { text(&advice, layout) }))
+        let mut advice = advice(inputs, format.as_ref())?;
+        if let Some((question, source)) = costs {
+            advice.costs = Some(question.costs(source, &advice.mix)?);
+        }
+        Ok(Document::from(match args {
+            AdviseArgs { out: Some(_), .. } => advice_page(&advice),
+            AdviseArgs { json: true, .. } => json(&advice),
+            _ => text(&advice, layout),
+        }))
     })?;
-    tell::result(&document.text)
+    replace::or_stdout(args.out.as_deref(), &document.text)?;
+    without_costs.map_or(Ok(()), Err)
+}
+
+/// Checks that a page may replace what is at `out`, before anything is read.
+fn check(out: &Path, args: &AdviseArgs) -> Result<()> {
+    if let Some(log) = args.logs.iter().find(|log| replace::is_same(log, out)) {
+        return Err(Error::usage(format!(
+            "\"{}\" is one of the logs (\"{}\"): the page would take its place",
+            tell::path(out),
+            tell::path(log)
+        ))
+        .help("choose another name with -o"));
+    }
+    replace::check(out)
+}
+
+/// Reads the beginning of logs that are files, before a minute is spent on measuring: what cannot be
+/// read at all is found now.
+fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
+    /// Enough to tell the format by.
+    const BEGINNING_BYTES: u64 = 1 << 20;
+    /// With fewer lines, a named format may fit what comes later.
+    const LINES: u64 = 100;
+    // A pipe can be read once.
+    let files = args.logs.iter().filter(|log| log.is_file());
+    let inputs = files.map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
+    let read = || {
+        for input in inputs {
+            let name = input.name.clone();
+            let beginning = BufReader::new(input.read()?.0.take(BEGINNING_BYTES));
+            match read_log(beginning, format.cloned(), &mut MixBuilder::default()) {
+                Err(Unusable::DoesNotFit(summary)) if summary.lines < LINES => {}
+                Ok(_) | Err(Unusable::Empty) => {}
+                Err(unusable) => return Err(refused(&name, unusable)),
+            }
+        }
+        Ok(Document::from(String::new()))
+    };
+    apart::document(read).map(|_| ())
 }
 
 /// The format that was named; `None` if it is to be told by the first lines.
@@ -138,7 +215,7 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
             if let Some(empty) = empty {
                 tell::warning(&format!("the log \"{empty}\" has no requests"), None);
             }
-            Ok(Advice { logs, mix })
+            Ok(Advice { logs, mix, costs: None })
         }
         (None, empty) => {
             Err(Error::input(format!("the log \"{}\" has no requests", empty.unwrap_or_default()))

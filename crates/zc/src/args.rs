@@ -88,12 +88,14 @@ pub(super) enum Command {
     /// each was due. A CPU of it made 148,000 requests per second of 4 KiB, of wrk 126,000, of h2load
     /// 115,000 and of oha 69,000, on the same server (docs/http.md).
     Http(HttpArgs),
-    /// Print what access logs have: responses by size, status and time
+    /// Print what access logs have, and the cores that another send path would save
     ///
     /// Reads the logs of web servers, caches and CDNs, in one go, compressed with gzip or zstd or not. The
     /// format is told by the first lines: combined and others of Apache and nginx, JSON lines of nginx,
     /// Caddy, Envoy and Traefik, HAProxy, Squid, IIS, Amazon S3 and CloudFront. Addresses, paths and agents
-    /// are neither kept nor printed. Exits with 3 if a log cannot be read, or nothing in it.
+    /// are neither kept nor printed. What requests cost by each path is from a saved run of zc run
+    /// requests: the one of --from-run, else the newest of this machine in this folder, else one that
+    /// is measured now, in 90 s. Exits with 3 if a log cannot be read, or nothing in it.
     Advise(AdviseArgs),
     /// Print the JSON Schema of a saved run, or of the JSON that other commands print
     ///

@@ -85,7 +85,15 @@ const HTTP: &[Example] = &[
 ];
 
 const ADVISE: &[Example] = &[
-    ("zc advise /var/log/nginx/access.log*", "what a rotated set of logs has"),
+    (
+        "zc advise /var/log/nginx/access.log*",
+        "what a rotated set of logs has, and what it costs here",
+    ),
+    ("zc advise access.log --no-costs", "only what it has; nothing is measured"),
+    (
+        "zc advise access.log --from-run zc-DATE.json --rate 5Gbit/s",
+        "costs of a run, also at a rate",
+    ),
     (
         "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status $bytes_sent'",
         "a log_format of your own",

@@ -4,6 +4,7 @@
 
 mod access_log;
 mod advise;
+mod advise_costs;
 mod apart;
 mod args;
 mod busy;

@@ -88,6 +88,34 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
         .help("zc run memory --with FILE"));
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let format = args.format;
+    let Measured { run, out, error } = measured(spec, args, command)?;
+
+    let done = also(&run);
+    render::saved(&run, &out, format)?;
+    if Format::from(format) == Format::Table && !format.verbose {
+        let is_paths = run.header.plan.experiment == Experiment::Paths.name();
+        let further = ("zc run sizes", "from which message size on each path needs less CPU");
+        tell::next(&out, is_paths.then_some(further));
+    }
+    done?;
+    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
+}
+
+/// A run that was measured, and saved.
+pub(super) struct Measured {
+    pub(super) run: Run,
+    /// Where it is saved.
+    pub(super) out: PathBuf,
+    /// Why it ended early.
+    pub(super) error: Option<Error>,
+}
+
+/// Measures a plan and saves the run, with progress on stderr. `command` is saved in it.
+///
+/// # Errors
+/// An argument is not valid, the run cannot be saved, or nothing could be measured.
+pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Result<Measured> {
     let (spec, args) = planned::worked_in(spec, args)?;
     let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
@@ -104,14 +132,5 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();
     let session::Outcome { run, error } = outcome?;
-
-    let done = also(&run);
-    render::saved(&run, &options.out, args.format)?;
-    if Format::from(args.format) == Format::Table && !args.format.verbose {
-        let is_paths = run.header.plan.experiment == Experiment::Paths.name();
-        let further = ("zc run sizes", "from which message size on each path needs less CPU");
-        tell::next(&options.out, is_paths.then_some(further));
-    }
-    done?;
-    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
+    Ok(Measured { run, out: options.out, error })
 }

@@ -47,6 +47,27 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
+/// What tells two machines apart, or two kernels of one: their names, hardware and kernel. Settings,
+/// which may differ from hour to hour, are not in it.
+pub fn between_machines(old: &Host, new: &Host) -> Vec<Difference> {
+    let mut found = Found::default();
+    machine(&mut found, old, new);
+    let is_of_the_machine = |difference: &Difference| {
+        matches!(
+            difference.what,
+            Aspect::KernelRelease
+                | Aspect::Architecture
+                | Aspect::Host
+                | Aspect::Cpu
+                | Aspect::CpusOnline
+                | Aspect::Memory
+                | Aspect::Hypervisor
+        )
+    };
+    found.0.retain(is_of_the_machine);
+    found.sorted()
+}
+
 /// The differences between two cells other than those of their runs: by factor, in the order of the
 /// factors.
 pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec<Difference> {

@@ -31,6 +31,7 @@ mod verdicts;
 pub use calibration::{
     CalibratedCell, Calibration, CellSpread, LeftOut, Uncalibrated, Unusable, calibrate,
 };
+pub use config_diff::between_machines;
 pub use model::{
     Aspect, Basis, CalibrationBasis, CellChange, Change, ChangeVerdict, Compared, Deviation,
     Difference, Impossible, Incomparable, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,

@@ -7,7 +7,7 @@
 
 mod crossover;
 mod line;
-mod series;
+pub(crate) mod series;
 
 use zc_stats::DEFAULT_RESAMPLES;
 

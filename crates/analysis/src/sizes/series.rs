@@ -3,13 +3,13 @@
 use zc_run::{Cell, Factor, Header, Level};
 
 /// The cells of one series.
-pub(super) struct SeriesCells {
+pub(crate) struct SeriesCells {
     /// See [`crate::Series::name`].
-    pub(super) name: String,
+    pub(crate) name: String,
     /// See [`crate::Series::reference`].
-    pub(super) reference: bool,
+    pub(crate) reference: bool,
     /// Bytes per call and index of the cell in the plan, by rising size.
-    pub(super) cells: Vec<(usize, usize)>,
+    pub(crate) cells: Vec<(usize, usize)>,
     /// Level of the factor that crossovers compare, the last of the plan's other than `message`;
     /// `None` if there is no other.
     column: Option<Level>,
@@ -18,7 +18,7 @@ pub(super) struct SeriesCells {
 }
 
 /// The series of a plan, in the order of their first cells; none if `message` is not a factor.
-pub(super) fn series(header: &Header) -> Vec<SeriesCells> {
+pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     let plan = &header.plan;
     if !plan.factors.contains(&Factor::Message) {
         return Vec::new();

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::advise_costs::Costs;
 use zc_access_log::RequestMix;
 
 /// Output of `zc advise --json`.
@@ -13,6 +14,8 @@ pub struct Advice {
     pub logs: Vec<AdvisedLog>,
     /// What all of them have.
     pub mix: RequestMix,
+    /// What their requests cost by each send path; null with `--no-costs`.
+    pub costs: Option<Costs>,
 }
 
 /// A log that was read.

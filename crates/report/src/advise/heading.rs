@@ -2,13 +2,14 @@
 
 use super::super::digits::{bytes, significant};
 use super::super::note::{Note, note};
+use super::super::rates_in_words::{bits, moment, per_second};
 use super::document::{Advice, AdvisedLog};
 use super::share::share;
 use zc_access_log::{Minute, RequestMix, Tally};
 use zc_run::escape;
 
 /// The lines.
-pub(super) fn heading(advice: &Advice) -> Vec<Note> {
+pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
     let mix = &advice.mix;
     let mut notes: Vec<_> = advice.logs.iter().map(|log| note("log", self::log(log))).collect();
     notes.push(note("time", time(mix)));
@@ -61,11 +62,6 @@ fn time(mix: &RequestMix) -> String {
     text
 }
 
-/// `2015-05-17T10:05:03Z`.
-fn moment(unix_s: i64) -> String {
-    jiff::Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |at| at.to_string())
-}
-
 fn requests(mix: &RequestMix) -> String {
     let Minute { begin_unix_s, all, .. } = mix.minutes.most_requests;
     format!(
@@ -88,26 +84,6 @@ fn sent(mix: &RequestMix) -> String {
         moment(begin_unix_s),
         bits(all.bytes as f64 / 60.0)
     )
-}
-
-/// `12.3/s`.
-fn per_second(per_s: f64) -> String {
-    if per_s > 0.0 && per_s < 0.001 {
-        "< 0.001/s".to_owned()
-    } else {
-        format!("{}/s", significant(per_s))
-    }
-}
-
-/// Bytes per second as bits: `9.8 Gbit/s`.
-fn bits(bytes_per_s: f64) -> String {
-    let bits_per_s = 8.0 * bytes_per_s;
-    match bits_per_s {
-        ..999.5 => format!("{bits_per_s:.0} bit/s"),
-        ..999.5e3 => format!("{} kbit/s", significant(bits_per_s / 1e3)),
-        ..999.5e6 => format!("{} Mbit/s", significant(bits_per_s / 1e6)),
-        _ => format!("{} Gbit/s", significant(bits_per_s / 1e9)),
-    }
 }
 
 /// What the bytes are of.

@@ -5,12 +5,13 @@ mod heading;
 mod share;
 mod tables;
 
+pub use super::advise_costs::{Assumption, CostRun, Costs, of_another_machine};
 use super::layout::Layout;
 use super::note;
 use super::text::wrap;
 pub use document::{Advice, AdvisedLog};
-use heading::heading;
-use tables::{by_size, conclusion, kinds};
+pub(crate) use heading::heading;
+pub(crate) use tables::{by_size, conclusion, kinds, size_classes, size_range};
 
 /// As one JSON document, indented, with a line feed at its end.
 pub fn json(advice: &Advice) -> String {
@@ -22,8 +23,8 @@ pub fn json_schema() -> String {
     super::json::schema_of::<Advice>()
 }
 
-/// For a terminal: the logs, their rates, the kinds of responses, and those of whole representations
-/// by size.
+/// For a terminal: the logs, their rates, the kinds of responses, those of whole representations by
+/// size, and what requests cost by each path.
 pub fn text(advice: &Advice, layout: Layout) -> String {
     let mix = &advice.mix;
     let mut out = note::terminal(&heading(advice), layout);
@@ -36,6 +37,12 @@ pub fn text(advice: &Advice, layout: Layout) -> String {
     }
     out.push('\n');
     out.push_str(&wrap("", &conclusion(whole), 0, layout.columns));
+    if let Some(costs) = &advice.costs {
+        out.push('\n');
+        out.push_str(&costs.terminal(layout));
+        out.push('\n');
+        out.push_str(&costs.conclusion(layout));
+    }
     out
 }
 
@@ -58,7 +65,7 @@ mod tests {
             unreadable: summary.unreadable,
             is_cut: false,
         };
-        Advice { logs: vec![log], mix: mix.finish().unwrap() }
+        Advice { logs: vec![log], mix: mix.finish().unwrap(), costs: None }
     }
 
     /// A line of the common log format, `second` s after noon.

@@ -6,7 +6,7 @@ use super::share::share;
 use zc_access_log::{Classes, RequestMix, SizeBin, Sizes, Tally};
 
 /// Responses by kind.
-pub(super) fn kinds(mix: &RequestMix) -> Grid {
+pub(crate) fn kinds(mix: &RequestMix) -> Grid {
     let Classes { whole, range, not_modified, head, other } = &mix.classes;
     let rows = [
         ("whole (GET, 200)", whole),
@@ -36,16 +36,16 @@ pub(super) fn kinds(mix: &RequestMix) -> Grid {
 
 /// A size class of the table: sizes from four to the power of `n`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct SizeClass {
-    from_bytes: u64,
-    tally: Tally,
+pub(crate) struct SizeClass {
+    pub(crate) from_bytes: u64,
+    pub(crate) tally: Tally,
 }
 
 /// The least size that has a class for more than itself.
 const SMALL: u64 = 256;
 
 /// Sizes in classes of a factor of four, from the smallest to the largest that there is.
-fn size_classes(sizes: &Sizes) -> Vec<SizeClass> {
+pub(crate) fn size_classes(sizes: &Sizes) -> Vec<SizeClass> {
     let mut classes: Vec<SizeClass> = Vec::new();
     for bin in sizes.bins() {
         let from_bytes = class_of(bin.from_bytes);
@@ -83,18 +83,23 @@ fn next(from_bytes: u64) -> u64 {
 }
 
 /// Whole responses by size.
-pub(super) fn by_size(sizes: &Sizes) -> Grid {
+/// The sizes of a class, from its least one.
+pub(crate) fn size_range(from_bytes: u64) -> String {
+    match from_bytes {
+        0 => "0".to_owned(),
+        from if next(from) == u64::MAX => format!("{} or more", size(from as usize)),
+        from => format!("{} to {}", size(from as usize), size(next(from) as usize)),
+    }
+}
+
+pub(crate) fn by_size(sizes: &Sizes) -> Grid {
     let all = sizes.total();
     let classes = size_classes(sizes);
     let mut above = all;
     let mut rows = Vec::new();
     for SizeClass { from_bytes, tally } in classes {
         rows.push(vec![
-            match from_bytes {
-                0 => "0".to_owned(),
-                from if next(from) == u64::MAX => format!("{} or more", size(from as usize)),
-                from => format!("{} to {}", size(from as usize), size(next(from) as usize)),
-            },
+            size_range(from_bytes),
             tally.requests.to_string(),
             share(tally.requests, all.requests),
             share(above.requests, all.requests),
@@ -118,7 +123,7 @@ pub(super) fn by_size(sizes: &Sizes) -> Grid {
 }
 
 /// Where half of the bytes are.
-pub(super) fn conclusion(whole: &Sizes) -> String {
+pub(crate) fn conclusion(whole: &Sizes) -> String {
     let all = whole.total();
     let bins: Vec<SizeBin> = whole.bins().collect();
     let mut above = Tally::default();

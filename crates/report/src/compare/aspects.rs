@@ -4,7 +4,7 @@ use zc_analysis::compare::{Aspect, Difference};
 use zc_run::escape;
 
 /// `kernel 6.12.1, now 6.13.0`.
-pub(super) fn text(difference: &Difference) -> String {
+pub(crate) fn text(difference: &Difference) -> String {
     let name =
         difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
     let value = |value: &Option<String>| {

@@ -1,7 +1,7 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
 //! terminal, in Markdown of 80 columns for mailing lists and pull requests, as JSON, and as a page.
 
-mod aspects;
+pub(crate) mod aspects;
 pub mod calibration;
 mod page;
 mod rows;

@@ -4,6 +4,8 @@
 //! Escaping in [`markup`] is not the only defence: the page's Content-Security-Policy allows the
 //! one style sheet and the one script by their hashes, and nothing else.
 
+mod advise;
+mod bars;
 mod charts;
 mod curves;
 pub(crate) mod dots;
@@ -24,6 +26,7 @@ mod strips;
 pub(crate) mod tables;
 pub(crate) mod units;
 
+pub use advise::advise;
 use page::Page;
 use section::RunReport;
 use skeleton::{begin, end, navigation};

@@ -105,8 +105,8 @@
   all('.cores').forEach((cores) => {
     const own = cores.querySelector('[data-own]');
     const field = document.createElement('input');
-    Object.assign(field, { type: 'number', min: '1', max: '1000000000', step: 'any', inputMode: 'decimal', value: own.dataset.own });
-    field.setAttribute('aria-label', 'Requests per second');
+    Object.assign(field, { type: 'number', min: own.dataset.least || '1', max: '1000000000', step: 'any', inputMode: 'decimal', value: own.dataset.own });
+    field.setAttribute('aria-label', own.dataset.what || 'Requests per second');
     own.replaceWith(field);
     const multiply = () => {
       const valid = field.value !== '' && field.validity.valid;

@@ -22,12 +22,12 @@ fn content(name: &str) -> Vec<u8> {
 }
 
 fn advise(args: &[&str]) -> Output {
-    zc(&[&["advise"], args].concat()).finish().unwrap()
+    zc(&[&["advise", "--no-costs"], args].concat()).finish().unwrap()
 }
 
 /// `zc advise -` with this on stdin.
 fn of_stdin(bytes: &[u8], args: &[&str]) -> Output {
-    let mut command = zc(&[&["advise", "-"], args].concat());
+    let mut command = zc(&[&["advise", "--no-costs", "-"], args].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut zc = command.start().unwrap();
     let mut stdin = zc.stdin.take().unwrap();
@@ -188,7 +188,7 @@ fn memory_does_not_depend_on_what_a_log_has() {
     // What it allocates is limited, in KiB (setrlimit(2), RLIMIT_DATA). The size of the process that
     // wait4(2) tells has that of its parent in it.
     let limited = |kib: u32| {
-        let script = format!("ulimit -d {kib}; exec \"$0\" advise \"$1\"");
+        let script = format!("ulimit -d {kib}; exec \"$0\" advise --no-costs \"$1\"");
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(script).arg(ZC).arg(&log).stdin(Stdio::null());
         shell.finish().unwrap()

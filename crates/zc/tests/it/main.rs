@@ -7,6 +7,7 @@ mod support;
 
 mod ab;
 mod advise;
+mod advise_costs;
 mod advise_servers;
 mod classic;
 mod cli;

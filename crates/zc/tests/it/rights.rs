@@ -122,7 +122,7 @@ fn root_reads_saved_runs_in_a_process_without_rights() {
     let (run, out) = (run.to_str().unwrap(), out.to_str().unwrap());
     for command in [
         &["show", run][..],
-        &["advise", log.to_str().unwrap()],
+        &["advise", "--no-costs", log.to_str().unwrap()],
         &["report", run, "--markdown", "-o", out],
         &["compare", run, run, "--markdown", "-o", out],
         &["calibrate", run],

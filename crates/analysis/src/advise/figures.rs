@@ -1,0 +1,113 @@
+//! Values over joint resamples of a run's blocks and a log's slices, as figures with intervals.
+
+use zc_stats::{Wander, expanded_confidence, quantile};
+
+use crate::costs::Side;
+use crate::figures::with_interval;
+use crate::model::figure::{Bounds, Figure};
+use crate::wanders::Wanders;
+
+/// The least share of resamples that must have a value for an interval.
+const LEAST_DEFINED: f64 = 0.95;
+
+/// What the values of a quantity are resampled from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sampled {
+    /// Confidence level of a single interval.
+    pub(super) level: f64,
+    /// Kept blocks of the run.
+    pub(super) blocks: usize,
+    /// The smaller of blocks and slices, which bounds the degrees of freedom.
+    pub(super) independent: usize,
+    /// What ratios of the run wander.
+    ratios: Option<Wander>,
+    /// What costs of the run wander.
+    costs: Option<Wander>,
+}
+
+/// A quantity: as observed, and over the resamples in which it is defined.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    pub(super) observed: f64,
+    resamples: Vec<f64>,
+}
+
+impl Values {
+    /// Of the observed sample first, then of each resample. `None` where it is not defined for the
+    /// observed one.
+    pub(super) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        let mut values = values.into_iter().map(finite);
+        let observed = values.next()??;
+        let all: Vec<Option<f64>> = values.collect();
+        let mut resamples: Vec<f64> = all.iter().flatten().copied().collect();
+        if (resamples.len() as f64) < LEAST_DEFINED * all.len() as f64 {
+            resamples.clear();
+        }
+        Some(Self { observed, resamples })
+    }
+}
+
+impl Sampled {
+    pub(super) fn of(level: f64, blocks: usize, slices: Option<usize>, wanders: &Wanders) -> Self {
+        Self {
+            level,
+            blocks,
+            independent: slices.map_or(blocks, |slices| slices.min(blocks)),
+            ratios: wanders.ratios(Side::Both),
+            costs: wanders.costs(Side::Both),
+        }
+    }
+
+    /// A cost. All of it wanders as costs do.
+    pub(super) fn cost(&self, values: &Values) -> Figure {
+        let wander = self.costs.map(|wander| scaled(wander, values.observed));
+        let figure = self.figure(values, wander, self.level);
+        let above_0 = |bounds: Bounds| Bounds { low: bounds.low.max(0.0), ..bounds };
+        with_interval(figure.value, figure.interval.map(above_0), figure.blocks)
+    }
+
+    /// What a path that costs `path` saves. With the cost of today's path as C and the ratio as r it is
+    /// C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
+    pub(super) fn saving(&self, values: &Values, path: f64, level: f64) -> Figure {
+        let parts = [
+            self.costs.map(|wander| scaled(wander, values.observed)),
+            self.ratios.map(|wander| scaled(wander, path)),
+        ];
+        self.figure(values, sum(parts.into_iter().flatten()), level)
+    }
+
+    /// The percentile interval, widened for what the quantity wanders beyond the scatter of the
+    /// run's blocks.
+    fn figure(&self, values: &Values, wander: Option<Wander>, level: f64) -> Figure {
+        let Values { observed, resamples } = values;
+        let interval = expanded_confidence(level, self.independent).and_then(|asked| {
+            let tail = (1.0 - asked) / 2.0;
+            let (low, high) = (quantile(resamples, tail)?, quantile(resamples, 1.0 - tail)?);
+            let half = (high - low) / 2.0;
+            let factor = wander
+                .and_then(|wander| wander.inflation(half, self.independent, level))
+                .unwrap_or(1.0);
+            let away = |end: f64| observed + factor * (end - observed);
+            Some(Bounds {
+                low: away(low.min(*observed)),
+                high: Some(away(high.max(*observed))),
+                confidence: level,
+            })
+        });
+        with_interval(*observed, interval, self.blocks)
+    }
+}
+
+/// The wander of a logarithm as that of a quantity of this size.
+fn scaled(wander: Wander, by: f64) -> Wander {
+    Wander { variance: wander.variance * by * by, ..wander }
+}
+
+/// Of a sum of what wanders independently; degrees of freedom by Satterthwaite.
+fn sum(parts: impl Iterator<Item = Wander> + Clone) -> Option<Wander> {
+    let variance: f64 = parts.clone().map(|part| part.variance).sum();
+    let of_estimate: f64 = parts.map(|part| part.variance_of_estimate()).sum();
+    (variance > 0.0 && of_estimate > 0.0)
+        .then(|| Wander { variance, degrees_of_freedom: 2.0 * variance * variance / of_estimate })
+}

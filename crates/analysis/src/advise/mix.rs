@@ -1,0 +1,71 @@
+//! What a server sent, as the estimator takes it: counts by size and slice of time.
+
+/// Responses by size and slice of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoggedResponses {
+    /// The time that they are of, in s; above 0.
+    pub span_s: f64,
+    /// The mean size of each bin of sizes, in bytes, by rising size.
+    pub size_bytes: Vec<f64>,
+    /// The slices of time that have responses: of each, bins and numbers of responses.
+    pub slices: Vec<Vec<(usize, f64)>>,
+    /// All slices of the time, those without responses included.
+    pub slices_of_span: u64,
+    /// Minutes that may be the busiest: the one with most requests, the one with most bytes.
+    pub busy_minutes: Vec<BusyMinute>,
+}
+
+/// A minute of which the number of responses and their bytes are known, and their sizes from the
+/// slices of time that it is in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyMinute {
+    /// Its beginning, in s since 1970.
+    pub begin_unix_s: i64,
+    /// Its responses.
+    pub requests: f64,
+    /// Their bytes.
+    pub bytes: f64,
+    /// The places of the slices that it is in.
+    pub slices: Vec<usize>,
+}
+
+/// Numbers of responses by bin.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Counts(pub(super) Vec<f64>);
+
+impl LoggedResponses {
+    /// The responses of some slices, each as often as its weight says.
+    pub(super) fn counts(&self, weights: impl Iterator<Item = (usize, f64)>) -> Counts {
+        let mut counts = vec![0.0; self.size_bytes.len()];
+        for (slice, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
+            for (bin, responses) in self.slices.get(slice).into_iter().flatten() {
+                if let Some(count) = counts.get_mut(*bin) {
+                    *count += weight * responses;
+                }
+            }
+        }
+        Counts(counts)
+    }
+
+    /// All responses.
+    pub(super) fn all(&self) -> Counts {
+        self.counts((0..self.slices.len()).map(|slice| (slice, 1.0)))
+    }
+}
+
+impl Counts {
+    pub(super) fn requests(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// The sum over all responses of what one of each bin has.
+    pub(super) fn sum(&self, of_bin: &[f64]) -> f64 {
+        std::iter::zip(&self.0, of_bin).map(|(count, each)| count * each).sum()
+    }
+
+    /// The same over the bins that `of` picks.
+    pub(super) fn sum_where(&self, of_bin: &[f64], of: impl Fn(usize) -> bool) -> f64 {
+        let bins = std::iter::zip(&self.0, of_bin).enumerate();
+        bins.filter(|(bin, _)| of(*bin)).map(|(_, (count, each))| count * each).sum()
+    }
+}

@@ -1,0 +1,22 @@
+//! What the requests of an access log would cost by each send path, from a run whose messages are
+//! responses.
+//!
+//! The run has the cost of a response by length and path, the log how many of which length there were
+//! and when. Cores are the sum over all responses of what each costs, divided by the time. Both
+//! sides are samples, and intervals carry both: blocks of the run are resampled, the same ones for all
+//! paths and lengths, and slices of time of the log. Requests come in bursts, so lines of a log are not
+//! independent, and resampling them would give intervals far too narrow.
+
+mod curve;
+mod estimate;
+mod figures;
+mod mix;
+mod model;
+mod verdict;
+
+pub use estimate::{Asked, Unfit, advise};
+pub use mix::{BusyMinute, LoggedResponses};
+pub use model::{Compared, CostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, Untold};
+
+#[cfg(test)]
+mod tests;

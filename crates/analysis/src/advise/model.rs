@@ -1,0 +1,144 @@
+//! What requests cost by each send path, as data.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::figure::Figure;
+use crate::model::verdict::Withheld;
+
+/// What the requests of a log would cost on the machine of a run, by each of its send paths.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CostAdvice {
+    /// The path that the server uses today, with which the others are compared.
+    pub today: String,
+    /// Confidence level of the intervals.
+    pub confidence: f64,
+    /// Kept blocks of the run.
+    pub blocks: usize,
+    /// The log's slices of time that have requests. Intervals resample them, with those that have
+    /// none; null where there are too few, and the log is taken as it is.
+    pub slices: Option<u64>,
+    /// Whether connections of the run carried more than one request.
+    pub keepalive: bool,
+    /// What responses have that are shorter than the shortest in the run. Each is counted with the
+    /// cost of that one.
+    pub below: Outside,
+    /// What responses have that are longer than the longest in the run. Their bytes beyond it are
+    /// counted with the cost of a byte between the two longest.
+    pub beyond: Outside,
+    /// Lengths of the run at which some path did not reach its rate: costs there are those at top
+    /// speed, in bytes.
+    pub saturated_bytes: Vec<usize>,
+    /// Why no verdicts are given, as the run's own are withheld; empty otherwise.
+    pub withheld: Vec<Withheld>,
+    /// The error that the run's controls show, as a share. Savings that it could explain are not
+    /// told.
+    pub control_error: Option<f64>,
+    /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
+    pub rates: Rates,
+    /// Each path, in the plan's order.
+    pub paths: Vec<PathAdvice>,
+}
+
+/// Responses outside the lengths that were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Outside {
+    /// The shortest or longest length of the run, in bytes.
+    pub bytes: usize,
+    /// Their share of all responses.
+    pub requests_share: f64,
+    /// Their share of all bytes.
+    pub bytes_share: f64,
+    /// Their share of the cost by the path of today.
+    pub cost_share: f64,
+}
+
+/// What cores are told for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Rates {
+    /// The log, all of its time.
+    pub log: Rate,
+    /// The minute of the log that costs most by the path of today.
+    pub busiest: Option<Rate>,
+    /// The beginning of that minute, in s since 1970.
+    pub busiest_unix_s: Option<i64>,
+    /// What was asked for.
+    pub asked: Option<Rate>,
+}
+
+/// A rate of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Rate {
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+}
+
+/// The costs of one path.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PathAdvice {
+    /// Its name.
+    pub path: String,
+    /// Whether the server uses it today.
+    pub today: bool,
+    /// CPU time of a request on average, in us, and what it saves.
+    pub us_per_request: Compared,
+    /// CPU time of a MB (10^6 bytes) of such responses, in us; null where the log has no bytes.
+    pub us_per_mb: Option<Compared>,
+    /// Cores at the rate of the log.
+    pub cores: Compared,
+    /// Cores in the busiest minute.
+    pub busiest_cores: Option<Compared>,
+    /// Cores at the rate that was asked for.
+    pub asked_cores: Option<Compared>,
+    /// What is to be said of it; null for the path of today.
+    pub verdict: Option<PathVerdict>,
+}
+
+/// A quantity, and by how much it is less than that of the path of today.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Compared {
+    /// The quantity.
+    pub value: Figure,
+    /// That of the path of today less this one: above 0 it saves. Null for the path of today.
+    pub saved: Option<Figure>,
+}
+
+/// Whether a path saves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum PathVerdict {
+    /// It saves.
+    Saves {
+        /// This share of the cores of today.
+        share: f64,
+    },
+    /// It costs more.
+    CostsMore {
+        /// By this share of the cores of today.
+        share: f64,
+    },
+    /// It cannot be told.
+    Untold {
+        /// Why.
+        why: Untold,
+    },
+}
+
+/// Why it cannot be told whether a path saves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untold {
+    /// The run's own verdicts are withheld: see `withheld`.
+    Withheld,
+    /// The run has too few blocks for an interval.
+    TooFewBlocks,
+    /// The interval of what it saves, corrected for the number of paths, has 0 in it.
+    ReachesZero,
+    /// The error that the run's controls show could explain it.
+    ControlError,
+    /// Most of the bytes are in responses longer than any that was measured, and the others alone
+    /// do not show the same.
+    Beyond,
+}

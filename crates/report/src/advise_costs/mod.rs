@@ -1,0 +1,251 @@
+//! What the requests of access logs cost by each send path: the cost half of `zc advise`, as text
+//! and as JSON.
+
+mod assumptions;
+mod responses;
+mod units;
+mod verdict;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::compare::aspects;
+use crate::digits::{percent, size};
+use crate::grid::{Column, Grid};
+use crate::layout::Layout;
+use crate::note::{self, Note, note};
+use crate::prose;
+use crate::rates_in_words::{bits, moment, per_second};
+use crate::text::wrap;
+pub use assumptions::Assumption;
+pub(crate) use units::Unit;
+use units::figure;
+use zc_access_log::RequestMix;
+use zc_analysis::Estimates;
+use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
+use zc_analysis::compare::between_machines;
+use zc_run::{Host, Run, escape};
+
+/// What requests cost, and what that is taken from.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Costs {
+    /// The run that costs are from.
+    pub run: CostRun,
+    /// The costs.
+    #[serde(flatten)]
+    pub advice: CostAdvice,
+    /// Why the run's own verdicts, and so these, are withheld: a sentence each.
+    pub withheld_because: Vec<String>,
+    /// What is taken for granted, and what it would change.
+    pub assumptions: Vec<Assumption>,
+    /// The answer in a sentence.
+    pub verdict: String,
+}
+
+/// The run that costs are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CostRun {
+    /// Its file.
+    pub file: String,
+    /// When it began, as the run says.
+    pub started_at: String,
+    /// The name of its machine.
+    pub host: String,
+    /// The kernel of it.
+    pub kernel: String,
+    /// Its lengths, in bytes.
+    pub lengths_bytes: Vec<usize>,
+}
+
+impl Costs {
+    /// What the requests of `mix` cost by the paths of a run, from `file`.
+    ///
+    /// # Errors
+    /// See [`Unfit`].
+    pub fn of(
+        run: &Run,
+        estimates: &Estimates,
+        file: &str,
+        mix: &RequestMix,
+        today: Option<&str>,
+        asked: Option<Asked>,
+    ) -> Result<Self, Unfit> {
+        let advice = advise(run, &responses::of(mix), today, asked)?;
+        let plan = &run.header.plan;
+        let mut lengths_bytes: Vec<usize> =
+            plan.cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
+        lengths_bytes.sort_unstable();
+        lengths_bytes.dedup();
+        let withheld_because =
+            if advice.withheld.is_empty() { Vec::new() } else { prose::withheld(run, estimates) };
+        Ok(Self {
+            run: CostRun {
+                file: file.to_owned(),
+                started_at: run.header.started_at.clone(),
+                host: run.header.host.hostname.clone(),
+                kernel: run.header.host.kernel_release.clone(),
+                lengths_bytes,
+            },
+            assumptions: assumptions::of(run, mix, &advice),
+            verdict: verdict::sentence(&advice, &withheld_because),
+            withheld_because,
+            advice,
+        })
+    }
+
+    /// For a terminal: what costs are from, the table of paths, and the assumptions; without the
+    /// verdict.
+    pub(crate) fn terminal(&self, layout: Layout) -> String {
+        let mut out = note::terminal(&self.notes(), layout);
+        out.push('\n');
+        out.push_str(&self.grid().terminal(layout));
+        out.push('\n');
+        let assumed: Vec<&str> =
+            self.assumptions.iter().map(|assumption| assumption.assumed.as_str()).collect();
+        out.push_str(&note::terminal(&[note("assumed", assumed.join("; "))], layout));
+        out
+    }
+
+    /// The verdict for a terminal.
+    pub(crate) fn conclusion(&self, layout: Layout) -> String {
+        wrap("", &self.verdict, 0, layout.columns)
+    }
+
+    /// What costs are from, and what is to be known of them.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let Self { run, advice, .. } = self;
+        let lengths = match (run.lengths_bytes.first(), run.lengths_bytes.last()) {
+            (Some(least), Some(most)) => {
+                format!(", responses of {} to {}", size(*least), size(*most))
+            }
+            _ => String::new(),
+        };
+        let kept = if advice.keepalive { "kept" } else { "closed after each" };
+        let day = run.started_at.split('T').next().unwrap_or_default();
+        let mut notes = vec![note(
+            "costs",
+            format!(
+                "{}: {}, Linux {}, {}; {} blocks{lengths}, connections {kept}",
+                escape(&run.file, 200),
+                escape(&run.host, 60),
+                escape(&run.kernel, 80),
+                escape(day, 40),
+                advice.blocks
+            ),
+        )];
+        if let Some(at) = advice.rates.busiest_unix_s {
+            let rate = advice.rates.busiest.map_or(0.0, |rate| rate.requests_per_s);
+            let begin = moment(at);
+            let shown = per_second(rate);
+            notes.push(note("busiest", format!("the minute from {begin}: {shown}")));
+        }
+        if let Some(rate) = advice.rates.asked {
+            notes.push(note(
+                "rate",
+                format!("{}, {}", per_second(rate.requests_per_s), bits(rate.bytes_per_s)),
+            ));
+        }
+        notes.extend(self.outside().map(|text| note("lengths", text)));
+        notes.extend(self.doubts().into_iter().map(|doubt| note("doubt", doubt)));
+        notes
+    }
+
+    /// What lies outside the lengths that were measured.
+    fn outside(&self) -> Option<String> {
+        let CostAdvice { below, beyond, .. } = &self.advice;
+        let mut parts = Vec::new();
+        if below.requests_share > 0.0 {
+            parts.push(format!(
+                "{} of the requests are below {}, and counted as one of it",
+                share(below.requests_share),
+                size(below.bytes)
+            ));
+        }
+        if beyond.requests_share > 0.0 {
+            parts.push(format!(
+                "{} of the requests, {} of the bytes and {} of the cost are beyond {}, by the cost \
+                 of a byte below it",
+                share(beyond.requests_share),
+                share(beyond.bytes_share),
+                share(beyond.cost_share),
+                size(beyond.bytes)
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let advice = &self.advice;
+        let mut doubts = Vec::new();
+        if advice.slices.is_none() {
+            doubts.push(
+                "the log is too short to tell how it varies, so intervals have only the run in them"
+                    .to_owned(),
+            );
+        }
+        if !advice.saturated_bytes.is_empty() {
+            let lengths: Vec<String> = advice.saturated_bytes.iter().map(|at| size(*at)).collect();
+            doubts.push(format!(
+                "responses of {} did not reach their rate in the run: their costs are those at top \
+                 speed",
+                lengths.join(", ")
+            ));
+        }
+        if let Some(error) = advice.control_error {
+            doubts.push(format!(
+                "the run's controls show an error of {}, and what it could explain is not told",
+                percent(error)
+            ));
+        }
+        doubts
+    }
+
+    /// The table: a row for each path, with cores at each rate and what is saved.
+    pub(crate) fn grid(&self) -> Grid {
+        let paths = &self.advice.paths;
+        let today = paths.iter().find(|path| path.today);
+        type Of = fn(&PathAdvice) -> Option<Compared>;
+        let quantities: [(&str, Of); 3] = [
+            ("in the log", |path| Some(path.cores)),
+            ("busiest", |path| path.busiest_cores),
+            ("at --rate", |path| path.asked_cores),
+        ];
+        let mut columns = vec![Column::left("path", ""), Column::right("a request", "us")];
+        let mut rows: Vec<Vec<String>> = paths
+            .iter()
+            .map(|path| {
+                vec![escape(&path.path, 40), figure(path.us_per_request.value, Unit::PLAIN)]
+            })
+            .collect();
+        for (name, of) in quantities {
+            let Some(reference) = today.and_then(of) else { continue };
+            let unit = Unit::of(reference.value.value);
+            columns.push(Column::right(name, unit.name));
+            columns.push(Column::right("saved", ""));
+            for (row, path) in std::iter::zip(&mut rows, paths) {
+                let compared = of(path);
+                row.push(compared.map_or_else(String::new, |it| figure(it.value, unit)));
+                let saved = compared.and_then(|it| it.saved);
+                row.push(saved.map_or_else(String::new, |it| figure(it, unit)));
+            }
+        }
+        Grid::new(columns, rows)
+    }
+}
+
+/// In what a run's machine or kernel is another than this one, in words; empty if in nothing.
+pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
+    between_machines(run, this).iter().map(aspects::text).collect()
+}
+
+/// A share that is above 0.
+fn share(share: f64) -> String {
+    match share {
+        little if little < 0.0005 => "< 0.1 %".to_owned(),
+        much if (0.995..1.0).contains(&much) => "> 99 %".to_owned(),
+        share => percent(share),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,271 @@
+//! The costs of `zc advise`: the run that they are from, which is named, found in this folder, or
+//! measured.
+//!
+//! Measuring needs the rights of the user, and reading logs is to have none. So what is to be
+//! measured is measured first, after the beginning of each log has been read in a process without
+//! rights: a log of no known format is an error before a minute is spent. A child that reads logs to
+//! their end before would have to hand over what it read, which is what this process should not
+//! trust. Runs of others are read without rights too.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
+
+use super::apart::{self, Document};
+use super::busy::nothing_kept;
+use super::read::Saved;
+use super::run::{Measured, measured};
+use super::run_args::RunArgs;
+use super::{planned, resolve, tell};
+use zc_access_log::RequestMix;
+use zc_analysis::advise::{Asked, Unfit};
+use zc_analysis::estimate;
+use zc_measure::meter::host;
+use zc_report::advise::{Costs, of_another_machine};
+use zc_run::nearest::unknown_among;
+use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, units};
+
+/// The budget of a measurement: with the reading of the log, an answer within two minutes.
+const BUDGET: &str = "90s";
+
+/// The most saved runs of a folder that are looked into, the newest first.
+const MOST_LOOKED_INTO: usize = 32;
+
+/// The option of `zc run` that waits for a quiet machine.
+const QUIET: &str = "--wait-until-quiet";
+
+/// Kept blocks that a run must have to be taken without being named: with fewer there is no
+/// interval.
+const LEAST_BLOCKS: usize = 6;
+
+/// The options of `zc advise` about costs.
+#[derive(Debug, clap::Args)]
+pub(super) struct CostArgs {
+    /// A saved run of zc run requests that costs are taken from; may be of another machine [default:
+    /// one of this machine in this folder, else one that is measured and saved there]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Costs")]
+    from_run: Option<PathBuf>,
+    /// The path that the server uses today, with which others are compared [default: read+send]
+    #[arg(long, value_name = "PATH", help_heading = "Costs")]
+    today: Option<String>,
+    /// Also print the cores at this rate of such requests, as in 2000/s or 5Gbit/s
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Costs")]
+    rate: Option<String>,
+    /// Measure anew, for so long [default: 90s, where there is no run]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        conflicts_with = "from_run",
+        help_heading = "Costs"
+    )]
+    budget: Option<String>,
+    /// Print only what the logs have, and measure nothing
+    #[arg(long, conflicts_with_all = ["from_run", "today", "rate", "budget"],
+          help_heading = "Costs")]
+    pub(super) no_costs: bool,
+}
+
+/// What costs are asked for.
+pub(super) struct Question {
+    today: Option<String>,
+    asked: Option<Asked>,
+}
+
+/// The run that costs are from.
+pub(super) enum CostSource {
+    /// A saved one, of which nothing has been read yet.
+    Saved {
+        saved: Saved,
+        name: String,
+        /// It was named, so it may be of another machine.
+        named: bool,
+    },
+    /// One that has just been measured.
+    Measured { run: Box<Run>, name: String },
+}
+
+impl Question {
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): the rate is none.
+    pub(super) fn of(args: &CostArgs) -> Result<Self> {
+        let asked = args.rate.as_deref().map(rate).transpose()?;
+        Ok(Self { today: args.today.clone(), asked })
+    }
+
+    /// What the requests of a mix cost.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): the run has no costs of responses;
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): it has no such path.
+    pub(super) fn costs(&self, source: CostSource, mix: &RequestMix) -> Result<Costs> {
+        let (run, name) = match source {
+            CostSource::Measured { run, name } => (*run, name),
+            CostSource::Saved { saved, name, named } => {
+                let run = saved.read()?;
+                if named {
+                    warn_of_another_machine(&run, &name);
+                }
+                (run, name)
+            }
+        };
+        let today = self.today.as_deref();
+        Costs::of(&run, &estimate(&run), &name, mix, today, self.asked)
+            .map_err(|unfit| refused(unfit, &name, today))
+    }
+}
+
+/// Requests per second, or bytes per second as for `zc run`.
+fn rate(text: &str) -> Result<Asked> {
+    let of_option = |error: Error| error.prefixed("--rate: ");
+    let is_of_bytes = text.contains("B/s") || text.contains("bit");
+    if !is_of_bytes {
+        return units::per_second(text).map(Asked::Requests).map_err(|error| {
+            of_option(error).help("requests or bits per second, as in 2000/s or 5Gbit/s")
+        });
+    }
+    match units::rate(text).map_err(of_option)? {
+        Some(bytes_per_s) => Ok(Asked::Bytes(bytes_per_s)),
+        None => Err(of_option(Error::usage("\"auto\" is none"))),
+    }
+}
+
+/// The run that was named, else one of this machine in this folder, else one that is measured now.
+/// `check` reads the beginning of the logs before a measurement.
+///
+/// # Errors
+/// The run cannot be opened; or it cannot be measured or saved, as for `zc run`.
+pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
+    if let Some(path) = &args.from_run {
+        let saved = Saved::open(path)?;
+        return Ok(CostSource::Saved { saved, name: tell::path(path), named: true });
+    }
+    let (spec, run_args, command) = measurement(args)?;
+    if args.budget.is_none()
+        && let Some(path) = of_this_folder()?
+    {
+        let name = tell::path(&path);
+        tell::note(&format!("costs are from \"{name}\"; --budget measures anew"));
+        return Ok(CostSource::Saved { saved: Saved::open(&path)?, name, named: false });
+    }
+    check()?;
+    tell::note(&format!(
+        "measuring what a response costs here ({}); --no-costs leaves it out",
+        run_args.budget.as_deref().unwrap_or(BUDGET)
+    ));
+    let Measured { run, out, error } =
+        measured(spec, run_args, command).map_err(|error| match error.kind {
+            ErrorKind::Output => error.help(
+                "the run would be saved in this folder: change to another one, or leave costs out with \
+                 --no-costs",
+            ),
+            _ => error,
+        })?;
+    let name = tell::path(&out);
+    if !run.blocks.is_empty() {
+        tell::note(&format!("saved: \"{name}\""));
+    }
+    match error.or_else(|| nothing_kept(&run)) {
+        // Its option is one of zc run.
+        Some(error) if error.help.as_deref().is_some_and(|help| help.contains(QUIET)) => {
+            Err(error.help(
+            "zc run requests --wait-until-quiet 10min measures once the machine is quiet, and zc \
+             advise takes that run",
+            ))
+        }
+        Some(error) => Err(error),
+        None => Ok(CostSource::Measured { run: Box::new(run), name }),
+    }
+}
+
+/// The plan, options and command of a measurement. The command is that of `zc run`, by which the run
+/// can be repeated, and has no name of a log in it.
+fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<String>)> {
+    let experiment = Experiment::Requests;
+    let budget = args.budget.clone().unwrap_or_else(|| BUDGET.to_owned());
+    let run_args = RunArgs { budget: Some(budget.clone()), ..RunArgs::default() };
+    let command = ["zc", "run", experiment.name(), "--budget", &budget].map(str::to_owned);
+    let spec = planned::of_experiment(experiment)?;
+    // A wrong budget is found before anything is read.
+    let (spec, run_args) = planned::worked_in(spec, run_args)?;
+    resolve::run(&run_args, spec.clone(), Vec::new(), PathBuf::new)?;
+    Ok((spec, run_args, command.to_vec()))
+}
+
+/// The newest saved run of responses of this machine and kernel in this folder.
+fn of_this_folder() -> Result<Option<PathBuf>> {
+    let mut found: Vec<(std::time::SystemTime, PathBuf)> = std::fs::read_dir(".")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("zc-") && name.ends_with(".json")
+        })
+        .filter_map(|entry| {
+            Some((entry.metadata().ok()?.modified().ok()?, PathBuf::from(entry.file_name())))
+        })
+        .collect();
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.truncate(MOST_LOOKED_INTO);
+    let opened: Vec<Option<Saved>> = found.iter().map(|(_, path)| Saved::open(path).ok()).collect();
+    if opened.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let here = host();
+    // Anyone may have written them: they are read without rights, and the answer is a number.
+    let chosen = apart::document(|| {
+        let mut runs = opened.into_iter().enumerate();
+        let chosen = runs.find_map(|(place, saved)| {
+            saved?.read_quietly().filter(|run| fits(run, &here)).map(|_| place)
+        });
+        Ok(Document::from(chosen.map_or_else(String::new, |place| place.to_string())))
+    })?;
+    let place: Option<usize> = chosen.text.parse().ok();
+    Ok(place.and_then(|place| found.into_iter().nth(place)).map(|(_, path)| path))
+}
+
+/// Whether a run may be taken without being named.
+fn fits(run: &Run, here: &Host) -> bool {
+    let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
+    run.header.plan.responses.is_some()
+        && run.header.plan.experiment == Experiment::Requests.name()
+        && kept >= LEAST_BLOCKS
+        && of_another_machine(&run.header.host, here).is_empty()
+}
+
+fn warn_of_another_machine(run: &Run, name: &str) {
+    let differences = of_another_machine(&run.header.host, &host());
+    if !differences.is_empty() {
+        let message = format!("the run \"{name}\" is of another machine or kernel than this one");
+        tell::warning(&message, Some(&differences.join("; ")));
+    }
+}
+
+fn refused(unfit: Unfit, name: &str, today: Option<&str>) -> Error {
+    const MEASURES: &str = "zc run requests measures them";
+    match unfit {
+        Unfit::NoResponses => {
+            Error::input(format!("the run \"{name}\" has no costs of responses")).help(MEASURES)
+        }
+        Unfit::OneLength => Error::input(format!(
+            "the run \"{name}\" has responses of one length only, and requests are of many"
+        ))
+        .help(MEASURES),
+        Unfit::NoCosts => Error::input(format!(
+            "the run \"{name}\" has no cost of the path that is used today: none of its blocks counts, \
+             or a length is missing"
+        ))
+        .help("zc show prints what it has; zc run requests measures again"),
+        Unfit::NoSuchPath(paths) => {
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let mut error = unknown_among("path", today.unwrap_or_default(), &paths);
+            error.message = format!("--today: {}", error.message);
+            error
+        }
+        Unfit::NoBytes => Error::usage("--rate: no response of the log has a byte, so bits per second \
+                                        are no rate of its requests")
+            .help("requests per second, as in 2000/s"),
+    }
+}
