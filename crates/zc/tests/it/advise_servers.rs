@@ -110,7 +110,7 @@ fn advised(log: &Path, args: &[&str]) -> Value {
         let text = std::fs::read_to_string(log).ok()?;
         (text.lines().count() >= REQUESTS.len() && text.ends_with('\n')).then_some(())
     });
-    let output = zc(&[&["advise", log.to_str().unwrap(), "--json"], args].concat());
+    let output = zc(&[&["advise", "--no-costs", log.to_str().unwrap(), "--json"], args].concat());
     let output = { output }.finish().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
