@@ -22,6 +22,11 @@ pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
 
 /// The reasons for which verdicts are withheld.
 pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
+    vec![format!("Verdict withheld: {}.", why_withheld(run, estimates).join("; "))]
+}
+
+/// Why verdicts are withheld, each reason as a part of a sentence.
+pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
             "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine could not measure \
@@ -60,7 +65,7 @@ pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
             }
         }
     });
-    vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
+    reasons.collect()
 }
 
 /// What an error of the controls, as a share, leaves undecided.

@@ -34,7 +34,7 @@ pub struct Costs {
     /// The costs.
     #[serde(flatten)]
     pub advice: CostAdvice,
-    /// Why the run's own verdicts, and so these, are withheld: a sentence each.
+    /// Why the run's own verdicts, and so these, are withheld: a part of a sentence each.
     pub withheld_because: Vec<String>,
     /// What is taken for granted, and what it would change.
     pub assumptions: Vec<Assumption>,
@@ -76,8 +76,11 @@ impl Costs {
             plan.cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
         lengths_bytes.sort_unstable();
         lengths_bytes.dedup();
-        let withheld_because =
-            if advice.withheld.is_empty() { Vec::new() } else { prose::withheld(run, estimates) };
+        let withheld_because = if advice.withheld.is_empty() {
+            Vec::new()
+        } else {
+            prose::why_withheld(run, estimates)
+        };
         Ok(Self {
             run: CostRun {
                 file: file.to_owned(),
