@@ -1,6 +1,8 @@
 //! Access logs: of a format that the first byte chooses, or of one that is told by their lines.
 
-use zc_access_log::{Class, Format, KNOWN, MixBuilder, RequestMix, Unusable, find_request, read_log};
+use zc_access_log::{
+    Class, Format, KNOWN, MixBuilder, RequestMix, Unusable, find_request, read_log,
+};
 use zc_report::Layout;
 use zc_report::advise::{Advice, AdvisedLog, json, text};
 
