@@ -82,7 +82,7 @@ fn a_load_generator_that_cannot_be_used_is_named() {
     let Some(folder) = folder() else { return };
     let ends = "echo out of ideas >&2; exit 3";
     for (words, code, says) in [
-        (&["no-such-program", "{url}"][..], 6, "the load generator could not be started: no such"),
+        (&["no-such-program", "{url}"][..], 6, "the load generator could not be started: "),
         (&["sh", "-c", ends, "{url}"], 6, "ended with exit code 3 and said: out of ideas"),
     ] {
         let mut command = ask(folder.path(), "/");
