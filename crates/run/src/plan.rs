@@ -300,7 +300,7 @@ pub struct ResponsesPlan {
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
-    /// Bytes of a response's head, which is no payload.
+    /// Bytes of a response's head without the digits of its length. It is no payload.
     pub head_bytes: u64,
 }
 

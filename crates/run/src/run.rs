@@ -60,6 +60,32 @@ pub struct Header {
 }
 
 impl Header {
+    /// That of a run by this version of zc, before anything is known but what it measures, and where.
+    pub fn new(
+        started_at: String,
+        command: Vec<String>,
+        plan: Plan,
+        host: Host,
+        link: LinkFacts,
+    ) -> Self {
+        Self {
+            format: FormatVersion::current(),
+            zc_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at,
+            command,
+            plan,
+            host,
+            link,
+            other_links: Vec::new(),
+            remote: None,
+            unavailable: Vec::new(),
+            warnings: Vec::new(),
+            probes: Vec::new(),
+            sampling: None,
+            state_readings: Vec::new(),
+        }
+    }
+
     /// Every link of the run, first that of the cells that do not ask for one.
     pub fn links(&self) -> impl Iterator<Item = &LinkFacts> {
         [&self.link].into_iter().chain(&self.other_links)

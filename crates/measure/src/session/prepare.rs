@@ -9,9 +9,9 @@ use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::nearest::unknown_among;
 use zc_run::{
-    Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
-    Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push,
-    RecvPath, RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
+    Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
+    LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
+    RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
 };
 
 use super::budget::Budget;
@@ -248,13 +248,6 @@ pub(super) fn prepare(
         responses: None,
     };
     let header = Header {
-        format: FormatVersion::current(),
-        zc_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at,
-        command: options.command.clone(),
-        plan,
-        host,
-        link,
         other_links,
         remote,
         unavailable,
@@ -262,6 +255,7 @@ pub(super) fn prepare(
         probes,
         sampling: rig.sampling().cloned(),
         state_readings,
+        ..Header::new(started_at, options.command.clone(), plan, host, link)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }

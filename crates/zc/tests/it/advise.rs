@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 
-use crate::support::{Bounded as _, ZC, stderr, text, zc};
+use crate::support::{Bounded as _, ZC, refused, stderr, text, zc};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../access-log/testdata").join(name)
@@ -53,16 +53,6 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn document(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// What was refused, with this code: its sentence and its hint.
-#[track_caller]
-fn refused(output: &Output, code: i32) -> String {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert_eq!(text(&output.stdout), "");
-    assert!(said.contains("error: ") && said.contains("\nhint: "), "{said}");
-    said
 }
 
 #[test]

@@ -96,5 +96,11 @@ fn what_responses_cannot_have_is_refused() {
     refused(&["cork", "--responses", "close"], "there can be no factor \"push\"");
     refused(&["requests", "--link", "loopback"], "there can be no link but veth");
     refused(&["requests", "--rate", "1MB/s"], "there can be no rate");
+    // What would be ignored is refused.
+    for ignored in
+        [["--congestion", "reno"], ["--push", "more"], ["--recv", "splice"], ["--rcvbuf", "64k"]]
+    {
+        refused(&[&["requests"], &ignored[..]].concat(), "no option of a sender of streams");
+    }
     refused(&["sizes", "--responses", "always"], "always");
 }

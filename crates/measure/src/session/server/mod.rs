@@ -10,6 +10,7 @@ mod place;
 mod prepare;
 mod rate;
 mod responses;
+mod timing;
 
 pub use options::{ServerOptions, StateOption};
 pub(super) use prepare::prepare;

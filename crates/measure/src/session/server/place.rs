@@ -167,6 +167,18 @@ pub(super) struct Started {
     pub(super) same_machine: bool,
 }
 
+/// Checks that server and load have a CPU each.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`]: they have not.
+pub(super) fn a_cpu_each(cpus: CpuPair) -> Result<()> {
+    if cpus.sender != cpus.receiver {
+        return Ok(());
+    }
+    let message = "server and load need a CPU each, and this process may use only one";
+    Err(Error::new(ErrorKind::Unsupported, message))
+}
+
 /// Checks that the server's CPU does the server's work alone.
 ///
 /// # Errors

@@ -15,7 +15,8 @@ use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
-use super::place::{Place, Started};
+use super::place::{Place, Started, a_cpu_each};
+use super::timing::timing;
 use super::{cells, rate};
 use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
@@ -23,9 +24,8 @@ use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
 use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
 use zc_run::{
-    Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, HostState,
-    LinkKind, Placement, Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity,
-    Timing, Unsoaked, Warning,
+    Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
+    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -51,12 +51,9 @@ pub(crate) fn prepare(
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
     let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
-    if cpus.sender == cpus.receiver && options.remote.is_none() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "server and load need a CPU each, and this process may use only one",
-        )
-        .help("zc soak -- LOADGENERATOR measures both together"));
+    if options.remote.is_none() {
+        a_cpu_each(cpus)
+            .map_err(|error| error.help("zc soak -- LOADGENERATOR measures both together"))?;
     }
     let mut load_from = None;
     let mut warnings: Vec<Warning> = Vec::new();
@@ -104,7 +101,8 @@ pub(crate) fn prepare(
 
     let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
-    let timing = timing(options);
+    let lengths = [options.warmup_ns, options.window_ns, options.idle_ns];
+    let timing = timing(lengths, !options.generator.is_empty());
     let mut rig = ServerRig::new(ServerSetup {
         links: place.up.links.clone(),
         load,
@@ -116,10 +114,8 @@ pub(crate) fn prepare(
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");
-    warnings.extend(rig.conditions(&host, &facts, instance_lock.sees_another(&[]))?);
-    let latencies = rig.wake_latencies()?;
-    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
-    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
+    let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
+    warnings.extend(others);
 
     let speeds = rate::top_speeds(&mut rig, &cells, steps)?;
     let body_bytes = server_states[0].response.body_bytes;
@@ -164,20 +160,10 @@ pub(crate) fn prepare(
         responses: None,
     };
     let header = Header {
-        format: FormatVersion::current(),
-        zc_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at,
-        command: options.command.clone(),
-        plan,
-        host,
-        link: facts,
-        other_links: Vec::new(),
-        remote: None,
-        unavailable: Vec::new(),
         warnings,
         probes,
-        sampling: None,
         state_readings,
+        ..Header::new(started_at, options.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
@@ -306,23 +292,6 @@ fn compare(states: &[ServerState]) -> Result<Option<Warning>> {
     }
     let text = format!("the states do not send the same bytes: {both}");
     Ok(Some(Warning::new("different-responses", Severity::Doubt, text).remedy(REMEDY)))
-}
-
-/// Lengths of the parts of a trial. A window of 100 ms at 1,000 requests per second has 100
-/// requests; the connections are there, so there is little to warm up. A load generator makes its
-/// connections in each trial, which takes as long as several windows.
-fn timing(options: &ServerOptions) -> Timing {
-    let (warmup_ns, window_ns) = match options.generator.is_empty() {
-        true => (15_000_000, 100_000_000),
-        false => (100_000_000, 250_000_000),
-    };
-    let window_ns = options.window_ns.unwrap_or(window_ns);
-    Timing {
-        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
-        window_ns,
-        idle_ns: options.idle_ns.unwrap_or(40_000_000),
-        unsoaked_ns: window_ns,
-    }
 }
 
 /// What is held fixed. The values of zc's own senders have no meaning here.

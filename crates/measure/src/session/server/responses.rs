@@ -2,6 +2,7 @@
 //! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
 //! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,8 +16,9 @@ use super::super::proving::cannot_run;
 use super::super::seed;
 use super::super::steps::Steps;
 use super::cells::positive;
-use super::place::told_apart;
+use super::place::{a_cpu_each, told_apart};
 use super::rate;
+use super::timing::timing;
 use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter::{self, InstanceLock};
@@ -25,8 +27,8 @@ use crate::trial::{
     self, Asker, Offer, OriginOf, OwnServer, SendSetup, Served, ServerRig, ServerSetup,
 };
 use zc_run::{
-    Cell, Error, ErrorKind, Factor, FixedParams, FormatVersion, Header, LinkKind, Plan, Probe,
-    RecvPath, ResponsesPlan, Result, SendPath, SupportRow, Timing, Unavailable, Unsoaked, Warning,
+    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath,
+    ResponsesPlan, Result, SendPath, SupportRow, Unavailable, Unsoaked, Warning,
 };
 
 /// Connections of each cell.
@@ -59,12 +61,7 @@ pub(crate) fn prepare(
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
     let cpus = choose_cpus(options.cpus, true)?;
-    if cpus.sender == cpus.receiver {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "server and load need a CPU each, and this process may use only one",
-        ));
-    }
+    a_cpu_each(cpus)?;
     let steps = &mut Steps { budget, states: None, stop, progress };
     steps.say("bringing up the link");
     let link_options = &options.link_options;
@@ -73,9 +70,8 @@ pub(crate) fn prepare(
     told_apart(link.facts())?;
     steps.say("reading the files");
     let messages: Vec<usize> = cells.iter().map(body_bytes).collect();
-    let buffer_bytes = options.held.message_bytes.unwrap_or(CALL_BUFFER);
     let (setup, files) =
-        trial::open_files(&options.files, seed, buffer_bytes, &messages, cpus.sender)?;
+        trial::open_files(&options.files, seed, CALL_BUFFER, &messages, cpus.sender)?;
     long_enough(files.max_bytes, &messages)?;
 
     let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
@@ -93,9 +89,9 @@ pub(crate) fn prepare(
             )));
         }
     }
-    let timing = timing(options);
+    let timing = timing([options.warmup_ns, options.window_ns, options.idle_ns], false);
     let fixed = FixedParams {
-        buffer_bytes,
+        buffer_bytes: CALL_BUFFER,
         flows: CONNECTIONS,
         ..usual(LinkKind::Veth, cpus, options.soaker, trial::default_congestion(&*link))?
     };
@@ -111,11 +107,9 @@ pub(crate) fn prepare(
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");
     let mut warnings: Vec<Warning> = link.warnings().to_vec();
-    warnings.extend(rig.conditions(&host, &facts, instance_lock.sees_another(&[]))?);
-    let latencies = rig.wake_latencies()?;
-    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
-    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
-    let (cells, more) = at_their_rates(&mut rig, cells, &reference, steps)?;
+    let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
+    warnings.extend(others);
+    let (cells, more) = at_their_rates(&mut rig, cells, &reference, &options.rates, steps)?;
     probes.extend(more);
 
     let plan = Plan {
@@ -139,20 +133,10 @@ pub(crate) fn prepare(
         }),
     };
     let header = Header {
-        format: FormatVersion::current(),
-        zc_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at,
-        command: options.command.clone(),
-        plan,
-        host,
-        link: facts,
-        other_links: Vec::new(),
-        remote: None,
         unavailable,
         warnings,
         probes,
-        sampling: None,
-        state_readings: Vec::new(),
+        ..Header::new(started_at, options.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
@@ -179,6 +163,12 @@ fn check(options: &RunOptions) -> Result<()> {
     }
     if options.held.rate_bytes_per_s.is_some() || !options.burns.is_empty() || options.sample {
         return refused("rate, burn or sample");
+    }
+    // A length is the plan's, and the link has its own; others are for senders of a stream.
+    let Levels { message_bytes, mtu_bytes, switched_off, .. } = options.held.clone();
+    let rest = Levels { message_bytes, mtu_bytes, switched_off, ..Levels::default() };
+    if options.held != rest || options.recv != RecvPath::Recv || options.rcvbuf_bytes.is_some() {
+        return refused("option of a sender of streams or of a receiver");
     }
     Ok(())
 }
@@ -284,11 +274,13 @@ fn load(link: &Arc<dyn Link>, cpu: usize, server: &OwnServer, reuse: Reuse) -> R
 }
 
 /// Finds every cell's top speed, and gives cells that are compared with one another a rate that the
-/// slowest of them can well sustain. Adds the positive control.
+/// slowest of them can well sustain, or that which is `known` of a cell by its label, in bytes per
+/// second. Adds the positive control.
 fn at_their_rates(
     rig: &mut ServerRig,
     mut cells: Vec<Cell>,
     reference: &str,
+    known: &BTreeMap<String, f64>,
     steps: &mut Steps<'_>,
 ) -> Result<(Vec<Cell>, Vec<Probe>)> {
     let speeds = rate::top_speeds(rig, &cells, steps)?;
@@ -297,7 +289,7 @@ fn at_their_rates(
         let bytes_per_s = speeds.get(&cell.label).copied().unwrap_or(0.0) * body_bytes(cell) as f64;
         probes.push(Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s });
     }
-    let mut rates = std::collections::BTreeMap::new();
+    let mut rates = BTreeMap::new();
     for bytes in cells.iter().map(body_bytes) {
         let of_length = cells.iter().filter(|cell| !cell.control && body_bytes(cell) == bytes);
         let speeds =
@@ -306,25 +298,17 @@ fn at_their_rates(
     }
     for cell in &mut cells {
         let bytes = body_bytes(cell);
-        cell.levels.rate_bytes_per_s = Some(rates[&bytes] * bytes as f64);
+        let chosen = rates[&bytes] * bytes as f64;
+        let rate = known.get(&cell.label).copied().unwrap_or(chosen);
+        cell.levels.rate_bytes_per_s = Some(rate);
     }
     if let Some(first) = cells.iter().find(|cell| cell.label == reference) {
         let bytes = body_bytes(first);
-        rig.set_rate(rates[&bytes], bytes as u64, true);
+        let rate = first.levels.rate_bytes_per_s.unwrap_or_default();
+        rig.set_rate(rate / bytes as f64, bytes as u64, true);
         let unit_s = meter::unit_time().as_secs_f64();
         let positive = positive(first, speeds[reference], bytes as u64, unit_s);
         cells.push(positive);
     }
     Ok((cells, probes))
-}
-
-/// Lengths of the parts of a trial: as for `zc run server`.
-fn timing(options: &RunOptions) -> Timing {
-    let window_ns = options.window_ns.unwrap_or(100_000_000);
-    Timing {
-        warmup_ns: options.warmup_ns.unwrap_or(15_000_000).max(trial::LEAST_WARMUP_NS),
-        window_ns,
-        idle_ns: options.idle_ns.unwrap_or(40_000_000),
-        unsoaked_ns: window_ns,
-    }
 }

@@ -16,7 +16,7 @@ use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
-    BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, Reading,
+    BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, Probe, Reading,
     RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
 };
 
@@ -84,11 +84,29 @@ impl ServerRig {
         })
     }
 
+    /// Looks at the machine before the first block: what invalidates or weakens the results, and how
+    /// much soakers delay wake-ups. `another_zc` says whether another one is at work. Leaves the
+    /// soakers paused.
+    ///
+    /// # Errors
+    /// A namespace could not be entered, /proc/stat cannot be read, or a CPU may not be used.
+    pub fn examine(
+        &mut self,
+        host: &Host,
+        link: &LinkFacts,
+        another_zc: bool,
+    ) -> Result<(Vec<Warning>, Vec<Probe>)> {
+        let mut warnings = self.conditions(host, link, another_zc)?;
+        let latencies = self.wake_latencies()?;
+        warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+        Ok((warnings, latencies.into_iter().map(|latency| latency.probe()).collect()))
+    }
+
     /// Measures how much soakers delay wake-ups on the server's CPU; leaves the soakers paused.
     ///
     /// # Errors
     /// A CPU may not be used.
-    pub fn wake_latencies(&mut self) -> Result<Vec<WakeLatency>> {
+    fn wake_latencies(&mut self) -> Result<Vec<WakeLatency>> {
         self.machine.wake_latencies(&[self.fixed.sender_cpu])
     }
 
@@ -98,7 +116,7 @@ impl ServerRig {
     ///
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
-    pub fn conditions(
+    fn conditions(
         &mut self,
         host: &Host,
         link: &LinkFacts,

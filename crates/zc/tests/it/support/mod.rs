@@ -96,6 +96,16 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
+/// What was refused, with this code: its sentence and its hint. Nothing was printed.
+#[track_caller]
+pub(crate) fn refused(output: &Output, code: i32) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(said.contains("error: ") && said.contains("\nhint: "), "{said}");
+    said
+}
+
 /// Whether a run of a server ended before its first block because other programs had the CPUs, and the
 /// load generator could not keep to its rate.
 pub(crate) fn asks_too_slowly(output: &Output) -> bool {
