@@ -7,7 +7,7 @@ use super::fixture_plans::{
 };
 use super::*;
 use zc_analysis::{CellEstimate, Estimates, Perturbation, Sides, Withheld, estimate};
-use zc_run::{Factor, Run, SendPath};
+use zc_run::{Factor, ResponsesPlan, Run, SendPath};
 
 type Made = (Run, Estimates);
 
@@ -51,6 +51,25 @@ fn without_figures(mut made: Made) -> Made {
         ..Default::default()
     };
     made
+}
+
+#[test]
+fn responses_have_the_server_s_cost_and_a_mark_where_the_rate_was_not_reached() {
+    let mut made = plan(
+        "requests",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
+        Factor::Send,
+        |cell| match (cell.levels.message_bytes, cell.send) {
+            (Some(4096), _) => (10_000.0, 0.0),
+            (_, SendPath::Sendfile) => (600.0, 0.0),
+            _ => (700.0, 0.0),
+        },
+    );
+    let responses = ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100 };
+    made.0.header.plan.responses = Some(responses);
+    made.1.cells[2].perturbation.saturated = true;
+    let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
+    insta::assert_snapshot!("brief_requests", text);
 }
 
 #[test]

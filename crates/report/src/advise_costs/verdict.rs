@@ -111,7 +111,7 @@ fn reason(why: Untold, advice: &CostAdvice) -> String {
         Untold::TooFewBlocks => {
             format!("the run has {} blocks, too few for an interval", advice.blocks)
         }
-        Untold::ReachesZero => "its interval reaches 0".to_owned(),
+        Untold::ReachesZero => "the interval reaches 0".to_owned(),
         Untold::ControlError => {
             "the error that the run's controls show could explain it".to_owned()
         }

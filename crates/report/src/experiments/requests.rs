@@ -85,10 +85,11 @@ fn reference(run: &Run) -> String {
     cell.map_or_else(String::new, |cell| escape(cell.send.name(), 40))
 }
 
+/// The cost with its marks.
 fn cost(placed: Placed<'_>) -> Option<String> {
     let figure = placed.figures.cost_ns_per_kib.both?;
     let (us, half) = us_per_response(figure, placed.cell.levels.message_bytes?);
-    Some(with_half_width(us, half))
+    Some(format!("{}{}", with_half_width(us, half), rows::signs(placed.figures)))
 }
 
 /// The ratio with its marks.
