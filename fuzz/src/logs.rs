@@ -61,7 +61,7 @@ pub fn check(bytes: &[u8]) {
                 unreadable: summary.unreadable,
                 is_cut: summary.is_cut,
             };
-            let advice = Advice { logs: vec![log], mix };
+            let advice = Advice { logs: vec![log], mix, costs: None };
             let text = text(&advice, Layout::plain(80));
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
             assert!(serde_json::from_str::<serde_json::Value>(&json(&advice)).is_ok());
