@@ -18,6 +18,7 @@
 //! addresses, paths, users and agents, is not kept: [`Entry`] has no field that could hold it.
 
 mod detect;
+mod draw;
 mod entry;
 mod format;
 mod lines;
@@ -29,6 +30,7 @@ mod summary;
 mod time;
 mod words;
 
+pub use draw::{Draw, Drawn};
 pub use entry::{Bytes, Class, Counted, Entry, Method, Protocol, Stamp};
 pub use format::{Fields, Format, FormatError, KNOWN, Known, Reading};
 pub use lines::LONGEST_LINE;
@@ -36,7 +38,7 @@ pub use mix::{
     Classes, Counts, Durations, MOST_SLICES, Minute, Minutes, MixBuilder, RequestMix, SizeBin,
     Sizes, Slice, Tally,
 };
-pub use reader::read_log;
+pub use reader::{Collect, read_log};
 pub use request::{Found, find as find_request};
 pub use summary::{LogSummary, UnreadableLine, Unusable};
 pub use time::Moment;

@@ -1,13 +1,12 @@
-//! Reads one log into a request mix.
+//! Reads one log, entry by entry.
 
 use std::io::{self, BufRead, Read as _};
 use std::ops::ControlFlow;
 
 use super::detect::{SAMPLE_BYTES, SAMPLE_LINES, format_of};
-use super::entry::Stamp;
+use super::entry::{Entry, Stamp};
 use super::format::{Format, Reading};
 use super::lines::{self, LONGEST_LINE, Line};
-use super::mix::MixBuilder;
 use super::summary::{LogSummary, UnreadableLine, Unusable};
 
 /// How many lines that could not be read are kept.
@@ -16,15 +15,29 @@ const KEPT_LINES: usize = 3;
 /// How much of each of them is kept, in bytes: 80 characters of any kind.
 const KEPT_BYTES: usize = 320;
 
-/// Reads a log to its end, and counts what it has into `mix`. Without a format it is told by the first
-/// lines.
+/// What takes the entries of a log.
+pub trait Collect {
+    /// Takes an entry whose time is this moment of its request.
+    fn add(&mut self, entry: &Entry, stamp: Stamp);
+}
+
+/// Both take all of them.
+impl<A: Collect, B: Collect> Collect for (A, B) {
+    fn add(&mut self, entry: &Entry, stamp: Stamp) {
+        self.0.add(entry, stamp);
+        self.1.add(entry, stamp);
+    }
+}
+
+/// Reads a log to its end, and gives its entries to `into`, such as a
+/// [`MixBuilder`](crate::MixBuilder). Without a format it is told by the first lines.
 ///
 /// # Errors
-/// Nothing can be had from it; `mix` is as it was.
+/// Nothing can be had from it; `into` was given nothing.
 pub fn read_log(
     mut log: impl BufRead,
     format: Option<Format>,
-    mix: &mut MixBuilder,
+    into: &mut impl Collect,
 ) -> Result<LogSummary, Unusable> {
     let (begin, broken) = match format {
         Some(_) => (Vec::new(), None),
@@ -36,14 +49,14 @@ pub fn read_log(
             (Err(Unusable::Empty), Some(error)) => return Err(Unusable::Io(error)),
             (Err(unusable), _) => return Err(unusable),
             (Ok(format), Some(error)) => {
-                let mut counter = Counter::new(format, mix);
+                let mut counter = Counter::new(format, into);
                 let _ = lines::each(&begin[..], |line| counter.line(line));
                 return counter.finish(Some(error));
             }
             (Ok(format), None) => format,
         },
     };
-    let mut counter = Counter::new(format, mix);
+    let mut counter = Counter::new(format, into);
     let read = lines::each(begin.chain(log), |line| counter.line(line));
     counter.finish(read.err())
 }
@@ -71,17 +84,17 @@ fn sample(begin: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Counts lines of a format that is known.
-struct Counter<'m> {
+struct Counter<'c, C> {
     format: Format,
     stamp: Stamp,
-    mix: &'m mut MixBuilder,
+    into: &'c mut C,
     summary: LogSummary,
     /// Lines so far, with empty ones.
     number: u64,
 }
 
-impl<'m> Counter<'m> {
-    fn new(format: Format, mix: &'m mut MixBuilder) -> Self {
+impl<'c, C: Collect> Counter<'c, C> {
+    fn new(format: Format, into: &'c mut C) -> Self {
         let summary = LogSummary {
             format: format.name(),
             lines: 0,
@@ -91,7 +104,7 @@ impl<'m> Counter<'m> {
             is_cut: false,
             broken: None,
         };
-        Self { stamp: format.stamp(), format, mix, summary, number: 0 }
+        Self { stamp: format.stamp(), format, into, summary, number: 0 }
     }
 
     /// It never breaks.
@@ -106,7 +119,7 @@ impl<'m> Counter<'m> {
         match (reading, line) {
             (Reading::Entry(entry), _) => {
                 self.summary.requests += 1;
-                self.mix.add(&entry, self.stamp);
+                self.into.add(&entry, self.stamp);
             }
             (Reading::Aside, _) => {}
             (Reading::Unreadable, Line::Unfinished(_)) => self.summary.is_cut = true,

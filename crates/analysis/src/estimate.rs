@@ -13,6 +13,7 @@ use crate::netperf;
 use crate::others;
 use crate::parallel;
 use crate::positive;
+use crate::replay;
 use crate::requests;
 use crate::rough;
 use crate::sizes;
@@ -37,6 +38,7 @@ pub fn estimate(run: &Run) -> Estimates {
         components: components::components(&kept, &cells),
         accounts: netperf::accounts(&kept, &cells),
         requests: requests::requests(run, &kept, &cells),
+        replay: replay::replay(&kept),
         confidence: CONFIDENCE,
         interval_level: kept.level,
         reference: run.header.plan.reference.clone(),

@@ -13,6 +13,7 @@ mod bootstrap;
 mod cells;
 pub mod compare;
 mod components;
+mod cost_curve;
 mod cost_series;
 pub mod costs;
 mod estimate;
@@ -32,6 +33,7 @@ mod positive;
 pub mod profile;
 pub mod progress;
 pub mod ratios;
+mod replay;
 mod requests;
 mod rough;
 pub mod rules;
@@ -55,6 +57,7 @@ pub use model::estimates::{
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
+pub use model::replay::{Replay, ReplayedPath};
 pub use model::requests::{LatencyQuantiles, RequestCost};
 pub use model::sizes::{
     Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,

@@ -59,6 +59,12 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
         (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
         (None, None) => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
     }
+    if rough.is_none()
+        && let Some(replay) = experiments::replay_table(estimates)
+    {
+        out.push('\n');
+        out.push_str(&replay.terminal(layout));
+    }
     out.push_str(&unavailable(run, layout.columns));
     if rough.is_none() {
         out.push_str(&wrap("", &legend(run, estimates, pivot.is_some()), 0, layout.columns));
@@ -100,6 +106,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         vec![note("files", format!("{files} at {}, {flows}", rates(run)))]
     };
     let mut notes = server.map_or_else(files, experiments::about_server);
+    notes.extend(experiments::about_replay(run));
     notes.push(note("link", format!("{}{to}; {machine}", heading::link(run))));
     notes.push(note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))));
     notes

@@ -91,6 +91,7 @@ pub(super) fn veth() -> (Run, Estimates) {
     cells.extend([control, positive]);
     let estimates = Estimates {
         requests: Vec::new(),
+        replay: None,
         confidence: 0.95,
         interval_level: 0.9736,
         reference: "read+send".to_owned(),

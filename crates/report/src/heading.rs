@@ -9,7 +9,7 @@ use super::text::{distinct, list, shown};
 use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{
-    EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
+    Cell, EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
     StatePlace, StateReading, StateValue,
 };
 
@@ -19,6 +19,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         Some(server) => experiments::about_server(server),
         None => vec![note("files", files(run)), note("rate", rate(run, estimates))],
     };
+    notes.extend(experiments::about_replay(run));
     notes.push(note("link", link_in_full(run)));
     notes.push(note("machine", machines(run, estimates)));
     notes.extend(card(run).map(|text| note("card", text)));
@@ -247,13 +248,19 @@ fn noted(run: &Run) -> String {
 pub(super) fn factors(run: &Run) -> Option<String> {
     let header = &run.header;
     let factors = &header.plan.factors;
-    let cells = || header.plan.cells.iter().filter(|cell| !cell.control);
+    let replaying = header.plan.replaying();
+    let has_levels = |cell: &&Cell| !cell.control && !replaying.contains(cell.label.as_str());
+    let cells = || header.plan.cells.iter().filter(has_levels);
     let each = factors.iter().map(|factor| {
         let levels = distinct(cells().map(|cell| shown(&level(header, cell, *factor).to_string())));
         format!("{} of {factor}", levels.len())
     });
     let each = each.collect::<Vec<_>>().join(" x ");
-    (factors.len() > 1).then(|| format!("{} cells: {each}", cells().count()))
+    let replays = match replaying.len() {
+        0 => String::new(),
+        some => format!(", and {some} of the log"),
+    };
+    (factors.len() > 1).then(|| format!("{} cells: {each}{replays}", cells().count()))
 }
 
 /// The commands that switch between the states of the host.

@@ -84,13 +84,17 @@ impl<'a> Pivot<'a> {
     }
 }
 
-/// The cells of a plan with their figures, in the plan's order, without the control.
+/// The cells of a plan with their figures, in the plan's order, without the control and without those
+/// that replay a log, which have no level of the factor `message`.
 pub(super) fn placed<'a>(
     run: &'a Run,
     estimates: &'a Estimates,
 ) -> impl Iterator<Item = Placed<'a>> {
     let both = run.header.plan.cells.iter().zip(&estimates.cells);
-    both.map(|(cell, figures)| Placed { cell, figures }).filter(|placed| !placed.cell.control)
+    let replaying = run.header.plan.replaying();
+    both.map(|(cell, figures)| Placed { cell, figures }).filter(move |Placed { cell, .. }| {
+        !cell.control && !replaying.contains(cell.label.as_str())
+    })
 }
 
 /// The level of a factor that a cell has.

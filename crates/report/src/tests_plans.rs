@@ -65,7 +65,8 @@ fn responses_have_the_server_s_cost_and_a_mark_where_the_rate_was_not_reached() 
             _ => (700.0, 0.0),
         },
     );
-    let responses = ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100 };
+    let responses =
+        ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None };
     made.0.header.plan.responses = Some(responses);
     made.1.cells[2].perturbation.saturated = true;
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });

@@ -23,6 +23,7 @@ mod profile;
 mod read;
 mod reading;
 mod remote;
+mod responses;
 mod run;
 mod server;
 mod soak;
@@ -46,8 +47,7 @@ pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use plan::{
-    Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, ResponsesPlan, StateCommand, Timing,
-    Unsoaked,
+    Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, StateCommand, Timing, Unsoaked,
 };
 pub use profile::{
     BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
@@ -58,6 +58,7 @@ pub use reading::{
     TcpReading, Usage,
 };
 pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
+pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
     Slot, Trial, TrialKind,

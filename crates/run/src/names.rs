@@ -137,6 +137,8 @@ names! {
         Memory = "memory",
         /// What a response costs a server, by its length and the send path.
         Requests = "requests",
+        /// What the responses of an access log cost a server, as they are and by their lengths.
+        Replay = "replay",
         /// What a request costs a server, in two or more states of it.
         Server = "server",
     }

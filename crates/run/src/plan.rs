@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, ServerPlan, SoakerKind,
+    RecvPath, ResponsesPlan, SendPath, ServerPlan, SoakerKind,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -290,18 +290,6 @@ pub struct Plan {
     /// Where each message is the response to a request (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<ResponsesPlan>,
-}
-
-/// Messages that are responses: a server of zc's own sends a head and the message as its body to
-/// whoever asks, one call of the sender's to a response. The receiver is zc's HTTP load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ResponsesPlan {
-    /// Connections of each cell.
-    pub connections: usize,
-    /// Whether a connection carries more than one request.
-    pub keepalive: bool,
-    /// Bytes of a response's head without the digits of its length. It is no payload.
-    pub head_bytes: u64,
 }
 
 /// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows

@@ -83,6 +83,7 @@ pub(super) fn run(
         send,
         recv,
         responses: args.responses.as_deref().map(reuse).transpose()?,
+        replay: None,
         rcvbuf_bytes: args
             .rcvbuf
             .as_deref()

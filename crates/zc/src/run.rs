@@ -57,7 +57,8 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     let sends = |name: &&Experiment| !matches!(name, Experiment::Memory | Experiment::Server);
     for &name in names.iter().filter(sends) {
         let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
-        resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
+        let options = resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
+        args.replay.check(name.name(), options.responses.is_some())?;
         args.quiet.at_most()?;
     }
     for name in names {
@@ -117,8 +118,11 @@ pub(super) struct Measured {
 /// An argument is not valid, the run cannot be saved, or nothing could be measured.
 pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Result<Measured> {
     let (spec, args) = planned::worked_in(spec, args)?;
-    let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
+    let mut options =
+        resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
+    args.replay.check(&options.plan.name, options.responses.is_some())?;
     resolve::check_out(&options.out, args.out.is_some())?;
+    args.replay.draw_into(&mut options)?;
 
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;

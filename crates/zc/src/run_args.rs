@@ -13,6 +13,7 @@ use super::format::FormatArgs;
 use super::known::known;
 use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
+use super::replay_args::ReplayArgs;
 use super::server_args::ServerArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
@@ -196,6 +197,9 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     pub(super) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(super) replay: ReplayArgs,
 
     /// Time for the whole run, everything included [default: the plan's]
     #[arg(

@@ -9,6 +9,7 @@ use super::sizes::Sizes;
 use super::slices::Slices;
 use super::tally::Tally;
 use crate::entry::{Class, Counted, Entry, Method, Protocol, Stamp};
+use crate::reader::Collect;
 
 /// A request mix that is being counted. Entries may come in any order, from any number of logs.
 #[derive(Debug)]
@@ -45,10 +46,9 @@ impl Default for MixBuilder {
     }
 }
 
-impl MixBuilder {
-    /// Counts an entry whose time is this moment of its request. Without bytes it is not counted;
-    /// formats have none of these.
-    pub fn add(&mut self, entry: &Entry, stamp: Stamp) {
+impl Collect for MixBuilder {
+    /// Counts an entry. Without bytes it is not counted; formats have none of these.
+    fn add(&mut self, entry: &Entry, stamp: Stamp) {
         let Some((size_bytes, counted)) = entry.bytes.size() else { return };
         let class = entry.class();
         let unix_s = entry.time.unix_s();
@@ -71,7 +71,9 @@ impl MixBuilder {
             self.spend(entry.time.unix_ms, duration_us, stamp);
         }
     }
+}
 
+impl MixBuilder {
     fn count_bytes(&mut self, entry: &Entry, class: Class, size_bytes: u64, counted: Counted) {
         let tally = match counted {
             Counted::Body => &mut self.counted.body,

@@ -1,6 +1,5 @@
 //! Cores by path: every response of the log counted with its cost, over joint resamples.
 
-use super::curve::CostCurve;
 use super::figures::{Sampled, Values};
 use super::mix::{BusyMinute, Counts, LoggedResponses};
 use super::model::{Compared, CostAdvice, Outside, PathAdvice, Rate, Rates};
@@ -9,6 +8,7 @@ use crate::account;
 use crate::block_costs::BlockCosts;
 use crate::bootstrap::Bootstrap;
 use crate::cells;
+use crate::cost_curve::CostCurve;
 use crate::costs::Side;
 use crate::estimate::control;
 use crate::interim::CONFIDENCE;

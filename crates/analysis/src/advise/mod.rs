@@ -7,7 +7,6 @@
 //! paths and lengths, and slices of time of the log. Requests come in bursts, so lines of a log are not
 //! independent, and resampling them would give intervals far too narrow.
 
-mod curve;
 mod estimate;
 mod figures;
 mod mix;

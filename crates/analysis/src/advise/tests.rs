@@ -28,7 +28,7 @@ fn run_of(world: Synthetic, sendfile: Truth) -> Run {
     let factors = vec![Factor::Message, Factor::Send];
     let mut run = Synthetic { cells, factors, unsoaked: false, ..world }.run();
     run.header.plan.responses =
-        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100 });
+        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
     run
 }
 

@@ -9,6 +9,7 @@ use super::cell::CellEstimate;
 use super::components::Components;
 use super::figure::{Figure, RatioFigure, Sides};
 use super::netperf::Accounts;
+use super::replay::Replay;
 use super::requests::RequestCost;
 use super::sizes::Sizes;
 use super::verdict::Verdict;
@@ -61,6 +62,9 @@ pub struct Estimates {
     /// What a request costs in each state of a server: `zc run server`. Empty in other runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestCost>,
+    /// The log that was replayed, beside what its lengths tell: `zc run replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
 }

@@ -9,6 +9,7 @@ pub(super) mod components;
 pub(super) mod estimates;
 pub(super) mod figure;
 pub(super) mod netperf;
+pub(super) mod replay;
 pub(super) mod requests;
 pub(super) mod sizes;
 pub(super) mod verdict;

@@ -17,7 +17,8 @@ pub(crate) struct SeriesCells {
     row: Vec<Level>,
 }
 
-/// The series of a plan, in the order of their first cells; none if `message` is not a factor.
+/// The series of a plan, in the order of their first cells; none if `message` is not a factor. Cells
+/// that replay a log have messages of many lengths, and are in none.
 pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     let plan = &header.plan;
     if !plan.factors.contains(&Factor::Message) {
@@ -29,7 +30,9 @@ pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     let reference = plan.cells.iter().find(|cell| cell.label == plan.reference);
     let reference_column = reference.and_then(|reference| Some(level(others.last()?, reference)));
     let mut found: Vec<SeriesCells> = Vec::new();
-    for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
+    let replaying = plan.replaying();
+    let has_one_length = |cell: &Cell| !cell.control && !replaying.contains(cell.label.as_str());
+    for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| has_one_length(cell)) {
         let mut row: Vec<Level> = others.iter().map(|factor| level(factor, cell)).collect();
         let name: Vec<String> = row.iter().map(Level::to_string).collect();
         let name = if name.is_empty() { cell.send.to_string() } else { name.join(" ") };

@@ -22,6 +22,7 @@ pub fn text(experiment: Experiment) -> Option<&'static str> {
         Experiment::Pacing => include_str!("builtin/pacing.toml"),
         Experiment::Components => include_str!("builtin/components.toml"),
         Experiment::Requests => include_str!("builtin/requests.toml"),
+        Experiment::Replay => include_str!("builtin/replay.toml"),
         Experiment::Memory | Experiment::Server => return None,
     })
 }

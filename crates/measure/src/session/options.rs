@@ -29,6 +29,8 @@ pub struct RunOptions {
     pub held: Levels,
     /// Whether messages are responses to requests of HTTP, and what becomes of a connection then.
     pub responses: Option<Reuse>,
+    /// The log whose responses are sent once more beside those of the plan's lengths.
+    pub replay: Option<LogToReplay>,
     /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
     /// Time for the whole run, everything included.
@@ -68,6 +70,29 @@ pub struct RunOptions {
     pub sample: bool,
 }
 
+/// The longest body of a replayed response. Files as long as the longest are made.
+pub const LONGEST_REPLAYED: u64 = 64 << 20;
+
+/// What is replayed of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogToReplay {
+    /// The log, as it was named.
+    pub log: String,
+    /// Requests in it.
+    pub requests: u64,
+    /// Bytes of its responses.
+    pub bytes: u64,
+    /// Its requests per second.
+    pub requests_per_s: f64,
+    /// Responses that are longer than [`LONGEST_REPLAYED`], none of which is drawn.
+    pub too_long: u64,
+    /// Lengths of the bodies to send, drawn from it, in its order.
+    pub body_bytes: Vec<u64>,
+    /// How many times as fast as in the log requests are to come; `None` leaves the choice to the
+    /// session.
+    pub speedup: Option<f64>,
+}
+
 /// One CPU for each side. The session checks that they exist and may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPair {
@@ -88,6 +113,7 @@ impl RunOptions {
             recv: RecvPath::Recv,
             held: Levels::default(),
             responses: None,
+            replay: None,
             rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
             target: 0.025,

@@ -7,7 +7,7 @@ use zc_run::{Error, Result};
 ///
 /// # Errors
 /// The kernel gives no random bytes.
-pub(super) fn or_fresh(given: Option<u64>) -> Result<u64> {
+pub fn or_fresh(given: Option<u64>) -> Result<u64> {
     let fresh = || random::array().map(u64::from_ne_bytes);
     given.map_or_else(fresh, Ok).map_err(|error| {
         Error::os("get random bytes for a seed", error)

@@ -47,8 +47,8 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use server::{
-    AskedFor, Asker, Generator, HEAD_BYTES, Offer, OriginOf, OwnServer, RemoteLoad, Served,
-    ServerRig, ServerSetup, URL as GENERATOR_URL, keep as keep_server, why_not,
+    AskedFor, Asker, Generator, HEAD_BYTES, OriginOf, OwnServer, RemoteLoad, Replayed, Served,
+    ServerRig, ServerSetup, URL as GENERATOR_URL, Whole, keep as keep_server, why_not,
 };
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, default_congestion,

@@ -10,6 +10,9 @@ use zc_kernel::mapping::FileMapping;
 use super::memory::available_bytes;
 use zc_run::{Align, Error, FileSetFacts, Result, Unavailable};
 
+/// What [`Walk::next_of`] takes a page to be: that of most machines.
+const PAGE_BYTES: u64 = 4096;
+
 /// An open regular file and the length it had when it was opened.
 #[derive(Debug)]
 pub struct SourceFile {
@@ -278,6 +281,23 @@ impl Walk {
         self
     }
 
+    /// The next piece of just so many bytes, from the beginning of a page on: in the current file if it
+    /// has so many left, else in the next one that does. `None` if no file is so long.
+    pub fn next_of(&mut self, len: usize) -> Option<Piece> {
+        let bytes = len as u64;
+        let left = |file: usize, offset: u64| self.lens[file].saturating_sub(offset);
+        let files = self.lens.len();
+        let (file, offset) = if left(self.file, self.offset) >= bytes {
+            (self.file, self.offset)
+        } else {
+            let later = (1..=files).map(|step| (self.file + step) % files);
+            (later.into_iter().find(|file| left(*file, self.begins_at) >= bytes)?, self.begins_at)
+        };
+        self.file = file;
+        self.offset = (offset + bytes).next_multiple_of(PAGE_BYTES);
+        Some(Piece { file, offset, len })
+    }
+
     /// The first offset in the current file.
     fn beginning(&self) -> u64 {
         let len = self.lens.get(self.file).copied().unwrap_or(0);
@@ -321,6 +341,17 @@ mod tests {
 
     fn walk_of(lens: &[u64], first: usize, piece_bytes: usize) -> Walk {
         Walk { lens: lens.to_vec(), piece_bytes, begins_at: 0, file: first % lens.len(), offset: 0 }
+    }
+
+    #[test]
+    fn pieces_of_any_length_begin_at_pages_and_in_files_that_have_them() {
+        let mut walk = walk_of(&[10_000, 3_000, 20_000], 0, 1);
+        let lens = [4_000, 4_096, 2_000, 3_000, 15_000, 20_000, 1];
+        let pieces: Vec<_> =
+            lens.iter().map(|len| walk.next_of(*len).map(|at| (at.file, at.offset))).collect();
+        let expected = [(0, 0), (0, 4_096), (1, 0), (2, 0), (2, 4_096), (2, 0), (0, 0)];
+        assert_eq!(pieces, expected.map(Some));
+        assert_eq!(walk.next_of(20_001), None);
     }
 
     proptest! {

@@ -28,7 +28,7 @@ pub(crate) fn a_run(blocks: usize) -> Run {
     };
     let mut run = world.run();
     run.header.plan.responses =
-        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100 });
+        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
     run
 }
 

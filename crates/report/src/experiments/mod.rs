@@ -15,12 +15,14 @@ mod offloads;
 mod one_factor;
 mod paths;
 mod receive;
+mod replay;
 mod requests;
 mod section;
 pub(super) mod server;
 mod sizes;
 mod sockbuf;
 
+pub(super) use replay::{about as about_replay, table as replay_table};
 pub(super) use requests::table as responses_table;
 pub(super) use server::{about as about_server, table as server_table};
 pub(super) use sizes::about;
@@ -52,7 +54,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         return Section { parts, conclusion: None };
     };
     if let Some(responses) = &run.header.plan.responses {
-        return requests::section(run, estimates, responses, &pivot);
+        return withheld(requests::section(run, estimates, responses, &pivot), estimates);
     }
     let section = match name {
         "affinity" => affinity::section(run, &pivot),

@@ -1,5 +1,6 @@
 //! Responses: what one costs the server's side, by its length and the send path.
 
+use super::replay;
 use super::section::Section;
 use crate::block::Part;
 use crate::digits::{significant, with_half_width};
@@ -22,8 +23,9 @@ pub(super) fn section(
     responses: &ResponsesPlan,
     pivot: &Pivot,
 ) -> Section {
-    let parts = table(run, estimates, responses, pivot).into_iter().collect();
-    Section { parts, conclusion: None }
+    let by_length = table(run, estimates, responses, pivot);
+    let parts = by_length.into_iter().chain(replay::table(estimates)).collect();
+    Section { parts, conclusion: replay::conclusion(estimates) }
 }
 
 /// `None` where no response has a cost.

@@ -9,6 +9,7 @@ mod options;
 mod place;
 mod prepare;
 mod rate;
+mod replay;
 mod responses;
 mod timing;
 

@@ -110,6 +110,7 @@ pub(crate) fn prepare(
         served,
         fixed: fixed_params(options, cpus, link.facts().kind, trial::default_congestion(&*link))?,
         timing,
+        replayed: None,
     })?;
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;

@@ -107,6 +107,17 @@ fn one_rate(
 /// # Errors
 /// Nothing was answered in the windows in which the top speed was measured.
 pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
+    let most = slowest(top_speeds)? * SHARE;
+    let digit = 10_f64.powf((most.log10()).floor());
+    let times = STEPS.into_iter().find(|times| times * digit <= most).unwrap_or(1.0);
+    Ok(times * digit)
+}
+
+/// The slowest of the top speeds.
+///
+/// # Errors
+/// As for [`choose`].
+pub(super) fn slowest(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     let slowest = top_speeds.values().copied().fold(f64::INFINITY, f64::min);
     if !(slowest.is_finite() && slowest > 0.0) {
         return Err(Error::failed(
@@ -114,10 +125,7 @@ pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
         )
         .help("--window 500ms makes them longer"));
     }
-    let most = slowest * SHARE;
-    let digit = 10_f64.powf((most.log10()).floor());
-    let times = STEPS.into_iter().find(|times| times * digit <= most).unwrap_or(1.0);
-    Ok(times * digit)
+    Ok(slowest)
 }
 
 #[cfg(test)]

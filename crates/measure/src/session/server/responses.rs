@@ -2,13 +2,13 @@
 //! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
 //! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::budget::Budget;
-use super::super::options::RunOptions;
+use super::super::options::{LogToReplay, RunOptions};
 use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
 use super::super::prepared::Prepared;
 use super::super::progress::Progress;
@@ -17,18 +17,16 @@ use super::super::seed;
 use super::super::steps::Steps;
 use super::cells::positive;
 use super::place::{a_cpu_each, told_apart};
-use super::rate;
 use super::timing::timing;
-use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
+use super::{rate, replay};
+use crate::http::{Load, LoadOptions, Origin, Reuse, Targets, Trust, bind_to};
 use crate::link::Link;
 use crate::meter::{self, InstanceLock};
 use crate::plan::spec::Cells;
-use crate::trial::{
-    self, Asker, Offer, OriginOf, OwnServer, SendSetup, Served, ServerRig, ServerSetup,
-};
+use crate::trial::{self, Asker, OriginOf, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
 use zc_run::{
-    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath,
-    ResponsesPlan, Result, SendPath, SupportRow, Unavailable, Unsoaked, Warning,
+    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
+    ResponsesPlan, Result, SendPath, Severity, SupportRow, Unavailable, Unsoaked, Warning,
 };
 
 /// Connections of each cell.
@@ -55,7 +53,11 @@ pub(crate) fn prepare(
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
     check(options)?;
-    let Cells { cells, reference } = options.plan.cells(options.send, RecvPath::RecvTrunc)?;
+    let Cells { mut cells, reference } = options.plan.cells(options.send, RecvPath::RecvTrunc)?;
+    let replay = options.replay.as_ref();
+    if let Some(log) = replay {
+        replay::add_cells(log, &mut cells, &reference)?;
+    }
     let seed = seed::or_fresh(options.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
@@ -69,23 +71,28 @@ pub(crate) fn prepare(
     let link = Arc::clone(up.links.base());
     told_apart(link.facts())?;
     steps.say("reading the files");
-    let messages: Vec<usize> = cells.iter().map(body_bytes).collect();
+    let mut messages: Vec<usize> = cells.iter().map(body_bytes).collect();
+    messages.extend(replay.map(replay::longest));
     let (setup, files) =
         trial::open_files(&options.files, seed, CALL_BUFFER, &messages, cpus.sender)?;
     long_enough(files.max_bytes, &messages)?;
 
     let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
-    let offers = offers(&cells);
-    let server = OwnServer::start(&link, cpus.sender, &offers, &setup, CONNECTIONS)?;
-    let load = load(&link, cpus.receiver, &server, reuse)?;
-    for (origin, offer) in offers.iter().enumerate() {
-        steps.say(&format!("first response by {}", offer.path));
+    let asked = asked(&cells, replay);
+    let paths = workers(&asked);
+    let congestion = trial::choose_congestion(options.held.congestion.as_deref(), &link)?;
+    let of_host = trial::default_congestion(&*link);
+    let server = OwnServer::start(&link, cpus.sender, &paths, &setup, &congestion)?;
+    let load = load(&link, cpus.receiver, &paths, &server, &asked, reuse)?;
+    for (origin, Asked { path, bodies }) in asked.iter().enumerate() {
+        steps.say(&format!("first response by {path}"));
         let fetched = load.fetch(origin)?.usable()?;
         server.check()?;
-        if fetched.body_bytes != offer.body_bytes as u64 {
+        let expected = bodies.first();
+        if fetched.body_bytes != expected {
             return Err(Error::failed(format!(
-                "a response by {} has {} bytes instead of {}",
-                offer.path, fetched.body_bytes, offer.body_bytes
+                "a response by {path} has {} bytes instead of {expected}",
+                fetched.body_bytes
             )));
         }
     }
@@ -93,23 +100,28 @@ pub(crate) fn prepare(
     let fixed = FixedParams {
         buffer_bytes: CALL_BUFFER,
         flows: CONNECTIONS,
-        ..usual(LinkKind::Veth, cpus, options.soaker, trial::default_congestion(&*link))?
+        ..usual(LinkKind::Veth, cpus, options.soaker, congestion.clone())?
     };
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load: Asker::Here(Arc::new(load)),
-        origin_of: origin_of(offers),
+        origin_of: origin_of(&asked),
         served: Served::Own(server),
         fixed,
         timing,
+        replayed: replay.map(|log| replay::replayed(log, &cells)),
     })?;
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");
     let mut warnings: Vec<Warning> = link.warnings().to_vec();
+    if options.held.congestion.is_none() && !of_host.is_empty() && of_host != congestion {
+        warnings.push(of_another_default(&of_host, &congestion));
+    }
     let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
     warnings.extend(others);
-    let (cells, more) = at_their_rates(&mut rig, cells, &reference, &options.rates, steps)?;
+    let (cells, more, replay) =
+        at_their_rates(&mut rig, cells, &reference, &options.rates, replay, steps)?;
     probes.extend(more);
 
     let plan = Plan {
@@ -130,6 +142,7 @@ pub(crate) fn prepare(
             connections: CONNECTIONS,
             keepalive: reuse == Reuse::KeepAlive,
             head_bytes: trial::HEAD_BYTES,
+            replay,
         }),
     };
     let header = Header {
@@ -165,12 +178,25 @@ fn check(options: &RunOptions) -> Result<()> {
         return refused("rate, burn or sample");
     }
     // A length is the plan's, and the link has its own; others are for senders of a stream.
-    let Levels { message_bytes, mtu_bytes, switched_off, .. } = options.held.clone();
-    let rest = Levels { message_bytes, mtu_bytes, switched_off, ..Levels::default() };
+    let Levels { message_bytes, mtu_bytes, switched_off, congestion, .. } = options.held.clone();
+    let rest = Levels { message_bytes, mtu_bytes, switched_off, congestion, ..Levels::default() };
     if options.held != rest || options.recv != RecvPath::Recv || options.rcvbuf_bytes.is_some() {
         return refused("option of a sender of streams or of a receiver");
     }
     Ok(())
+}
+
+/// A server of this host has another congestion control unless it asks for one.
+fn of_another_default(of_host: &str, congestion: &str) -> Warning {
+    Warning::new(
+        "congestion-default",
+        Severity::Note,
+        format!(
+            "servers of this host send with \"{of_host}\" unless they ask for another congestion control, \
+             and responses were sent with \"{congestion}\""
+        ),
+    )
+    .remedy(format!("--congestion {of_host}"))
 }
 
 /// The length of a cell's responses.
@@ -235,30 +261,103 @@ fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<
     trial::why_not(link, path, setup)
 }
 
-/// What is served: each path and length once.
-fn offers(cells: &[Cell]) -> Vec<Offer> {
-    let mut offers = Vec::new();
-    for cell in cells {
-        let offer = Offer { path: cell.send, body_bytes: body_bytes(cell) };
-        if !offers.contains(&offer) {
-            offers.push(offer);
-        }
-    }
-    offers
+/// What an origin of the load is asked for.
+#[derive(Debug, Clone, PartialEq)]
+struct Asked<'a> {
+    path: SendPath,
+    bodies: Bodies<'a>,
 }
 
-fn origin_of(offers: Vec<Offer>) -> OriginOf {
+/// The bodies of responses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bodies<'a> {
+    /// Of one length.
+    Of(usize),
+    /// Those of a log, in turn.
+    OfLog(&'a [u64]),
+}
+
+impl Bodies<'_> {
+    fn first(self) -> u64 {
+        match self {
+            Self::Of(bytes) => bytes as u64,
+            Self::OfLog(each) => each.first().copied().unwrap_or_default(),
+        }
+    }
+
+    /// What zc's own server calls them.
+    fn targets(self) -> Option<Targets> {
+        let target = |bytes: u64| format!("/{bytes}");
+        match self {
+            Self::Of(bytes) => Some(Targets::from(target(bytes as u64))),
+            Self::OfLog(each) => Targets::in_turn(each.iter().map(|bytes| target(*bytes))),
+        }
+    }
+}
+
+fn bodies<'a>(cell: &Cell, replay: Option<&'a LogToReplay>) -> Bodies<'a> {
+    match replay.filter(|_| replay::is_one(cell)) {
+        Some(log) => Bodies::OfLog(&log.body_bytes),
+        None => Bodies::Of(body_bytes(cell)),
+    }
+}
+
+/// What is asked for: each path and length once.
+fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<Asked<'a>> {
+    let mut all = Vec::new();
+    for cell in cells {
+        let asked = Asked { path: cell.send, bodies: bodies(cell, replay) };
+        if !all.contains(&asked) {
+            all.push(asked);
+        }
+    }
+    all
+}
+
+/// The paths, and workers for all connections that ask for each.
+fn workers(asked: &[Asked<'_>]) -> Vec<(SendPath, usize)> {
+    let mut paths: Vec<(SendPath, usize)> = Vec::new();
+    for Asked { path, .. } in asked {
+        match paths.iter_mut().find(|(known, _)| known == path) {
+            Some((_, workers)) => *workers += CONNECTIONS,
+            None => paths.push((*path, CONNECTIONS)),
+        }
+    }
+    paths
+}
+
+/// By path and bodies, as the positive control is added later.
+fn origin_of(asked: &[Asked<'_>]) -> OriginOf {
+    let place = |(at, Asked { path, bodies }): (usize, &Asked<'_>)| match bodies {
+        Bodies::Of(bytes) => ((*path, Some(*bytes)), at),
+        Bodies::OfLog(_) => ((*path, None), at),
+    };
+    let places: HashMap<(SendPath, Option<usize>), usize> =
+        asked.iter().enumerate().map(place).collect();
     Box::new(move |cell| {
-        let own = Offer { path: cell.send, body_bytes: body_bytes(cell) };
-        offers.iter().position(|offer| *offer == own)
+        let bytes = (!replay::is_one(cell)).then(|| body_bytes(cell));
+        places.get(&(cell.send, bytes)).copied()
     })
 }
 
-fn load(link: &Arc<dyn Link>, cpu: usize, server: &OwnServer, reuse: Reuse) -> Result<Load> {
+fn load(
+    link: &Arc<dyn Link>,
+    cpu: usize,
+    paths: &[(SendPath, usize)],
+    server: &OwnServer,
+    asked: &[Asked<'_>],
+    reuse: Reuse,
+) -> Result<Load> {
     let address = link.sender_address();
-    let origin = |port: &u16| Origin::on(&format!("http://zc:{port}/"), address);
+    let origin = |Asked { path, bodies }: &Asked<'_>| {
+        let place = paths.iter().position(|(known, _)| known == path);
+        let port = place.and_then(|place| server.ports().get(place)).copied().unwrap_or_default();
+        let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
+        let targets = bodies.targets();
+        origin.asked_for(targets.ok_or_else(|| Error::input("no response is to be replayed"))?)
+    };
     let options = LoadOptions {
-        origins: server.ports().iter().map(origin).collect::<Result<_>>()?,
+        origins: asked.iter().map(origin).collect::<Result<_>>()?,
         connections: CONNECTIONS,
         reuse,
         source: Some(link.receiver_address()),
@@ -275,32 +374,42 @@ fn load(link: &Arc<dyn Link>, cpu: usize, server: &OwnServer, reuse: Reuse) -> R
 
 /// Finds every cell's top speed, and gives cells that are compared with one another a rate that the
 /// slowest of them can well sustain, or that which is `known` of a cell by its label, in bytes per
-/// second. Adds the positive control.
+/// second. Adds the positive control, and says what is replayed.
 fn at_their_rates(
     rig: &mut ServerRig,
     mut cells: Vec<Cell>,
     reference: &str,
     known: &BTreeMap<String, f64>,
+    replay: Option<&LogToReplay>,
     steps: &mut Steps<'_>,
-) -> Result<(Vec<Cell>, Vec<Probe>)> {
+) -> Result<(Vec<Cell>, Vec<Probe>, Option<ReplayPlan>)> {
     let speeds = rate::top_speeds(rig, &cells, steps)?;
     let mut probes = Vec::new();
     for cell in cells.iter().filter(|cell| !cell.control) {
         let bytes_per_s = speeds.get(&cell.label).copied().unwrap_or(0.0) * body_bytes(cell) as f64;
         probes.push(Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s });
     }
+    let speeds_of = |is: &dyn Fn(&Cell) -> bool| -> BTreeMap<String, f64> {
+        let each = cells.iter().filter(|cell| !cell.control && is(cell));
+        each.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?))).collect()
+    };
+    let replay = replay.map(|log| replay::plan(log, &cells, &speeds_of(&replay::is_one)));
+    let replay = replay.transpose()?;
     let mut rates = BTreeMap::new();
-    for bytes in cells.iter().map(body_bytes) {
-        let of_length = cells.iter().filter(|cell| !cell.control && body_bytes(cell) == bytes);
-        let speeds =
-            of_length.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?)));
-        rates.insert(bytes, rate::choose(&speeds.collect())?.min(HIGHEST));
+    for bytes in cells.iter().filter(|cell| !replay::is_one(cell)).map(body_bytes) {
+        let speeds = speeds_of(&|cell| !replay::is_one(cell) && body_bytes(cell) == bytes);
+        rates.insert(bytes, rate::choose(&speeds)?.min(HIGHEST));
     }
     for cell in &mut cells {
         let bytes = body_bytes(cell);
-        let chosen = rates[&bytes] * bytes as f64;
-        let rate = known.get(&cell.label).copied().unwrap_or(chosen);
+        let rate = match &replay {
+            Some(replay) if replay::is_one(cell) => replay.requests_per_s * replay.mean_bytes(),
+            _ => known.get(&cell.label).copied().unwrap_or(rates[&bytes] * bytes as f64),
+        };
         cell.levels.rate_bytes_per_s = Some(rate);
+    }
+    if let Some(replay) = &replay {
+        rig.set_replay_rate(replay.requests_per_s);
     }
     if let Some(first) = cells.iter().find(|cell| cell.label == reference) {
         let bytes = body_bytes(first);
@@ -310,5 +419,5 @@ fn at_their_rates(
         let positive = positive(first, speeds[reference], bytes as u64, unit_s);
         cells.push(positive);
     }
-    Ok((cells, probes))
+    Ok((cells, probes, replay))
 }

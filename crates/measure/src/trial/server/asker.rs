@@ -8,10 +8,10 @@ use super::generator::Generator;
 use crate::http::{Fetched, HttpCounts, Load, Pace};
 use zc_kernel::clock::{self, monotonic_ns};
 use zc_kernel::process;
-use zc_run::Result;
+use zc_run::{Error, Result};
 
 /// Time between an order to a load and its first request.
-const LEAD_NS: u64 = 1_000_000;
+pub(super) const LEAD_NS: u64 = 1_000_000;
 
 /// A load on another machine, as the rig sees it.
 pub trait RemoteLoad: Send {
@@ -67,12 +67,12 @@ impl Asker {
     /// The other machine is gone.
     pub(super) fn go(&self, origin: usize, pace: Pace) -> Result<u64> {
         match self {
-            Self::Here(load) => Ok(begin(load, origin, pace)),
+            Self::Here(load) => Ok(begin(load, origin, pace, u64::MAX)),
             Self::Generator(generator) => match pace {
                 Pace::At { .. } => generator.go(origin),
                 Pace::Unpaced => {
                     generator.own_load_begins(origin)?;
-                    Ok(begin(generator.load(), origin, pace))
+                    Ok(begin(generator.load(), origin, pace, u64::MAX))
                 }
             },
             Self::There(load) => {
@@ -82,6 +82,19 @@ impl Asker {
                 };
                 taken(load).go(origin, per_s, LEAD_NS)?;
                 Ok(monotonic_ns() + LEAD_NS)
+            }
+        }
+    }
+
+    /// As [`go`](Self::go), so many requests and no more. Only zc's own load of this machine does so.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub(super) fn go_for(&self, origin: usize, pace: Pace, requests: u64) -> Result<u64> {
+        match self {
+            Self::Here(load) => Ok(begin(load, origin, pace, requests)),
+            Self::There(_) | Self::Generator(_) => {
+                Err(Error::failed("this load has no limited number of requests"))
             }
         }
     }
@@ -147,9 +160,9 @@ impl Asker {
 }
 
 /// Begins a phase of zc's own load.
-fn begin(load: &Load, origin: usize, pace: Pace) -> u64 {
+fn begin(load: &Load, origin: usize, pace: Pace, requests: u64) -> u64 {
     let begin_ns = monotonic_ns() + LEAD_NS;
-    load.go(origin, pace, begin_ns);
+    load.go_for(origin, pace, begin_ns, requests);
     begin_ns
 }
 

@@ -13,11 +13,13 @@ mod kept;
 mod own;
 mod rig;
 mod served;
+mod whole;
 
 pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
-pub use own::{HEAD_BYTES, Offer, OwnServer, why_not};
+pub use own::{HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};
 pub use served::Served;
+pub use whole::{Replayed, Whole};

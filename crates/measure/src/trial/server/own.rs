@@ -1,11 +1,11 @@
-//! zc's own server of files: what the experiment `requests` asks. Each cell has a port, where every
-//! request is answered with a head and a body of the cell's length, by the cell's send path.
+//! zc's own server of files: what the experiments `requests` and `replay` ask. Each send path has a
+//! port, where the path of a request is the length of the body to answer with: `GET /65536`.
 //!
 //! It works as a server with blocking workers does: one worker for each connection, which waits in
 //! poll(2), reads a request, says MSG_MORE with the head, and sends the body. There is no name to
 //! look up, no access log, no `Date`: what a server of files cannot do without, and little else.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,15 +24,6 @@ const LONGEST_REQUEST: usize = 4096;
 
 /// How long ending may take a worker that is in the middle of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What is served on one port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offer {
-    /// How bodies are sent.
-    pub path: SendPath,
-    /// Their length.
-    pub body_bytes: usize,
-}
 
 /// The server; it ends when this is dropped.
 #[derive(Debug)]
@@ -55,25 +46,24 @@ struct Worker {
 #[derive(Debug)]
 struct Port {
     listener: TcpListener,
-    offer: Offer,
-    head: Vec<u8>,
+    path: SendPath,
     setup: SendSetup,
     stop: io::PipeReader,
     fault: Arc<Mutex<Option<Error>>>,
 }
 
 impl OwnServer {
-    /// Starts a server on `cpu`, on the sender's side of a link, with a port for each of `offers` and
-    /// `connections` workers for each port. The files of `setup` are not shorter than any body.
+    /// Starts a server on `cpu`, on the sender's side of a link, with a port for each of `paths`, and as
+    /// many workers for it as the number beside it says. It sends with this congestion control.
     ///
     /// # Errors
     /// No port, no thread, or the CPU may not be used.
     pub fn start(
         link: &Arc<dyn Link>,
         cpu: usize,
-        offers: &[Offer],
+        paths: &[(SendPath, usize)],
         setup: &SendSetup,
-        connections: usize,
+        congestion: &str,
     ) -> Result<Self> {
         let (reader, writer) =
             io::pipe().map_err(|error| Error::os("make the pipe of zc's own server", error))?;
@@ -84,28 +74,31 @@ impl OwnServer {
             stop: Some(writer),
             fault: Arc::default(),
         };
-        for (at, offer) in offers.iter().enumerate() {
+        for (at, (path, workers)) in paths.iter().enumerate() {
             let (listener, port) = listen(&**link)?;
+            // Connections have that of the listener which accepts them.
+            tcp::set_congestion(&listener, congestion).map_err(|error| {
+                Error::os("set the congestion control of zc's own server", error)
+            })?;
             let stop = reader.try_clone();
             let port_of = Arc::new(Port {
                 listener,
-                offer: *offer,
-                head: head(offer.body_bytes),
+                path: *path,
                 setup: setup.clone(),
                 stop: stop.map_err(|error| Error::os("duplicate a pipe", error))?,
                 fault: Arc::clone(&own.fault),
             });
             own.ports.push(port);
             own.served.push(Arc::clone(&port_of));
-            for number in 0..connections {
-                let walk = setup.files.walk(at + number, offer.body_bytes);
+            for number in 0..*workers {
+                let walk = setup.files.walk(at + number, 1);
                 own.workers.push(Worker::start(link, cpu, Arc::clone(&port_of), walk)?);
             }
         }
         Ok(own)
     }
 
-    /// The ports, in the order of the offers.
+    /// The ports, in the order of the paths.
     pub fn ports(&self) -> &[u16] {
         &self.ports
     }
@@ -253,7 +246,7 @@ impl Port {
             None => false,
         };
         if !goes_on {
-            let fresh = open_sender(self.offer.path, socket, &self.setup);
+            let fresh = open_sender(self.path, socket, &self.setup);
             *opened = Some(fresh.map_err(|no| no.into_error("zc's own server cannot answer"))?);
         }
         let Some(sender) = opened else { return Ok(()) };
@@ -267,9 +260,17 @@ impl Port {
             let Some(asked) = Asked::of(&request[..has]) else { continue };
             // Of requests that come together, which zc's load does not send, one is answered.
             has = 0;
-            send_head(socket, &self.head)?;
-            if let Some(piece) = walk.find(|piece| piece.len == self.offer.body_bytes) {
-                sender.send(piece)?;
+            let piece = match asked.body_bytes {
+                0 => None,
+                bytes => Some(walk.next_of(bytes).ok_or_else(|| longer_than_any_file(bytes))?),
+            };
+            let head = head(asked.body_bytes);
+            match piece {
+                None => (&mut &*socket).write_all(&head).map_err(cannot_send_head)?,
+                Some(piece) => {
+                    send_head(socket, &head)?;
+                    sender.send(piece)?;
+                }
             }
             if asked.closes {
                 break;
@@ -284,9 +285,15 @@ impl Port {
     }
 }
 
+fn longer_than_any_file(bytes: usize) -> Error {
+    Error::input(format!("a response of {bytes} bytes is longer than any file"))
+}
+
 /// A request that is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Asked {
+    /// The length of the body that it asks for; 0 where its path is no number.
+    body_bytes: usize,
     /// Whether the connection is not to be kept.
     closes: bool,
 }
@@ -301,15 +308,21 @@ impl Asked {
             header.name.eq_ignore_ascii_case("connection")
                 && header.value.eq_ignore_ascii_case(b"close")
         });
-        Some(Self { closes })
+        let target = request.path.and_then(|path| path.strip_prefix('/'));
+        let body_bytes = target.and_then(|number| number.parse().ok()).unwrap_or(0);
+        Some(Self { body_bytes, closes })
     }
 }
 
+fn cannot_send_head(error: io::Error) -> Error {
+    Error::os("send the head of a response", error)
+}
+
+/// Sends a head that a body follows.
 fn send_head(socket: &TcpStream, head: &[u8]) -> Result<()> {
     let mut left = head;
     while !left.is_empty() {
-        let sent = tcp::send_more(socket, left)
-            .map_err(|error| Error::os("send the head of a response", error))?;
+        let sent = tcp::send_more(socket, left).map_err(cannot_send_head)?;
         left = &left[sent..];
     }
     Ok(())
@@ -321,9 +334,13 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_once_it_is_whole() {
-        let whole = b"GET /64k HTTP/1.1\r\nHost: zc\r\nConnection: Close\r\n\r\n";
-        assert_eq!(Asked::of(whole), Some(Asked { closes: true }));
-        assert_eq!(Asked::of(b"GET / HTTP/1.1\r\nHost: zc\r\n\r\n"), Some(Asked { closes: false }));
+        let whole = b"GET /65536 HTTP/1.1\r\nHost: zc\r\nConnection: Close\r\n\r\n";
+        assert_eq!(Asked::of(whole), Some(Asked { body_bytes: 65_536, closes: true }));
+        for no_number in ["/", "/64k", "/-1", "65536"] {
+            let request = format!("GET {no_number} HTTP/1.1\r\nHost: zc\r\n\r\n");
+            let asked = Asked::of(request.as_bytes());
+            assert_eq!(asked, Some(Asked { body_bytes: 0, closes: false }));
+        }
         for end in 0..whole.len() {
             assert_eq!(Asked::of(&whole[..end]), None, "{end} bytes");
         }

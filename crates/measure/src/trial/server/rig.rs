@@ -6,6 +6,7 @@ use super::asked_for::AskedFor;
 use super::asker::Asker;
 use super::burner::BesideServer;
 use super::served::Served;
+use super::whole::{Replayed, Whole};
 use crate::http::{self, Pace};
 use crate::meter::{WakeLatency, checks};
 use crate::trial::bench::Bench;
@@ -37,6 +38,8 @@ pub struct ServerSetup {
     pub fixed: FixedParams,
     /// Lengths of the parts of a trial.
     pub timing: Timing,
+    /// The log that some cells replay.
+    pub replayed: Option<Replayed>,
 }
 
 /// What trials of a server need and what outlives them.
@@ -49,6 +52,7 @@ pub struct ServerRig {
     machine: Machine,
     fixed: FixedParams,
     timing: Timing,
+    replayed: Option<Replayed>,
     /// `None` until it is chosen.
     requests_per_s: Option<f64>,
     /// Of the first soaked trial of each cell in the block that was begun last, by the cell's label.
@@ -63,7 +67,7 @@ impl ServerRig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
-        let ServerSetup { links, load, origin_of, served, fixed, timing } = setup;
+        let ServerSetup { links, load, origin_of, served, fixed, timing, replayed } = setup;
         let beside = BesideServer::start(fixed.sender_cpu, load.clone())?;
         let below = served.soakers_below();
         let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
@@ -78,6 +82,7 @@ impl ServerRig {
             machine,
             fixed,
             timing,
+            replayed,
             requests_per_s: None,
             latencies_of_block: BTreeMap::new(),
             latencies: BTreeMap::new(),
@@ -141,9 +146,24 @@ impl ServerRig {
         self.fixed.rate_chosen = chosen;
     }
 
+    /// Sets the rate at which the log is replayed.
+    pub fn set_replay_rate(&mut self, requests_per_s: f64) {
+        if let Some(replayed) = &mut self.replayed {
+            replayed.requests_per_s = Some(requests_per_s);
+        }
+    }
+
+    /// The log that a cell replays; `None`: its responses are of one length.
+    fn replayed(&self, cell: &Cell) -> Option<&Replayed> {
+        self.replayed.as_ref().filter(|replayed| replayed.cells.contains(&cell.label))
+    }
+
     /// Requests per second of a cell: its own, or that of all; `None` until they are chosen. A cell
     /// that has a rate of its own has the length of its responses, too.
     fn rate_of(&self, cell: &Cell) -> Option<f64> {
+        if let Some(replayed) = self.replayed(cell) {
+            return replayed.requests_per_s;
+        }
         match (cell.levels.rate_bytes_per_s, cell.levels.message_bytes) {
             (Some(rate), Some(bytes)) => Some(rate / bytes as f64),
             _ => self.requests_per_s,
@@ -156,7 +176,12 @@ impl ServerRig {
     /// # Errors
     /// As [`run`](Bench::run).
     pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
-        self.run(cell, TrialKind::TopSpeed).map(|trial| requests_per_s(&trial))
+        let trial = self.run(cell, TrialKind::TopSpeed)?;
+        // Of long responses parts count, as a window may have none that is whole.
+        Ok(match cell.levels.message_bytes {
+            Some(bytes) => bytes_per_s(&trial) / bytes.max(1) as f64,
+            None => requests_per_s(&trial),
+        })
     }
 
     /// Length of an unsoaked window.
@@ -185,6 +210,40 @@ impl ServerRig {
             opened.soak = rig.machine.soaked();
         })?;
         self.edge(opened_ns + length_ns, |rig| {
+            closed.soak = rig.machine.soaked();
+            rig.accounts(closed);
+        })?;
+        Ok(())
+    }
+
+    /// The responses that a trial of a cell at this pace has all of; `None`: its window is of the usual
+    /// length.
+    fn whole(&self, cell: &Cell, pace: Pace) -> Option<Whole> {
+        match (self.replayed(cell), cell.levels.message_bytes, pace) {
+            (Some(replayed), ..) => Some(replayed.whole),
+            (None, Some(bytes), Pace::At { per_s }) => {
+                Whole::of_length(bytes, per_s, self.timing.window_ns)
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads what bounds a window over whole responses, the first of which is due at `begin_ns`.
+    fn watch_whole(
+        &self,
+        whole: Whole,
+        pace: Pace,
+        begin_ns: u64,
+        opened: &mut Reading,
+        closed: &mut Reading,
+    ) -> Result<()> {
+        let before = self.load.counts().unwrap_or_default();
+        self.edge(Whole::opens_ns(begin_ns), |rig| {
+            rig.accounts(opened);
+            opened.soak = rig.machine.soaked();
+        })?;
+        let ended_ns = whole.wait(&self.load, &before, pace, begin_ns)?;
+        self.edge(ended_ns, |rig| {
             closed.soak = rig.machine.soaked();
             rig.accounts(closed);
         })?;
@@ -261,19 +320,32 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let begin_ns = self.load.go(origin, pace)?;
-        let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
+        let whole = self.whole(cell, pace);
+        let begin_ns = match whole {
+            Some(whole) => self.load.go_for(origin, pace, whole.responses)?,
+            None => self.load.go(origin, pace)?,
+        };
         let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
         self.beside.go(burned, self.fixed.at(&cell.levels).rate_bytes_per_s);
-        let watched = self.watch(opens_ns, length_ns, &mut opened, &mut closed);
+        let watched = match whole {
+            Some(whole) => self.watch_whole(whole, pace, begin_ns, &mut opened, &mut closed),
+            None => {
+                let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
+                self.watch(opens_ns, length_ns, &mut opened, &mut closed)
+            }
+        };
         self.beside.stop();
         let phase = self.load.pause();
         // Of two errors that of the server says more.
         self.served.check()?;
+        // And that of the load more than that of whoever waited for it.
+        if let Ok(AskedFor { fault: Some(fault), .. }) = &phase {
+            return Err(Error::failed(fault.clone()));
+        }
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
-        if let Some(fault) = &phase.fault {
-            return Err(Error::failed(fault.clone()));
+        if let Some(whole) = whole {
+            whole.check(&phase)?;
         }
         count_by_rate(&phase, &opened, &mut closed);
         if kind == TrialKind::Soaked {
@@ -327,10 +399,18 @@ impl Bench for ServerRig {
 }
 
 /// Requests per second of a trial's window.
-fn requests_per_s(Trial { opened, closed, .. }: &Trial) -> f64 {
-    let requests = closed.sent.calls.saturating_sub(opened.sent.calls);
+fn requests_per_s(trial: &Trial) -> f64 {
+    per_s(trial, trial.closed.sent.calls.saturating_sub(trial.opened.sent.calls))
+}
+
+/// Bytes of bodies per second of a trial's window.
+fn bytes_per_s(trial: &Trial) -> f64 {
+    per_s(trial, trial.closed.sent.bytes.saturating_sub(trial.opened.sent.bytes))
+}
+
+fn per_s(Trial { opened, closed, .. }: &Trial, count: u64) -> f64 {
     let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
-    requests as f64 * 1e9 / elapsed_ns as f64
+    count as f64 * 1e9 / elapsed_ns as f64
 }
 
 /// What zc's own senders had better not use is how a server is configured.

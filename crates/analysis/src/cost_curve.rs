@@ -8,7 +8,7 @@ use zc_stats::MonotoneCubic;
 
 /// CPU time of a response by the length of its body.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CostCurve {
+pub(crate) struct CostCurve {
     /// Logarithms of ns over logarithms of bytes.
     curve: MonotoneCubic,
     smallest: Measured,
@@ -27,7 +27,7 @@ struct Measured {
 impl CostCurve {
     /// The curve through costs in ns by length in bytes, by rising length. `None` with fewer than two,
     /// and where a length or a cost is not above 0.
-    pub(super) fn new(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn new(points: &[(f64, f64)]) -> Option<Self> {
         let logs: Vec<(f64, f64)> =
             points.iter().map(|(bytes, ns)| (bytes.ln(), ns.ln())).collect();
         let curve = MonotoneCubic::new(&logs)?;
@@ -39,13 +39,13 @@ impl CostCurve {
     }
 
     /// Whether a response of so many bytes is no longer than the longest that was measured.
-    pub(super) fn covers(&self, bytes: f64) -> bool {
+    pub(crate) fn covers(&self, bytes: f64) -> bool {
         bytes <= self.largest.bytes
     }
 
     /// The cost of a response of so many bytes, in ns; above 0. Below the smallest length that was
     /// measured it is that one's: what is left of it is the request.
-    pub(super) fn at(&self, bytes: f64) -> f64 {
+    pub(crate) fn at(&self, bytes: f64) -> f64 {
         let Self { smallest, largest, .. } = self;
         if bytes <= smallest.bytes {
             smallest.ns

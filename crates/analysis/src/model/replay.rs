@@ -1,0 +1,42 @@
+//! A log that was replayed, beside what its lengths tell.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::figure::{Figure, RatioFigure};
+
+/// What the responses of a log cost, as they were sent and as predicted from the cells of one length.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Replay {
+    /// Responses that each trial sent.
+    pub responses: usize,
+    /// Their mean length in bytes.
+    pub mean_bytes: f64,
+    /// The share of their bytes that is in responses longer than the longest length of the plan, whose
+    /// costs are extrapolated.
+    pub beyond_bytes_share: f64,
+    /// The paths, in the order of the plan.
+    pub paths: Vec<ReplayedPath>,
+}
+
+/// A path's costs of the log, in us of CPU time per response.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReplayedPath {
+    /// The send path.
+    pub path: String,
+    /// The label of the cell that replayed the log.
+    pub cell: String,
+    /// What a response cost when the log was replayed.
+    pub replayed_us: Option<Figure>,
+    /// What a response should cost by the costs of single lengths.
+    pub predicted_us: Option<Figure>,
+    /// The one divided by the other, block by block.
+    pub replayed_by_predicted: Option<RatioFigure>,
+    /// Whether that interval contains 1; `None` without an interval.
+    pub agrees: Option<bool>,
+    /// The cost of the replay divided by that of the path that others are compared with; `None` for that
+    /// path.
+    pub replayed_ratio: Option<RatioFigure>,
+    /// The same of the predicted costs.
+    pub predicted_ratio: Option<RatioFigure>,
+}
