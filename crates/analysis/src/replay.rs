@@ -137,3 +137,117 @@ impl Bins {
             / self.responses
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{Factor, ResponsesPlan, Run, SendPath};
+    use zc_testkit::synthetic::{Synthetic, TrueCell, size_sweep};
+
+    const LENGTHS: [usize; 7] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20];
+
+    /// Lengths of a log's bodies, some without bytes and one beyond the lengths of the plan.
+    const LOG: [u64; 8] = [0, 0, 200, 5_000, 9_000, 70_000, 400_000, 2_000_000];
+
+    /// Costs of a request in ns, and of a KiB.
+    const PATHS: [(SendPath, f64, f64); 2] =
+        [(SendPath::ReadSend, 20_000.0, 300.0), (SendPath::Sendfile, 20_000.0, 120.0)];
+
+    /// A run whose replay costs `times` what the lengths tell.
+    fn run(times: f64, seed: u64) -> Run {
+        let mut cells = size_sweep(&PATHS, &LENGTHS);
+        let mean_bytes = LOG.iter().sum::<u64>() as f64 / LOG.len() as f64;
+        let labels = PATHS.map(|(path, ..)| format!("log {path}"));
+        for ((path, request_ns, ns_per_kib), label) in PATHS.iter().zip(&labels) {
+            let ns_per_kib = times * (request_ns * 1024.0 / mean_bytes + ns_per_kib);
+            let mut cell = TrueCell::of_size(*path, mean_bytes as usize, 0.0, ns_per_kib);
+            cell.cell.label.clone_from(label);
+            cell.cell.by = Some(labels[0].clone());
+            cells.push(cell);
+        }
+        let factors = vec![Factor::Message, Factor::Send];
+        let world = Synthetic {
+            seed,
+            noise: 0.02,
+            block_drift: 0.0,
+            unsoaked: false,
+            ..Synthetic::default()
+        };
+        let mut run = Synthetic { cells, factors, ..world }.run();
+        let replay = ReplayPlan {
+            log: "access.log".to_owned(),
+            log_requests: 8,
+            log_bytes: LOG.iter().sum(),
+            log_requests_per_s: 0.5,
+            too_long: 0,
+            requests_per_s: 100.0,
+            body_bytes: LOG.to_vec(),
+            cells: labels.to_vec(),
+        };
+        run.header.plan.responses = Some(ResponsesPlan {
+            connections: 4,
+            keepalive: true,
+            head_bytes: 100,
+            replay: Some(replay),
+        });
+        run
+    }
+
+    fn found(run: &Run) -> Replay {
+        replay(&KeptBlocks::of(run)).unwrap()
+    }
+
+    #[test]
+    fn a_log_that_costs_what_its_lengths_tell_agrees() {
+        let found = found(&run(1.0, 1));
+        assert_eq!((found.responses, found.paths.len()), (8, 2));
+        assert!((found.beyond_bytes_share - 2_000_000.0 / 2_484_200.0).abs() < 1e-9);
+        let mean_bytes = 2_484_200.0 / 8.0;
+        for (path, (send, request_ns, ns_per_kib)) in found.paths.iter().zip(PATHS) {
+            assert_eq!(path.path, send.to_string());
+            let truth_us = (request_ns + ns_per_kib * mean_bytes / 1024.0) / 1e3;
+            for figure in [path.replayed_us.unwrap(), path.predicted_us.unwrap()] {
+                assert!(
+                    (figure.value / truth_us - 1.0).abs() < 0.05,
+                    "{send}: {truth_us} {path:?}"
+                );
+            }
+            assert_eq!(path.agrees, Some(true), "{path:?}");
+        }
+        let sendfile = &found.paths[1];
+        let ratio = sendfile.replayed_ratio.unwrap();
+        assert!(
+            (ratio.value - sendfile.predicted_ratio.unwrap().value).abs() < 0.03,
+            "{sendfile:?}"
+        );
+        assert_eq!(found.paths[0].replayed_ratio, None, "it is what others are compared with");
+    }
+
+    #[test]
+    fn a_log_that_costs_more_than_its_lengths_tell_differs() {
+        let found = found(&run(1.2, 1));
+        for path in &found.paths {
+            assert_eq!(path.agrees, Some(false), "{path:?}");
+            assert!((path.replayed_by_predicted.unwrap().value - 1.2).abs() < 0.06, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_run_without_a_replay_and_without_blocks_nothing_is_found() {
+        let mut plain = run(1.0, 1);
+        plain.header.plan.responses.as_mut().unwrap().replay = None;
+        assert_eq!(replay(&KeptBlocks::of(&plain)), None);
+        let mut none = run(1.0, 1);
+        none.blocks.clear();
+        let none = found(&none);
+        assert!(none.paths.iter().all(|path| path.replayed_us.is_none() && path.agrees.is_none()));
+    }
+
+    #[test]
+    fn cells_that_replay_a_log_are_in_no_series_of_lengths() {
+        let run = run(1.0, 1);
+        let lengths: Vec<usize> =
+            series(&run.header).iter().map(|group| group.cells.len()).collect();
+        assert_eq!(lengths, [7, 7]);
+    }
+}

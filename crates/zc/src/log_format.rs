@@ -61,7 +61,7 @@ fn named(text: &str, of: &str) -> Result<Format> {
         }
         None => {
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
-            Err(unknown_among("format", text, &names))
+            Err(unknown_among("format", text, &names).prefixed(format_args!("--{of}format: ")))
         }
     }
 }

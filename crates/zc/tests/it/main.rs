@@ -23,6 +23,7 @@ mod memory;
 mod plans;
 mod profile;
 mod remote;
+mod replay;
 mod report;
 mod requests;
 mod rights;

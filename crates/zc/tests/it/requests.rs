@@ -14,7 +14,7 @@ use crate::support::{
 
 /// Runs until a block is saved. False: it cannot be measured here, or now.
 #[track_caller]
-fn has_a_block(folder: &Path, zc: &mut Command) -> bool {
+pub(crate) fn has_a_block(folder: &Path, zc: &mut Command) -> bool {
     let output = interrupted_when("a block is saved", zc, || blocks_saved(folder) > 0);
     if link_is_unavailable(&output) {
         return false;
@@ -29,12 +29,14 @@ fn responses_are_sent_by_each_path_that_can_be_had_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let mut command =
         zc_in(folder.path(), &["run", "requests", "--paths", "sendfile,msg-zerocopy"]);
-    command.args(["--buffer", "64k", "--budget", "600s", "--out", "run.json"]);
+    command.args(["--buffer", "64k", "--congestion", "reno", "--budget", "600s"]);
+    command.args(["--out", "run.json"]);
     if !has_a_block(folder.path(), &mut command) {
         return;
     }
     let run = saved(folder.path());
     let plan = &run.header.plan;
+    assert_eq!(plan.fixed.congestion, "reno");
     assert_eq!(plan.factors, [Factor::Message, Factor::Send]);
     assert_eq!(plan.unsoaked, Unsoaked::None);
     assert!(plan.responses.as_ref().is_some_and(|responses| responses.keepalive));
@@ -97,9 +99,7 @@ fn what_responses_cannot_have_is_refused() {
     refused(&["requests", "--link", "loopback"], "there can be no link but veth");
     refused(&["requests", "--rate", "1MB/s"], "there can be no rate");
     // What would be ignored is refused.
-    for ignored in
-        [["--congestion", "reno"], ["--push", "more"], ["--recv", "splice"], ["--rcvbuf", "64k"]]
-    {
+    for ignored in [["--push", "more"], ["--recv", "splice"], ["--rcvbuf", "64k"]] {
         refused(&[&["requests"], &ignored[..]].concat(), "no option of a sender of streams");
     }
     refused(&["sizes", "--responses", "always"], "always");

@@ -107,3 +107,73 @@ pub(super) fn plan(
 fn labels(cells: &[Cell]) -> impl Iterator<Item = String> {
     cells.iter().filter(|cell| is_one(cell)).map(|cell| cell.label.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::parse;
+    use crate::plan::spec::Cells;
+    use zc_run::{RecvPath, SendPath};
+
+    fn log(body_bytes: &[u64]) -> LogToReplay {
+        LogToReplay {
+            log: "access.log".to_owned(),
+            requests: 100,
+            bytes: 1_000,
+            requests_per_s: 2.0,
+            too_long: 0,
+            body_bytes: body_bytes.to_vec(),
+            speedup: None,
+        }
+    }
+
+    /// Labels of the cells with what each is compared with.
+    fn cells(levels: &str, log: &LogToReplay) -> Result<Vec<(String, Option<String>)>> {
+        let text = format!(
+            "name = \"p\"\ncompare = [\"send\"]\n[reference]\nmessage = \"4k\"\n[[factor]]\nname = \
+             \"message\"\nlevels = {levels}\n[[factor]]\nname = \"send\"\nlevels = [\"read+send\", \
+             \"sendfile\"]\n"
+        );
+        let spec = parse(&text, "p").unwrap();
+        let Cells { mut cells, reference } =
+            spec.cells(SendPath::ReadSend, RecvPath::RecvTrunc).unwrap();
+        add_cells(log, &mut cells, &reference)?;
+        Ok(cells.into_iter().map(|cell| (cell.label, cell.by)).collect())
+    }
+
+    #[test]
+    fn each_path_has_a_cell_that_replays_and_lengths_cover_the_log() {
+        let of = |levels: &str, bytes: &[u64]| -> Vec<String> {
+            cells(levels, &log(bytes)).unwrap().into_iter().map(|(label, _)| label).collect()
+        };
+        let replaying = ["log read+send", "log sendfile", "4k read+send (A/A)"];
+        let lengths = |lengths: &[&str]| -> Vec<String> {
+            let each = lengths
+                .iter()
+                .flat_map(|of| ["read+send", "sendfile"].map(|it| format!("{of} {it}")));
+            each.chain(replaying.map(str::to_owned)).collect()
+        };
+        let levels = r#"[64, "4k", "64k", "1m"]"#;
+        assert_eq!(of(levels, &[0, 5_000]), lengths(&["64", "4k", "64k"]));
+        assert_eq!(of(levels, &[100]), lengths(&["64", "4k"]));
+        assert_eq!(of(levels, &[9_000_000]), lengths(&["64", "4k", "64k", "1m"]));
+    }
+
+    #[test]
+    fn cells_that_replay_are_compared_with_that_of_the_reference_s_path() {
+        let cells = cells(r#"[64, "4k"]"#, &log(&[100])).unwrap();
+        let by = |label: &str| cells.iter().find(|(known, _)| known == label).unwrap().1.clone();
+        assert_eq!(by("log sendfile").as_deref(), Some("log read+send"));
+    }
+
+    #[test]
+    fn a_speed_beyond_the_slowest_path_is_refused() {
+        let speeds = BTreeMap::from([("log read+send".to_owned(), 5_000.0)]);
+        let planned = |speedup| plan(&LogToReplay { speedup, ..log(&[100]) }, &[], &speeds);
+        assert!((planned(None).unwrap().requests_per_s - 2_000.0).abs() < 1e-9);
+        assert!((planned(Some(1_000.0)).unwrap().requests_per_s - 2_000.0).abs() < 1e-9);
+        let error = planned(Some(2_200.0)).unwrap_err();
+        assert!(error.message.contains("4400 requests per second"), "{}", error.message);
+        assert_eq!(error.help.unwrap(), "--speedup 1250 is half of that");
+    }
+}
