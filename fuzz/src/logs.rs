@@ -1,7 +1,7 @@
 //! Access logs: of a format that the first byte chooses, or of one that is told by their lines.
 
 use zc_access_log::{
-    Class, Format, KNOWN, MixBuilder, RequestMix, Unusable, find_request, read_log,
+    Class, Draw, Format, KNOWN, MixBuilder, RequestMix, Unusable, find_request, read_log,
 };
 use zc_report::Layout;
 use zc_report::advise::{Advice, AdvisedLog, json, text};
@@ -11,6 +11,10 @@ const DESCRIBED: [&str; 2] = [
     r#"$time_iso8601 $request_method $status $bytes_sent $body_bytes_sent $request_time "$request""#,
     r#"%{msec}t %m %H %>s %b %O %D "%r""#,
 ];
+
+/// What is drawn of a log: so many responses at most, and none that is longer in bytes.
+const DRAWN: usize = 8;
+const LONGEST: u64 = 1 << 20;
 
 /// How many choices there are: told, described by the first line, those with a name, the two above.
 pub fn choices() -> usize {
@@ -46,9 +50,15 @@ pub fn check(bytes: &[u8]) {
     for line in log.split(|byte| *byte == b'\n') {
         let _ = find_request(line);
     }
-    let mut mix = MixBuilder::default();
-    match read_log(log, format, &mut mix) {
+    let mut both = (MixBuilder::default(), Draw::new(DRAWN, LONGEST, 1));
+    let read = read_log(log, format, &mut both);
+    let (mix, drawn) = (both.0, both.1.finish());
+    assert!(drawn.size_bytes.len() <= DRAWN);
+    assert!(drawn.size_bytes.iter().all(|bytes| *bytes <= LONGEST));
+    match read {
         Ok(summary) => {
+            let fit = summary.requests - drawn.left_out;
+            assert_eq!(drawn.size_bytes.len() as u64, fit.min(DRAWN as u64));
             let mix = mix.finish().expect("there was a request");
             assert_eq!(mix.all.requests, summary.requests);
             adds_up(&mix);

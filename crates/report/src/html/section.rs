@@ -68,6 +68,8 @@ pub(super) struct RunReport<'a> {
     pub(super) sentences: Vec<String>,
     /// Whether the last sentence is the conclusion of an experiment.
     has_conclusion: bool,
+    /// Tables of responses, which come before those of the cells.
+    first: Vec<Part>,
     parts: Vec<Part>,
 }
 
@@ -82,14 +84,18 @@ impl<'a> RunReport<'a> {
                 profile: Some(sampled),
                 has_conclusion: sentences.len() > 1,
                 sentences,
+                first: Vec::new(),
                 parts,
             };
         }
         let added = experiments::section(run, estimates);
-        let (_, parts) = experiments::placed(run, added.parts);
+        let (mut first, parts) = experiments::placed(run, added.parts);
+        if run.header.plan.server.is_some() {
+            first.clear(); // its charts and tables are made for the page
+        }
         let has_conclusion = added.conclusion.is_some();
         let sentences = answer::in_full(run, estimates, added.conclusion);
-        Self { run, estimates, profile: None, sentences, has_conclusion, parts }
+        Self { run, estimates, profile: None, sentences, has_conclusion, first, parts }
     }
 
     /// The one sentence that sums up the run.
@@ -137,6 +143,9 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
                 None => charts::charts(page, run, estimates),
             }
             page.out.raw("<h3>Figures</h3>\n");
+            for part in &report.first {
+                tables::part(page, part);
+            }
             match (crate::rough::part(estimates), &pivot, server) {
                 (Some(rough), ..) => tables::part(page, &rough),
                 (None, Some(pivot), _) => tables::grids(page, run, estimates, pivot),
