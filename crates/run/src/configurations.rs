@@ -58,6 +58,14 @@ pub fn configurations(states: &[ServerState]) -> Vec<Configuration<'_>> {
 }
 
 impl Plan {
+    /// Bytes of the body of each response in a cell that is a state of a server; `None` for other
+    /// cells.
+    pub fn response_bytes(&self, cell: &Cell) -> Option<u64> {
+        let state = cell.levels.state.as_ref()?;
+        let own = self.server.as_ref()?.states.iter().find(|each| each.state == *state)?;
+        Some(own.response.body_bytes).filter(|bytes| *bytes > 0)
+    }
+
     /// Requests per second in the soaked windows of a cell whose messages are responses: its own
     /// rate, else the one of the server's run. `None` for a cell of a stream.
     pub fn requests_per_s(&self, cell: &Cell) -> Option<f64> {
