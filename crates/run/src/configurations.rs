@@ -3,7 +3,7 @@
 //! The address that a state asks tells: a configuration has an address of its own, and its lengths
 //! have paths there. Names would tell too, but only to who knows how they were made.
 
-use super::{Cell, Plan, ServerState};
+use super::{Cell, Levels, Plan, ServerState};
 
 /// The states that ask one address: scheme, host and port of the URL.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,14 +66,20 @@ impl Plan {
         Some(own.response.body_bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// Requests per second in the soaked windows of a cell whose messages are responses: its own
-    /// rate, else the one of the server's run. `None` for a cell of a stream.
+    /// Requests per second in the soaked windows of a cell, of whichever server: its own rate, else
+    /// that of all. `None` for a cell of a stream.
     pub fn requests_per_s(&self, cell: &Cell) -> Option<f64> {
-        let levels = &cell.levels;
-        let own = levels.rate_bytes_per_s.zip(levels.message_bytes);
-        let own = own.filter(|(_, bytes)| self.is_of_a_server() && *bytes > 0);
-        own.map(|(rate, bytes)| rate / bytes as f64)
-            .or_else(|| Some(self.server.as_ref()?.requests_per_s))
+        let Levels { rate_bytes_per_s, message_bytes, .. } = cell.levels;
+        let (rate, bytes) = match (rate_bytes_per_s, message_bytes, &self.server) {
+            (Some(rate), Some(bytes), Some(_)) => (rate, bytes),
+            (_, _, Some(server)) => return Some(server.requests_per_s),
+            (_, _, None) => {
+                self.responses.as_ref()?;
+                let at = self.fixed.at(&cell.levels);
+                (at.rate_bytes_per_s, at.buffer_bytes)
+            }
+        };
+        (bytes > 0).then(|| rate / bytes as f64)
     }
 }
 
