@@ -34,14 +34,11 @@ fn from_run(args: &[&str]) -> Output {
 
 /// A copy of the real run with another plan.
 fn changed(change: impl Fn(&mut Value)) -> (tempfile::TempDir, String) {
-    let saved = std::fs::read_to_string(real_run()).unwrap();
-    let mut lines = saved.lines();
-    let mut header: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
-    change(&mut header["plan"]);
+    let mut run: Value = serde_json::from_slice(&std::fs::read(real_run()).unwrap()).unwrap();
+    change(&mut run["plan"]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changed.json");
-    let rest: Vec<&str> = lines.collect();
-    std::fs::write(&path, format!("{header}\n{}\n", rest.join("\n"))).unwrap();
+    std::fs::write(&path, run.to_string()).unwrap();
     let path = path.to_str().unwrap().to_owned();
     (folder, path)
 }
