@@ -9,22 +9,18 @@ use crate::model::cell::CellEstimate;
 use crate::model::figure::{Bounds, Figure, RatioFigure};
 use crate::model::requests::{LatencyQuantiles, RequestCost};
 use crate::unit::Cost as _;
-use zc_run::{Cell, Latencies, Plan, Probe, Run, ServerPlan};
+use zc_run::{Cell, Latencies, Plan, Probe, Run};
 
 /// One for each cell of a server's run, in the plan's order; nothing for another run.
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
-    let Some(server) = &run.header.plan.server else { return Vec::new() };
-    let each = std::iter::zip(&run.header.plan.cells, cells);
-    let first = cells.iter().position(|cell| cell.reference).and_then(|first| {
-        us_per_request(
-            &run.header.plan,
-            &run.header.plan.cells[first],
-            cells[first].cost_ns_per_kib.both,
-        )
-    });
-    each.filter_map(|(cell, figures)| {
-        let body_bytes = body_bytes(server, cell)?;
+    let plan = &run.header.plan;
+    let each = std::iter::zip(&plan.cells, cells).enumerate();
+    each.filter_map(|(place, (cell, figures))| {
+        let body_bytes = plan.response_bytes(cell)?;
         let ratio = figures.ratio.both.filter(|_| !figures.control);
+        let first = kept.index.baseline(place).and_then(|first| {
+            us_per_request(plan, &plan.cells[first], cells[first].cost_ns_per_kib.both)
+        });
         let saved = first.zip(ratio).map(|(first, ratio)| saved(&first, &ratio));
         Some(of_cell(run, kept, cell, figures, body_bytes, saved))
     })
@@ -38,8 +34,7 @@ pub(super) fn us_per_request(
     cell: &Cell,
     cost_ns_per_kib: Option<Figure>,
 ) -> Option<Figure> {
-    let body_bytes = body_bytes(plan.server.as_ref()?, cell)?;
-    cost_ns_per_kib.times(us_of(body_bytes))
+    cost_ns_per_kib.times(us_of(plan.response_bytes(cell)?))
 }
 
 /// From ns per KiB to us per response.
@@ -60,12 +55,6 @@ fn saved(cost: &Figure, ratio: &RatioFigure) -> Figure {
         confidence: of_cost.confidence.min(of_ratio.confidence),
     });
     with_interval(value, interval, cost.blocks.min(ratio.blocks))
-}
-
-fn body_bytes(server: &ServerPlan, cell: &Cell) -> Option<u64> {
-    let state = cell.levels.state.as_ref()?;
-    let own = server.states.iter().find(|each| each.state == *state)?;
-    Some(own.response.body_bytes).filter(|bytes| *bytes > 0)
 }
 
 fn of_cell(

@@ -207,10 +207,13 @@ pub(super) fn ended(run: &Run) -> String {
 fn figures(run: &Run, estimates: &Estimates) -> String {
     let level = estimates.confidence * 100.0;
     if run.header.plan.server.is_some() {
+        let against = match experiments::several_lengths(estimates) {
+            true => "the first configuration's responses of the same length".to_owned(),
+            false => shown(&estimates.reference),
+        };
         return format!(
             "us of CPU time per request, medians over blocks, ± half-width of the {level:.0} % \
-             interval; ratios refer to {}",
-            shown(&estimates.reference)
+             interval; ratios refer to {against}"
         );
     }
     let more = if run.header.plan.factors.len() > 1 {

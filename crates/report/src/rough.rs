@@ -1,5 +1,7 @@
 //! The table of a run that kept no block: what was seen of each cell all the same, marked as rough.
 
+use std::collections::BTreeMap;
+
 use super::block::Part;
 use super::digits::{percent, significant, us_per_mb};
 use super::grid::{Column, Grid};
@@ -13,11 +15,10 @@ type Field = (Column, Box<dyn Fn(&Rough) -> Option<String>>);
 pub(super) fn part(estimates: &Estimates) -> Option<Part> {
     let rough = &estimates.rough;
     let windows = rough.iter().map(|cell| cell.windows).max()?;
-    // All states of a server send as many bytes.
-    let body_bytes = estimates.requests.first().map(|cost| cost.body_bytes as f64);
-    let (what, of_cells) = match body_bytes {
-        None => ("path", columns()),
-        Some(bytes) => ("state", columns_of_server(bytes)),
+    let is_server = !estimates.requests.is_empty();
+    let (what, of_cells) = match is_server {
+        false => ("path", columns()),
+        true => ("state", columns_of_server(estimates)),
     };
     let fields: Vec<Field> = of_cells
         .into_iter()
@@ -33,9 +34,9 @@ pub(super) fn part(estimates: &Estimates) -> Option<Part> {
         rows.collect(),
     );
     let blocks = if windows == 1 { "1 block".to_owned() } else { format!("{windows} blocks") };
-    let whose = match body_bytes {
-        None => "Threads: CPU time of zc's own threads by getrusage",
-        Some(_) => "Processes: CPU time of the server's processes",
+    let whose = match is_server {
+        false => "Threads: CPU time of zc's own threads by getrusage",
+        true => "Processes: CPU time of the server's processes",
     };
     let known = rough.iter().any(|cell| cell.threads_ns_per_kib.is_some());
     let whose = if known {
@@ -69,10 +70,13 @@ fn columns() -> Vec<Field> {
     ]
 }
 
-/// The same per request, of responses with so many bytes.
-fn columns_of_server(body_bytes: f64) -> Vec<Field> {
+/// The same per request.
+fn columns_of_server(estimates: &Estimates) -> Vec<Field> {
+    let lengths: BTreeMap<String, u64> =
+        estimates.requests.iter().map(|cost| (cost.label.clone(), cost.body_bytes)).collect();
     vec![
         field(Column::right("processes", "us/request"), move |cell| {
+            let body_bytes = *lengths.get(&cell.label)? as f64;
             cell.threads_ns_per_kib.map(|cost| about(cost * body_bytes / 1024.0 / 1e3))
         }),
         reached(),

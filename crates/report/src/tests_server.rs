@@ -6,6 +6,7 @@ use super::{compare, csv, markdown, openmetrics, vega_lite};
 use zc_analysis::compare::Selection;
 use zc_analysis::{Estimates, estimate};
 use zc_run::{LinkKind, Placement, Run};
+use zc_testkit::synthetic::Synthetic;
 
 /// A server that needs a third less CPU in state `on` than in state `off`.
 pub(super) fn server() -> (Run, Estimates) {
@@ -49,6 +50,37 @@ fn where_a_load_generator_asked_it_is_named_and_no_latency_is_shown() {
     run.end.as_mut().unwrap().latencies.clear();
     let estimates = estimate(&run);
     insta::assert_snapshot!("brief_server_with_a_generator", brief(&(run, estimates)));
+}
+
+/// A server in two configurations, each with responses of three lengths.
+pub(super) fn by_length() -> (Run, Estimates) {
+    let world = Synthetic { noise: 0.01, block_drift: 0.0, ..Synthetic::default() };
+    let configurations = [("off", 20_000.0, 300.0), ("on", 21_000.0, 120.0)];
+    let run = zc_testkit::server::by_length(&configurations, &[4096, 65_536, 1 << 20], world);
+    let estimates = estimate(&run);
+    (run, estimates)
+}
+
+#[test]
+fn each_length_is_compared_with_that_of_the_first_configuration() {
+    let made = by_length();
+    insta::assert_snapshot!("brief_server_by_length", brief(&made));
+    let (run, estimates) = &made;
+    let full = table(run, estimates, Layout { verbose: true, ..Layout::plain(120) });
+    assert!(full.contains("states of the same length send the same bytes"), "{full}");
+    let page = super::html(&[(run, estimates)]);
+    assert!(page.contains("saved against the first of its length"), "{page}");
+}
+
+#[test]
+fn cells_of_other_lengths_or_rates_are_not_compared_between_runs() {
+    let (run, _) = by_length();
+    let text = compared(part(&run, Some("off-4096")), part(&run, Some("on-65536")));
+    assert!(text.contains("bytes of a response: 4096, now 65536"), "{text}");
+    assert!(text.contains("requests at ") && !text.contains("buffer"), "{text}");
+    assert!(text.contains("Cannot be compared"), "{text}");
+    let text = compared(part(&run, Some("off-4096")), part(&run, Some("on-4096")));
+    assert!(!text.contains("Cannot be compared"), "{text}");
 }
 
 #[test]
@@ -161,8 +193,9 @@ fn two_runs_of_a_server_are_compared_by_request() {
     server.requests_per_s = 100.0;
     server.states.iter_mut().for_each(|state| state.response.body_bytes = 4096);
     let text = compared(part(&old, None), part(&new, None));
-    assert!(text.contains("disqualifies  bytes of a response: 102400, now 4096"), "{text}");
-    assert!(text.contains("requests at 7812/s, now 100/s"), "{text}");
+    let disqualifies = text.lines().find(|line| line.starts_with("disqualifies")).unwrap();
+    assert!(disqualifies.contains("bytes of a response: 102400, now 4096"), "{text}");
+    assert!(disqualifies.contains("requests at 7812/s, now 100/s"), "{text}");
     assert!(text.contains("Cannot be compared"), "{text}");
 }
 
@@ -180,6 +213,23 @@ fn runs_that_are_too_short_to_tell_how_much_runs_differ_say_nothing_of_it() {
     run.blocks.truncate(2);
     let text = text(&run);
     assert!(text.contains("two runs, independent samples") && !text.contains(told), "{text}");
+}
+
+#[test]
+fn rough_figures_are_per_request_of_each_length() {
+    let (mut run, _) = by_length();
+    for block in &mut run.blocks {
+        block.dropped = Some(zc_run::Dropped::Foreign { share: 0.9 });
+    }
+    let text = brief(&(run.clone(), estimate(&run)));
+    let us = |state: &str| {
+        let row = text.lines().find(|line| line.starts_with(state)).unwrap();
+        let figure = row.split_whitespace().nth(1).unwrap().trim_start_matches('~');
+        figure.parse::<f64>().unwrap()
+    };
+    // 20 us for the request, and 0.3 for each KiB, of which the processes have 0.8.
+    assert!((us("off-4096") / 17.0 - 1.0).abs() < 0.1, "{text}");
+    assert!((us("off-1048576") / 262.0 - 1.0).abs() < 0.1, "{text}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod configurations;
 mod error;
 mod escape;
 pub mod factor;
@@ -35,6 +36,7 @@ pub mod units;
 mod version;
 mod warning;
 
+pub use configurations::{Configuration, configurations};
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
 pub use factor::{

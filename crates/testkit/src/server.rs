@@ -1,7 +1,8 @@
 //! The saved run of a server that does not exist.
 
 use zc_run::{
-    Factor, HostState, Latencies, ResponseFacts, Run, SendPath, ServerPlan, ServerState, Unsoaked,
+    Factor, HostState, Latencies, Plan, ResponseFacts, Run, SendPath, ServerPlan, ServerState,
+    Unsoaked, units::size_text,
 };
 
 use crate::synthetic::{Synthetic, TrueCell};
@@ -22,24 +23,10 @@ pub fn server(on_by_off: f64) -> Run {
     let (control, positive) = (off.control(), off.positive_control(100.0));
     let cells = vec![off, on, control, positive];
     let mut run = Synthetic { cells, ..Synthetic::default() }.run();
-    let state = |name: &str, port: u16| ServerState {
-        state: name.parse::<HostState>().expect("a name of letters is one of a state"),
-        url: format!("http://localhost:{port}/100k"),
-        response: ResponseFacts { status: 200, body_bytes: BODY_BYTES, crc32: 7 },
-    };
     let plan = &mut run.header.plan;
-    plan.experiment = "server".to_owned();
-    plan.factors = vec![Factor::State];
-    plan.unsoaked = Unsoaked::None;
-    plan.server = Some(ServerPlan {
-        states: vec![state("off", 8001), state("on", 8002)],
-        serve: Some("nginx".to_owned()),
-        load_from: None,
-        generator: Vec::new(),
-        connections: 8,
-        keepalive: true,
-        requests_per_s: plan.fixed.rate_bytes_per_s / BODY_BYTES as f64,
-    });
+    let requests_per_s = plan.fixed.rate_bytes_per_s / BODY_BYTES as f64;
+    let states = vec![state("off", 8001, BODY_BYTES), state("on", 8002, BODY_BYTES)];
+    make_it_a_server_s(plan, states, requests_per_s);
     let latencies = |cell: &str, p99_ns: u64| Latencies {
         cell: cell.to_owned(),
         up_to_ns: vec![150_000, p99_ns],
@@ -49,6 +36,71 @@ pub fn server(on_by_off: f64) -> Run {
         end.latencies = vec![latencies("off", 2_000_000), latencies("on", 3_000_000)];
     }
     run
+}
+
+/// A configuration of a server: its name, the cost of a request in ns, and that of a KiB.
+pub type TrueConfiguration<'n> = (&'n str, f64, f64);
+
+/// A server in several configurations, each at its own port and with responses of all `lengths`; a
+/// state is called `off-4096`.
+pub fn by_length(
+    configurations: &[TrueConfiguration<'_>],
+    lengths: &[usize],
+    world: Synthetic,
+) -> Run {
+    let (mut cells, mut states): (Vec<TrueCell>, Vec<ServerState>) = (Vec::new(), Vec::new());
+    for &length in lengths {
+        let from = cells.len();
+        for (port, &(name, request_ns, ns_per_kib)) in (8001..).zip(configurations) {
+            let name = format!("{name}-{length}");
+            let mut own = TrueCell::of_size(SendPath::Server, length, request_ns, ns_per_kib);
+            own.cell.label.clone_from(&name);
+            own.cell.levels.state = name.parse().ok();
+            states.push(state(&name, port, length as u64));
+            cells.push(own);
+        }
+        // Cells that are compared have the same rate.
+        let own = &mut cells[from..];
+        let rate = own.iter().filter_map(|it| it.cell.levels.rate_bytes_per_s).reduce(f64::min);
+        let by = own.first().map(|first| first.cell.label.clone());
+        for cell in own {
+            cell.cell.levels.rate_bytes_per_s = rate;
+            cell.cell.by.clone_from(&by);
+        }
+    }
+    if let Some(first) = cells.first_mut() {
+        first.cell.by = None;
+        let controls = [first.control(), first.positive_control(first.sender_ns_per_kib / 10.0)];
+        cells.extend(controls);
+    }
+    let mut run = Synthetic { cells, unsoaked: false, ..world }.run();
+    let first = run.header.plan.cells.first().map(|first| first.levels.clone());
+    let rate = first.and_then(|it| Some(it.rate_bytes_per_s? / it.message_bytes? as f64));
+    make_it_a_server_s(&mut run.header.plan, states, rate.unwrap_or(1.0));
+    run
+}
+
+fn state(name: &str, port: u16, body_bytes: u64) -> ServerState {
+    ServerState {
+        state: name.parse::<HostState>().expect("a name of letters is one of a state"),
+        url: format!("http://localhost:{port}/{}", size_text(body_bytes)),
+        response: ResponseFacts { status: 200, body_bytes, crc32: 7 },
+    }
+}
+
+fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s: f64) {
+    plan.experiment = "server".to_owned();
+    plan.factors = vec![Factor::State];
+    plan.unsoaked = Unsoaked::None;
+    plan.server = Some(ServerPlan {
+        states,
+        serve: Some("nginx".to_owned()),
+        load_from: None,
+        generator: Vec::new(),
+        connections: 8,
+        keepalive: true,
+        requests_per_s,
+    });
 }
 
 /// What is planned of a server that ran before zc did, in no state.

@@ -1,5 +1,5 @@
 //! The costs of `zc advise`: the run that they are from, which is named, found in this folder, or
-//! measured.
+//! measured. One of a server that is not zc's is always named.
 //!
 //! Measuring needs the rights of the user, and reading logs is to have none. So what is to be
 //! measured is measured first, after the beginning of each log has been read in a process without
@@ -45,7 +45,18 @@ pub(super) struct CostArgs {
     /// one of this machine in this folder, else one that is measured and saved there]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Costs")]
     from_run: Option<PathBuf>,
-    /// The path that the server uses today, with which others are compared [default: read+send]
+    /// A saved run of zc run server that costs are taken from: states of it that ask one address are
+    /// one configuration, at the lengths of their responses
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "from_run",
+        help_heading = "Costs"
+    )]
+    server_run: Option<PathBuf>,
+    /// The path that the server uses today, with which others are compared; with --server-run the
+    /// configuration [default: read+send; the first configuration]
     #[arg(long, value_name = "PATH", help_heading = "Costs")]
     today: Option<String>,
     /// Also print the cores at this rate of such requests, as in 2000/s or 5Gbit/s
@@ -56,12 +67,12 @@ pub(super) struct CostArgs {
         long,
         value_name = "DURATION",
         allow_hyphen_values = true,
-        conflicts_with = "from_run",
+        conflicts_with_all = ["from_run", "server_run"],
         help_heading = "Costs"
     )]
     budget: Option<String>,
     /// Print only what the logs have, and measure nothing
-    #[arg(long, conflicts_with_all = ["from_run", "today", "rate", "budget"],
+    #[arg(long, conflicts_with_all = ["from_run", "server_run", "today", "rate", "budget"],
           help_heading = "Costs")]
     pub(super) no_costs: bool,
 }
@@ -78,11 +89,18 @@ pub(super) enum CostSource {
     Saved {
         saved: Saved,
         name: String,
-        /// It was named, so it may be of another machine.
-        named: bool,
+        /// The option that named it, so that it may be of another machine; `None`: it was found.
+        named: Option<NamedBy>,
     },
     /// One that has just been measured.
     Measured { run: Box<Run>, name: String },
+}
+
+/// The option that names a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NamedBy {
+    FromRun,
+    ServerRun,
 }
 
 impl Question {
@@ -103,7 +121,8 @@ impl Question {
             CostSource::Measured { run, name } => (*run, name),
             CostSource::Saved { saved, name, named } => {
                 let run = saved.read()?;
-                if named {
+                if let Some(named) = named {
+                    check_kind(&run, &name, named)?;
                     warn_of_another_machine(&run, &name);
                 }
                 (run, name)
@@ -111,7 +130,7 @@ impl Question {
         };
         let today = self.today.as_deref();
         Costs::of(&run, &estimate(&run), &name, mix, today, self.asked)
-            .map_err(|unfit| refused(unfit, &name, today))
+            .map_err(|unfit| refused(unfit, &run, &name, today))
     }
 }
 
@@ -136,9 +155,11 @@ fn rate(text: &str) -> Result<Asked> {
 /// # Errors
 /// The run cannot be opened; or it cannot be measured or saved, as for `zc run`.
 pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
-    if let Some(path) = &args.from_run {
+    let from_run = args.from_run.as_ref().map(|path| (path, NamedBy::FromRun));
+    let server_run = args.server_run.as_ref().map(|path| (path, NamedBy::ServerRun));
+    if let Some((path, by)) = from_run.or(server_run) {
         let saved = Saved::open(path)?;
-        return Ok(CostSource::Saved { saved, name: tell::path(path), named: true });
+        return Ok(CostSource::Saved { saved, name: tell::path(path), named: Some(by) });
     }
     let (spec, run_args, command) = measurement(args)?;
     if args.budget.is_none()
@@ -146,7 +167,7 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
     {
         let name = tell::path(&path);
         tell::note(&format!("costs are from \"{name}\"; --budget measures anew"));
-        return Ok(CostSource::Saved { saved: Saved::open(&path)?, name, named: false });
+        return Ok(CostSource::Saved { saved: Saved::open(&path)?, name, named: None });
     }
     check()?;
     tell::note(&format!(
@@ -243,24 +264,70 @@ fn warn_of_another_machine(run: &Run, name: &str) {
     }
 }
 
-fn refused(unfit: Unfit, name: &str, today: Option<&str>) -> Error {
-    const MEASURES: &str = "zc run requests measures them";
+/// Checks that a run is of the kind that its option is for: the costs of zc's own server and those of
+/// another one are not taken for each other.
+fn check_kind(run: &Run, name: &str, named: NamedBy) -> Result<()> {
+    let plan = &run.header.plan;
+    match named {
+        NamedBy::FromRun if plan.server.is_some() => Err(Error::input(format!(
+            "the run \"{name}\" is of a server that is not zc's, in states of it"
+        ))
+        .help("--server-run takes its costs")),
+        NamedBy::ServerRun if plan.responses.is_some() => Err(Error::input(format!(
+            "the run \"{name}\" is of zc's own server, by its send paths"
+        ))
+        .help("--from-run takes its costs")),
+        NamedBy::ServerRun if plan.server.is_none() => {
+            Err(Error::input(format!("the run \"{name}\" is of no server")).help(MEASURES_A_SERVER))
+        }
+        NamedBy::FromRun | NamedBy::ServerRun => Ok(()),
+    }
+}
+
+const MEASURES: &str = "zc run requests measures them";
+
+/// Of a server.
+const MEASURES_A_SERVER: &str = "zc run server measures them, with a state for each length and \
+                                 configuration: --state off-4k=http://localhost:8001/4k --state \
+                                 off-64k=http://localhost:8001/64k ...";
+
+fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
+    let is_server = run.header.plan.server.is_some();
     match unfit {
         Unfit::NoResponses => {
             Error::input(format!("the run \"{name}\" has no costs of responses")).help(MEASURES)
         }
+        Unfit::OneLength if is_server => Error::input(format!(
+            "no configuration of the run \"{name}\" has responses of several lengths, and requests \
+             are of many"
+        ))
+        .help(MEASURES_A_SERVER),
         Unfit::OneLength => Error::input(format!(
             "the run \"{name}\" has responses of one length only, and requests are of many"
         ))
         .help(MEASURES),
-        Unfit::NoCosts => Error::input(format!(
-            "the run \"{name}\" has no cost of the path that is used today: none of its blocks counts, \
-             or a length is missing"
+        Unfit::SameLength([one, other]) => Error::input(format!(
+            "states {} and {} of the run \"{name}\" ask one address for responses of the same length",
+            zc_run::escape(&one, 40),
+            zc_run::escape(&other, 40)
         ))
-        .help("zc show prints what it has; zc run requests measures again"),
+        .help(
+            "states that ask one address are lengths of one configuration of the server: measure \
+             another configuration at another host or port",
+        ),
+        Unfit::NoCosts => Error::input(format!(
+            "the run \"{name}\" has no cost of the {} that is used today: none of its blocks counts, \
+             or a length is missing",
+            if is_server { "configuration" } else { "path" }
+        ))
+        .help(match is_server {
+            true => "zc show prints what it has; zc run server measures again",
+            false => "zc show prints what it has; zc run requests measures again",
+        }),
         Unfit::NoSuchPath(paths) => {
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let mut error = unknown_among("path", today.unwrap_or_default(), &paths);
+            let what = if is_server { "configuration" } else { "path" };
+            let mut error = unknown_among(what, today.unwrap_or_default(), &paths);
             error.message = format!("--today: {}", error.message);
             error
         }

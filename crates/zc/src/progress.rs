@@ -10,7 +10,7 @@ use super::busy::Busy;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::{Carried, Next, Progress};
 use zc_run::escape;
-use zc_run::{Header, Run, Severity, Warning};
+use zc_run::{Run, Severity, Warning};
 
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -22,8 +22,6 @@ const ESTIMATE_EVERY: Duration = Duration::from_secs(2);
 pub(super) struct Watcher {
     face: Face,
     budget: Duration,
-    /// Cells of the plan that have a ratio.
-    ratios: usize,
     /// The current estimate in words, and when it was made.
     current: String,
     estimated: Option<Instant>,
@@ -50,7 +48,7 @@ impl Watcher {
         } else {
             Face::Plain { last: None }
         };
-        Self { face, budget, ratios: 0, current: String::new(), estimated: None }
+        Self { face, budget, current: String::new(), estimated: None }
     }
 
     /// Clears the line, so that other output can follow.
@@ -99,11 +97,6 @@ impl Progress for Watcher {
         }
     }
 
-    fn started(&mut self, header: &Header) {
-        self.ratios =
-            header.plan.cells.iter().filter(|cell| cell.label != header.plan.reference).count();
-    }
-
     fn trial(&mut self, next: Next<'_>) {
         let text = format!(
             "block {}, {}, {} left{}",
@@ -122,7 +115,7 @@ impl Progress for Watcher {
         }
         // An estimate costs budget, more with every block, and faster updates could not be read.
         if self.estimated.is_none_or(|at| at.elapsed() >= ESTIMATE_EVERY) {
-            self.current = current(&estimate(run), self.ratios);
+            self.current = current(&estimate(run));
             self.estimated = Some(Instant::now());
         }
     }
@@ -140,7 +133,8 @@ impl Progress for Watcher {
 }
 
 /// The cheapest path so far, and how many intervals are narrow enough.
-fn current(estimates: &Estimates, ratios: usize) -> String {
+fn current(estimates: &Estimates) -> String {
+    let ratios = estimates.cells.iter().filter(|cell| cell.by.is_some()).count();
     let done = estimates
         .cells
         .iter()
@@ -157,7 +151,9 @@ fn current(estimates: &Estimates, ratios: usize) -> String {
         ratio.half_width.map_or_else(String::new, |half| format!(" ±{:.1} %", half * 100.0));
     format!(
         "; {} at {:.2}{width} of {}; {done} of {ratios} narrow enough",
-        cell.label, ratio.value, estimates.reference
+        cell.label,
+        ratio.value,
+        cell.by.as_ref().unwrap_or(&estimates.reference)
     )
 }
 
@@ -176,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_run_without_cells_has_no_estimate_to_show() {
-        assert_eq!(current(&Estimates::default(), 0), "");
+        assert_eq!(current(&Estimates::default()), "");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::figures::{Sampled, Values};
 use super::mix::{BusyMinute, Counts, LoggedResponses};
-use super::model::{Compared, CostAdvice, Outside, PathAdvice, Rate, Rates};
+use super::model::{Compared, CostAdvice, Outside, PathAdvice, Rate, Rates, Unfit};
+use super::priced::{Priced, PricedPath};
 use super::verdict::{self, Judged};
 use crate::account;
 use crate::block_costs::BlockCosts;
@@ -15,12 +16,8 @@ use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::parallel;
 use crate::positive;
-use crate::sizes::series::{SeriesCells, series};
 use zc_run::Run;
 use zc_stats::DEFAULT_RESAMPLES;
-
-/// The path that a server is taken to use unless it is said: what servers do without sendfile.
-const USUAL_TODAY: &str = "read+send";
 
 /// With fewer slices of time the log is taken as it is: they say too little of how it varies.
 const LEAST_SLICES: u64 = 8;
@@ -38,24 +35,9 @@ pub enum Asked {
     Bytes(f64),
 }
 
-/// Why a run or a log has no costs of requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
-    /// The run's messages are no responses.
-    NoResponses,
-    /// It has fewer than two lengths of a path.
-    OneLength,
-    /// No block of it counts, or no path has a cost above 0 at all of its lengths.
-    NoCosts,
-    /// It has no such path, but these.
-    NoSuchPath(Vec<String>),
-    /// The log has no bytes, and a rate of bytes was asked for.
-    NoBytes,
-}
-
-/// What the responses of a log cost by each path of a run. `today` is the path that the server uses:
-/// read+send if it is not said, and the run's reference where the run has no read+send. Takes some
-/// ten milliseconds for a log of any length.
+/// What the responses of a log cost by each path of a run, or in each configuration of a server.
+/// `today` is the one that the server uses: read+send if it is not said, and that of the run's
+/// reference where the run has no read+send. Takes some ten milliseconds for a log of any length.
 ///
 /// # Errors
 /// See [`Unfit`].
@@ -76,28 +58,16 @@ pub(super) fn advised(
     resamples: usize,
 ) -> Result<CostAdvice, Unfit> {
     let plan = &run.header.plan;
-    let Some(as_responses) = &plan.responses else { return Err(Unfit::NoResponses) };
-    let mut groups = series(&run.header);
-    groups.retain(|group| group.cells.len() > 1);
-    if groups.is_empty() {
-        return Err(Unfit::OneLength);
-    }
-    let named = |name: &str| groups.iter().position(|group| group.name == name);
-    let place = match today {
-        Some(name) => named(name).ok_or_else(|| {
-            Unfit::NoSuchPath(groups.iter().map(|group| group.name.clone()).collect())
-        })?,
-        None => named(USUAL_TODAY)
-            .or_else(|| groups.iter().position(|group| group.reference))
-            .unwrap_or(0),
-    };
+    let priced = Priced::of(run)?;
+    let place = priced.today(today)?;
+    let groups = &priced.paths;
     if matches!(asked, Some(Asked::Bytes(_))) && bytes(responses) <= 0.0 {
         return Err(Unfit::NoBytes);
     }
 
     let kept = KeptBlocks::of(run);
     let log = Log::of(responses, resamples, plan.seed);
-    let costs = costs(&kept, &groups, resamples);
+    let costs = costs(&kept, groups, resamples);
     let paths: Vec<Option<PathCosts>> =
         costs.iter().map(|curves| PathCosts::of(curves, responses, &log)).collect();
     let Some(of_today) = &paths[place] else { return Err(Unfit::NoCosts) };
@@ -119,8 +89,7 @@ pub(super) fn advised(
     );
     let busiest = busiest(of_today);
     let rates = rates(responses, &log, busiest, asked);
-    let lengths = &groups[place].cells;
-    let (smallest, largest) = (lengths[0].0, lengths[lengths.len() - 1].0);
+    let (smallest, largest) = priced.common_bytes();
     let outside =
         |bytes: usize, is: &dyn Fn(f64) -> bool| outside(bytes, is, responses, &log, of_today);
     let beyond = outside(largest, &|size| size > largest as f64);
@@ -132,7 +101,7 @@ pub(super) fn advised(
     };
     let of_path = PathAdvisor { log: &log, busiest, asked, sampled: &sampled, judged: &judged };
     let advised =
-        std::iter::zip(&groups, &paths).enumerate().filter_map(|(path, (group, costs))| {
+        std::iter::zip(groups, &paths).enumerate().filter_map(|(path, (group, costs))| {
             of_path.advice(&group.name, costs.as_ref()?, (path != place).then_some(of_today))
         });
     let paths = advised.collect();
@@ -149,7 +118,8 @@ pub(super) fn advised(
         confidence: CONFIDENCE,
         blocks: kept.costs.len(),
         slices: log.slices,
-        keepalive: as_responses.keepalive,
+        keepalive: priced.keepalive,
+        left_out: priced.left_out,
         below: outside(smallest, &|size| size < smallest as f64),
         beyond,
         saturated_bytes,
@@ -215,7 +185,7 @@ impl<'l> Log<'l> {
 /// The costs of each path in each resample of the run's blocks, at the level of that resample.
 fn costs(
     kept: &KeptBlocks,
-    groups: &[SeriesCells],
+    groups: &[PricedPath],
     resamples: usize,
 ) -> Vec<Vec<Option<(CostCurve, f64)>>> {
     let boot = Bootstrap::of(kept, resamples);

@@ -1,5 +1,6 @@
 //! What the requests of an access log would cost by each send path, from a run whose messages are
-//! responses.
+//! responses; or in each configuration of a server, from a run of that server at several lengths.
+//! Where paths are named, configurations are meant too.
 //!
 //! The run has the cost of a response by length and path, the log how many of which length there were
 //! and when. Cores are the sum over all responses of what each costs, divided by the time. Both
@@ -11,11 +12,16 @@ mod estimate;
 mod figures;
 mod mix;
 mod model;
+mod priced;
 mod verdict;
 
-pub use estimate::{Asked, Unfit, advise};
+pub use estimate::{Asked, advise};
 pub use mix::{BusyMinute, LoggedResponses};
-pub use model::{Compared, CostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, Untold};
+pub use model::{
+    Compared, CostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, Unfit, Untold,
+};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_server;

@@ -6,10 +6,11 @@ use serde::Serialize;
 use crate::model::figure::Figure;
 use crate::model::verdict::Withheld;
 
-/// What the requests of a log would cost on the machine of a run, by each of its send paths.
+/// What the requests of a log would cost on the machine of a run, by each of its send paths, or in
+/// each configuration of its server.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostAdvice {
-    /// The path that the server uses today, with which the others are compared.
+    /// The path, or configuration, that the server uses today, with which the others are compared.
     pub today: String,
     /// Confidence level of the intervals.
     pub confidence: f64,
@@ -20,6 +21,8 @@ pub struct CostAdvice {
     pub slices: Option<u64>,
     /// Whether connections of the run carried more than one request.
     pub keepalive: bool,
+    /// Paths, or configurations, of which the run has one length only, and so no costs here.
+    pub left_out: Vec<String>,
     /// What responses have that are shorter than the shortest in the run. Each is counted with the
     /// cost of that one.
     pub below: Outside,
@@ -36,7 +39,7 @@ pub struct CostAdvice {
     pub control_error: Option<f64>,
     /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
     pub rates: Rates,
-    /// Each path, in the plan's order.
+    /// Each path, or configuration, in the plan's order.
     pub paths: Vec<PathAdvice>,
 }
 
@@ -75,7 +78,7 @@ pub struct Rate {
     pub bytes_per_s: f64,
 }
 
-/// The costs of one path.
+/// The costs of one path, or in one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PathAdvice {
     /// Its name.
@@ -141,4 +144,21 @@ pub enum Untold {
     /// Most of the bytes are in responses longer than any that was measured, and the others alone
     /// do not show the same.
     Beyond,
+}
+
+/// Why a run or a log has no costs of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// The run's messages are no responses.
+    NoResponses,
+    /// It has fewer than two lengths of every path.
+    OneLength,
+    /// These two states of one configuration of a server have responses of the same length.
+    SameLength([String; 2]),
+    /// No block of it counts, or no path has a cost above 0 at all of its lengths.
+    NoCosts,
+    /// It has no such path, but these.
+    NoSuchPath(Vec<String>),
+    /// The log has no bytes, and a rate of bytes was asked for.
+    NoBytes,
 }

@@ -76,15 +76,21 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
     };
     let mut found = Found::default();
     found.optional(Aspect::Burn, burned(old.1), burned(new.1));
-    let requests = |header: &Header| Some(header.plan.server.as_ref()?.requests_per_s);
-    let servers = requests(old.0).zip(requests(new.0));
-    if let Some((old, new)) = servers {
-        let per_s = |rate: f64| Some(format!("{rate:.0}/s"));
+    let are_servers = [old.0, new.0].iter().all(|header| header.plan.server.is_some());
+    if are_servers {
+        let per_s = |(header, cell): (&Header, &Cell)| {
+            Some(format!("{:.0}/s", header.plan.requests_per_s(cell)?))
+        };
         found.differ(Aspect::RequestRate, None, per_s(old), per_s(new));
+        // A cost per byte is one per request only at one length.
+        let length = |(header, cell): (&Header, &Cell)| header.plan.response_bytes(cell);
+        found.optional(Aspect::ResponseLength, length(old), length(new));
     }
     let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
-    // A server's rate is one of requests.
-    let factors = Factor::ALL.iter().filter(|factor| **factor != Factor::Rate || servers.is_none());
+    // A server's rate is one of requests, and its messages are responses.
+    let is_said =
+        |factor: &&Factor| matches!(factor, Factor::Rate | Factor::Message) && are_servers;
+    let factors = Factor::ALL.iter().filter(|factor| !is_said(factor));
     for factor in factors {
         found.of_factor(factor.definition().differences(&old, &new));
     }
@@ -171,10 +177,8 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     }
 }
 
-/// What was asked of a server. A cost per byte is one per request only at one length.
+/// What was asked of a server.
 fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>) {
-    let length = |server: &ServerPlan| Some(server.states.first()?.response.body_bytes);
-    found.optional(Aspect::ResponseLength, old.and_then(length), new.and_then(length));
     let (Some(old), Some(new)) = (old, new) else { return };
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());
     found.optional(Aspect::Load, old.load_in_words(), new.load_in_words());

@@ -1,7 +1,7 @@
 //! Matches the cells of two runs that are compared with each other.
 
 use super::config_diff;
-use super::model::{Compared, Incomparable, Weight};
+use super::model::{Aspect, Compared, Difference, Incomparable, Weight};
 use super::selection::Selection;
 use crate::kept::KeptBlocks;
 use zc_run::{Cell, HostState};
@@ -61,8 +61,11 @@ pub(super) fn common(
             let (cell, new_cell) = (&of_old[at], &of_new[other]);
             let differences =
                 config_diff::between_cells((before.header, cell), (after.header, new_cell));
-            let disqualified =
-                !one_run && differences.iter().any(|each| each.weight == Weight::Disqualifies);
+            // Within one run levels are compared on purpose. A length is no level: costs are per byte.
+            let counts = |each: &Difference| !one_run || each.what == Aspect::ResponseLength;
+            let mut forbidding =
+                differences.iter().filter(|each| each.weight == Weight::Disqualifies);
+            let disqualified = forbidding.any(counts);
             if disqualified {
                 compared.incomparable.push(Incomparable { label: cell.label.clone(), differences });
             } else if named {

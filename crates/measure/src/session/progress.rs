@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::agent::carry::Carried;
-use zc_run::{Header, Run, Warning};
+use zc_run::{Run, Warning};
 
 /// Receives the progress of a run.
 pub trait Progress {
@@ -15,9 +15,6 @@ pub trait Progress {
 
     /// A program is about to be sent to the other machine.
     fn carrying(&mut self, carried: &Carried);
-
-    /// The header: everything that is known before the first block.
-    fn started(&mut self, header: &Header);
 
     /// The next trial is about to begin.
     fn trial(&mut self, next: Next<'_>);
@@ -51,7 +48,6 @@ pub struct Silent;
 impl Progress for Silent {
     fn preparing(&mut self, _what: &str, _left: Duration) {}
     fn carrying(&mut self, _carried: &Carried) {}
-    fn started(&mut self, _header: &Header) {}
     fn trial(&mut self, _next: Next<'_>) {}
     fn block_done(&mut self, _run: &Run) {}
     fn warning(&mut self, _warning: &Warning) {}

@@ -110,7 +110,6 @@ fn conduct(
         .map(|prepared| {
             let Prepared { header, bench, instance_lock: _alone } = prepared;
             saving.open(&header);
-            progress.started(&header);
             // The first one begins with its first block.
             let sessions = Sessions::new(sessions, budget.left());
             let blocks = Blocks::new(bench, sessions, &header, states.as_mut());

@@ -4,10 +4,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::priced::Priced;
 use crate::digits::{percent, significant};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::CostAdvice;
-use zc_run::Run;
+use zc_run::{Run, ServerPlan, ServerState};
 
 /// Something that is taken for granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -19,33 +20,24 @@ pub struct Assumption {
 }
 
 pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
-    let mut all = vec![connections(advice), bytes(mix)];
-    all.push(fixed(
-        "every response is a file",
-        "What a program makes for each request cannot be sent by sendfile or from a mapping. Its \
-         share of the requests saves nothing.",
-    ));
-    all.push(fixed(
-        "files are in the page cache",
-        "A miss costs a read from the disk by every path, so cores are higher and the share that is \
-         saved is smaller.",
-    ));
-    all.push(fixed(
-        "no TLS",
-        "Encryption costs as much as a copy or more. In user mode it needs the bytes there, so \
-         sendfile saves nothing; with TLS in the kernel (kTLS) sendfile is possible.",
-    ));
+    let server = run.header.plan.server.as_ref();
+    let in_every = Priced::of(server.is_some()).in_every;
+    let mut all = vec![connections(advice, server), bytes(mix, in_every)];
+    all.extend(match server {
+        None => of_zc_s_own(),
+        Some(server) => of_a_server(server),
+    });
     all.push(fixed(
         "clients that take what is sent at once",
-        "To slow clients a response goes in more calls and wake-ups, as socket buffers fill. That \
-         costs more by every path, and most by those that send a buffer per call.",
+        &format!(
+            "To slow clients a response goes in more calls and wake-ups, as socket buffers fill. That \
+             costs more {in_every}, and most where a buffer is sent per call."
+        ),
     ));
-    all.push(fixed(
-        "a server that does little else",
-        "zc's parses a request and sends. What another does besides (logging, rewriting, \
-         filters) costs the same by every path: cores are higher, savings are the same, and less as \
-         a share.",
-    ));
+    all.extend(match server {
+        None => vec![does_little_else()],
+        Some(server) => std::iter::once(as_configured()).chain(where_it_ran(server)).collect(),
+    });
     if let Some(multiplexed) = multiplexed(mix) {
         all.push(multiplexed);
     }
@@ -65,21 +57,123 @@ pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assump
     all
 }
 
+/// Of zc's own server.
+fn of_zc_s_own() -> Vec<Assumption> {
+    vec![
+        fixed(
+            "every response is a file",
+            "What a program makes for each request cannot be sent by sendfile or from a mapping. Its \
+             share of the requests saves nothing.",
+        ),
+        fixed(
+            "files are in the page cache",
+            "A miss costs a read from the disk by every path, so cores are higher and the share that \
+             is saved is smaller.",
+        ),
+        fixed("no TLS", NO_TLS),
+    ]
+}
+
+/// Of a server that is not zc's, as it was measured.
+fn of_a_server(server: &ServerPlan) -> Vec<Assumption> {
+    let mut all = vec![
+        fixed(
+            "every response like the run's of its length",
+            "The run asked for one URL per length and configuration. What the server makes in another \
+             way (by a program, a proxy, compression), redirects and errors have another cost, and \
+             may have another saving.",
+        ),
+        fixed(
+            "files in caches",
+            "In the run each length is one file, asked for again and again: it is in the page cache, \
+             and as far as it fits in those of the CPU, where a copy costs least. From memory a copy \
+             costs more, so a configuration that does not copy saves more. A miss of the page cache \
+             costs a read from the disk in every configuration.",
+        ),
+    ];
+    let is_tls = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
+    let with_tls = server.states.iter().filter(|state| is_tls(state)).count();
+    all.push(match with_tls {
+        0 => fixed("no TLS", NO_TLS),
+        some if some == server.states.len() => fixed(
+            "TLS as in the run",
+            "Requests were asked by HTTPS, over the run's connections: handshakes are in the costs as \
+             often as connections were made, and with the cipher that zc and the server agreed on.",
+        ),
+        _ => fixed(
+            "TLS where the run had it",
+            "Some configurations were asked by HTTPS and others were not, and encryption is in the \
+             costs of those that were.",
+        ),
+    });
+    all
+}
+
+fn does_little_else() -> Assumption {
+    fixed(
+        "a server that does little else",
+        "zc's parses a request and sends. What another does besides (logging, rewriting, filters) \
+         costs the same by every path: cores are higher, savings are the same, and less as a share.",
+    )
+}
+
+fn as_configured() -> Assumption {
+    fixed(
+        "the server as it was configured for the run",
+        "What it does besides sending (logging, rewriting, filters) is in the costs as far as it did \
+         it in the run.",
+    )
+}
+
+/// What is in the costs by where the server ran, and by who asked.
+fn where_it_ran(server: &ServerPlan) -> Option<Assumption> {
+    if server.ran_already() && server.load_from.is_none() {
+        return Some(fixed(
+            "what the load took beside its thread is the server's",
+            "The server ran already and was asked over the loopback, so softirqs of both sides, and \
+             the load's timer interrupts and wake-ups, are in every cost. Cores are too high by those, \
+             savings are not, and as a share they are too small. A run with --serve, or with the \
+             load on another machine, has the server's side alone.",
+        ));
+    }
+    (!server.generator.is_empty()).then(|| {
+        fixed(
+            "responses of the size that zc's own load gets",
+            "A load generator asked, whose responses were counted by the bytes that the server sent. \
+             If it got others (compressed, by HTTP/2), costs are off by a factor that all \
+             configurations share.",
+        )
+    })
+}
+
+const NO_TLS: &str = "Encryption costs as much as a copy or more. In user mode it needs the bytes \
+                      there, so sendfile saves nothing; with TLS in the kernel (kTLS) sendfile is \
+                      possible.";
+
 fn fixed(assumed: &str, would_change: &str) -> Assumption {
     Assumption { assumed: assumed.to_owned(), would_change: would_change.to_owned() }
 }
 
-fn connections(advice: &CostAdvice) -> Assumption {
+fn connections(advice: &CostAdvice, server: Option<&ServerPlan>) -> Assumption {
+    let by = Priced::of(server.is_some()).in_every;
+    let (closing, keeping, option) = match server {
+        None => ("zc run requests --responses close", "zc run requests", "--from-run"),
+        Some(_) => ("zc run server --close", "zc run server without --close", "--server-run"),
+    };
     let (assumed, otherwise) = match advice.keepalive {
         true => (
             "connections carry many requests",
-            "With a connection for each, accept and close are added to every request by every path: \
-             zc run requests --responses close measures that, and --from-run takes it.",
+            format!(
+                "With a connection for each, accept and close are added to every request {by}: \
+                 {closing} measures that, and {option} takes it."
+            ),
         ),
         false => (
             "each request has a connection of its own",
-            "Where connections are kept, a request costs less by every path: zc run requests \
-             measures that, and --from-run takes it.",
+            format!(
+                "Where connections are kept, a request costs less {by}: {keeping} measures that, and \
+                 {option} takes it."
+            ),
         ),
     };
     fixed(
@@ -88,7 +182,7 @@ fn connections(advice: &CostAdvice) -> Assumption {
     )
 }
 
-fn bytes(mix: &RequestMix) -> Assumption {
+fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
     let counted = &mix.counted;
     let with_headers = counted.wire.requests
         + if mix.unsaid_are_bodies() == Some(false) { counted.unsaid.requests } else { 0 };
@@ -116,8 +210,10 @@ fn bytes(mix: &RequestMix) -> Assumption {
     }
     fixed(
         "headers as long as in the run",
-        "The log's bytes are those of bodies, as the run's lengths are. Longer headers cost a little \
-         more by every path.",
+        &format!(
+            "The log's bytes are those of bodies, as the run's lengths are. Longer headers cost a \
+             little more {in_every}."
+        ),
     )
 }
 
@@ -141,20 +237,19 @@ fn multiplexed(mix: &RequestMix) -> Option<Assumption> {
 
 fn rates(run: &Run) -> Assumption {
     let plan = &run.header.plan;
-    let rate = |cell: &zc_run::Cell| {
-        let at = plan.fixed.at(&cell.levels);
-        at.rate_bytes_per_s / at.buffer_bytes.max(1) as f64
-    };
-    let rates = || plan.cells.iter().filter(|cell| !cell.control).map(rate);
+    let compared = plan.cells.iter().filter(|cell| !cell.control);
+    let rates = || compared.clone().filter_map(|cell| plan.requests_per_s(cell));
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    let rates = match most > least * 1.001 {
+        true => format!("{} to {}", significant(least), significant(most)),
+        false => significant(most),
+    };
     fixed(
         "costs as at the run's rates",
         &format!(
-            "It measured each length by itself, at {} to {} requests per second. A busier server \
+            "It measured each length by itself, at {rates} requests per second. A busier server \
              handles several packets and requests at a time, and each costs less; an idler one wakes \
-             up for each.",
-            significant(least),
-            significant(most)
+             up for each."
         ),
     )
 }

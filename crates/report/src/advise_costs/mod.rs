@@ -1,7 +1,8 @@
-//! What the requests of access logs cost by each send path: the cost half of `zc advise`, as text
-//! and as JSON.
+//! What the requests of access logs cost by each send path, or in each configuration of a server: the
+//! cost half of `zc advise`, as text and as JSON.
 
 mod assumptions;
+mod priced;
 mod responses;
 mod units;
 mod verdict;
@@ -16,15 +17,16 @@ use crate::layout::Layout;
 use crate::note::{self, Note, note};
 use crate::prose;
 use crate::rates_in_words::{bits, moment, per_second};
-use crate::text::wrap;
+use crate::text::{list, wrap};
 pub use assumptions::Assumption;
+pub(crate) use priced::Priced;
 pub(crate) use units::Unit;
 use units::figure;
 use zc_access_log::RequestMix;
 use zc_analysis::Estimates;
 use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
 use zc_analysis::compare::between_machines;
-use zc_run::{Host, Run, escape};
+use zc_run::{Cell, Host, Run, escape};
 
 /// What requests cost, and what that is taken from.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -55,6 +57,17 @@ pub struct CostRun {
     pub kernel: String,
     /// Its lengths, in bytes.
     pub lengths_bytes: Vec<usize>,
+    /// The server that it measured; null where that is zc's own, by its send paths.
+    pub server: Option<CostServer>,
+}
+
+/// A server that is not zc's, whose costs are taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CostServer {
+    /// The command with which zc started it; null if it ran already.
+    pub started_by: Option<String>,
+    /// Who asked, in words; null: zc's own load on the same machine.
+    pub load: Option<String>,
 }
 
 impl Costs {
@@ -72,8 +85,11 @@ impl Costs {
     ) -> Result<Self, Unfit> {
         let advice = advise(run, &responses::of(mix), today, asked)?;
         let plan = &run.header.plan;
-        let mut lengths_bytes: Vec<usize> =
-            plan.cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
+        let bytes = |cell: &Cell| match plan.response_bytes(cell) {
+            Some(bytes) => usize::try_from(bytes).ok(),
+            None => cell.levels.message_bytes,
+        };
+        let mut lengths_bytes: Vec<usize> = plan.cells.iter().filter_map(bytes).collect();
         lengths_bytes.sort_unstable();
         lengths_bytes.dedup();
         let withheld_because = if advice.withheld.is_empty() {
@@ -88,9 +104,17 @@ impl Costs {
                 host: run.header.host.hostname.clone(),
                 kernel: run.header.host.kernel_release.clone(),
                 lengths_bytes,
+                server: plan.server.as_ref().map(|server| CostServer {
+                    started_by: server.serve.clone(),
+                    load: server.load_in_words(),
+                }),
             },
             assumptions: assumptions::of(run, mix, &advice),
-            verdict: verdict::sentence(&advice, &withheld_because),
+            verdict: verdict::sentence(
+                &advice,
+                Priced::of(plan.server.is_some()),
+                &withheld_because,
+            ),
             withheld_because,
             advice,
         })
@@ -107,6 +131,11 @@ impl Costs {
             self.assumptions.iter().map(|assumption| assumption.assumed.as_str()).collect();
         out.push_str(&note::terminal(&[note("assumed", assumed.join("; "))], layout));
         out
+    }
+
+    /// What costs are told of.
+    pub(crate) fn priced(&self) -> Priced {
+        Priced::of(self.run.server.is_some())
     }
 
     /// The verdict for a terminal.
@@ -136,6 +165,7 @@ impl Costs {
                 advice.blocks
             ),
         )];
+        notes.extend(run.server.as_ref().map(|server| note("server", self::server(server))));
         if let Some(at) = advice.rates.busiest_unix_s {
             let rate = advice.rates.busiest.map_or(0.0, |rate| rate.requests_per_s);
             let begin = moment(at);
@@ -180,6 +210,13 @@ impl Costs {
     fn doubts(&self) -> Vec<String> {
         let advice = &self.advice;
         let mut doubts = Vec::new();
+        if !advice.left_out.is_empty() {
+            let names: Vec<String> = advice.left_out.iter().map(|name| escape(name, 40)).collect();
+            doubts.push(format!(
+                "the run has one length of {}, and requests are of many: left out",
+                list(&names)
+            ));
+        }
         if advice.slices.is_none() {
             doubts.push(
                 "the log is too short to tell how it varies, so intervals have only the run in them"
@@ -213,7 +250,8 @@ impl Costs {
             ("busiest", |path| path.busiest_cores),
             ("at --rate", |path| path.asked_cores),
         ];
-        let mut columns = vec![Column::left("path", ""), Column::right("a request", "us")];
+        let mut columns =
+            vec![Column::left(self.priced().one, ""), Column::right("a request", "us")];
         let mut rows: Vec<Vec<String>> = paths
             .iter()
             .map(|path| {
@@ -234,6 +272,18 @@ impl Costs {
         }
         Grid::new(columns, rows)
     }
+}
+
+/// The server in words.
+fn server(CostServer { started_by, load }: &CostServer) -> String {
+    let mut text = match started_by {
+        Some(command) => format!("started by \"{}\"", escape(command, 300)),
+        None => "was running, on CPUs of its owner's choice".to_owned(),
+    };
+    if let Some(load) = load {
+        text += &format!("; requests {}", escape(load, 300));
+    }
+    text
 }
 
 /// In what a run's machine or kernel is another than this one, in words; empty if in nothing.

@@ -108,7 +108,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
         for path in advice.paths.iter_mut().filter(|path| !path.today) {
             path.verdict = Some(PathVerdict::Untold { why });
         }
-        let sentence = verdict::sentence(&advice, &[]);
+        let sentence = verdict::sentence(&advice, Priced::of(false), &[]);
         assert!(
             sentence.starts_with(
                 "What sendfile and mmap+write instead of read+send save cannot be told: "
@@ -122,9 +122,92 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
     assert_eq!(said.len(), reasons.len());
     // One that is known comes first.
     advice.paths[2].verdict = Some(PathVerdict::CostsMore { share: 0.1 });
-    let sentence = verdict::sentence(&advice, &[]);
+    let sentence = verdict::sentence(&advice, Priced::of(false), &[]);
     assert!(sentence.starts_with("mmap+write instead of read+send costs "), "{sentence}");
     assert!(sentence.contains("; what sendfile saves cannot be told: "), "{sentence}");
+}
+
+/// A server in two configurations, of which `on` saves where bytes are sent.
+pub(crate) fn a_server_s_run(blocks: usize) -> Run {
+    let world = Synthetic { blocks, noise: 0.01, block_drift: 0.0, ..Synthetic::default() };
+    let configurations = [("off", 20_000.0, 300.0), ("on", 20_500.0, 120.0)];
+    zc_testkit::server::by_length(&configurations, &[1024, 16_384, 1 << 20], world)
+}
+
+#[test]
+fn costs_of_a_server_are_told_by_configuration() {
+    let told = text(&advice_of(&a_log(20), &a_server_s_run(30), None), Layout::plain(100));
+    let of_costs = &told[told.find("\ncosts ").unwrap() + 1..];
+    insta::assert_snapshot!("advise_costs_of_a_server", of_costs);
+}
+
+#[test]
+fn what_is_assumed_of_a_server_depends_on_how_it_was_measured() {
+    let assumed = |run: &Run| -> String {
+        let costs = advice_of(&a_log(5), run, None).costs.unwrap();
+        let all =
+            costs.assumptions.iter().map(|it| format!("{}: {}\n", it.assumed, it.would_change));
+        let all: String = all.collect();
+        for of_paths in ["by every path", "zc's parses a request", "--from-run", "zc run requests"]
+        {
+            assert!(!all.contains(of_paths), "{of_paths}: {all}");
+        }
+        all
+    };
+    let mut run = a_server_s_run(8);
+    let usual = assumed(&run);
+    for says in ["files in caches", "no TLS", "connections carry many", "--server-run takes it"] {
+        assert!(usual.contains(says), "{says}: {usual}");
+    }
+    assert!(!usual.contains("what the load took"), "{usual}");
+    let server = |run: &mut Run, change: &dyn Fn(&mut zc_run::ServerPlan)| {
+        change(run.header.plan.server.as_mut().unwrap());
+        assumed(run)
+    };
+    let https = |state: &mut zc_run::ServerState| state.url = state.url.replace("http:", "https:");
+    assert!(server(&mut run, &|it| https(&mut it.states[1])).contains("TLS where the run had it"));
+    assert!(
+        server(&mut run, &|it| it.states.iter_mut().for_each(https)).contains("TLS as in the run")
+    );
+    assert!(server(&mut run, &|it| it.keepalive = false).contains("zc run server without --close"));
+    let generator = server(&mut run, &|it| it.generator = vec!["oha".to_owned()]);
+    assert!(generator.contains("responses of the size that zc's own load gets"), "{generator}");
+    let ran = server(&mut run, &|it| it.serve = None);
+    assert!(ran.contains("what the load took beside its thread is the server's"), "{ran}");
+    let afar = server(&mut run, &|it| it.load_from = Some("192.0.2.1".to_owned()));
+    assert!(!afar.contains("what the load took"), "{afar}");
+}
+
+#[test]
+fn a_configuration_of_one_length_is_a_doubt_and_the_only_one_has_no_verdict() {
+    let mut run = a_server_s_run(8);
+    let server = run.header.plan.server.as_mut().unwrap();
+    server.states.retain(|it| !it.state.name().starts_with("on") || it.state.name() == "on-1024");
+    server.serve = None;
+    let advice = advice_of(&a_log(5), &run, None);
+    let told = text(&advice, Layout::plain(1000));
+    for says in [
+        "doubt         the run has one length of on-1024, and requests are of many: left out",
+        "server        was running, on CPUs of its owner's choice",
+        "The run has no other configuration than off, so nothing can be compared.",
+    ] {
+        assert!(told.contains(says), "{says}: {told}");
+    }
+}
+
+#[test]
+fn the_page_of_a_server_speaks_of_configurations() {
+    let page = crate::advice_page(&advice_of(&a_log(20), &a_server_s_run(30), None));
+    for says in [
+        "Costs by configuration of the server",
+        "on instead of off saves",
+        "off, the configuration of today",
+    ] {
+        assert!(page.contains(says), "{says}: {page}");
+    }
+    for other in ["path of today", ">path<", "a path keeps", "all paths", "zc run requests"] {
+        assert!(!page.contains(other), "{other}: {page}");
+    }
 }
 
 #[test]
@@ -158,5 +241,13 @@ fn the_document_with_costs_is_as_its_schema_names_it() {
         assert!(described.get(name).is_some(), "{name}");
     }
     assert!(document["costs"]["paths"][1]["cores"]["saved"]["value"].as_f64().unwrap() > 0.0);
+    assert!(document["costs"]["run"]["server"].is_null());
+    let of_server = advice_of(&a_log(5), &a_server_s_run(8), None);
+    let of_server: serde_json::Value = serde_json::from_str(&json(&of_server)).unwrap();
+    assert_eq!(of_server["costs"]["run"]["server"]["started_by"], "nginx");
+    assert_eq!(
+        of_server["costs"]["run"]["lengths_bytes"],
+        serde_json::json!([1024, 16384, 1 << 20])
+    );
     assert!(!document.to_string().contains("secret"));
 }

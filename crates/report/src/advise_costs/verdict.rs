@@ -1,5 +1,6 @@
 //! The answer in a sentence: what saves, what costs more, and of what neither can be told.
 
+use super::priced::Priced;
 use super::units::{Unit, figure};
 use crate::digits::{percent, size};
 use crate::text::list;
@@ -7,17 +8,19 @@ use zc_analysis::Figure;
 use zc_analysis::advise::{CostAdvice, PathAdvice, PathVerdict, Untold};
 use zc_run::escape;
 
-pub(super) fn sentence(advice: &CostAdvice, withheld_because: &[String]) -> String {
+pub(super) fn sentence(advice: &CostAdvice, priced: Priced, withheld_because: &[String]) -> String {
     let today = escape(&advice.today, 40);
     let others: Vec<(&PathAdvice, PathVerdict)> =
         advice.paths.iter().filter_map(|path| Some((path, path.verdict?))).collect();
     if others.is_empty() {
-        return format!("The run has no other path than {today}, so nothing can be compared.");
+        let one = priced.one;
+        return format!("The run has no other {one} than {today}, so nothing can be compared.");
     }
     if !advice.withheld.is_empty() {
         return format!(
-            "What other paths than {today} save cannot be told, as the run's own verdicts are \
+            "What other {} than {today} save cannot be told, as the run's own verdicts are \
              withheld: {}.",
+            priced.several,
             withheld_because.join("; ")
         );
     }

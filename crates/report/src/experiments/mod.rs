@@ -24,7 +24,7 @@ mod sockbuf;
 
 pub(super) use replay::{about as about_replay, table as replay_table};
 pub(super) use requests::table as responses_table;
-pub(super) use server::{about as about_server, table as server_table};
+pub(super) use server::{about as about_server, several_lengths, table as server_table};
 pub(super) use sizes::about;
 
 use super::block::Part;

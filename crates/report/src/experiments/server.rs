@@ -49,7 +49,8 @@ pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> 
         columns.remove(PROCESSES);
         rows.iter_mut().for_each(|row| drop(row.remove(PROCESSES)));
     }
-    Some(Part::Table { caption: caption(server), keys: 1, grid: Grid::new(columns, rows) })
+    let caption = caption(estimates, server);
+    Some(Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
 }
 
 /// What each state answered before the first block. Every later response had this length.
@@ -70,11 +71,15 @@ pub(crate) fn responses(server: &ServerPlan) -> Part {
         Column::right("body,", "bytes"),
         Column::right("CRC-32", ""),
     ];
-    let crc = |each: &ServerState| each.response.crc32;
-    let same = server.states.windows(2).all(|two| crc(&two[0]) == crc(&two[1]));
-    let caption = match same {
-        true => "Responses: every state sends the same bytes",
-        false => "Responses: the states send different bytes",
+    let bytes = |each: &ServerState| (each.response.body_bytes, each.response.crc32);
+    let states = &server.states;
+    let first_of = |length: u64| states.iter().find(|each| bytes(each).0 == length).map(bytes);
+    let same = states.iter().all(|each| first_of(bytes(each).0) == Some(bytes(each)));
+    let several = states.windows(2).any(|two| bytes(&two[0]).0 != bytes(&two[1]).0);
+    let caption = match (same, several) {
+        (true, false) => "Responses: every state sends the same bytes",
+        (true, true) => "Responses: states of the same length send the same bytes",
+        (false, _) => "Responses: the states send different bytes",
     };
     let grid = Grid::new(columns, server.states.iter().map(row).collect());
     Part::Table { caption: caption.to_owned(), keys: 1, grid }
@@ -106,11 +111,35 @@ pub(crate) fn states(estimates: &Estimates) -> impl Iterator<Item = (&RequestCos
     each.filter(|(_, cell)| !cell.control)
 }
 
-fn caption(server: &ServerPlan) -> String {
+/// Whether responses have several lengths, each of which is compared by itself.
+pub(crate) fn several_lengths(estimates: &Estimates) -> bool {
+    estimates.requests.windows(2).any(|two| two[0].body_bytes != two[1].body_bytes)
+}
+
+/// The rates of the run in words, requests per second.
+pub(crate) fn rates(estimates: &Estimates, server: &ServerPlan) -> String {
+    let rate = |(_, cell): (&RequestCost, &CellEstimate)| {
+        let levels = &cell.levels;
+        let own = levels.rate_bytes_per_s.zip(levels.message_bytes);
+        own.map_or(server.requests_per_s, |(rate, bytes)| rate / bytes.max(1) as f64)
+    };
+    let least = states(estimates).map(rate).fold(server.requests_per_s, f64::min);
+    let most = states(estimates).map(rate).fold(server.requests_per_s, f64::max);
+    match most > least * 1.001 {
+        true => format!("{} to {}", significant(least), significant(most)),
+        false => significant(most),
+    }
+}
+
+fn caption(estimates: &Estimates, server: &ServerPlan) -> String {
+    let rates = rates(estimates, server);
+    let each = match several_lengths(estimates) {
+        true => ". Each length is compared with the first configuration's",
+        false => "",
+    };
     if !server.generator.is_empty() {
         return format!(
-            "{} requests per second by {}. {}:",
-            significant(server.requests_per_s),
+            "{rates} requests per second by {}. {}{each}:",
             escape(program(&server.generator), 60),
             whose(server)
         );
@@ -120,11 +149,7 @@ fn caption(server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
-    format!(
-        "{} requests per second over {connections}. {}:",
-        significant(server.requests_per_s),
-        whose(server)
-    )
+    format!("{rates} requests per second over {connections}. {}{each}:", whose(server))
 }
 
 /// The name of a command's program, without its folder.
@@ -183,11 +208,9 @@ fn word(comparison: Option<Comparison>) -> &'static str {
 
 /// What each state does to the server's CPU, and to latency.
 fn conclusion(estimates: &Estimates) -> Option<String> {
-    let (_, first) = states(estimates).find(|(_, cell)| cell.reference)?;
-    let against = shown(&first.label);
     let each: Vec<String> = states(estimates)
         .filter_map(|(_, cell)| match comparison(estimates, cell) {
-            Some(comparison) => clause(cell, comparison, &against),
+            Some(comparison) => clause(cell, comparison, &shown(cell.by.as_deref()?)),
             None if cell.perturbation.saturated => Some(format!(
                 "State {} did not reach the rate, and is not compared",
                 shown(&cell.label)
@@ -234,16 +257,15 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
     })
 }
 
-/// The states whose slow requests take much longer than those of the first: a saving that costs
-/// latency is told.
+/// The states whose slow requests take much longer than those of the state that they are compared
+/// with: a saving that costs latency is told.
 fn slower(estimates: &Estimates) -> Option<String> {
     let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
-    let first =
-        states(estimates).find(|(_, cell)| cell.reference).and_then(|(cost, _)| p99(cost))?;
+    let of = |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);
     let each: Vec<String> = states(estimates)
-        .filter_map(|(cost, cell)| Some((p99(cost)?, &cell.label)))
-        .filter(|(own, _)| *own > SLOWER * first)
-        .map(|(own, label)| {
+        .filter_map(|(cost, cell)| Some((p99(cost)?, of(cell.by.as_deref()?)?, &cell.label)))
+        .filter(|(own, first, _)| *own > SLOWER * first)
+        .map(|(own, first, label)| {
             let (own, first) = (significant(own), significant(first));
             format!("p99 is {own} ms in {} instead of {first} ms", shown(label))
         })

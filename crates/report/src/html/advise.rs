@@ -9,7 +9,7 @@ use super::skeleton::{begin, end, navigation};
 use super::tables::{self, Behind};
 use super::units;
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
-use crate::advise_costs::Unit;
+use crate::advise_costs::{Priced, Unit};
 use crate::digits::{percent, significant, trimmed, with_half_width};
 use crate::grid::{Column, Grid};
 use crate::note::Note;
@@ -80,9 +80,10 @@ fn shares(page: &mut Page, advice: &Advice) {
 
 fn costs(page: &mut Page, costs: &Costs) {
     page.out.raw(
-        "<section id=\"by-path\" aria-labelledby=\"by-path-h\">\n<h2 id=\"by-path-h\">Costs by send \
-         path</h2>\n",
+        "<section id=\"by-path\" aria-labelledby=\"by-path-h\">\n<h2 id=\"by-path-h\">Costs by ",
     );
+    let by = if costs.run.server.is_some() { "configuration of the server" } else { "send path" };
+    page.out.raw(by).raw("</h2>\n");
     notes(page, &costs.notes());
     cores(page, costs);
     let caption = "CPU time of a request, and cores, each with the half-width of its 95 % interval; \
@@ -113,9 +114,11 @@ fn cores(page: &mut Page, costs: &Costs) {
     let caption = Caption {
         title: format!("CPU that the log's requests keep busy, {}", unit.name),
         note: format!(
-            "Line: 95 % interval. Broken line: {}, the path of today. The intervals of what is saved \
-             are narrower than these, as paths are compared in the same blocks and slices of time.",
-            escape(&costs.advice.today, 40)
+            "Line: 95 % interval. Broken line: {}, the {} of today. The intervals of what is saved are \
+             narrower than these, as {} are compared in the same blocks and slices of time.",
+            escape(&costs.advice.today, 40),
+            costs.priced().one,
+            costs.priced().several
         ),
         description: String::new(),
     };
@@ -167,7 +170,11 @@ fn rate_table(
         .raw("</h3>\n<div class=\"cores\">\n<p><label class=\"rate\">At ");
     let attributes = [("data-own", own.as_str()), ("data-least", "0.001"), ("data-what", unit)];
     page.out.element("span", &attributes, &own).raw(" ").raw(unit).raw("</label>, of requests ");
-    page.out.raw("like those of the log, a path keeps so many cores busy.</p>\n");
+    let keeps = match costs.run.server.is_some() {
+        false => "like those of the log, a path keeps so many cores busy.</p>\n",
+        true => "like those of the log, a configuration keeps so many cores busy.</p>\n",
+    };
+    page.out.raw(keeps);
     let per_unit = |path: &PathAdvice| {
         let compared = us_per(path);
         let times = |figure: Figure| scaled(figure, times);
@@ -183,7 +190,7 @@ fn rate_table(
     let texts = std::iter::zip(&costs.advice.paths, &rows)
         .map(|(path, [cores, saved])| vec![escape(&path.path, 40), text(cores), text(saved)]);
     let columns = vec![
-        Column::left("path", ""),
+        Column::left(costs.priced().one, ""),
         Column::right("cores", ""),
         Column::right("saved against", escape(&costs.advice.today, 24)),
     ];
@@ -233,15 +240,25 @@ fn method(page: &mut Page, costs: Option<&Costs>) {
          <p>Of each line of the logs its time, method, status, bytes and duration are counted. \
          Addresses, paths and agents are not kept.</p>\n",
     );
-    if costs.is_some() {
+    if let Some(costs) = costs {
+        let Priced { one, several, .. } = costs.priced();
         page.out.raw(
             "<p>The cost of a response of any length comes from those that were measured, by a \
              monotone curve on logarithmic axes. Cores are the sum of what all responses cost, divided \
-             by the time. Intervals resample the blocks of the run, the same ones for all paths and \
-             lengths, and slices of time of the log, and are widened by what costs wander during the \
-             run. Whether a path saves is decided by intervals that are corrected for the number of \
-             paths.</p>\n",
+             by the time. ",
         );
+        page.out.text(&format!(
+            "Intervals resample the blocks of the run, the same ones for all {several} and lengths, and \
+             slices of time of the log, and are widened by what costs wander during the run. Whether a \
+             {one} saves is decided by intervals that are corrected for the number of {several}."
+        ));
+        page.out.raw("</p>\n");
+        if costs.run.server.is_some() {
+            page.out.raw(
+                "<p>The costs are those of a server that zc run server measured. States of it that ask \
+                 one address are one configuration, at several lengths of responses.</p>\n",
+            );
+        }
     }
     page.out.raw("</section>\n");
 }

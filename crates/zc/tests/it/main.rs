@@ -8,6 +8,7 @@ mod support;
 mod ab;
 mod advise;
 mod advise_costs;
+mod advise_server_run;
 mod advise_servers;
 mod classic;
 mod cli;

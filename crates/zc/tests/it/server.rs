@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use zc_analysis::estimate;
 use zc_run::{Run, Slot};
 
 use crate::support::{
@@ -46,6 +47,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             letter = open("state").read(1).encode()
         if self.path == "/by-port":
             length = self.server.server_port
+        if self.path.startswith("/bytes/"):
+            length = int(self.path.rsplit("/", 1)[1])
         if self.path == "/empty":
             length = 0
         self.send_response(200)
@@ -197,6 +200,58 @@ fn a_server_is_asked_in_each_of_its_states_and_ends_with_the_run() {
     let table = String::from_utf8(shown.stdout).unwrap();
     assert!(table.contains("exec python3 server.py"), "{table}");
     assert!(table.contains("two: http://far:8002/, 20000 bytes"), "{table}");
+}
+
+#[test]
+fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let mut command = zc_in(folder.path(), &["run", "server", "--serve", "exec python3 server.py"]);
+    for (name, port) in [("off", 8001), ("on", 8002)] {
+        for length in [1000, 3_000_000] {
+            let url = format!("http://localhost:{port}/bytes/{length}");
+            command.args(["--state", &format!("{name}-{length}={url}")]);
+        }
+    }
+    command.args(["--connections", "2", "--out", "run.json"]);
+    let output = blocks_of(folder.path(), &mut command, 2);
+    if link_is_unavailable(&output) {
+        return;
+    }
+    let run = saved(folder.path());
+    let plan = &run.header.plan;
+    let by = |label: &str| {
+        let cell = plan.cells.iter().find(|cell| cell.label == label).unwrap();
+        (cell.by.as_deref(), plan.requests_per_s(cell).unwrap())
+    };
+    assert_eq!((by("off-1000").0, by("on-1000").0), (None, Some("off-1000")));
+    assert_eq!(by("on-3000000").0, Some("off-3000000"));
+    for length in [1000, 3_000_000] {
+        let [off, on] = ["off", "on"].map(|name| by(&format!("{name}-{length}")).1);
+        assert!(off == on && off > 0.0, "{off} {on}: what is compared has one rate");
+    }
+    let mut seen = [0, 0];
+    for trial in trials(&run) {
+        let length = if trial.cell.contains("3000000") { 3_000_000 } else { 1000 };
+        assert_eq!(trial.whole_bytes % length, 0, "whole responses: {}", trial.cell);
+        seen[usize::from(length > 1000)] += trial.whole_bytes / length;
+    }
+    assert!(seen.iter().all(|responses| *responses > 0), "{seen:?}");
+
+    let log = folder.path().join("access.log");
+    let line = "192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 2000\n";
+    std::fs::write(&log, line.repeat(9)).unwrap();
+    let args = ["advise", "access.log", "--server-run", "run.json"];
+    let advised = zc_in(folder.path(), &args).finish().unwrap();
+    let said = stderr(&advised);
+    // Where no block was kept there are no costs.
+    if estimate(&run).blocks.kept == 0 {
+        return assert_refused(&advised, 3, "has no cost of the configuration");
+    }
+    assert_eq!(advised.status.code(), Some(0), "{said}");
+    assert!(said.is_empty(), "it is of this machine: {said}");
+    let printed = String::from_utf8(advised.stdout).unwrap();
+    assert!(printed.contains("\noff ") && printed.contains("\non "), "{printed}");
 }
 
 #[test]

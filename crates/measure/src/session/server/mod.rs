@@ -5,6 +5,7 @@
 //! receiver's. A server that is there is asked over the loopback, wherever it runs.
 
 mod cells;
+mod lengths;
 mod options;
 mod place;
 mod prepare;

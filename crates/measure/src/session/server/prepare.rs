@@ -1,6 +1,7 @@
 //! Preparation of a server's run before the first block: the link, the server, the first responses,
 //! the rate.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each};
 use super::timing::timing;
-use super::{cells, rate};
+use super::{cells, lengths, rate};
 use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
@@ -94,8 +95,10 @@ pub(crate) fn prepare(
         Some(states) => states.prove(|| go_on(stop))?,
         None => Vec::new(),
     };
-    let (server_states, others) = first_responses(options, &load, &mut served, steps)?;
-    warnings.extend(others);
+    let server_states = first_responses(options, &load, &mut served, steps)?;
+    let compared = lengths::compare(&server_states, options.commands.is_some())?;
+    warnings.extend(compared.warnings);
+    warnings.extend((options.trust == Trust::Anybody).then(insecure));
     warnings.extend(link.warnings().to_vec());
     warnings.extend(same_machine.then(load_here));
 
@@ -120,18 +123,34 @@ pub(crate) fn prepare(
 
     let speeds = rate::top_speeds(&mut rig, &cells, steps)?;
     let body_bytes = server_states[0].response.body_bytes;
-    probes.extend(speeds.iter().map(|(cell, per_s)| Probe::TopSpeed {
+    let of_states: Vec<(String, u64)> = server_states
+        .iter()
+        .map(|each| (each.state.to_string(), each.response.body_bytes))
+        .collect();
+    probes.extend(of_states.iter().map(|(cell, bytes)| Probe::TopSpeed {
         cell: cell.clone(),
-        bytes_per_s: per_s * body_bytes as f64,
+        bytes_per_s: speeds.get(cell).copied().unwrap_or(0.0) * *bytes as f64,
     }));
     // Also where the rate is given: a state that answers nothing is found here.
-    let chosen = rate::choose(&speeds)?;
-    let mut requests_per_s = options.requests_per_s.unwrap_or(chosen);
+    let mut rates = match compared.several {
+        true => rate::by_length(&of_states, &speeds)?,
+        false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
+    };
+    let given = |rates: &mut BTreeMap<u64, f64>, per_s: f64| {
+        rates.values_mut().for_each(|rate| *rate = per_s);
+    };
+    if let Some(per_s) = options.requests_per_s {
+        given(&mut rates, per_s);
+    }
     let zc_chooses = options.requests_per_s.is_none() && options.generator.is_empty();
-    rig.set_rate(requests_per_s, body_bytes, zc_chooses);
+    rig.set_rate(rates[&body_bytes], body_bytes, zc_chooses);
     if !options.generator.is_empty() {
-        requests_per_s = rate::of_generator(&mut rig, &cells, &speeds, steps)?;
-        rig.set_rate(requests_per_s, body_bytes, false);
+        given(&mut rates, rate::of_generator(&mut rig, &cells, &speeds, steps)?);
+        rig.set_rate(rates[&body_bytes], body_bytes, false);
+    }
+    let requests_per_s = rates[&body_bytes];
+    if compared.several {
+        lengths::put(&mut cells, &server_states, &rates);
     }
     let unit_s = meter::unit_time().as_secs_f64();
     cells.push(cells::positive(&cells[0], speeds[&reference], body_bytes, unit_s));
@@ -190,14 +209,13 @@ fn load_here() -> Warning {
         .remedy("leave --remote and --via out: zc then takes the load's CPU time off")
 }
 
-/// Asks once in every state, as soon as the server answers at all, and checks that the answers can
-/// be compared.
+/// Asks once in every state, as soon as the server answers at all.
 fn first_responses(
     options: &ServerOptions,
     load: &Asker,
     served: &mut Served,
     steps: &mut Steps<'_>,
-) -> Result<(Vec<ServerState>, Vec<Warning>)> {
+) -> Result<Vec<ServerState>> {
     let mut states = Vec::new();
     for (origin, each) in options.states.iter().enumerate() {
         steps.enter_state(Some(&each.state))?;
@@ -209,12 +227,13 @@ fn first_responses(
             response: response(fetched.usable()?)?,
         });
     }
-    let mut warnings: Vec<Warning> = compare(&states)?.into_iter().collect();
-    if options.trust == Trust::Anybody {
-        let text = "the certificate of the server is not checked (--insecure)";
-        warnings.push(Warning::new("insecure", Severity::Note, text.to_owned()));
-    }
-    Ok((states, warnings))
+    Ok(states)
+}
+
+/// The warning of a server that may be another one.
+fn insecure() -> Warning {
+    let text = "the certificate of the server is not checked (--insecure)";
+    Warning::new("insecure", Severity::Note, text.to_owned())
 }
 
 /// Does what needs an answer of the server, which may still be starting.
@@ -270,29 +289,6 @@ fn unanswered(error: Error, limit: Duration) -> Error {
          than on 127.0.0.1: requests come over the link"
     );
     Error { help: None, ..error }.help(help)
-}
-
-/// Checks that the states send as much, and returns a warning if they do not send the same.
-///
-/// # Errors
-/// [`ErrorKind::Input`]: a request of one state is not one of the other.
-fn compare(states: &[ServerState]) -> Result<Option<Warning>> {
-    let Some(first) = states.first() else { return Ok(None) };
-    let Some(other) = states.iter().find(|state| state.response != first.response) else {
-        return Ok(None);
-    };
-    let facts = |state: &ServerState| {
-        let ResponseFacts { status, body_bytes, crc32 } = state.response;
-        format!("{} answers {status} with {body_bytes} bytes (CRC-32 {crc32:08x})", state.state)
-    };
-    let both = format!("{}, {}", facts(first), facts(other));
-    const REMEDY: &str = "ask for the same file in both states";
-    if states.iter().any(|state| state.response.body_bytes != first.response.body_bytes) {
-        let message = format!("the responses of the states are of different lengths: {both}");
-        return Err(Error::new(ErrorKind::Input, message).help(REMEDY));
-    }
-    let text = format!("the states do not send the same bytes: {both}");
-    Ok(Some(Warning::new("different-responses", Severity::Doubt, text).remedy(REMEDY)))
 }
 
 /// What is held fixed. The values of zc's own senders have no meaning here.

@@ -32,11 +32,6 @@ use zc_run::{
 /// Connections of each cell.
 const CONNECTIONS: usize = 4;
 
-/// The highest rate that is chosen, in requests per second. The more often a server is asked, the
-/// fewer of its wake-ups find one request alone: at 20,000 per second 1k cost 22 us here, and at
-/// 30,000 4k cost 17. Costs of different lengths are to differ by the length.
-const HIGHEST: f64 = 5_000.0;
-
 /// How long a response may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -389,22 +384,20 @@ fn at_their_rates(
         let bytes_per_s = speeds.get(&cell.label).copied().unwrap_or(0.0) * body_bytes(cell) as f64;
         probes.push(Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s });
     }
-    let speeds_of = |is: &dyn Fn(&Cell) -> bool| -> BTreeMap<String, f64> {
-        let each = cells.iter().filter(|cell| !cell.control && is(cell));
-        each.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?))).collect()
-    };
-    let replay = replay.map(|log| replay::plan(log, &cells, &speeds_of(&replay::is_one)));
-    let replay = replay.transpose()?;
-    let mut rates = BTreeMap::new();
-    for bytes in cells.iter().filter(|cell| !replay::is_one(cell)).map(body_bytes) {
-        let speeds = speeds_of(&|cell| !replay::is_one(cell) && body_bytes(cell) == bytes);
-        rates.insert(bytes, rate::choose(&speeds)?.min(HIGHEST));
-    }
+    let replayed = cells.iter().filter(|cell| !cell.control && replay::is_one(cell));
+    let replayed =
+        replayed.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?))).collect();
+    let replay = replay.map(|log| replay::plan(log, &cells, &replayed)).transpose()?;
+    let compared = cells.iter().filter(|cell| !cell.control && !replay::is_one(cell));
+    let lengths: Vec<(String, u64)> =
+        compared.map(|cell| (cell.label.clone(), body_bytes(cell) as u64)).collect();
+    let rates = rate::by_length(&lengths, &speeds)?;
     for cell in &mut cells {
-        let bytes = body_bytes(cell);
+        let bytes = body_bytes(cell) as u64;
+        let chosen = rates.get(&bytes).copied().unwrap_or_default() * bytes as f64;
         let rate = match &replay {
             Some(replay) if replay::is_one(cell) => replay.requests_per_s * replay.mean_bytes(),
-            _ => known.get(&cell.label).copied().unwrap_or(rates[&bytes] * bytes as f64),
+            _ => known.get(&cell.label).copied().unwrap_or(chosen),
         };
         cell.levels.rate_bytes_per_s = Some(rate);
     }

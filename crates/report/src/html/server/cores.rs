@@ -1,8 +1,8 @@
 //! How many cores a rate of requests keeps busy in each state, and what a state saves. The page is
 //! written for the rate of the run; its script makes a field of that number, and multiplies.
 
-use crate::digits::{significant, trimmed, with_half_width};
-use crate::experiments::server::{comparison, states};
+use crate::digits::{trimmed, with_half_width};
+use crate::experiments::server::{comparison, rates, several_lengths, states};
 use crate::grid::{Column, Grid};
 use crate::html::page::Page;
 use crate::html::tables::{self, Behind};
@@ -24,7 +24,7 @@ pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan)
     page.out.raw(" requests per second</label> a state keeps so many cores busy, if a request ");
     page.out.text(&format!(
         "costs as much as at the {} per second of this run. A core is a CPU of this machine.",
-        significant(rate)
+        rates(estimates, server)
     ));
     let some = |of: fn(&CellEstimate) -> bool| states(estimates).any(|(_, cell)| of(cell));
     if some(|cell| cell.perturbation.saturated) {
@@ -39,10 +39,14 @@ pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan)
     let texts = states(estimates)
         .zip(&rows)
         .map(|((_, cell), [cost, saved])| vec![rows::name(cell), text(cost), text(saved)]);
+    let against = match several_lengths(estimates) {
+        true => "the first of its length".to_owned(),
+        false => escape(&estimates.reference, 24),
+    };
     let columns = vec![
         Column::left("state", ""),
         Column::right("cores", ""),
-        Column::right("saved against", escape(&estimates.reference, 24)),
+        Column::right("saved against", against),
     ];
     let some_saved = rows.iter().any(|[_, saved]| saved.is_some());
     let below = if some_saved { "; below 0 a state needs more" } else { "" };

@@ -90,11 +90,13 @@ fn costs(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
         note.push_str(" Hollow: the rate was not reached.");
     }
     let first = experiments::states(estimates).find(|(_, cell)| cell.reference);
+    // Of several lengths no cost is like the first's.
+    let first = first.filter(|_| !experiments::several_lengths(estimates));
     let reference = first.and_then(|(cost, _)| cost.us_per_request);
     if reference.is_some() {
         note.push_str(&format!(" Broken line: {}.", escape(&estimates.reference, 60)));
     }
-    let rate = significant(server.requests_per_s);
+    let rate = experiments::rates(estimates, server);
     let caption = Caption {
         title: format!(
             "{}: per request, at {rate} requests per second",

@@ -1,0 +1,115 @@
+//! What a run has the cost of a response of: send paths of zc's own server, or configurations of a
+//! server that is not zc's, each at several lengths.
+
+use super::model::Unfit;
+use crate::sizes::series::series;
+use zc_run::{Configuration, Run, ServerPlan, configurations};
+
+/// All that a run prices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Priced {
+    /// Each with two lengths or more, in the plan's order; not empty.
+    pub(super) paths: Vec<PricedPath>,
+    /// The names of those with one.
+    pub(super) left_out: Vec<String>,
+    /// Whether connections carried more than one request.
+    pub(super) keepalive: bool,
+    /// What a server is taken to use today unless it is said, by name.
+    usual: Option<&'static str>,
+}
+
+/// A send path, or a configuration of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PricedPath {
+    pub(super) name: String,
+    /// Whether the plan's reference is one of its cells.
+    reference: bool,
+    /// Bytes of a response and index of the cell in the plan, by rising length.
+    pub(super) cells: Vec<(usize, usize)>,
+}
+
+impl Priced {
+    /// # Errors
+    /// The run's messages are no responses; it has fewer than two lengths of everything; or two states
+    /// of a configuration have responses of the same length.
+    pub(super) fn of(run: &Run) -> Result<Self, Unfit> {
+        let plan = &run.header.plan;
+        let (all, keepalive, usual) = match (&plan.server, &plan.responses) {
+            (Some(server), _) => (configurations_of(run, server)?, server.keepalive, None),
+            (None, Some(responses)) => (paths_of(run), responses.keepalive, Some(USUAL_TODAY)),
+            (None, None) => return Err(Unfit::NoResponses),
+        };
+        let (paths, left_out): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|path| path.cells.len() > 1);
+        if paths.is_empty() {
+            return Err(Unfit::OneLength);
+        }
+        let left_out = left_out.into_iter().map(|path| path.name).collect();
+        Ok(Self { paths, left_out, keepalive, usual })
+    }
+
+    /// The place of what is used `today`: of the usual one if it is not said, else of the one that
+    /// the run compares with.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(super) fn today(&self, today: Option<&str>) -> Result<usize, Unfit> {
+        let named = |name: &str| self.paths.iter().position(|path| path.name == name);
+        if let Some(name) = today {
+            let names = || self.paths.iter().map(|path| path.name.clone()).collect();
+            return named(name).ok_or_else(|| Unfit::NoSuchPath(names()));
+        }
+        let usual = self.usual.and_then(named);
+        Ok(usual.or_else(|| self.paths.iter().position(|path| path.reference)).unwrap_or(0))
+    }
+
+    /// Between which lengths in bytes all of them were measured.
+    pub(super) fn common_bytes(&self) -> (usize, usize) {
+        let ends = |path: &PricedPath| Some((path.cells.first()?.0, path.cells.last()?.0));
+        let both =
+            |one: (usize, usize), other: (usize, usize)| (one.0.max(other.0), one.1.min(other.1));
+        let (least, most) = self.paths.iter().filter_map(ends).reduce(both).unwrap_or_default();
+        (least, most.max(least))
+    }
+}
+
+/// The path that a server is taken to use unless it is said: what servers do without sendfile.
+const USUAL_TODAY: &str = "read+send";
+
+fn paths_of(run: &Run) -> Vec<PricedPath> {
+    let of = |group: crate::sizes::series::SeriesCells| PricedPath {
+        name: group.name,
+        reference: group.reference,
+        cells: group.cells,
+    };
+    series(&run.header).into_iter().map(of).collect()
+}
+
+/// # Errors
+/// Two states of one have responses of the same length.
+fn configurations_of(run: &Run, server: &ServerPlan) -> Result<Vec<PricedPath>, Unfit> {
+    let plan = &run.header.plan;
+    // A command makes a configuration of its own at the same address.
+    let alone = |state| Configuration { name: String::new(), states: vec![state] };
+    let found = match &plan.states {
+        Some(_) => server.states.iter().map(alone).collect(),
+        None => configurations(&server.states),
+    };
+    let of = |each: Configuration<'_>| {
+        if let Some(states) = each.same_length() {
+            return Err(Unfit::SameLength(states.map(|state| state.state.to_string())));
+        }
+        let places = plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control);
+        let is_own = |cell: &zc_run::Cell| {
+            each.states.iter().any(|state| cell.levels.state.as_ref() == Some(&state.state))
+        };
+        let own: Vec<(usize, &zc_run::Cell)> = places.filter(|(_, cell)| is_own(cell)).collect();
+        let bytes = |cell| usize::try_from(plan.response_bytes(cell)?).ok();
+        let mut cells: Vec<(usize, usize)> =
+            own.iter().filter_map(|(place, cell)| Some((bytes(cell)?, *place))).collect();
+        cells.sort_unstable();
+        let reference = own.iter().any(|(_, cell)| cell.label == plan.reference);
+        Ok(PricedPath { name: each.name, reference, cells })
+    };
+    found.into_iter().map(of).collect()
+}

@@ -1,0 +1,25 @@
+//! What costs are told of, in words: send paths, or configurations of a server.
+
+/// The words for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Priced {
+    /// One of them.
+    pub(crate) one: &'static str,
+    /// Several.
+    pub(crate) several: &'static str,
+    /// `by every path`, of a cost that all have.
+    pub(crate) in_every: &'static str,
+}
+
+impl Priced {
+    pub(crate) fn of(is_server: bool) -> Self {
+        match is_server {
+            false => Self { one: "path", several: "paths", in_every: "by every path" },
+            true => Self {
+                one: "configuration",
+                several: "configurations",
+                in_every: "in every configuration",
+            },
+        }
+    }
+}

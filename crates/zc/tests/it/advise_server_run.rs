@@ -1,0 +1,144 @@
+//! `zc advise --server-run`: costs from a saved run of `zc run server`.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::support::{Bounded as _, refused, stderr, text, zc_in};
+
+/// A real run of nginx with sendfile off and on, each with responses of 1k, 64k and 1m.
+fn real_run() -> PathBuf {
+    testdata("server.json")
+}
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/testdata").join(name)
+}
+
+/// `zc advise LOG ...` in a folder of its own, in which nothing may be left.
+fn advise(args: &[&str]) -> Output {
+    let log =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../access-log/testdata/elastic-examples.log");
+    let folder = tempfile::tempdir().unwrap();
+    let args = [&["advise", log.to_str().unwrap()], args].concat();
+    let output = zc_in(folder.path(), &args).finish().unwrap();
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is measured");
+    output
+}
+
+fn from_run(args: &[&str]) -> Output {
+    let run = real_run();
+    advise(&[&["--server-run", run.to_str().unwrap()], args].concat())
+}
+
+/// A copy of the real run with another plan.
+fn changed(change: impl Fn(&mut Value)) -> (tempfile::TempDir, String) {
+    let mut run: Value = serde_json::from_slice(&std::fs::read(real_run()).unwrap()).unwrap();
+    change(&mut run["plan"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changed.json");
+    std::fs::write(&path, run.to_string()).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[test]
+fn each_configuration_is_a_row_and_the_verdict_is_the_last_line() {
+    let output = from_run(&["--rate", "2000/s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = text(&output.stdout);
+    for says in [
+        "\ncosts  ",
+        "responses of 1k to\n",
+        "\nserver        started by \"contrib/servers/nginx\"",
+        "\nconfiguration ",
+        "\noff  ",
+        "\non  ",
+        "files in caches",
+    ] {
+        assert!(printed.contains(says), "{says}: {printed}");
+    }
+    let last = printed.trim_end().rsplit("\n\n").next().unwrap();
+    assert!(last.contains("on instead of off"), "{last}");
+    // It is of another machine, which is said and not refused.
+    let said = stderr(&output);
+    assert!(said.contains("is of another machine or kernel than this one"), "{said}");
+    assert!(said.contains("host example"), "{said}");
+    let today_on = text(&from_run(&["--today", "on"]).stdout);
+    let last = today_on.trim_end().rsplit("\n\n").next().unwrap();
+    assert!(last.contains("off instead of on"), "{last}");
+}
+
+#[test]
+fn costs_of_a_server_are_in_the_document_which_is_valid() {
+    let output = from_run(&["--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let schema = zc_in(folder.path(), &["schema", "advise"]).finish().unwrap().stdout;
+    let validator = jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap();
+    assert!(validator.is_valid(&document), "{:?}", validator.iter_errors(&document).next());
+    let costs = &document["costs"];
+    assert_eq!(costs["run"]["server"]["started_by"], "contrib/servers/nginx");
+    assert_eq!(costs["run"]["lengths_bytes"], json!([1024, 65_536, 1_048_576]));
+    let paths: Vec<&Value> =
+        costs["paths"].as_array().unwrap().iter().map(|it| &it["path"]).collect();
+    assert_eq!(paths, ["off", "on"]);
+    assert_eq!((&costs["today"], &costs["left_out"]), (&json!("off"), &json!([])));
+}
+
+#[test]
+fn a_run_of_a_server_and_one_of_zc_s_own_are_not_taken_for_each_other() {
+    let (server, own) = (real_run(), testdata("requests.json"));
+    let said = refused(&advise(&["--from-run", server.to_str().unwrap()]), 3);
+    assert!(said.contains("is of a server that is not zc's"), "{said}");
+    assert!(said.contains("hint: --server-run takes its costs"), "{said}");
+    let said = refused(&advise(&["--server-run", own.to_str().unwrap()]), 3);
+    assert!(said.contains("is of zc's own server"), "{said}");
+    assert!(said.contains("hint: --from-run takes its costs"), "{said}");
+    let (_folder, path) = changed(|plan| plan["server"] = Value::Null);
+    let said = refused(&advise(&["--server-run", &path]), 3);
+    assert!(said.contains("is of no server\nhint: zc run server measures them"), "{said}");
+}
+
+#[test]
+fn states_that_tell_no_lengths_apart_are_refused_by_name() {
+    let (_folder, path) = changed(|plan| {
+        for state in plan["server"]["states"].as_array_mut().unwrap() {
+            state["url"] = json!("http://localhost/by-path");
+        }
+    });
+    let said = refused(&advise(&["--server-run", &path]), 3);
+    assert!(said.contains("states off-1k and on-1k of the run"), "{said}");
+    assert!(said.contains("hint: states that ask one address are lengths"), "{said}");
+    let (_folder, path) = changed(|plan| {
+        let states = plan["server"]["states"].as_array_mut().unwrap();
+        states.retain(|state| state["response"]["body_bytes"] == 65_536);
+    });
+    let said = refused(&advise(&["--server-run", &path]), 3);
+    assert!(said.contains("no configuration of the run"), "{said}");
+    assert!(said.contains("with a state for each length and configuration"), "{said}");
+    // One of them has several: the other is left out, and named.
+    let (_folder, path) = changed(|plan| {
+        let states = plan["server"]["states"].as_array_mut().unwrap();
+        states.retain(|state| state["state"] != "on-1k" && state["state"] != "on-1m");
+    });
+    let output = advise(&["--server-run", &path]);
+    let printed = text(&output.stdout);
+    assert!(printed.contains("doubt         the run has one length of on-64k"), "{printed}");
+}
+
+#[test]
+fn what_does_not_go_with_a_server_s_run_is_refused() {
+    for (args, says) in [
+        (&["--today", "of"][..], "unknown configuration \"of\""),
+        (&["--from-run", "x"], "cannot be used with"),
+        (&["--budget", "5s"], "cannot be used with"),
+        (&["--no-costs"], "cannot be used with"),
+        (&["--rate", "10G"], "--rate: "),
+    ] {
+        let said = refused(&from_run(args), 2);
+        assert!(said.contains(says), "{args:?}: {said}");
+    }
+    refused(&advise(&["--server-run", "nonesuch.json"]), 3);
+}
