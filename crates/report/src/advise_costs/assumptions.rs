@@ -8,7 +8,7 @@ use super::priced::Priced;
 use crate::digits::{percent, significant};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::CostAdvice;
-use zc_run::{Run, ServerPlan, ServerState};
+use zc_run::{Run, ServerPlan, ServerState, escape};
 
 /// Something that is taken for granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -42,6 +42,7 @@ pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assump
         all.push(multiplexed);
     }
     all.push(rates(run));
+    all.extend(congestion(run));
     all.push(fixed(
         "transfers as they are logged",
         "Servers differ in whether they log what was sent or what was to be sent when a client breaks \
@@ -152,6 +153,25 @@ const NO_TLS: &str = "Encryption costs as much as a copy or more. In user mode i
 
 fn fixed(assumed: &str, would_change: &str) -> Assumption {
     Assumption { assumed: assumed.to_owned(), would_change: would_change.to_owned() }
+}
+
+/// `None` where it is not known.
+fn congestion(run: &Run) -> Option<Assumption> {
+    let name = escape(&run.header.plan.fixed.congestion, 20);
+    let (unless, how) = match run.header.plan.server {
+        None => ("", "zc run requests --congestion NAME measures another"),
+        Some(_) => (" unless the server chooses another", "The server sets it, or its host does"),
+    };
+    (!name.is_empty()).then(|| {
+        fixed(
+            &format!("congestion control {name}{unless}"),
+            &format!(
+                "One that paces by timers, such as bbr, adds their cost to every response: over a veth pair a \
+                 response of 256k by sendfile then cost five times as much (docs/experiments/requests.md). \
+                 {how}."
+            ),
+        )
+    })
 }
 
 fn connections(advice: &CostAdvice, server: Option<&ServerPlan>) -> Assumption {
