@@ -50,7 +50,7 @@ fn each_configuration_is_a_row_and_the_verdict_is_the_last_line() {
     let printed = text(&output.stdout);
     for says in [
         "\ncosts  ",
-        "responses of 1k to\n",
+        "; 7 blocks, responses of 1k to",
         "\nserver        started by \"contrib/servers/nginx\"",
         "\nconfiguration ",
         "\noff  ",
@@ -132,9 +132,9 @@ fn states_that_tell_no_lengths_apart_are_refused_by_name() {
 fn what_does_not_go_with_a_server_s_run_is_refused() {
     for (args, says) in [
         (&["--today", "of"][..], "unknown configuration \"of\""),
-        (&["--from-run", "x"], "cannot be used with"),
-        (&["--budget", "5s"], "cannot be used with"),
-        (&["--no-costs"], "cannot be used with"),
+        (&["--from-run", "x"], "exclude one another"),
+        (&["--budget", "5s"], "exclude one another"),
+        (&["--no-costs"], "exclude one another"),
         (&["--rate", "10G"], "--rate: "),
     ] {
         let said = refused(&from_run(args), 2);
