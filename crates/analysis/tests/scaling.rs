@@ -56,7 +56,7 @@ const LIMIT: f64 = 2.5 * MORE as f64;
 
 #[test]
 fn an_estimate_takes_time_in_proportion_to_the_cells() {
-    let times = growth(of_cells, 4000, |run| drop(estimate(run)));
+    let times = growth(of_cells, 2000, |run| drop(estimate(run)));
     assert!(times < LIMIT, "{times}");
 }
 
@@ -68,7 +68,7 @@ fn crossovers_take_time_in_proportion_to_the_sizes() {
 
 #[test]
 fn a_comparison_takes_time_in_proportion_to_the_cells() {
-    let times = growth(of_cells, 4000, |run| {
+    let times = growth(of_cells, 2000, |run| {
         let whole = |run| Selection { name: String::new(), run, cell: None, state: None };
         let mut other = run.clone();
         other.header.plan.seed += 1;

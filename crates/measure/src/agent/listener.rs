@@ -730,6 +730,14 @@ mod tests {
         // The size of the backlog, one more by the kernel's way of counting, and what was accepted
         // meanwhile.
         assert!(flood.len() < 500, "{}", flood.len());
-        assert!(server.authenticate(WORD).unwrap_err().message.contains("busy"));
+        // The kernel itself would knock again after one, two and four seconds.
+        let until = Instant::now() + SOON;
+        let client = std::iter::repeat_with(|| {
+            TcpStream::connect_timeout(&server.address, Duration::from_millis(100))
+        });
+        let client = client.take_while(|_| Instant::now() < until).find_map(std::io::Result::ok);
+        let client = Connection::over(client.expect("there is room again")).unwrap();
+        let answer = authenticate(client, &Secret::from_word(WORD).unwrap(), SOON);
+        assert!(answer.unwrap_err().message.contains("busy"));
     }
 }

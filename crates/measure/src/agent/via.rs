@@ -372,6 +372,13 @@ mod tests {
         }
     }
 
+    /// The file that is started. It ends with its connection, which is closed first.
+    fn chosen(command: &str, own_zc: Option<&Path>) -> String {
+        let (_via, connection, name, _) = started(command, own_zc);
+        drop(connection);
+        name
+    }
+
     #[test]
     fn a_command_may_join_its_arguments_as_ssh_does_and_print_first() {
         let host = Host::new();
@@ -396,11 +403,11 @@ mod tests {
         host.zc("bin/zc", "0.0.9").zc(".cargo/bin/zc", VERSION).zc("own", VERSION);
         let own_zc = host.path("own");
         let own_zc = Some(Path::new(&own_zc));
-        assert_eq!(started(&host.command(), own_zc).2, host.path(".cargo/bin/zc"));
+        assert_eq!(chosen(&host.command(), own_zc), host.path(".cargo/bin/zc"));
         std::fs::remove_file(host.path(".cargo/bin/zc")).unwrap();
-        assert_eq!(started(&host.command(), own_zc).2, host.path("own"));
+        assert_eq!(chosen(&host.command(), own_zc), host.path("own"));
         // A different version, if there is no other: the protocol decides.
-        assert_eq!(started(&host.command(), None).2, host.path("bin/zc"));
+        assert_eq!(chosen(&host.command(), None), host.path("bin/zc"));
     }
 
     #[test]
@@ -483,6 +490,6 @@ mod tests {
         let host = Host::new();
         host.zc("it's $own", VERSION);
         let own_zc = host.path("it's $own");
-        assert_eq!(started(&host.command(), Some(Path::new(&own_zc))).2, own_zc);
+        assert_eq!(chosen(&host.command(), Some(Path::new(&own_zc))), own_zc);
     }
 }

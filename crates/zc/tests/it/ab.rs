@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use zc_run::{HostState, Slot, StatePlace};
 
 use crate::support::{
-    Bounded as _, blocks_of, interrupted_when, link_is_unavailable, measuring, saved, stderr,
-    until, zc_in,
+    Bounded as _, at_once, blocks_of, interrupted_when, link_is_unavailable, measuring, saved,
+    stderr, until, zc_in,
 };
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
@@ -233,13 +233,12 @@ fn refused(folder: &Path, link: &str, args: &[&str]) -> Option<String> {
 #[test]
 fn a_state_that_changes_nothing_is_an_error() {
     let _turn = measuring();
-    let folder = tempfile::tempdir().unwrap();
     let sack = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap();
     let sack = sack.trim();
     let sets = format!("true || sysctl -qw net.ipv4.tcp_sack={}", 1 - sack.parse::<u32>().unwrap());
-    for (args, sentence) in [
+    let cases: [(&[&str], String); 6] = [
         (
-            &["--ab", "true", "--ab", &*sets][..],
+            &["--ab", "true", "--ab", &*sets],
             format!("leave net.ipv4.tcp_sack at {sack} where the traffic runs"),
         ),
         (
@@ -264,10 +263,12 @@ fn a_state_that_changes_nothing_is_an_error() {
             "the command of --verify-state in state \"A\" ended with exit code 3 and said: lost"
                 .to_owned(),
         ),
-    ] {
+    ];
+    at_once(&cases, |(args, sentence)| {
+        let folder = tempfile::tempdir().unwrap();
         let Some(said) = refused(folder.path(), "loopback", args) else { return };
-        assert!(said.contains(&sentence) && said.contains("hint: "), "{args:?}: {said}");
-    }
+        assert!(said.contains(sentence) && said.contains("hint: "), "{args:?}: {said}");
+    });
 }
 
 #[test]

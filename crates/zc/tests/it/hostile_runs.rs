@@ -293,10 +293,26 @@ fn several_runs_can_be_reported_together() {
 #[test]
 fn names_from_outside_are_escaped() {
     let mut document = value(&RUNS[0]);
+    // Without samples a report takes a fifth of the time. What a profile names are cells and
+    // functions.
+    let mut without_samples = RUNS[0].clone();
+    without_samples.header.sampling = None;
+    without_samples.blocks.iter_mut().for_each(|block| block.samples = None);
+    let without_samples = value(&without_samples);
     let (mut edits, mut read) = (0, 0);
+    // Of what each element of a list has, two are edited.
+    let mut tried = std::collections::BTreeMap::<String, usize>::new();
+    let mut is_new = |place: &str| {
+        let times = tried.entry(place.replace(|c: char| c.is_ascii_digit(), "")).or_default();
+        *times += 1;
+        *times <= 2
+    };
     for place in places(&document) {
-        if document.pointer(&place).is_some_and(Value::is_string) {
-            let mut edited = document.clone();
+        if document.pointer(&place).is_some_and(Value::is_string) && is_new(&place) {
+            let of_profile = ["sampl", "cell", "label", "reference"];
+            let is_in_profile = of_profile.iter().any(|part| place.contains(part));
+            let mut edited = if is_in_profile { &document } else { &without_samples }.clone();
+            assert!(edited.pointer(&place).is_some(), "{place}");
             edit(&mut edited, &place, &Edit::Put(json!(HOSTILE)));
             edits += 1;
             read += usize::from(survive(&by_lines(&edited)).is_some());

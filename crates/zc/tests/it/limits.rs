@@ -15,7 +15,7 @@ fn in_a_small_memory_cgroup_a_run_works_or_ends_with_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run.json");
     let out = out.to_str().unwrap();
-    let args = ["run", "--paths", "splice", "--budget", "4s", "--out", out];
+    let args = ["run", "--paths", "splice", "--budget", "2s", "--out", out];
     for (bytes, code) in [(64 * MIB, 4), (256 * MIB, 0)] {
         let cgroup = match MemoryCgroup::of(bytes) {
             Ok(cgroup) => cgroup,

@@ -18,7 +18,7 @@ fn zc(folder: &Path, args: &[&str]) -> Output {
 fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let plan = "name = \"mine\"\nbudget = \"8s\"\ncompare = [\"congestion\"]\n[fixed]\nlink \
+    let plan = "name = \"mine\"\nbudget = \"2s\"\ncompare = [\"congestion\"]\n[fixed]\nlink \
         = \"loopback\"\nrate = \"50MB/s\"\n\
         [[factor]]\nname = \"congestion\"\nlevels = [\"reno\", \"no-such-thing\"]\n\
         [[factor]]\nname = \"message\"\nlevels = [\"4k\", \"64k\"]\n";

@@ -15,8 +15,8 @@ use crate::support::{
     measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
-/// Options of a run of one or two blocks.
-const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
+/// Options of a run that ends by itself. However late it is, it begins a block.
+const SHORT: [&str; 4] = ["--budget", "2s", "--paths", "sendfile"];
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
     let mut command = zc_in(folder, &["run"]);
@@ -203,7 +203,7 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     // Smaller than what a run saves before its first block.
-    let script = format!("exec {ZC} run --budget 8s --link loopback --out run.json");
+    let script = format!("exec {ZC} run --budget 2s --link loopback --out run.json");
     let Some(output) = on_small_disk(folder.path(), "8k", &script) else { return };
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     assert!(
@@ -226,7 +226,7 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
         .iter()
         .map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).start().unwrap())
         .collect();
-    let args = ["--budget", "40s", "--paths", "sendfile", "--link", "loopback"];
+    let args = ["--budget", "12s", "--paths", "sendfile", "--link", "loopback"];
     let output = run_in(folder.path(), &args).finish().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(NOTHING_KEPT), "{said}");
@@ -331,7 +331,7 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
         "(echo 0 > /proc/sys/user/max_net_namespaces) || exit {NOT_HERE}; \
-         exec {ZC} run --budget 6s --paths sendfile --out run.json"
+         exec {ZC} run --budget 2s --paths sendfile --out run.json"
     );
     let mut unshare = Command::new("unshare");
     let output = unshare
@@ -429,7 +429,7 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
         saved(folder).header.warnings.iter().any(|warning| warning.name == "another-zc")
     };
     let short = |folder: &Path, in_its_own: bool| {
-        namespace.run(folder, in_its_own).args(["--budget", "6s"]).finish().unwrap()
+        namespace.run(folder, in_its_own).args(["--budget", "2s"]).finish().unwrap()
     };
     let alone = tempfile::tempdir().unwrap();
     let output = short(alone.path(), true);

@@ -10,7 +10,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::support::{
-    Bounded as _, Running, STARVED, ZC, is_starved, measuring, on_small_disk, stderr, undisturbed,
+    Bounded as _, Running, STARVED, ZC, at_once, is_starved, measuring, on_small_disk, stderr,
+    undisturbed,
 };
 
 fn zc(arguments: &[&str]) -> Command {
@@ -105,11 +106,50 @@ fn kill(pid: u32, signal: &str) {
     );
 }
 
-const RIGHTS_AND_STREAMS: &str = "grep NoNewPrivs: /proc/self/status; cat; echo err >&2; exit 7";
+// What is soaked here is not held against a figure: several series run at the same time, and mostly
+// wait for their idle windows.
 
 #[test]
-fn a_command_s_exit_code_and_streams_are_its_own() {
+fn a_command_is_executed_as_wanted_and_what_it_does_is_its_own() {
     let _turn = measuring();
+    let parts: [fn(); 6] = [
+        a_command_s_exit_code_and_streams_are_its_own,
+        a_command_killed_by_a_signal_is_128_and_the_signal,
+        a_command_is_prepared_executed_and_cleaned_up_as_often_as_wanted,
+        an_execution_that_fails_is_the_last_one,
+        failed_executions_are_ignored_where_that_is_wanted,
+        each_execution_reads_the_same_file_from_stdin,
+    ];
+    at_once(&parts, |part| part());
+}
+
+#[test]
+fn signals_reach_the_command_and_end_its_series() {
+    let _turn = measuring();
+    let parts: [fn(); 4] = [
+        signals_are_passed_on_to_the_command,
+        a_stopped_zc_stops_the_command_and_both_go_on,
+        a_signal_ends_the_series_and_what_was_measured_is_told,
+        a_command_that_outlives_a_signal_is_not_executed_again,
+    ];
+    at_once(&parts, |part| part());
+}
+
+#[test]
+fn live_load_is_told_until_its_end_or_its_reader_s() {
+    let _turn = measuring();
+    let parts: [fn(); 4] = [
+        live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is,
+        live_load_in_json_has_a_document_to_a_line,
+        ctrl_c_ends_live_load_cleanly,
+        a_reader_that_goes_away_ends_live_load,
+    ];
+    at_once(&parts, |part| part());
+}
+
+const RIGHTS_AND_STREAMS: &str = "grep NoNewPrivs: /proc/self/status; cat; echo err >&2; exit 7";
+
+fn a_command_s_exit_code_and_streams_are_its_own() {
     let mut child = zc(&[&ONCE[..], &["sh", "-c", RIGHTS_AND_STREAMS]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -131,9 +171,7 @@ fn a_command_s_exit_code_and_streams_are_its_own() {
     assert!(stderr.contains("exited with 7") && stderr.contains("the command"), "{stderr}");
 }
 
-#[test]
 fn a_command_killed_by_a_signal_is_128_and_the_signal() {
-    let _turn = measuring();
     let output = output(&[&ONCE[..], &["sh", "-c", "kill -KILL $$"]].concat());
     assert_eq!(output.status.code(), Some(137));
     let said = stderr(&output);
@@ -143,7 +181,7 @@ fn a_command_killed_by_a_signal_is_128_and_the_signal() {
 #[test]
 fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
     let _turn = measuring();
-    for (arguments, code, word) in [
+    let cases: [(&[&str], i32, &str); 24] = [
         (&["--run-anyway", "--", "zc-no-such-command"][..], 127, "\"zc-no-such-command\""),
         (&["--run-anyway", "--", "/etc/passwd"], 126, "\"/etc/passwd\""),
         (&["--cpus", "99999", "--", "true"], 125, "\"99999\""),
@@ -176,13 +214,14 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
             "--prepare ended with exit code 3",
         ),
         (&["--run-anyway", "--warmup", "1", "--", "false"], 1, "while it warmed up"),
-    ] {
+    ];
+    at_once(&cases, |(arguments, code, word)| {
         let output = output(arguments);
         let stderr = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {stderr}");
         assert!(stderr.contains(word) && stderr.contains("error: "), "{arguments:?}: {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
-    }
+    });
 }
 
 /// Whether this process ignores a signal, and with it what it starts: `SigIgn` of
@@ -193,9 +232,7 @@ fn ignored(signal: u32) -> bool {
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
-#[test]
 fn signals_are_passed_on_to_the_command() {
-    let _turn = measuring();
     let passed_on: Vec<&str> = [("TERM", 15), ("INT", 2), ("HUP", 1), ("USR1", 10)]
         .into_iter()
         .filter(|(signal, number)| {
@@ -226,9 +263,7 @@ fn signals_are_passed_on_to_the_command() {
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(3));
 }
 
-#[test]
 fn a_stopped_zc_stops_the_command_and_both_go_on() {
-    let _turn = measuring();
     let (child, mut stdout) =
         started("echo ready; while [ ! -e /dev/null/x ]; do sleep 0.02; done");
     let stopped = |pid| {
@@ -308,9 +343,7 @@ fn log_of(arguments: &[&str]) -> (Output, String) {
     (output, std::fs::read_to_string(folder.path().join("log")).unwrap_or_default())
 }
 
-#[test]
 fn a_command_is_prepared_executed_and_cleaned_up_as_often_as_wanted() {
-    let _turn = measuring();
     let steps = [
         "--run-anyway",
         "--runs",
@@ -330,13 +363,16 @@ fn a_command_is_prepared_executed_and_cleaned_up_as_often_as_wanted() {
     assert_eq!(log, "prepare\nrun\ncleanup\n".repeat(3), "{}", stderr(&output));
 }
 
-#[test]
-fn an_execution_that_fails_is_the_last_one_unless_failures_are_ignored() {
-    let _turn = measuring();
-    let script = "echo run >>log; [ $(wc -l <log) != 2 ] || exit 5";
-    let (output, log) = log_of(&["--run-anyway", "--runs", "3", "--", "sh", "-c", script]);
+const FAILS_SECOND: &str = "echo run >>log; [ $(wc -l <log) != 2 ] || exit 5";
+
+fn an_execution_that_fails_is_the_last_one() {
+    let (output, log) = log_of(&["--run-anyway", "--runs", "3", "--", "sh", "-c", FAILS_SECOND]);
     assert_eq!((log.lines().count(), output.status.code()), (2, Some(5)), "{}", stderr(&output));
-    let ignored = ["--run-anyway", "--ignore-failure", "--runs", "3", "--", "sh", "-c", script];
+}
+
+fn failed_executions_are_ignored_where_that_is_wanted() {
+    let ignored =
+        ["--run-anyway", "--ignore-failure", "--runs", "3", "--", "sh", "-c", FAILS_SECOND];
     let (output, log) = log_of(&ignored);
     assert_eq!(log.lines().count(), 3, "{}", stderr(&output));
     let said = stderr(&output);
@@ -416,9 +452,7 @@ fn what_a_command_did_may_be_counted_by_a_status_page_or_a_device() {
     assert!(stderr(&output).contains("was not read: connection refused"), "{}", stderr(&output));
 }
 
-#[test]
 fn each_execution_reads_the_same_file_from_stdin() {
-    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("input"), "one\ntwo\n").unwrap();
     let file = std::fs::File::open(folder.path().join("input")).unwrap();
@@ -426,9 +460,7 @@ fn each_execution_reads_the_same_file_from_stdin() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n".repeat(2));
 }
 
-#[test]
 fn a_signal_ends_the_series_and_what_was_measured_is_told() {
-    let _turn = measuring();
     let arguments = ["--run-anyway", "--runs", "1000", "--", "sh", "-c", "echo run"];
     let mut child = zc(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -445,9 +477,7 @@ fn a_signal_ends_the_series_and_what_was_measured_is_told() {
     assert!(is_starved(&said) || said.contains(" times, ") || said.contains("withheld"), "{said}");
 }
 
-#[test]
 fn a_command_that_outlives_a_signal_is_not_executed_again() {
-    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let script = "trap '' INT; echo run; while [ ! -e go ]; do sleep 0.02; done";
     let arguments = ["--run-anyway", "--runs", "1000", "--", "sh", "-c", script];
@@ -493,9 +523,7 @@ fn on_a_busy_machine_the_command_is_not_executed_unless_that_is_wanted() {
     drop(burners);
 }
 
-#[test]
 fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
-    let _turn = measuring();
     let output = output(&["--period", "50ms", "--count", "3"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if is_starved(&stderr(&output)) {
@@ -510,9 +538,7 @@ fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
     assert!(stderr(&output).contains("soakers on CPU"), "{}", stderr(&output));
 }
 
-#[test]
 fn live_load_in_json_has_a_document_to_a_line() {
-    let _turn = measuring();
     let output = output(&["--period", "50ms", "--count", "2", "--json"]);
     if is_starved(&stderr(&output)) {
         return;
@@ -524,9 +550,7 @@ fn live_load_in_json_has_a_document_to_a_line() {
     assert!(lines[2]["load"]["busy_cpus"].is_number() && lines[2]["calibrated_ns_ago"].is_number());
 }
 
-#[test]
 fn ctrl_c_ends_live_load_cleanly() {
-    let _turn = measuring();
     let mut child =
         zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -541,9 +565,7 @@ fn ctrl_c_ends_live_load_cleanly() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-#[test]
 fn a_reader_that_goes_away_ends_live_load() {
-    let _turn = measuring();
     let mut child =
         zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     drop(child.stdout.take());

@@ -21,6 +21,11 @@ const NEAR: &str = "198.18.0.1";
 const FAR: &str = "198.18.0.2";
 const PORT: &str = "2200";
 
+/// Budget of a run that ends by itself. However late it is, it begins a block.
+const ENDS: &str = "2s";
+/// Budget of a run that is ended.
+const LONG: &str = "600s";
+
 /// A command that finds this zc, which may not be in the default place.
 fn path_with_zc() -> String {
     format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", Path::new(ZC).parent().unwrap().display())
@@ -247,7 +252,7 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     // The mark that identifies this far end.
     let via = format!("env ZC_TEST_MARK={} PATH={}", folder.path().display(), path_with_zc());
     let output =
-        zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
+        zc_in(folder.path(), &["run", "--via", &via]).args(options(ENDS)).finish().unwrap();
     if has_no_address(&stderr(&output)) {
         return;
     }
@@ -263,7 +268,7 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     std::fs::remove_file(folder.path().join("run.json")).unwrap();
     let mut command = zc_in(folder.path(), &["run", "--via", &via]);
     let mut run =
-        command.args(options("60s")).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+        command.args(options(LONG)).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     wait_for_blocks(folder.path(), &mut run, 1);
     let far = processes("zc", marked);
     run.kill().unwrap();
@@ -331,7 +336,7 @@ fn zc_is_carried_to_a_far_end_without_one_and_nothing_of_it_is_left() {
     let host = WithoutZc::new();
     // The program under test may need libraries, which this far end has.
     let carry = ["--carry", "zc"];
-    let output = host.run(&carry, "8s").finish().unwrap();
+    let output = host.run(&carry, ENDS).finish().unwrap();
     let said = stderr(&output);
     assert!(said.contains("zc is carried to the far end"), "{said}");
     assert!(said.contains(&format!(" MB to \"{}/tmp\"", host.path().display())), "{said}");
@@ -346,7 +351,7 @@ fn zc_is_carried_to_a_far_end_without_one_and_nothing_of_it_is_left() {
     assert_eq!(host.servers(), [0; 0]);
     // The same when it is killed.
     std::fs::remove_file(host.path().join("run.json")).unwrap();
-    let mut command = host.run(&carry, "60s");
+    let mut command = host.run(&carry, LONG);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     wait_for_blocks(host.path(), &mut run, 1);
     let servers = host.servers();
@@ -363,7 +368,7 @@ fn what_is_not_carried_says_why_and_what_to_do() {
     let _turn = measuring();
     let host = WithoutZc::new();
     let refused = |more: &[&str]| {
-        let output = host.run(more, "5s").finish().unwrap();
+        let output = host.run(more, ENDS).finish().unwrap();
         assert!(!host.path().join("run.json").exists());
         (output.status.code(), stderr(&output))
     };
@@ -391,7 +396,7 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
         ("true", "\"true\" ended before there was a zc (exit code 0)", "-i"),
     ] {
         let output =
-            zc_in(folder.path(), &["run", "--via", via]).args(options("5s")).finish().unwrap();
+            zc_in(folder.path(), &["run", "--via", via]).args(options(ENDS)).finish().unwrap();
         assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
         let said = stderr(&output);
         let mut lines = said.lines().skip_while(|line| !line.starts_with("error: "));
@@ -408,7 +413,7 @@ fn a_far_end_that_is_gone_before_the_first_block_is_no_failure_of_the_reference(
     // The stream to the far end breaks when it is first asked for flows.
     let via = format!("sed -u '/\"ask\":\"flows\"/Q' | env PATH={}", path_with_zc());
     let output =
-        zc_in(folder.path(), &["run", "--via", &via]).args(options("20s")).finish().unwrap();
+        zc_in(folder.path(), &["run", "--via", &via]).args(options(LONG)).finish().unwrap();
     let said = stderr(&output);
     if has_no_address(&said) {
         return;
@@ -421,7 +426,7 @@ fn a_far_end_that_is_gone_before_the_first_block_is_no_failure_of_the_reference(
 fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let output = hosts.run(&hosts.ssh("user", "known"), "8s").finish().unwrap();
+    let output = hosts.run(&hosts.ssh("user", "known"), ENDS).finish().unwrap();
     assert_ended(&output);
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
@@ -434,7 +439,7 @@ fn zc_is_carried_through_ssh() {
     let host = WithoutZc::new();
     let zc = host.path().join("zc");
     let via = format!("{} {}", hosts.ssh("user", "known"), host.environment());
-    let mut run = hosts.run_by(&zc, &via, "8s");
+    let mut run = hosts.run_by(&zc, &via, ENDS);
     let output = run.arg("--carry").arg(&zc).finish().unwrap();
     assert_ended(&output);
     assert!(stderr(&output).contains("zc is carried to the far end"), "{}", stderr(&output));
@@ -450,7 +455,7 @@ fn a_run_through_ip_netns_exec_is_as_good() {
     let Some(hosts) = Hosts::new() else { return };
     hosts.ip(&["netns", "attach", "other", &hosts.far.id().to_string()]);
     let via = format!("env PATH={} ip netns exec other", path_with_zc());
-    let output = hosts.run(&via, "8s").finish().unwrap();
+    let output = hosts.run(&via, ENDS).finish().unwrap();
     assert_ended(&output);
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
@@ -464,7 +469,7 @@ fn ssh_that_is_refused_or_does_not_know_the_host_is_an_error_with_a_hint() {
         ("other", "known", "Permission denied (publickey)."),
         ("user", "unknown", "Host key verification failed."),
     ] {
-        let output = hosts.run(&hosts.ssh(key, known), "8s").finish().unwrap();
+        let output = hosts.run(&hosts.ssh(key, known), ENDS).finish().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(6), "{said}");
         assert!(said.contains(message) && said.contains("\nhint: let it ask nothing"), "{said}");
@@ -475,7 +480,7 @@ fn ssh_that_is_refused_or_does_not_know_the_host_is_an_error_with_a_hint() {
 fn the_far_end_leaves_when_the_near_end_is_killed() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    let mut run = hosts.run(&hosts.ssh("user", "known"), LONG).start().unwrap();
     wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     run.kill().unwrap();
@@ -489,7 +494,7 @@ fn the_far_end_leaves_when_the_near_end_is_killed() {
 fn when_ssh_is_killed_both_ends_leave_and_what_was_measured_is_kept() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    let mut run = hosts.run(&hosts.ssh("user", "known"), LONG).start().unwrap();
     wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     spawn::kill(ssh, 9).unwrap();
@@ -505,7 +510,7 @@ fn when_ssh_is_killed_both_ends_leave_and_what_was_measured_is_kept() {
 fn ctrl_c_does_not_reach_ssh_and_the_run_ends_in_order() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    let mut run = hosts.run(&hosts.ssh("user", "known"), LONG).start().unwrap();
     wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     let group = |pid: i32| {

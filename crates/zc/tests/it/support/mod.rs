@@ -1,6 +1,7 @@
 //! What the tests share: how the program is started, how a saved run is read, how long anything is
 //! waited for, and the lock that keeps tests that measure from running at the same time.
 
+pub(crate) mod at_once;
 pub(crate) mod cgroup;
 pub(crate) mod measuring;
 pub(crate) mod running;
@@ -12,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
+pub(crate) use at_once::at_once;
 pub(crate) use measuring::measuring;
 pub(crate) use running::{Bounded, LIMIT, Running, until};
 

@@ -132,7 +132,7 @@ enum Beside {
 }
 
 const RUN: &str = "run";
-const SHORT: [&str; 6] = ["--paths", "sendfile", "--budget", "3s", "--out", "run.json"];
+const SHORT: [&str; 6] = ["--paths", "sendfile", "--budget", "2s", "--out", "run.json"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fault {

@@ -318,7 +318,7 @@ fn during_a_session_few_are_accepted_whatever_comes() {
     let _turn = turn();
     let door = Door::new();
     let folder = tempfile::tempdir().unwrap();
-    let seconds = if is_long() { "20s" } else { "7s" };
+    let seconds = if is_long() { "20s" } else { "4s" };
     let args = [
         "run",
         "--remote",

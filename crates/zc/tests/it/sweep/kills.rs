@@ -39,24 +39,24 @@ struct Scenario {
     lasts_ms: u64,
 }
 
-const RUN: &[&str] = &["run", "--paths", "sendfile", "--budget", "5s", "--out", "run.json"];
+const RUN: &[&str] = &["run", "--paths", "sendfile", "--budget", "2s", "--out", "run.json"];
 
 const SCENARIOS: &[Scenario] = &[
     Scenario {
         args: &[
-            "run", "--link", "veth", "--paths", "sendfile", "--budget", "5s", "--out", "run.json",
+            "run", "--link", "veth", "--paths", "sendfile", "--budget", "2s", "--out", "run.json",
         ],
         unprivileged: true,
         server: false,
         victims: &[Victim::Near, Victim::Any],
-        lasts_ms: 5500,
+        lasts_ms: 2500,
     },
     Scenario {
         args: RUN,
         unprivileged: false,
         server: false,
         victims: &[Victim::Near, Victim::Any],
-        lasts_ms: 5500,
+        lasts_ms: 2500,
     },
     Scenario {
         args: &[
@@ -66,7 +66,7 @@ const SCENARIOS: &[Scenario] = &[
             "--paths",
             "sendfile",
             "--budget",
-            "5s",
+            "2s",
             "--ab-settle",
             "1ms",
             "--ab",
@@ -81,17 +81,17 @@ const SCENARIOS: &[Scenario] = &[
         unprivileged: true,
         server: false,
         victims: &[Victim::Near],
-        lasts_ms: 5500,
+        lasts_ms: 2500,
     },
     Scenario {
         args: &[
-            "run", "--remote", "ADDRESS", "--paths", "sendfile", "--budget", "5s", "--out",
+            "run", "--remote", "ADDRESS", "--paths", "sendfile", "--budget", "2s", "--out",
             "run.json",
         ],
         unprivileged: true,
         server: true,
         victims: &[Victim::Near, Victim::Far],
-        lasts_ms: 5500,
+        lasts_ms: 2500,
     },
     Scenario {
         args: &[
@@ -101,35 +101,35 @@ const SCENARIOS: &[Scenario] = &[
             "--paths",
             "sendfile",
             "--budget",
-            "5s",
+            "2s",
             "--out",
             "run.json",
         ],
         unprivileged: true,
         server: false,
         victims: &[Victim::Near, Victim::Far, Victim::Any],
-        lasts_ms: 5500,
+        lasts_ms: 2500,
     },
     Scenario {
-        args: &["soak", "--", "sleep", "2"],
+        args: &["soak", "--runs", "2", "--", "sleep", "1"],
         unprivileged: true,
         server: false,
         victims: &[Victim::Near, Victim::Command, Victim::Any],
-        lasts_ms: 6500,
+        lasts_ms: 4500,
     },
     Scenario {
-        args: &["soak", "--", "sleep", "2"],
+        args: &["soak", "--runs", "2", "--", "sleep", "1"],
         unprivileged: false,
         server: false,
         victims: &[Victim::Near, Victim::Any],
-        lasts_ms: 6500,
+        lasts_ms: 4500,
     },
     Scenario {
         args: &["soak", "--count", "2"],
         unprivileged: true,
         server: false,
         victims: &[Victim::Near, Victim::Any],
-        lasts_ms: 5000,
+        lasts_ms: 4000,
     },
 ];
 
@@ -245,7 +245,7 @@ fn victim_of(case: &Case, near: &Started, server: Option<&Started>) -> Option<i3
     match case.victim {
         Victim::Near => Some(near.pid()),
         Victim::Far => server.map_or_else(|| named("zc", "serve"), |server| Some(server.pid())),
-        Victim::Command => named("sleep", "2"),
+        Victim::Command => named("sleep", "1"),
         Victim::Any => {
             // Without those that restore the host: only SIGKILL to them prevents that, as is documented.
             let all = near.processes();

@@ -64,7 +64,7 @@ fn limits() -> Vec<Limit> {
 
 /// What is run under each.
 const COMMANDS: [&[&str]; 5] = [
-    &["run", "--paths", "sendfile,uring-send,splice", "--budget", "4s", "--out", "run.json"],
+    &["run", "--paths", "sendfile,uring-send,splice", "--budget", "2s", "--out", "run.json"],
     &["soak", "--", "true"],
     &["show", "saved.json"],
     &["serve", "--listen", "127.0.0.1:0"],
@@ -214,7 +214,7 @@ fn served(command: &mut Command) -> Result<Output, String> {
     if let Ok(address) = server.says(super::faults::address_in) {
         let folder = tempfile::tempdir().unwrap();
         let args = [
-            "run", "--remote", &address, "--paths", "sendfile", "--budget", "4s", "--out",
+            "run", "--remote", &address, "--paths", "sendfile", "--budget", "2s", "--out",
             "run.json",
         ];
         let near = finished(Command::new(ZC).args(args).current_dir(folder.path()))?;
@@ -233,7 +233,7 @@ fn in_the_middle(args: &[&str], happens: impl Fn(i32)) -> Result<(), String> {
     let mut command = Command::new(ZC);
     command
         .args(args)
-        .args(["--paths", "sendfile", "--budget", "5s", "--out", "run.json"])
+        .args(["--paths", "sendfile", "--budget", "3s", "--out", "run.json"])
         .current_dir(folder.path());
     let mut near = start(&mut command)?;
     if !near.does(|| blocks_saved(folder.path()) > 0) {

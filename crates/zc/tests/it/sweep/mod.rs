@@ -19,17 +19,14 @@ mod verdict;
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
+use crate::support::at_once;
 use crate::support::measuring::{Measuring, measuring};
-
-/// Programs of a search that run at the same time. Most of their time they wait.
-const LANES: usize = 3;
 
 /// How many cases of a search are tried.
 fn cases_of(sample: usize) -> usize {
@@ -93,22 +90,13 @@ fn search<T: Sync>(
 ) {
     let only = std::env::var("ZC_SWEEP_ONLY").unwrap_or_default();
     let cases: Vec<&T> = cases.iter().filter(|case| what(case).contains(&only)).collect();
-    let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..LANES {
-            scope.spawn(|| {
-                while let Some(&case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(finding) = one(case) {
-                        let text = format!(
-                            "{}\n    {}",
-                            what(case),
-                            finding.trim_end().replace('\n', "\n    ")
-                        );
-                        eprintln!("FOUND {text}");
-                        findings.lock().unwrap().push(text);
-                    }
-                }
-            });
+    let findings = Mutex::new(Vec::new());
+    at_once(&cases, |case| {
+        if let Err(finding) = one(case) {
+            let text =
+                format!("{}\n    {}", what(case), finding.trim_end().replace('\n', "\n    "));
+            eprintln!("FOUND {text}");
+            findings.lock().unwrap().push(text);
         }
     });
     let findings = findings.into_inner().unwrap();

@@ -28,7 +28,7 @@ fn peak_kib(path: RecvPath, flows: u64, buffer: &str) -> Option<u64> {
     let flows = flows.to_string();
     let args = [
         "run", "--remote", &address, "--recv", &recv, "--flows", &flows, "--paths", "sendfile",
-        "--budget", "4s", "--out", "run.json",
+        "--budget", "2s", "--out", "run.json",
     ];
     let near = finished(Command::new(ZC).args(args).current_dir(folder.path())).unwrap();
     let end = verdict::end(&near, &[]).unwrap();

@@ -16,6 +16,9 @@ mod streams;
 #[cfg(test)]
 mod pending;
 
+#[cfg(test)]
+pub(super) const TELL_EVERY: std::time::Duration = listening::TELL_EVERY;
+
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 
