@@ -4,6 +4,7 @@
 //! zc starts runs in the sender's namespace of a link, with a CPU of its own; the load runs in the
 //! receiver's. A server that is there is asked over the loopback, wherever it runs.
 
+mod asked;
 mod cells;
 mod lengths;
 mod options;

@@ -71,7 +71,8 @@ pub(super) fn replayed(log: &LogToReplay, cells: &[Cell]) -> Replayed {
     }
 }
 
-/// What is replayed, at which rate, by top speeds of the cells that do.
+/// What is replayed, at which rate, by top speeds of the cells that do, or by a rate that is `known` of
+/// them, in bytes per second.
 ///
 /// # Errors
 /// At the speed that was asked for requests would come faster than the slowest path can answer.
@@ -79,29 +80,34 @@ pub(super) fn plan(
     log: &LogToReplay,
     cells: &[Cell],
     top_speeds: &BTreeMap<String, f64>,
+    known: &BTreeMap<String, f64>,
 ) -> Result<ReplayPlan> {
     let slowest = rate::slowest(top_speeds)?;
-    let requests_per_s = match log.speedup {
-        None => rate::choose(top_speeds)?,
-        Some(times) => log.requests_per_s * times,
+    let mut plan = ReplayPlan {
+        log: log.log.clone(),
+        log_requests: log.requests,
+        log_bytes: log.bytes,
+        log_requests_per_s: log.requests_per_s,
+        too_long: log.too_long,
+        requests_per_s: 0.0,
+        body_bytes: log.body_bytes.clone(),
+        cells: labels(cells).collect(),
     };
-    if requests_per_s > slowest * MOST_SHARE {
+    let known = plan.cells.first().and_then(|label| known.get(label));
+    let requests_per_s = match (log.speedup, known) {
+        (Some(times), _) => log.requests_per_s * times,
+        (None, Some(bytes_per_s)) => bytes_per_s / plan.mean_bytes(),
+        (None, None) => rate::choose(top_speeds)?,
+    };
+    if log.speedup.is_some() && requests_per_s > slowest * MOST_SHARE {
         return Err(Error::usage(format!(
             "--speedup: {requests_per_s:.0} requests per second are too near to the {slowest:.0} that the \
              slowest path can answer, or beyond"
         ))
         .help(format!("--speedup {:.0} is half of that", slowest / 2.0 / log.requests_per_s)));
     }
-    Ok(ReplayPlan {
-        log: log.log.clone(),
-        log_requests: log.requests,
-        log_bytes: log.bytes,
-        log_requests_per_s: log.requests_per_s,
-        too_long: log.too_long,
-        requests_per_s,
-        body_bytes: log.body_bytes.clone(),
-        cells: labels(cells).collect(),
-    })
+    plan.requests_per_s = requests_per_s;
+    Ok(plan)
 }
 
 fn labels(cells: &[Cell]) -> impl Iterator<Item = String> {
@@ -169,11 +175,20 @@ mod tests {
     #[test]
     fn a_speed_beyond_the_slowest_path_is_refused() {
         let speeds = BTreeMap::from([("log read+send".to_owned(), 5_000.0)]);
-        let planned = |speedup| plan(&LogToReplay { speedup, ..log(&[100]) }, &[], &speeds);
+        let planned =
+            |speedup| plan(&LogToReplay { speedup, ..log(&[100]) }, &[], &speeds, &BTreeMap::new());
         assert!((planned(None).unwrap().requests_per_s - 2_000.0).abs() < 1e-9);
         assert!((planned(Some(1_000.0)).unwrap().requests_per_s - 2_000.0).abs() < 1e-9);
         let error = planned(Some(2_200.0)).unwrap_err();
         assert!(error.message.contains("4400 requests per second"), "{}", error.message);
         assert_eq!(error.help.unwrap(), "--speedup 1250 is half of that");
+        // A run that is repeated has its rate again.
+        let replaying = Cell {
+            label: "log read+send".to_owned(),
+            ..Cell::of_paths(SendPath::ReadSend, RecvPath::RecvTrunc)
+        };
+        let known = BTreeMap::from([(replaying.label.clone(), 150_000.0)]);
+        let again = plan(&log(&[100]), &[replaying], &speeds, &known).unwrap();
+        assert!((again.requests_per_s - 1_500.0).abs() < 1e-9, "{}", again.requests_per_s);
     }
 }

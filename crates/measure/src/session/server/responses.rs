@@ -2,7 +2,7 @@
 //! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
 //! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use super::super::progress::Progress;
 use super::super::proving::cannot_run;
 use super::super::seed;
 use super::super::steps::Steps;
+use super::asked::{Asked, asked, body_bytes, origin_of, workers};
 use super::cells::positive;
 use super::place::{a_cpu_each, told_apart};
 use super::timing::timing;
 use super::{rate, replay};
-use crate::http::{Load, LoadOptions, Origin, Reuse, Targets, Trust, bind_to};
+use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter::{self, InstanceLock};
 use crate::plan::spec::Cells;
-use crate::trial::{self, Asker, OriginOf, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
+use crate::trial::{self, Asker, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
 use zc_run::{
     Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
     ResponsesPlan, Result, SendPath, Severity, SupportRow, Unavailable, Unsoaked, Warning,
@@ -74,11 +75,11 @@ pub(crate) fn prepare(
 
     let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
     let asked = asked(&cells, replay);
-    let paths = workers(&asked);
     let congestion = trial::choose_congestion(options.held.congestion.as_deref(), &link)?;
     let of_host = trial::default_congestion(&*link);
-    let server = OwnServer::start(&link, cpus.sender, &paths, &setup, &congestion)?;
-    let load = load(&link, cpus.receiver, &paths, &server, &asked, reuse)?;
+    let server =
+        OwnServer::start(&link, cpus.sender, &workers(&asked, CONNECTIONS), &setup, &congestion)?;
+    let load = load(&link, cpus.receiver, &server, &asked, reuse)?;
     for (origin, Asked { path, bodies }) in asked.iter().enumerate() {
         steps.say(&format!("first response by {path}"));
         let fetched = load.fetch(origin)?.usable()?;
@@ -194,11 +195,6 @@ fn of_another_default(of_host: &str, congestion: &str) -> Warning {
     .remedy(format!("--congestion {of_host}"))
 }
 
-/// The length of a cell's responses.
-fn body_bytes(cell: &Cell) -> usize {
-    cell.levels.message_bytes.unwrap_or_default()
-}
-
 /// # Errors
 /// No file is as long as the longest response.
 fn long_enough(longest_file: u64, messages: &[usize]) -> Result<()> {
@@ -256,97 +252,16 @@ fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<
     trial::why_not(link, path, setup)
 }
 
-/// What an origin of the load is asked for.
-#[derive(Debug, Clone, PartialEq)]
-struct Asked<'a> {
-    path: SendPath,
-    bodies: Bodies<'a>,
-}
-
-/// The bodies of responses.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Bodies<'a> {
-    /// Of one length.
-    Of(usize),
-    /// Those of a log, in turn.
-    OfLog(&'a [u64]),
-}
-
-impl Bodies<'_> {
-    fn first(self) -> u64 {
-        match self {
-            Self::Of(bytes) => bytes as u64,
-            Self::OfLog(each) => each.first().copied().unwrap_or_default(),
-        }
-    }
-
-    /// What zc's own server calls them.
-    fn targets(self) -> Option<Targets> {
-        let target = |bytes: u64| format!("/{bytes}");
-        match self {
-            Self::Of(bytes) => Some(Targets::from(target(bytes as u64))),
-            Self::OfLog(each) => Targets::in_turn(each.iter().map(|bytes| target(*bytes))),
-        }
-    }
-}
-
-fn bodies<'a>(cell: &Cell, replay: Option<&'a LogToReplay>) -> Bodies<'a> {
-    match replay.filter(|_| replay::is_one(cell)) {
-        Some(log) => Bodies::OfLog(&log.body_bytes),
-        None => Bodies::Of(body_bytes(cell)),
-    }
-}
-
-/// What is asked for: each path and length once.
-fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<Asked<'a>> {
-    let mut all = Vec::new();
-    for cell in cells {
-        let asked = Asked { path: cell.send, bodies: bodies(cell, replay) };
-        if !all.contains(&asked) {
-            all.push(asked);
-        }
-    }
-    all
-}
-
-/// The paths, and workers for all connections that ask for each.
-fn workers(asked: &[Asked<'_>]) -> Vec<(SendPath, usize)> {
-    let mut paths: Vec<(SendPath, usize)> = Vec::new();
-    for Asked { path, .. } in asked {
-        match paths.iter_mut().find(|(known, _)| known == path) {
-            Some((_, workers)) => *workers += CONNECTIONS,
-            None => paths.push((*path, CONNECTIONS)),
-        }
-    }
-    paths
-}
-
-/// By path and bodies, as the positive control is added later.
-fn origin_of(asked: &[Asked<'_>]) -> OriginOf {
-    let place = |(at, Asked { path, bodies }): (usize, &Asked<'_>)| match bodies {
-        Bodies::Of(bytes) => ((*path, Some(*bytes)), at),
-        Bodies::OfLog(_) => ((*path, None), at),
-    };
-    let places: HashMap<(SendPath, Option<usize>), usize> =
-        asked.iter().enumerate().map(place).collect();
-    Box::new(move |cell| {
-        let bytes = (!replay::is_one(cell)).then(|| body_bytes(cell));
-        places.get(&(cell.send, bytes)).copied()
-    })
-}
-
 fn load(
     link: &Arc<dyn Link>,
     cpu: usize,
-    paths: &[(SendPath, usize)],
     server: &OwnServer,
     asked: &[Asked<'_>],
     reuse: Reuse,
 ) -> Result<Load> {
     let address = link.sender_address();
     let origin = |Asked { path, bodies }: &Asked<'_>| {
-        let place = paths.iter().position(|(known, _)| known == path);
-        let port = place.and_then(|place| server.ports().get(place)).copied().unwrap_or_default();
+        let port = server.port_of(*path).ok_or_else(|| Error::failed("a path is not served"))?;
         let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
         let targets = bodies.targets();
         origin.asked_for(targets.ok_or_else(|| Error::input("no response is to be replayed"))?)
@@ -387,7 +302,7 @@ fn at_their_rates(
     let replayed = cells.iter().filter(|cell| !cell.control && replay::is_one(cell));
     let replayed =
         replayed.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?))).collect();
-    let replay = replay.map(|log| replay::plan(log, &cells, &replayed)).transpose()?;
+    let replay = replay.map(|log| replay::plan(log, &cells, &replayed, known)).transpose()?;
     let compared = cells.iter().filter(|cell| !cell.control && !replay::is_one(cell));
     let lengths: Vec<(String, u64)> =
         compared.map(|cell| (cell.label.clone(), body_bytes(cell) as u64)).collect();

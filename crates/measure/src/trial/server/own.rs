@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct OwnServer {
     served: Vec<Arc<Port>>,
-    ports: Vec<u16>,
+    ports: Vec<(SendPath, u16)>,
     workers: Vec<Worker>,
     /// Closed at the end: workers see that its reader is hung up.
     stop: Option<io::PipeWriter>,
@@ -88,7 +88,7 @@ impl OwnServer {
                 stop: stop.map_err(|error| Error::os("duplicate a pipe", error))?,
                 fault: Arc::clone(&own.fault),
             });
-            own.ports.push(port);
+            own.ports.push((*path, port));
             own.served.push(Arc::clone(&port_of));
             for number in 0..*workers {
                 let walk = setup.files.walk(at + number, 1);
@@ -98,9 +98,9 @@ impl OwnServer {
         Ok(own)
     }
 
-    /// The ports, in the order of the paths.
-    pub fn ports(&self) -> &[u16] {
-        &self.ports
+    /// The port of a path; `None` if it is not served.
+    pub fn port_of(&self, path: SendPath) -> Option<u16> {
+        self.ports.iter().find(|(known, _)| *known == path).map(|(_, port)| *port)
     }
 
     /// CPU time of all workers so far: a system call for each of them.
