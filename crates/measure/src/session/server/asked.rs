@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(firsts, [4096, 4096, 10]);
         assert_eq!(workers(&all, 4), [(SendPath::Sendfile, 8), (SendPath::Splice, 4)]);
         let place = origin_of(&all);
-        let places: Vec<_> = cells.iter().map(|cell| place(cell)).collect();
+        let places: Vec<_> = cells.iter().map(&place).collect();
         assert_eq!(places, [Some(0), Some(1), Some(2), Some(0)]);
         assert_eq!(place(&cell("1m sendfile", SendPath::Sendfile, 1 << 20)), None);
         let targets = all[2].bodies.targets().unwrap();
