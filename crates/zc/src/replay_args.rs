@@ -36,8 +36,8 @@ pub(super) struct ReplayArgs {
     /// How many responses are drawn from it [default: 2000]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     draw: Option<String>,
-    /// How many times as fast as in the log requests come [default: chosen, half of what the slowest path
-    /// can]
+    /// How many times as fast as in the log requests come [default: chosen, an eighth of
+    /// what the slowest path can]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     speedup: Option<String>,
 }

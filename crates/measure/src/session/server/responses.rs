@@ -309,7 +309,11 @@ fn at_their_rates(
     let rates = rate::by_length(&lengths, &speeds)?;
     for cell in &mut cells {
         let bytes = body_bytes(cell) as u64;
-        let chosen = rates.get(&bytes).copied().unwrap_or_default() * bytes as f64;
+        let chosen = rates.get(&bytes).copied().unwrap_or_default();
+        // What a response costs depends on how often the server is asked: a log is compared with lengths
+        // that are asked for no more often.
+        let chosen = replay.as_ref().map_or(chosen, |log| chosen.min(log.requests_per_s));
+        let chosen = chosen * bytes as f64;
         let rate = match &replay {
             Some(replay) if replay::is_one(cell) => replay.requests_per_s * replay.mean_bytes(),
             _ => known.get(&cell.label).copied().unwrap_or(chosen),
