@@ -17,8 +17,8 @@ use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
 use zc_run::{
-    BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, Probe, Reading,
-    RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
+    BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, LinkKind,
+    Probe, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
 };
 
 /// The origin of a cell, by its place.
@@ -130,7 +130,8 @@ impl ServerRig {
         let rank = self.machine.rank_warning();
         let others =
             conditions(&mut self.machine, &self.links, &self.fixed, host, link, another_zc)?;
-        Ok(rank.into_iter().chain(others).map(of_a_server).collect())
+        let link = self.fixed.link;
+        Ok(rank.into_iter().chain(others).map(|each| of_a_server(each, link)).collect())
     }
 
     /// What all cells share.
@@ -413,14 +414,27 @@ fn per_s(Trial { opened, closed, .. }: &Trial, count: u64) -> f64 {
     count as f64 * 1e9 / elapsed_ns as f64
 }
 
-/// What zc's own senders had better not use is how a server is configured.
-fn of_a_server(warning: Warning) -> Warning {
-    if warning.name != checks::PACING {
-        return warning;
+/// What zc's own senders had better not use is how a server is configured. Between two namespaces it is a
+/// doubt all the same: there it decides which of two settings costs less (docs/servers.md).
+fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
+    match link {
+        _ if warning.name != checks::PACING => warning,
+        LinkKind::Veth => Warning::new(
+            checks::PACING,
+            Severity::Doubt,
+            format!(
+                "{}, and between two namespaces large responses wait for these as on no network",
+                warning.text
+            ),
+        )
+        .remedy(
+            "as root, --serve 'sysctl -qw net.ipv4.tcp_congestion_control=cubic; exec SERVER', which leaves \
+             the host as it is",
+        ),
+        _ => Warning::new(checks::PACING, Severity::Note, warning.text).remedy(
+            "sudo sysctl net.ipv4.tcp_congestion_control=cubic, unless your server is to use this one",
+        ),
     }
-    Warning::new(checks::PACING, Severity::Note, warning.text).remedy(
-        "sudo sysctl net.ipv4.tcp_congestion_control=cubic, unless your server is to use this one",
-    )
 }
 
 /// Counts the responses of a window by their rate where the load is on another machine, which cannot
