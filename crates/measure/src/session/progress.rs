@@ -22,7 +22,7 @@ pub trait Progress {
     /// The last of `run.blocks` is complete, counted or dropped, and saved.
     fn block_done(&mut self, run: &Run);
 
-    /// A warning found during the run. (Those in the header come with [`started`](Self::started).)
+    /// A warning found during the run. Those in the header are printed with the result.
     fn warning(&mut self, warning: &Warning);
 }
 

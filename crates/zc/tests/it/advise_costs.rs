@@ -10,8 +10,7 @@ use crate::support::{
     text, zc_in,
 };
 
-/// A real run of `zc run requests --responses close`, with few of its blocks and lengths. It is of an
-/// early version, whose read+send has what zc's own buffer took in its costs.
+/// A real run of `zc run requests --responses close`, with few of its blocks and lengths.
 fn real_run() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/testdata/requests.json")
 }
