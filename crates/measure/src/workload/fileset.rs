@@ -10,9 +10,6 @@ use zc_kernel::mapping::FileMapping;
 use super::memory::available_bytes;
 use zc_run::{Align, Error, FileSetFacts, Result, Unavailable};
 
-/// What [`Walk::next_of`] takes a page to be: that of most machines.
-const PAGE_BYTES: u64 = 4096;
-
 /// An open regular file and the length it had when it was opened.
 #[derive(Debug)]
 pub struct SourceFile {
@@ -294,7 +291,7 @@ impl Walk {
             (later.into_iter().find(|file| left(*file, self.begins_at) >= bytes)?, self.begins_at)
         };
         self.file = file;
-        self.offset = (offset + bytes).next_multiple_of(PAGE_BYTES);
+        self.offset = (offset + bytes).next_multiple_of(rustix::param::page_size() as u64);
         Some(Piece { file, offset, len })
     }
 

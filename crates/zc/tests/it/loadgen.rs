@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::server::{ask, assert_refused, folder, nobody_else_is_in, trials};
+use crate::server::{ask, ask_for_lengths, assert_refused, folder, nobody_else_is_in, trials};
 use crate::support::{
     Bounded as _, NOTHING_KEPT, asks_too_slowly, blocks_saved, interrupted_when,
     link_is_unavailable, measuring, saved, stderr, text, until, zc_in,
@@ -30,8 +30,12 @@ while True:
 
 /// `zc run server` with that generator.
 fn steady(folder: &Path, path: &str) -> Command {
+    steadily(folder, ask(folder, path))
+}
+
+/// The same command, with that generator in place of zc's own load.
+fn steadily(folder: &Path, mut command: Command) -> Command {
     std::fs::write(folder.join("steady.py"), STEADY).unwrap();
-    let mut command = ask(folder, path);
     command.args(["--budget", "600s", "--", "python3", "steady.py", "{url}"]);
     command
 }
@@ -76,6 +80,23 @@ fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_lin
     assert!(nobody_else_is_in(folder.path(), &[]));
     let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
     assert!(text(&shown.stdout).contains("by python3 steady.py {url}"), "{}", text(&shown.stdout));
+}
+
+/// At its rate few responses come in a window, and it has no end of its own.
+#[test]
+fn a_load_generator_asks_for_several_lengths_at_its_one_rate() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let mut command = steadily(folder.path(), ask_for_lengths(folder.path(), [20_000, 100_000]));
+    let enough = || blocks_saved(folder.path()) > 0;
+    let output = interrupted_when("a block is saved", &mut command, enough);
+    if link_is_unavailable(&output) || asks_too_slowly(&output) {
+        return;
+    }
+    assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
+    let run = saved(folder.path());
+    assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{:?}", run.blocks);
+    assert!(trials(&run).all(|trial| trial.closed.sent.calls > trial.opened.sent.calls));
 }
 
 #[test]

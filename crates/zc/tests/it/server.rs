@@ -202,18 +202,25 @@ fn a_server_is_asked_in_each_of_its_states_and_ends_with_the_run() {
     assert!(table.contains("two: http://far:8002/, 20000 bytes"), "{table}");
 }
 
-#[test]
-fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own() {
-    let _turn = measuring();
-    let Some(folder) = folder() else { return };
-    let mut command = zc_in(folder.path(), &["run", "server", "--serve", "exec python3 server.py"]);
+/// `zc run server` in that folder, with both ports asked for responses of these lengths: `off-1000`,
+/// `on-1000` ...
+pub(crate) fn ask_for_lengths(folder: &Path, lengths: [u64; 2]) -> Command {
+    let mut command = zc_in(folder, &["run", "server", "--serve", "exec python3 server.py"]);
     for (name, port) in [("off", 8001), ("on", 8002)] {
-        for length in [1000, 3_000_000] {
+        for length in lengths {
             let url = format!("http://localhost:{port}/bytes/{length}");
             command.args(["--state", &format!("{name}-{length}={url}")]);
         }
     }
     command.args(["--connections", "2", "--out", "run.json"]);
+    command
+}
+
+#[test]
+fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own() {
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let mut command = ask_for_lengths(folder.path(), [1000, 3_000_000]);
     let output = blocks_of(folder.path(), &mut command, 2);
     if link_is_unavailable(&output) {
         return;

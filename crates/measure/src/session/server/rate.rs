@@ -20,8 +20,8 @@ const SAME_RATE: f64 = 0.05;
 /// And by so many requests in a window, of which one is where it begins, and one where it ends.
 const FEW_REQUESTS: f64 = 3.0;
 
-/// A load generator may ask for this share of the slowest state's top speed.
-const MOST_SHARE: f64 = 0.85;
+/// A rate that zc does not choose may be this share of the slowest state's top speed.
+pub(super) const MOST_SHARE: f64 = 0.85;
 
 /// A chosen rate is one of these times a power of ten: runs of one machine should have the same rate,
 /// and be comparable.
@@ -131,10 +131,14 @@ pub(super) fn by_length(
 /// # Errors
 /// Nothing was answered in the windows in which the top speed was measured.
 pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
-    let most = slowest(top_speeds)? * SHARE;
+    Ok(round_below(slowest(top_speeds)? * SHARE))
+}
+
+/// The highest of the rates that is not above `most`.
+pub(super) fn round_below(most: f64) -> f64 {
     let digit = 10_f64.powf((most.log10()).floor());
     let times = STEPS.into_iter().find(|times| times * digit <= most).unwrap_or(1.0);
-    Ok(times * digit)
+    times * digit
 }
 
 /// The slowest of the top speeds.

@@ -11,8 +11,11 @@ use zc_run::{Cell, Error, Levels, ReplayPlan, Result};
 /// What cells that replay a log have before the path in their labels.
 const PREFIX: &str = "log ";
 
-/// The most requests of a speedup may be this share of the slowest path's top speed.
-const MOST_SHARE: f64 = 0.85;
+/// A rate that is chosen is at most this share of the slowest path's top speed. A request that finds the
+/// server at work wakes nobody, and of those that queue behind a long response several are answered in one
+/// go: at half of the top speed a response of a log cost a tenth less than alone
+/// (docs/experiments/replay.md).
+const SHARE: f64 = 0.125;
 
 /// Whether a cell replays a log.
 pub(super) fn is_one(cell: &Cell) -> bool {
@@ -35,7 +38,8 @@ pub(super) fn add_cells(log: &LogToReplay, cells: &mut Vec<Cell>, reference: &st
         return Err(Error::input(format!("no response of the log \"{}\" has a body", log.log)));
     }
     let of_length = |cell: &Cell| cell.levels.message_bytes.unwrap_or_default();
-    let covers = cells.iter().map(of_length).filter(|bytes| *bytes >= longest(log)).min();
+    let longest = longest(log);
+    let covers = cells.iter().map(of_length).filter(|bytes| *bytes >= longest).min();
     let is_reference = |cell: &Cell| cell.control || cell.label == reference;
     let first = cells.iter().find(|cell| cell.label == reference).cloned();
     let Some(first) = first else { return Ok(()) };
@@ -97,9 +101,9 @@ pub(super) fn plan(
     let requests_per_s = match (log.speedup, known) {
         (Some(times), _) => log.requests_per_s * times,
         (None, Some(bytes_per_s)) => bytes_per_s / plan.mean_bytes(),
-        (None, None) => rate::choose(&lowered(top_speeds))?,
+        (None, None) => rate::round_below(slowest * SHARE),
     };
-    if log.speedup.is_some() && requests_per_s > slowest * MOST_SHARE {
+    if log.speedup.is_some() && requests_per_s > slowest * rate::MOST_SHARE {
         return Err(Error::usage(format!(
             "--speedup: {requests_per_s:.0} requests per second are too near to the {slowest:.0} that the \
              slowest path can answer, or beyond"
@@ -108,13 +112,6 @@ pub(super) fn plan(
     }
     plan.requests_per_s = requests_per_s;
     Ok(plan)
-}
-
-/// Top speeds by a quarter, so that a replay's rate is an eighth of what the slowest path can. A request that
-/// finds the server at work wakes nobody, and of those that queue behind a long response few do: at half of
-/// the top speed a response of a log cost a tenth less than alone (docs/experiments/replay.md).
-fn lowered(top_speeds: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
-    top_speeds.iter().map(|(label, speed)| (label.clone(), speed / 4.0)).collect()
 }
 
 fn labels(cells: &[Cell]) -> impl Iterator<Item = String> {

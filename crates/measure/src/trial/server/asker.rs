@@ -8,7 +8,7 @@ use super::generator::Generator;
 use crate::http::{Fetched, HttpCounts, Load, Pace};
 use zc_kernel::clock::{self, monotonic_ns};
 use zc_kernel::process;
-use zc_run::{Error, Result};
+use zc_run::Result;
 
 /// Time between an order to a load and its first request.
 pub(super) const LEAD_NS: u64 = 1_000_000;
@@ -86,16 +86,12 @@ impl Asker {
         }
     }
 
-    /// As [`go`](Self::go), so many requests and no more. Only zc's own load of this machine does so.
-    ///
-    /// # Errors
-    /// It is another one.
-    pub(super) fn go_for(&self, origin: usize, pace: Pace, requests: u64) -> Result<u64> {
+    /// As [`go`](Self::go), so many requests and no more. `None` of a load that has no such limit: only
+    /// zc's own on this machine has one.
+    pub(super) fn go_for(&self, origin: usize, pace: Pace, requests: u64) -> Option<u64> {
         match self {
-            Self::Here(load) => Ok(begin(load, origin, pace, requests)),
-            Self::There(_) | Self::Generator(_) => {
-                Err(Error::failed("this load has no limited number of requests"))
-            }
+            Self::Here(load) => Some(begin(load, origin, pace, requests)),
+            Self::There(_) | Self::Generator(_) => None,
         }
     }
 

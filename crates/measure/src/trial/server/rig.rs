@@ -217,8 +217,8 @@ impl ServerRig {
         Ok(())
     }
 
-    /// The responses that a trial of a cell at this pace has all of; `None`: its window is of the usual
-    /// length.
+    /// The responses that a trial of a cell at this pace is to have all of; `None`: its window is of the
+    /// usual length.
     fn whole(&self, cell: &Cell, pace: Pace) -> Option<Whole> {
         match (self.replayed(cell), cell.levels.message_bytes, pace) {
             (Some(replayed), ..) => Some(replayed.whole),
@@ -321,15 +321,17 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let whole = self.whole(cell, pace);
+        let whole = self
+            .whole(cell, pace)
+            .and_then(|whole| Some((whole, self.load.go_for(origin, pace, whole.responses)?)));
         let begin_ns = match whole {
-            Some(whole) => self.load.go_for(origin, pace, whole.responses)?,
+            Some((_, begin_ns)) => begin_ns,
             None => self.load.go(origin, pace)?,
         };
         let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
         self.beside.go(burned, self.fixed.at(&cell.levels).rate_bytes_per_s);
         let watched = match whole {
-            Some(whole) => self.watch_whole(whole, pace, begin_ns, &mut opened, &mut closed),
+            Some((whole, _)) => self.watch_whole(whole, pace, begin_ns, &mut opened, &mut closed),
             None => {
                 let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
                 self.watch(opens_ns, length_ns, &mut opened, &mut closed)
@@ -345,7 +347,7 @@ impl Bench for ServerRig {
         }
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
-        if let Some(whole) = whole {
+        if let Some((whole, _)) = whole {
             whole.check(&phase)?;
         }
         count_by_rate(&phase, &opened, &mut closed);

@@ -59,8 +59,8 @@ impl Whole {
         begin_ns.saturating_sub(LEAD_NS / 2)
     }
 
-    /// Waits until all responses have come, and says when. `before` is what had been counted before the
-    /// first request, which was due at `begin_ns`.
+    /// Waits until all responses have come and the next request would be due, and says when. `before` is
+    /// what had been counted before the first request, which was due at `begin_ns`.
     ///
     /// # Errors
     /// They do not come in time.
@@ -75,18 +75,19 @@ impl Whole {
             Pace::At { per_s } => (self.responses as f64 / per_s * 1e9) as u64,
             Pace::Unpaced => 0,
         };
-        let until_ns = begin_ns.saturating_add(schedule_ns).saturating_add(PATIENCE_NS);
+        let ends_ns = begin_ns.saturating_add(schedule_ns);
+        let until_ns = ends_ns.saturating_add(PATIENCE_NS);
         loop {
             let counts = load.counts().unwrap_or_default().since(before);
             let now_ns = monotonic_ns();
-            if counts.responses >= self.responses {
+            if counts.responses >= self.responses && now_ns >= ends_ns {
                 return Ok(now_ns);
             }
             // What a request got instead is said when the phase ends.
             if now_ns >= until_ns || counts.unanswered() > 0 {
                 return Err(Error::failed(format!(
                     "{} of {} responses were not whole in time",
-                    self.responses - counts.responses,
+                    self.responses.saturating_sub(counts.responses),
                     self.responses
                 )));
             }
