@@ -17,6 +17,9 @@ use zc_report::advise::{Advice, AdvisedLog, json, text};
 use zc_report::{Layout, advice_page};
 use zc_run::{Error, ErrorKind, Result};
 
+/// What the names of its options about formats begin with.
+const OPTIONS: &str = "";
+
 /// Arguments of `zc advise`.
 #[derive(Debug, clap::Args)]
 pub(super) struct AdviseArgs {
@@ -50,7 +53,7 @@ pub(super) struct AdviseArgs {
 /// - [`ErrorKind::Output`](zc_run::ErrorKind): the page cannot be written.
 /// - What `zc run` fails with, where costs are measured.
 pub(super) fn run(args: &AdviseArgs) -> Result<()> {
-    let format = log_format::of(args.format.as_deref(), &args.field, "")?;
+    let format = log_format::of(args.format.as_deref(), &args.field, OPTIONS)?;
     let question = (!args.costs.no_costs).then(|| Question::of(&args.costs)).transpose()?;
     if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
         return Err(Error::usage("stdin (-) is named twice").help("it can be read once"));
@@ -122,7 +125,7 @@ fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
             match read_log(beginning, format.cloned(), &mut MixBuilder::default()) {
                 Err(Unusable::DoesNotFit(summary)) if summary.lines < LINES => {}
                 Ok(_) | Err(Unusable::Empty) => {}
-                Err(unusable) => return Err(log_format::refused(&name, unusable)),
+                Err(unusable) => return Err(log_format::refused(&name, unusable, OPTIONS)),
             }
         }
         Ok(Document::from(String::new()))
@@ -140,7 +143,7 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
         let (text, compression) = input.read()?;
         match read_log(text, format.cloned(), &mut mix) {
             Ok(summary) => {
-                log_format::say(&name, &summary);
+                log_format::say(&name, &summary, OPTIONS);
                 let LogSummary { format, lines, requests, unreadable, is_cut, broken, .. } =
                     summary;
                 logs.push(AdvisedLog {
@@ -155,7 +158,7 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
             }
             // A log that was rotated a moment ago is no reason to refuse the others.
             Err(Unusable::Empty) => empty = empty.or(Some(name)),
-            Err(unusable) => return Err(log_format::refused(&name, unusable)),
+            Err(unusable) => return Err(log_format::refused(&name, unusable, OPTIONS)),
         }
     }
     match (mix.finish(), empty) {

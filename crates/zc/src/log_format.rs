@@ -13,7 +13,7 @@ const MOST_UNREADABLE: f64 = 0.01;
 const SHOWN: usize = 80;
 
 /// The format that was named, with the keys of JSON lines that were; `None` if it is to be told by the
-/// first lines. `of` is what the names of the two options begin with.
+/// first lines. `of` is what the names of the two options begin with: nothing, or `log-`.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such format or key.
@@ -66,8 +66,8 @@ fn named(text: &str, of: &str) -> Result<Format> {
     }
 }
 
-/// Says on stderr what could not be read of a log.
-pub(super) fn say(name: &str, summary: &LogSummary) {
+/// Says on stderr what could not be read of a log, whose options begin with `of`.
+pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
     let LogSummary { format, lines, unreadable, is_cut, broken, .. } = summary;
     if *unreadable > 0 {
         let share = *unreadable as f64 / *lines as f64;
@@ -76,7 +76,8 @@ pub(super) fn say(name: &str, summary: &LogSummary) {
             100.0 * share
         );
         if share > MOST_UNREADABLE {
-            tell::warning(&message, Some("is it of another format? --format names it"));
+            let hint = format!("is it of another format? --{of}format names it");
+            tell::warning(&message, Some(&hint));
         } else {
             tell::note(&message);
         }
@@ -99,15 +100,15 @@ fn show(name: &str, lines: &[UnreadableLine]) {
     }
 }
 
-/// The error of a log of which nothing can be read.
-pub(super) fn refused(name: &str, unusable: Unusable) -> Error {
+/// The error of a log of which nothing can be read, whose options begin with `of`.
+pub(super) fn refused(name: &str, unusable: Unusable, of: &str) -> Error {
     match unusable {
         Unusable::Io(error) => cannot_read(name, &in_words(&error)),
         Unusable::Empty => cannot_read(name, "it is empty"),
         Unusable::Unknown => {
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
             Error::input(format!("the log \"{name}\" is of no format that zc knows")).help(format!(
-                "--format takes a log_format of nginx or a LogFormat of Apache, --field a key of \
+                "--{of}format takes a log_format of nginx or a LogFormat of Apache, --{of}field a key of \
                  JSON lines; known are {}",
                 names.join(", ")
             ))
@@ -118,11 +119,12 @@ pub(super) fn refused(name: &str, unusable: Unusable) -> Error {
                 "no line of the log \"{name}\" can be read as {}: {} were tried",
                 summary.format, summary.lines
             );
-            Error::input(message).help("without --format it is told by the first lines")
+            Error::input(message)
+                .help(format!("without --{of}format it is told by the first lines"))
         }
         Unusable::Ambiguous(names) => {
             Error::input(format!("the log \"{name}\" could be {}", names.join(" or ")))
-                .help(format!("name it: --format {}", names.first().unwrap_or(&"FORMAT")))
+                .help(format!("name it: --{of}format {}", names.first().unwrap_or(&"FORMAT")))
         }
         Unusable::Lacks { format, column } => Error::input(format!(
             "the log \"{name}\" ({format}) has no column {column}"

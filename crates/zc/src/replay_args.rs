@@ -13,6 +13,9 @@ use zc_access_log::{Draw, Drawn, Format, MixBuilder, read_log};
 use zc_measure::session::{LONGEST_REPLAYED, LogToReplay, RunOptions, seed_or_fresh};
 use zc_run::{Error, Experiment, Result, units};
 
+/// What the names of its options about formats begin with.
+const OPTIONS: &str = "log-";
+
 /// How many responses are drawn. At the usual rates a trial of so many takes a second.
 const DRAWN: usize = 2_000;
 
@@ -128,7 +131,7 @@ impl ReplayArgs {
     }
 
     fn format(&self) -> Result<Option<Format>> {
-        log_format::of(self.log_format.as_deref(), &self.log_field, "log-")
+        log_format::of(self.log_format.as_deref(), &self.log_field, OPTIONS)
     }
 
     fn drawn(&self) -> Result<usize> {
@@ -156,8 +159,8 @@ fn read(input: LogInput, format: Option<Format>, most: usize, seed: u64) -> Resu
     let name = input.name.clone();
     let mut both = (MixBuilder::default(), Draw::new(most, LONGEST_REPLAYED, seed));
     let summary = read_log(input.read()?.0, format, &mut both)
-        .map_err(|unusable| log_format::refused(&name, unusable))?;
-    log_format::say(&name, &summary);
+        .map_err(|unusable| log_format::refused(&name, unusable, OPTIONS))?;
+    log_format::say(&name, &summary, OPTIONS);
     let (mix, draw) = both;
     let mix =
         mix.finish().ok_or_else(|| Error::input(format!("the log \"{name}\" has no requests")))?;

@@ -112,6 +112,9 @@ fn a_replay_without_a_log_that_can_be_replayed_is_refused() {
     refused(&of_log(&["--speedup", "-1"]), 2, "--speedup: \"-1\" is no number above 0");
     refused(&of_log(&["--log-format", "nonesuch"]), 2, "--log-format: ");
     refused(&of_log(&["--log-format", "iis"]), 3, "can be read as iis");
+    refused(&of_log(&["--log-format", "iis"]), 3, "hint: without --log-format it is told");
+    std::fs::write(folder.path().join("prose.log"), "in a form that nobody knows\n").unwrap();
+    refused(&["replay", "--log", "prose.log"], 3, "hint: --log-format takes a log_format of nginx");
     refused(&["replay", "--log", "nonesuch"], 3, "cannot read the log \"nonesuch\"");
     refused(&["replay", "--log", "empty.log"], 3, "cannot read the log \"empty.log\": it is empty");
     refused(
