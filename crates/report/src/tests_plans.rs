@@ -2,12 +2,15 @@
 
 use proptest::prelude::*;
 
+use super::fixture::{figure, ratio};
 use super::fixture_plans::{
     affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf,
 };
 use super::*;
-use zc_analysis::{CellEstimate, Estimates, Perturbation, Sides, Withheld, estimate};
-use zc_run::{Factor, ResponsesPlan, Run, SendPath};
+use zc_analysis::{
+    CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
+};
+use zc_run::{Factor, ReplayPlan, ResponsesPlan, Run, SendPath};
 
 type Made = (Run, Estimates);
 
@@ -71,6 +74,75 @@ fn responses_have_the_server_s_cost_and_a_mark_where_the_rate_was_not_reached() 
     made.1.cells[2].perturbation.saturated = true;
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
     insta::assert_snapshot!("brief_requests", text);
+}
+
+/// A replay of two paths, of which the second costs `times` what its lengths tell.
+fn replayed(times: f64, agrees: bool) -> Replay {
+    let path = |path: &str, us: f64, times: f64, agrees: bool| ReplayedPath {
+        path: path.to_owned(),
+        cell: format!("log {path}"),
+        replayed_us: Some(figure(us * times, 0.025)),
+        predicted_us: Some(figure(us, 0.02)),
+        replayed_by_predicted: Some(ratio(times, 0.03)),
+        agrees: Some(agrees),
+        replayed_ratio: None,
+        predicted_ratio: None,
+    };
+    let mut sendfile = path("sendfile", 70.0, times, agrees);
+    sendfile.replayed_ratio = Some(ratio(0.5 * times, 0.02));
+    sendfile.predicted_ratio = Some(ratio(0.5, 0.02));
+    Replay {
+        responses: 2000,
+        mean_bytes: 217_000.0,
+        beyond_bytes_share: 0.05,
+        paths: vec![path("read+send", 140.0, 1.01, true), sendfile],
+    }
+}
+
+#[test]
+fn a_replayed_log_stands_beside_what_its_lengths_tell() {
+    let mut made = plan(
+        "replay",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
+        Factor::Send,
+        |_| (700.0, 0.0),
+    );
+    let replay = ReplayPlan {
+        log: "access.log".to_owned(),
+        log_requests: 5000,
+        log_bytes: 1_312_869_333,
+        log_requests_per_s: 0.0339,
+        too_long: 1,
+        requests_per_s: 1000.0,
+        body_bytes: vec![217_000; 2000],
+        cells: vec!["log read+send".to_owned(), "log sendfile".to_owned()],
+    };
+    let (connections, keepalive, head_bytes) = (4, true, 100);
+    made.0.header.plan.responses =
+        Some(ResponsesPlan { connections, keepalive, head_bytes, replay: Some(replay) });
+    made.1.replay = Some(replayed(0.9, false));
+    let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
+    insta::assert_snapshot!("brief_replay", text);
+    let page = crate::html(&[(&made.0, &made.1)]);
+    assert!(page.contains("A response of the log as it was replayed"), "the page has it too");
+
+    let mut last = |replay: Replay| {
+        made.1.replay = Some(replay);
+        let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(1000) });
+        text.trim_end().rsplit('\n').next().unwrap().to_owned()
+    };
+    assert!(
+        last(replayed(1.0, true)).ends_with(
+            "by read+send and sendfile is what their lengths tell, within the intervals."
+        )
+    );
+    let mut wrong = replayed(1.2, false);
+    wrong.paths[0].agrees = Some(false);
+    assert_eq!(
+        last(wrong),
+        "The responses of the log cost 1.0 % more by read+send and 20 % more by sendfile than their \
+         lengths tell."
+    );
 }
 
 #[test]

@@ -73,41 +73,27 @@ pub(crate) fn table(estimates: &Estimates) -> Option<Part> {
 /// What the replay says of the prediction.
 pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
     let replay = estimates.replay.as_ref()?;
-    let told = |agrees: bool| {
-        let paths = replay.paths.iter().filter(move |path| path.agrees == Some(agrees));
-        paths.collect::<Vec<_>>()
-    };
-    let (right, wrong) = (told(true), told(false));
-    let names = |paths: &[&ReplayedPath]| {
-        list(&paths.iter().map(|path| shown(&path.path)).collect::<Vec<_>>())
-    };
-    let off: Vec<String> = wrong
-        .iter()
-        .filter_map(|path| {
-            let ratio = path.replayed_by_predicted?;
-            let (by, how) = match ratio.value {
-                more if more > 1.0 => (more - 1.0, "more"),
-                less => (1.0 - less, "less"),
-            };
-            Some(format!("{} {} {how}", shown(&path.path), percent(by)))
-        })
-        .collect();
-    match (right.is_empty(), off.is_empty()) {
-        (true, true) => None,
-        (false, true) => Some(format!(
-            "What the responses of the log cost by {} is what their lengths tell, within the intervals.",
-            names(&right)
-        )),
-        (true, false) => Some(format!(
-            "The responses of the log cost another than their lengths tell: {}.",
-            list(&off)
-        )),
-        (false, false) => Some(format!(
-            "What the responses of the log cost by {} is what their lengths tell, within the intervals; \
-             not by {}.",
-            names(&right),
-            list(&off)
-        )),
+    let told = |agrees: bool| replay.paths.iter().filter(move |path| path.agrees == Some(agrees));
+    let right: Vec<String> = told(true).map(|path| shown(&path.path)).collect();
+    let off = told(false).filter_map(|path| {
+        let ratio = path.replayed_by_predicted?.value;
+        let (by, how) = if ratio > 1.0 { (ratio - 1.0, "more") } else { (1.0 - ratio, "less") };
+        Some(format!("{} {how} by {}", percent(by), shown(&path.path)))
+    });
+    let off: Vec<String> = off.collect();
+    let (right, is_off) = (list(&right), !off.is_empty());
+    match (right.as_str(), is_off) {
+        ("", false) => None,
+        ("", true) => {
+            Some(format!("The responses of the log cost {} than their lengths tell.", list(&off)))
+        }
+        (right, _) => {
+            let off = if is_off { format!("; they cost {}", list(&off)) } else { String::new() };
+            Some(format!(
+                "What the responses of the log cost by {right} is what their lengths tell, within the \
+                 intervals{off}."
+            ))
+        }
     }
 }
 
