@@ -3,6 +3,8 @@
 //! The address that a state asks tells: a configuration has an address of its own, and its lengths
 //! have paths there. Names would tell too, but only to who knows how they were made.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Cell, Levels, Plan, ServerState};
 
 /// The states that ask one address: scheme, host and port of the URL.
@@ -19,10 +21,9 @@ impl<'s> Configuration<'s> {
     /// Two of its states whose responses have the same length, so that they are not told apart by
     /// it.
     pub fn same_length(&self) -> Option<[&'s ServerState; 2]> {
-        self.states.iter().enumerate().find_map(|(place, one)| {
-            let length = one.response.body_bytes;
-            let earlier = self.states[..place].iter();
-            let other = earlier.copied().find(|other| other.response.body_bytes == length)?;
+        let mut known = HashMap::new();
+        self.states.iter().find_map(|one| {
+            let other = known.insert(one.response.body_bytes, *one)?;
             Some([other, one])
         })
     }
@@ -36,20 +37,18 @@ impl<'s> Configuration<'s> {
 /// The configurations, in the order of their first states.
 pub fn configurations(states: &[ServerState]) -> Vec<Configuration<'_>> {
     let mut found: Vec<(String, Configuration<'_>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for state in states {
         let address = address(&state.url);
-        match found.iter_mut().find(|(known, _)| *known == address) {
-            Some((_, known)) => known.states.push(state),
-            None => {
-                found.push((address, Configuration { name: String::new(), states: vec![state] }))
-            }
-        }
+        let place = *places.entry(address.clone()).or_insert_with(|| {
+            found.push((address, Configuration { name: String::new(), states: Vec::new() }));
+            found.len() - 1
+        });
+        found[place].1.states.push(state);
     }
     let stems: Vec<String> = found.iter().map(|(_, each)| stem(&each.states).to_owned()).collect();
-    let told_apart = stems
-        .iter()
-        .enumerate()
-        .all(|(place, own)| !own.is_empty() && !stems[..place].contains(own));
+    let mut known = HashSet::new();
+    let told_apart = stems.iter().all(|own| !own.is_empty() && known.insert(own));
     for ((address, each), stem) in std::iter::zip(&mut found, stems) {
         let host_and_port = || address.split_once("://").map_or("", |(_, rest)| rest).to_owned();
         each.name = if told_apart { stem } else { host_and_port() };

@@ -1,9 +1,11 @@
 //! What a run has the cost of a response of: send paths of zc's own server, or configurations of a
 //! server that is not zc's, each at several lengths.
 
+use std::collections::HashMap;
+
 use super::model::Unfit;
-use crate::sizes::series::series;
-use zc_run::{Configuration, Run, ServerPlan, configurations};
+use crate::sizes::series::{SeriesCells, series};
+use zc_run::{Configuration, Run, ServerPlan, ServerState, configurations};
 
 /// All that a run prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Priced {
 const USUAL_TODAY: &str = "read+send";
 
 fn paths_of(run: &Run) -> Vec<PricedPath> {
-    let of = |group: crate::sizes::series::SeriesCells| PricedPath {
+    let of = |group: SeriesCells| PricedPath {
         name: group.name,
         reference: group.reference,
         cells: group.cells,
@@ -95,20 +97,21 @@ fn configurations_of(run: &Run, server: &ServerPlan) -> Result<Vec<PricedPath>, 
         Some(_) => server.states.iter().map(alone).collect(),
         None => configurations(&server.states),
     };
+    let cells = plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control);
+    let places: HashMap<&str, usize> = cells
+        .filter_map(|(place, cell)| Some((cell.levels.state.as_ref()?.name(), place)))
+        .collect();
     let of = |each: Configuration<'_>| {
         if let Some(states) = each.same_length() {
             return Err(Unfit::SameLength(states.map(|state| state.state.to_string())));
         }
-        let places = plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control);
-        let is_own = |cell: &zc_run::Cell| {
-            each.states.iter().any(|state| cell.levels.state.as_ref() == Some(&state.state))
+        let own = |state: &&ServerState| {
+            let bytes = usize::try_from(state.response.body_bytes).ok().filter(|bytes| *bytes > 0);
+            Some((bytes?, *places.get(state.state.name())?))
         };
-        let own: Vec<(usize, &zc_run::Cell)> = places.filter(|(_, cell)| is_own(cell)).collect();
-        let bytes = |cell| usize::try_from(plan.response_bytes(cell)?).ok();
-        let mut cells: Vec<(usize, usize)> =
-            own.iter().filter_map(|(place, cell)| Some((bytes(cell)?, *place))).collect();
+        let mut cells: Vec<(usize, usize)> = each.states.iter().filter_map(own).collect();
         cells.sort_unstable();
-        let reference = own.iter().any(|(_, cell)| cell.label == plan.reference);
+        let reference = cells.iter().any(|(_, cell)| plan.cells[*cell].label == plan.reference);
         Ok(PricedPath { name: each.name, reference, cells })
     };
     found.into_iter().map(of).collect()
