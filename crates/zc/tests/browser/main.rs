@@ -151,6 +151,16 @@ fn column(browser: &Browser, column: usize) -> Vec<String> {
     )))
 }
 
+/// Nothing is wider than the window, and all has contrast enough in light and in dark.
+#[track_caller]
+fn can_be_read(browser: &Browser) {
+    assert_eq!(strings(&browser.script(WIDE)), [""; 0]);
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        assert_eq!(strings(&browser.script(CONTRASTS)), [""; 0], "in {scheme}");
+    }
+}
+
 #[test]
 fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
     let Some(browser) = browser() else { return };
@@ -410,11 +420,7 @@ fn the_page_of_a_comparison_has_its_ratios_under_the_pointer_and_fits_a_telephon
     browser.width(360);
     browser.open(&file);
     assert_eq!(browser.console(), []);
-    assert_eq!(strings(&browser.script(WIDE)), [""; 0]);
-    for scheme in ["light", "dark"] {
-        browser.scheme(scheme);
-        assert_eq!(strings(&browser.script(CONTRASTS)), [""; 0], "in {scheme}");
-    }
+    can_be_read(&browser);
     browser.script("document.querySelector('.chart .plot').focus()");
     browser.press(&[key::RIGHT]);
     let read = browser.script("return document.querySelector('.chart .read').textContent");

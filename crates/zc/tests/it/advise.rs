@@ -11,6 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 
+use crate::format::is_as_described;
 use crate::support::{Bounded as _, ZC, refused, stderr, text, zc};
 
 fn sample(name: &str) -> PathBuf {
@@ -89,10 +90,7 @@ fn a_real_log_is_counted_to_the_byte() {
 fn the_document_is_valid() {
     let log = sample("nginx-json.log");
     let document = document(&advise(&[log.to_str().unwrap(), "--json"]));
-    let schema: Value =
-        serde_json::from_slice(&zc(&["schema", "advise"]).finish().unwrap().stdout).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(validator.is_valid(&document), "{:?}", validator.iter_errors(&document).next());
+    is_as_described("advise", &document);
     assert_eq!(document["mix"]["counted"]["headers"]["requests"], 20);
     assert!(document["mix"]["durations"]["requests"].as_u64() == Some(20));
 }

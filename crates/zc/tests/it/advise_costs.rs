@@ -5,6 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::format::is_as_described;
 use crate::support::{
     Bounded as _, NOTHING_KEPT, interrupted_when, link_is_unavailable, measuring, refused, stderr,
     text, zc_in,
@@ -58,10 +59,7 @@ fn a_named_run_gives_costs_and_the_verdict_is_the_last_line() {
 fn costs_are_in_the_document_which_is_valid() {
     let output = from_run(&["--json", "--rate", "1Gbit/s", "--today", "sendfile"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let schema = zc_in(folder.path(), &["schema", "advise"]).finish().unwrap().stdout;
-    let validator = jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap();
-    assert!(validator.is_valid(&document), "{:?}", validator.iter_errors(&document).next());
+    is_as_described("advise", &document);
     let costs = &document["costs"];
     assert_eq!(costs["today"], "sendfile");
     assert_eq!(costs["rates"]["asked"]["bytes_per_s"], 1.25e8);

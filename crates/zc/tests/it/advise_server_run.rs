@@ -5,6 +5,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
+use crate::format::is_as_described;
 use crate::support::{Bounded as _, refused, stderr, text, zc_in};
 
 /// A real run of nginx with sendfile off and on, each with responses of 1k, 64k and 1m.
@@ -74,10 +75,7 @@ fn each_configuration_is_a_row_and_the_verdict_is_the_last_line() {
 fn costs_of_a_server_are_in_the_document_which_is_valid() {
     let output = from_run(&["--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let schema = zc_in(folder.path(), &["schema", "advise"]).finish().unwrap().stdout;
-    let validator = jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap();
-    assert!(validator.is_valid(&document), "{:?}", validator.iter_errors(&document).next());
+    is_as_described("advise", &document);
     let costs = &document["costs"];
     assert_eq!(costs["run"]["server"]["started_by"], "contrib/servers/nginx");
     assert_eq!(costs["run"]["lengths_bytes"], json!([1024, 65_536, 1_048_576]));

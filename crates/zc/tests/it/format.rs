@@ -323,6 +323,12 @@ fn closed(mut schema: Value) -> jsonschema::Validator {
     jsonschema::validator_for(&schema).unwrap()
 }
 
+/// A document of this kind is as `zc schema` says.
+#[track_caller]
+pub(crate) fn is_as_described(kind: &str, document: &Value) {
+    valid(&schema(&[kind]).1, document, kind);
+}
+
 #[track_caller]
 fn valid(validator: &jsonschema::Validator, document: &Value, what: &str) {
     let errors: Vec<String> = validator

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 
+use crate::format::is_as_described;
 use crate::support::{Bounded as _, LIMIT, stderr, text, until, zc};
 
 /// A server that ends with this.
@@ -122,10 +123,7 @@ fn the_document_is_valid_and_counts_what_was_sent() {
     let server = Server::of("200 OK", 100_000);
     let output = server.zc(&["--requests", "50", "--rate", "500/s", "--json", "--cpu", "0"]);
     let result = document(&output);
-    let schema: Value =
-        serde_json::from_slice(&zc(&["schema", "http"]).finish().unwrap().stdout).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(validator.is_valid(&result), "{:?}", validator.iter_errors(&result).next());
+    is_as_described("http", &result);
     assert_eq!(result["responses"], 50);
     assert_eq!(result["body_bytes"], 5_000_000);
     assert_eq!(result["statuses"]["200"], 50);
