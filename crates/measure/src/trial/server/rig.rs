@@ -464,3 +464,20 @@ impl std::fmt::Debug for ServerRig {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pacing_is_a_doubt_between_namespaces_and_elsewhere_the_server_s_own_affair() {
+        let warned = |name, link| of_a_server(Warning::new(name, Severity::Doubt, "paces"), link);
+        let between = warned(checks::PACING, LinkKind::Veth);
+        assert_eq!(between.severity, Severity::Doubt);
+        assert!(between.remedy.is_some_and(|it| it.contains("--serve 'sysctl -qw")));
+        let elsewhere = warned(checks::PACING, LinkKind::Loopback);
+        assert_eq!(elsewhere.severity, Severity::Note);
+        let other = warned("steal", LinkKind::Loopback);
+        assert_eq!((other.severity, other.text.as_str()), (Severity::Doubt, "paces"));
+    }
+}
