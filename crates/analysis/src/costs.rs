@@ -23,7 +23,7 @@
 
 use std::collections::HashMap;
 
-use super::machine::{Machine, same_machine};
+use super::machine::{Machine, is_emulated, same_machine};
 use super::plan_index::PlanIndex;
 use zc_run::{
     Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, Trial, TrialKind,
@@ -417,13 +417,16 @@ fn rates(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(Rates, Ve
 }
 
 /// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell
-/// without one. `index` is that of the plan.
+/// without one, and for all of them on an emulated machine. `index` is that of the plan.
 pub fn block_costs(
     block: &Block,
     header: &Header,
     index: &PlanIndex<'_>,
 ) -> Vec<Option<TrialCost>> {
     let mut costs = vec![None; header.plan.cells.len()];
+    if is_emulated(header) {
+        return costs;
+    }
     // Most cells share one harness.
     let mut harnesses: HashMap<&str, Option<Losses>> = HashMap::new();
     for (slot, what) in block.slots.iter().enumerate() {

@@ -11,6 +11,7 @@ use zc_stats::{StudentT, mean_interval, median, quantile};
 use crate::cells::RATE_HELD;
 use crate::figures::{bounds, finite, per, with_interval};
 use crate::kept::KeptBlocks;
+use crate::machine::is_emulated;
 use crate::model::figure::{Bounds, Figure};
 use crate::window::{bytes, elapsed_ns};
 use zc_run::{Cell, Trial};
@@ -30,10 +31,13 @@ const WITHIN_ONE: f64 = 0.682_689;
 /// together by chance, and the steps of the clock do not. It is
 /// a mean because the idle clock has steps: single pairs are coarse, and their errors cancel.
 ///
-/// `None` for a run without such pairs, for one without an idle clock, and for a cell that does not
+/// `None` for a run without such pairs, for one without an idle clock or on an emulated machine, and for a cell that does not
 /// hold its rate without soakers: the two trials of a pair would not be paced alike.
 pub(super) fn costs(kept: &KeptBlocks) -> Vec<Option<Figure>> {
     let cells = &kept.header.plan.cells;
+    if is_emulated(kept.header) {
+        return vec![None; cells.len()];
+    }
     let pairs: Vec<Vec<Pair>> = cells.iter().map(|cell| pairs(kept, cell)).collect();
     let scatter = Scatter::of(&pairs);
     let limit = scatter.as_ref().map_or(f64::INFINITY, |all| GROSS_ERROR * all.deviation_cpus);

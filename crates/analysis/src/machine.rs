@@ -12,6 +12,8 @@ pub struct Machine<'a> {
     /// Whether its kernel accounts interrupt time separately (CONFIG_IRQ_TIME_ACCOUNTING); `None`
     /// when that is not known.
     pub irq_time: Option<bool>,
+    /// Whether its CPU is emulated, so that nothing there has a cost.
+    pub is_emulated: bool,
     remote: bool,
 }
 
@@ -19,7 +21,12 @@ impl<'a> Machine<'a> {
     /// The sending machine, on which the run was started.
     pub fn local(header: &'a Header) -> Self {
         let FixedParams { soaked_cpus, .. } = &header.plan.fixed;
-        Self { cpus: soaked_cpus, irq_time: header.host.irq_time_accounting, remote: false }
+        Self {
+            cpus: soaked_cpus,
+            irq_time: header.host.irq_time_accounting,
+            is_emulated: header.host.is_emulated(),
+            remote: false,
+        }
     }
 
     /// The remote machine, if a zc measured there and soaked a CPU.
@@ -33,6 +40,7 @@ impl<'a> Machine<'a> {
         Some(Self {
             cpus: &machine.soaked_cpus,
             irq_time: machine.host.irq_time_accounting,
+            is_emulated: machine.host.is_emulated(),
             remote: true,
         })
     }
@@ -63,6 +71,13 @@ fn edges(slot: &Slot, is_remote: bool) -> Option<(&Reading, &Reading)> {
     } else {
         Some(near)
     }
+}
+
+/// Whether a machine that is measured is emulated. No time that its CPUs took, by whichever account, is
+/// then a cost of anything: every estimate that comes from one is absent. Counts, bytes and speeds are
+/// what they are.
+pub fn is_emulated(header: &Header) -> bool {
+    Machine::all(header).any(|machine| machine.is_emulated)
 }
 
 /// Whether both ends are on one machine although the link is `remote`, so that the readings of

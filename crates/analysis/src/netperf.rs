@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use crate::costs::{Side, TrialCost};
 use crate::figures::{figure, per, ratio_figure, scaled};
 use crate::kept::KeptBlocks;
-use crate::machine::Machine;
+use crate::machine::{Machine, is_emulated};
 use crate::model::cell::CellEstimate;
 use crate::model::figure::{Bounds, Figure, RatioFigure, Sides};
 use crate::model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
@@ -23,7 +23,7 @@ use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, Factor, Level, Trial, TrialKind};
 
 pub(super) fn accounts(kept: &KeptBlocks, cells: &[CellEstimate]) -> Option<Accounts> {
-    if !kept.header.plan.factors.contains(&Factor::Sockbuf) {
+    if !kept.header.plan.factors.contains(&Factor::Sockbuf) || is_emulated(kept.header) {
         return None;
     }
     let rows = cells.iter().enumerate().map(|(place, cell)| row(kept, place, cell)).collect();

@@ -10,7 +10,7 @@ use zc_stats::median;
 use crate::costs::{TrialCost, sender_alone};
 use crate::figures::{figure, per};
 use crate::kept::KeptBlocks;
-use crate::machine::Machine;
+use crate::machine::{Machine, is_emulated};
 use crate::model::cell::{OtherMethod, Others};
 use crate::model::figure::{Figure, Sides};
 use crate::rules::{TICK_NS, ticks_by_cpu};
@@ -18,6 +18,9 @@ use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
 pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) -> Others {
+    if is_emulated(kept.header) {
+        return Others::default();
+    }
     let label = &kept.header.plan.cells[place].label;
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
@@ -32,10 +35,10 @@ pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) ->
     }
 }
 
-/// CPU time per KiB of the two threads in one window; `None` for a window without bytes, and of a
-/// server whose processes zc does not know.
+/// CPU time per KiB of the two threads in one window; `None` for a window without bytes, of a server
+/// whose processes zc does not know, and on an emulated machine.
 fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
-    if kept.header.plan.server_ran_already() {
+    if kept.header.plan.server_ran_already() || is_emulated(kept.header) {
         return None;
     }
     elapsed_ns(trial)?;

@@ -11,13 +11,14 @@
 use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
+use crate::machine;
 use crate::model::cell::CellEstimate;
 use crate::model::estimates::{BlockAccount, Control, PositiveControl};
 use crate::model::figure::{Bounds, RatioFigure};
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
 use crate::ratios::{self, Ratio, ratio};
-use zc_run::{Run, Severity};
+use zc_run::{EMULATED, Run, Severity};
 
 /// Equivalence margin: two cells cost the same when the interval of their ratio is within this
 /// distance of 1.
@@ -218,6 +219,10 @@ pub(super) fn withheld(
     missed: &[Withheld],
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
+    if machine::is_emulated(&run.header) {
+        let (name, severity) = (EMULATED.to_owned(), Severity::Withhold);
+        return vec![Withheld::Warning { name, severity }];
+    }
     let mut reasons = Vec::new();
     let needed = zc_stats::wilcoxon_min_n(kept.level).unwrap_or(usize::MAX);
     let reference = cells.iter().find(|cell| cell.reference);

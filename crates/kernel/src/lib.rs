@@ -7,9 +7,9 @@
 //! to expect, links its manual page, and can be found in rustdoc by the name of its system call.
 //!
 //! Calls go through rustix where rustix has them. The rest goes through libc: SCHED_IDLE, CPU
-//! clocks of threads, MSG_ZEROCOPY completions, the whole of TCP_INFO, TCP_ZEROCOPY_RECEIVE. Two
-//! modules wrap CPU instructions that a compiler does not choose reliably: [`checksum`] and
-//! [`movsb`].
+//! clocks of threads, MSG_ZEROCOPY completions, the whole of TCP_INFO, TCP_ZEROCOPY_RECEIVE. Three
+//! modules wrap CPU instructions: [`checksum`] and [`movsb`], which a compiler does not choose
+//! reliably, and [`hypervisor`].
 
 #![cfg_attr(
     test,
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod device_settings;
 pub mod errqueue;
 pub mod ethtool;
+pub mod hypervisor;
 pub mod inet_diag;
 pub mod mapping;
 pub mod movsb;

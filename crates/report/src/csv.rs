@@ -4,6 +4,8 @@
 
 use super::digits::us_per_mb;
 use super::pivot::level;
+use super::prose;
+use zc_analysis::machine::is_emulated;
 use zc_analysis::{
     Bounds, CellEstimate, Comparison, Estimates, Figure, LatencyQuantiles, RatioFigure, RequestCost,
 };
@@ -95,6 +97,9 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     let mut lines = vec![head];
     for (place, figures) in estimates.cells.iter().enumerate() {
         let mut line = line(estimates, figures);
+        if is_emulated(header) {
+            without_costs(&mut line, run, estimates);
+        }
         if let (Some(cell), false) = (header.plan.cells.get(place), factors.is_empty()) {
             line.extend(factors.iter().map(|factor| raw(&level(header, cell, *factor))));
             let other = figures.by.as_deref().unwrap_or_default();
@@ -117,6 +122,18 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
         }
     }
     lines
+}
+
+/// What stands in the line of a cell whose costs are not shown: that they are withheld, and why.
+fn without_costs(line: &mut [String], run: &Run, estimates: &Estimates) {
+    let mut set = |column: &str, text: String| {
+        if let Some(place) = HEAD.iter().position(|name| *name == column) {
+            line[place] = text;
+        }
+    };
+    set("status", "withheld".to_owned());
+    set("comparison", "withheld".to_owned());
+    set("reason", prose::why_withheld(run, estimates).join("; "));
 }
 
 /// Lines of equal length as CSV. Control characters are escaped, because CSV is printed on

@@ -65,6 +65,8 @@ mod tests;
 #[cfg(test)]
 mod tests_brief;
 #[cfg(test)]
+mod tests_emulated;
+#[cfg(test)]
 mod tests_forms;
 #[cfg(test)]
 mod tests_plans;

@@ -121,7 +121,12 @@ fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
             percent(estimates.off_cpu)
         );
     }
-    if host.hypervisor.is_some() {
+    if host.is_emulated() {
+        text.push_str(
+            "note          the CPU is emulated: this is the speed of its translated instructions, \
+            not that of memory\n",
+        );
+    } else if host.hypervisor.is_some() {
         text.push_str(
             "note          this is a virtual machine: neighbours share its last cache \
             and its memory\n",

@@ -20,7 +20,8 @@ pub struct Host {
     pub cpu: CpuFacts,
     /// The size of the memory.
     pub memory: MemoryFacts,
-    /// `kvm`, `xen` ... if a hypervisor is detected; null if none is.
+    /// `kvm`, `xen` ... if a hypervisor is detected, [`EMULATOR`] if the CPU is emulated; null if
+    /// neither is.
     pub hypervisor: Option<String>,
     /// Kernel timer frequency CONFIG_HZ; null if it is unknown.
     pub tick_hz: Option<u32>,
@@ -43,6 +44,25 @@ pub struct Host {
     pub nofile: Option<u64>,
     /// Effective user id of zc.
     pub euid: u32,
+}
+
+/// The value of [`Host::hypervisor`] for a machine whose CPU is emulated: QEMU without hardware
+/// virtualization, its Tiny Code Generator.
+pub const EMULATOR: &str = "qemu-tcg";
+
+/// Why no cost of an emulated machine is shown.
+pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what their \
+                                translations take, so nothing has a cost here; what is counted holds";
+
+/// What has costs instead.
+pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual one with KVM";
+
+impl Host {
+    /// Whether the CPU is emulated. An instruction then takes what its translation takes on another
+    /// CPU: no time that is spent there tells what anything costs.
+    pub fn is_emulated(&self) -> bool {
+        self.hypervisor.as_deref() == Some(EMULATOR)
+    }
 }
 
 /// The CPUs and their current settings.

@@ -105,6 +105,9 @@ pub struct SoakStart {
     pub pace: Vec<SoakerPace>,
     /// What they take from others; null if that could not be tested.
     pub taken: Option<Taken>,
+    /// Whether the CPU is emulated, so that nothing has a cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub emulated: bool,
 }
 
 /// How a command ended.

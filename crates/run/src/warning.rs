@@ -4,6 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The name of the warning that a CPU is emulated. No cost of such a run is shown.
+pub const EMULATED: &str = "emulated";
+
 /// How much a warning weakens the results.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

@@ -16,7 +16,8 @@ use zc_measure::session::soak::{
 };
 use zc_report::soak as report;
 use zc_run::{
-    CommandEnd, Error, ErrorKind, Result, Severity, SoakCommand, SoakStart, Warning, units,
+    CommandEnd, Error, ErrorKind, INSTEAD_OF_EMULATED, Result, Severity, SoakCommand, SoakStart,
+    Warning, units,
 };
 
 /// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,
@@ -203,8 +204,12 @@ fn measure(
             None => tell::note(text.trim_end()),
         }
         let withheld = cost.withheld.map(|why| {
-            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}"))
-                .help("stop what runs beside it, or wait until it has ended")
+            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}")).help(
+                match seen.start.emulated {
+                    true => INSTEAD_OF_EMULATED,
+                    false => "stop what runs beside it, or wait until it has ended",
+                },
+            )
         });
         let uncounted = until.unit.filter(|_| cost.per.is_none());
         let uncounted = uncounted.map(|unit| not_counted(unit, options.counter.as_ref()));

@@ -9,7 +9,7 @@ use super::tell;
 use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
 use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
 use zc_report::soak::{self as report, ServiceDocument};
-use zc_run::{Error, ErrorKind, Result, SoakService, units};
+use zc_run::{Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakService, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -109,8 +109,12 @@ pub(super) fn run(
         report::service(seen, &cost)
     })?;
     let withheld = cost.withheld.map(|why| {
-        Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}"))
-            .help("stop what runs beside it, or choose other CPUs with --cpus")
+        Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}")).help(
+            match seen.start.emulated {
+                true => INSTEAD_OF_EMULATED,
+                false => "stop what runs beside it, or choose other CPUs with --cpus",
+            },
+        )
     });
     let uncounted =
         wanted.filter(|unit| cost.per.iter().all(|per| per.unit != *unit)).map(|unit| {

@@ -8,7 +8,7 @@ use super::load::WITHHOLD_LIMIT;
 use super::model::{Against, CommandCost, IntervalOver, PerCost, PlusMinus};
 use super::per::Unit;
 use super::window::busy_share;
-use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow};
+use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow, WHY_EMULATED};
 
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
@@ -24,7 +24,7 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
     let of = |figure: fn(&Execution) -> f64| each.iter().map(figure).collect::<Vec<_>>();
     let soaked = estimate(&of(|run| run.soaked_s), &each)?;
     let beyond = estimate(&of(|run| run.soaked_s - run.getrusage_s), &each)?;
-    let withheld = withheld(&runs, soaked);
+    let withheld = withheld(seen, &runs, soaked);
     let count = runs.len() as f64;
     let seconds = |ns: fn(&CommandRun) -> u64| {
         runs.iter().map(|run| ns(run) as f64).sum::<f64>() / count / 1e9
@@ -96,7 +96,10 @@ fn over_executions(values: &[f64]) -> Option<f64> {
 
 /// Why the soaked figure is not to be shown, if it is not. (It cannot be more than the CPUs had: no
 /// soaker counts less than nothing.)
-fn withheld(runs: &[&CommandRun], soaked: PlusMinus) -> Option<String> {
+fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: PlusMinus) -> Option<String> {
+    if seen.start.emulated {
+        return Some(WHY_EMULATED.to_owned());
+    }
     let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
     let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
     let busiest = median(runs.iter().map(of).collect())?;

@@ -14,7 +14,7 @@ use super::model::PlusMinus;
 use super::others::Others;
 use super::per::Unit;
 use super::window::{elapsed_ns, units};
-use zc_run::{ServiceWindow, SoakService, Span, TcpSpan};
+use zc_run::{ServiceWindow, SoakService, Span, TcpSpan, WHY_EMULATED};
 
 /// Another process that took less than this part of a CPU has no row of its own.
 const SMALLEST_CPUS: f64 = 0.0005;
@@ -167,7 +167,9 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         return None;
     }
     let of = |figure: &dyn Fn(&Figures) -> f64| each.iter().map(figure).collect::<Vec<_>>();
-    let known = |figure: fn(&Figures) -> Option<f64>| each.iter().map(figure).collect();
+    let known = |figure: fn(&Figures) -> Option<f64>| -> Option<Vec<f64>> {
+        each.iter().map(figure).collect::<Option<_>>().filter(|_| !seen.start.emulated)
+    };
     let soaked: Option<Vec<f64>> = known(|it| it.soaked);
     let interrupts: Option<Vec<f64>> = known(|it| it.interrupts);
     let own = of(&|it| it.own);
@@ -187,6 +189,9 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
         cpus: all_interrupts.map(|_| of_series(&costs)),
         withheld: all_interrupts.is_none().then(|| {
+            if seen.start.emulated {
+                return WHY_EMULATED.to_owned();
+            }
             "how fast the soakers count was not seen, and without that no interrupt is".to_owned()
         }),
         processes: ServiceProcesses {
@@ -459,6 +464,7 @@ mod tests {
                 idle: Vec::new(),
                 pace: vec![SoakerPace::default(); 2],
                 taken: None,
+                emulated: false,
             },
             windows: (0..10).map(window).collect(),
             no_sockets: None,
@@ -514,6 +520,16 @@ mod tests {
         let cost = service_cost(&seen).unwrap();
         assert!(cost.processes.by_cgroup && near(cost.processes.cpus.value, 0.31));
         assert!(near(cost.processes.clocks_cpus, 0.3));
+    }
+
+    #[test]
+    fn a_service_on_an_emulated_machine_has_no_cost() {
+        let mut seen = seen();
+        seen.start.emulated = true;
+        let cost = service_cost(&seen).unwrap();
+        assert!(cost.cpus.is_none() && cost.interrupts.is_none() && cost.others.is_none());
+        assert!(cost.soaked_cpus.is_none() && cost.per.is_empty());
+        assert_eq!(cost.withheld.as_deref(), Some(WHY_EMULATED));
     }
 
     #[test]

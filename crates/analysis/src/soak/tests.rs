@@ -39,6 +39,7 @@ fn start(idle: Vec<SoakWindow>) -> SoakStart {
             SoakerPace { units: 900, cpu_ns: 900_000 },
         ],
         taken: None,
+        emulated: false,
     }
 }
 
@@ -196,6 +197,16 @@ fn the_accounts_name_who_had_what_the_soakers_lost() {
     assert!(close(accounts.command_s, 1.5) && close(accounts.interrupts_s, 0.15), "{accounts:?}");
     assert!(close(accounts.missing_s, 0.049), "{accounts:?}");
     assert!(!accounts.add_up);
+}
+
+#[test]
+fn a_command_on_an_emulated_machine_has_no_cost() {
+    let mut seen = seen(vec![execution([100_000; 10], [2_000_000, 3_900_000], [100_000; 10])]);
+    assert!(command_cost(&seen, None).unwrap().soaked_cpu_s.is_some());
+    seen.start.emulated = true;
+    let cost = command_cost(&seen, None).unwrap();
+    assert_eq!((cost.soaked_cpu_s, cost.beyond_getrusage_s, cost.accounts), (None, None, None));
+    assert_eq!(cost.withheld.as_deref(), Some(zc_run::WHY_EMULATED));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! warning or `None`; nothing is read here.
 
 use zc_run::{
-    FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning,
+    EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, LinkFacts, LinkKind, OffloadSwitch, Severity,
+    StatReading, WHY_EMULATED, Warning,
 };
 
 use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
@@ -92,9 +93,15 @@ pub fn while_idle(opened: &StatReading, closed: &StatReading) -> Vec<Warning> {
     [busy(&shares), steal(&shares)].into_iter().flatten().collect()
 }
 
-/// A guest does not see the work that its hypervisor does for it.
+/// A guest does not see the work that its hypervisor does for it, and an emulated CPU has no costs
+/// at all.
 fn virtual_machine(host: &Host) -> Option<Warning> {
     let hypervisor = host.hypervisor.as_ref()?;
+    if host.is_emulated() {
+        return Some(
+            Warning::new(EMULATED, Severity::Withhold, WHY_EMULATED).remedy(INSTEAD_OF_EMULATED),
+        );
+    }
     Some(Warning::new(
         "virtual-machine",
         Severity::Note,
@@ -532,6 +539,15 @@ mod tests {
         let warning = virtual_machine(&host).unwrap();
         assert_eq!(warning.severity, Severity::Note);
         assert!(warning.text.contains("(kvm)"));
+    }
+
+    #[test]
+    fn on_an_emulated_cpu_costs_are_withheld() {
+        let host = Host { hypervisor: Some(zc_run::EMULATOR.to_owned()), ..Host::default() };
+        let warnings = of_machine(&host, &Environment::default(), 2);
+        let names: Vec<(&str, Severity)> =
+            warnings.iter().map(|warning| (warning.name.as_str(), warning.severity)).collect();
+        assert_eq!(names, [(EMULATED, Severity::Withhold)]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_getres};
 use super::conditions::{conditions, in_the_path};
 use crate::root::read;
 use crate::workload;
-use zc_run::{CpuFacts, Host, MemoryFacts};
+use zc_run::{CpuFacts, EMULATOR, Host, MemoryFacts};
 
 /// The identity of this boot of this kernel, the same in all its namespaces and containers; `None`
 /// where /proc hides it.
@@ -64,7 +64,7 @@ const SYSCTLS: [&str; 35] = [
 /// Facts about this machine. Call it before a user namespace is entered: the limits in it may
 /// differ from the host's.
 pub fn host() -> Host {
-    let mut host = from_files(Path::new("/"));
+    let mut host = from_files(Path::new("/"), zc_kernel::hypervisor::signature().as_deref());
     let uname = rustix::system::uname();
     host.hostname = uname.nodename().to_string_lossy().into_owned();
     host.kernel_release = uname.release().to_string_lossy().into_owned();
@@ -80,15 +80,21 @@ pub fn host() -> Host {
     host
 }
 
-/// Facts from files below `root`.
-fn from_files(root: &Path) -> Host {
+/// Whether the CPU of this machine is emulated.
+pub(super) fn is_emulated() -> bool {
+    let cpuinfo = read(Path::new("/"), "proc/cpuinfo").unwrap_or_default();
+    is_tcg(&cpuinfo, zc_kernel::hypervisor::signature().as_deref())
+}
+
+/// Facts from files below `root`, and from the hypervisor's signature.
+fn from_files(root: &Path, signature: Option<&str>) -> Host {
     let read = |path: &str| read(root, path);
     let cpuinfo = read("proc/cpuinfo").unwrap_or_default();
     Host {
         kernel_command_line: read("proc/cmdline"),
         cpu: cpu_facts(root, &cpuinfo),
         memory: memory_facts(&read("proc/meminfo").unwrap_or_default()),
-        hypervisor: hypervisor(root, &cpuinfo),
+        hypervisor: hypervisor(root, &cpuinfo, signature),
         irq_time_accounting: read("proc/stat").and_then(|stat| irq_time_accounting(&stat)),
         clocksource: read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         mitigations: mitigations(root),
@@ -190,8 +196,12 @@ fn memory_facts(meminfo: &str) -> MemoryFacts {
 }
 
 /// The hypervisor: Xen reports itself, others are recognised by the vendor of the firmware or by
-/// the clock that they offer.
-fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
+/// the clock that they offer. Firmware is QEMU's with KVM and without it, so an emulated CPU is
+/// recognised first.
+fn hypervisor(root: &Path, cpuinfo: &str, signature: Option<&str>) -> Option<String> {
+    if is_tcg(cpuinfo, signature) {
+        return Some(EMULATOR.to_owned());
+    }
     if let Some(kind) = read(root, "sys/hypervisor/type") {
         return Some(kind);
     }
@@ -225,6 +235,17 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
         Some(false) => None,
         None => named(),
     }
+}
+
+/// QEMU's TCG: by the signature on x86; elsewhere by the CPU model `max`, which only TCG has. On Arm a
+/// program has nothing but the CPU's numbers to tell it by: `max` has an implementer that is left to
+/// software (0) and a part of QEMU's own. TCG in the shape of a CPU that is sold, as `-cpu cortex-a72`,
+/// is not recognised there (QEMU, target/arm/tcg/cpu64.c, `aarch64_max_tcg_initfn`).
+fn is_tcg(cpuinfo: &str, signature: Option<&str>) -> bool {
+    let model = cpu_model(cpuinfo);
+    signature == Some("TCGTCGTCGTCG")
+        || model.starts_with("QEMU TCG CPU")
+        || model == "Arm implementer 0x00 part 0x051"
 }
 
 /// Whether interrupt time is accounted separately. Where it is not, ticks almost never find a CPU
@@ -310,7 +331,7 @@ mod tests {
             ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
             ("proc/sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304\n"),
         ]);
-        let host = from_files(root.path());
+        let host = from_files(root.path(), None);
         assert_eq!(host.cpu.model, "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz");
         assert_eq!(
             (host.cpu.online, host.cpu.threads_per_core, host.cpu.numa_nodes),
@@ -333,23 +354,42 @@ mod tests {
     #[test]
     fn an_empty_machine_is_all_absent_and_no_error() {
         let root = root(&[]);
-        let host = from_files(root.path());
+        let host = from_files(root.path(), None);
         assert_eq!(host, Host::default());
+    }
+
+    #[test]
+    fn an_emulated_cpu_is_told_from_a_virtual_one_of_the_same_firmware() {
+        let qemu = root(&[("sys/class/dmi/id/sys_vendor", "QEMU\n")]);
+        let of = |cpuinfo, signature| hypervisor(qemu.path(), cpuinfo, signature);
+        // Any model of CPU, by the signature.
+        assert_eq!(of(GUEST, Some("TCGTCGTCGTCG")).as_deref(), Some(EMULATOR));
+        assert_eq!(of(GUEST, Some("KVMKVMKVM")).as_deref(), Some("kvm"));
+        assert_eq!(of(GUEST, None).as_deref(), Some("kvm"));
+        let named = GUEST.replace("AMD EPYC", "QEMU TCG CPU version 2.5+");
+        assert_eq!(of(&named, None).as_deref(), Some(EMULATOR));
+        let max = GRAVITON.replace("0x41", "0x00").replace("0xd0c", "0x051");
+        assert_eq!(of(&max, None).as_deref(), Some(EMULATOR));
+        assert_eq!(
+            of(GRAVITON, None).as_deref(),
+            Some("kvm"),
+            "a CPU that is sold, emulated or not"
+        );
     }
 
     #[test]
     fn guests_are_recognised_by_clock_or_firmware() {
         let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         let kvm = root(&[(clocks, "kvm-clock tsc acpi_pm \n")]);
-        assert_eq!(hypervisor(kvm.path(), GUEST).as_deref(), Some("kvm"));
+        assert_eq!(hypervisor(kvm.path(), GUEST, None).as_deref(), Some("kvm"));
         let azure = root(&[
             ("sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n"),
             ("sys/class/dmi/id/product_name", "Virtual Machine\n"),
         ]);
-        assert_eq!(hypervisor(azure.path(), GUEST).as_deref(), Some("hyper-v"));
+        assert_eq!(hypervisor(azure.path(), GUEST, None).as_deref(), Some("hyper-v"));
         let xen = root(&[("sys/hypervisor/type", "xen\n")]);
-        assert_eq!(hypervisor(xen.path(), "").as_deref(), Some("xen"));
-        assert_eq!(hypervisor(root(&[]).path(), GUEST).as_deref(), Some("unknown"));
+        assert_eq!(hypervisor(xen.path(), "", None).as_deref(), Some("xen"));
+        assert_eq!(hypervisor(root(&[]).path(), GUEST, None).as_deref(), Some("unknown"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The load of the whole machine, from soakers in a process of their own and /proc/stat.
 
 use super::helper_process::SoakerProcess;
+use super::host::is_emulated;
 use super::kernel::KernelMeters;
 use zc_run::{Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, Taken};
 
@@ -62,6 +63,7 @@ impl LoadMeter {
         let after = self.soakers.pace()?;
         let pace = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
-        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken })
+        let emulated = is_emulated();
+        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken, emulated })
     }
 }

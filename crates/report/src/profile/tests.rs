@@ -137,3 +137,20 @@ fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
     ));
     assert!(!folded.contains("(A/A)"));
 }
+
+#[test]
+fn a_profile_of_an_emulated_machine_has_neither_costs_nor_shares() {
+    let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    let samples = |run: &Run| {
+        zc_analysis::profile::profile(run)
+            .unwrap()
+            .cells
+            .iter()
+            .map(|cell| cell.samples)
+            .sum::<u64>()
+    };
+    assert!(samples(&run) > 0 && table(&run, 120).contains("data copy"));
+    run.header.host.hypervisor = Some(zc_run::EMULATOR.to_owned());
+    assert_eq!(samples(&run), 0);
+    assert!(!table(&run, 120).contains("data copy"));
+}

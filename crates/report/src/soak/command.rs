@@ -130,6 +130,7 @@ mod tests {
                 idle: Vec::new(),
                 pace: Vec::new(),
                 taken: None,
+                emulated: false,
             },
             runs: Vec::new(),
         }

@@ -190,6 +190,7 @@ mod tests {
             idle: Vec::new(),
             pace: Vec::new(),
             taken: None,
+            emulated: false,
         }
     }
 

@@ -140,6 +140,7 @@ mod tests {
                 idle: Vec::new(),
                 pace: Vec::new(),
                 taken: None,
+                emulated: false,
             },
             windows: Vec::new(),
             no_sockets: None,
