@@ -251,8 +251,8 @@ impl Session {
                     return Err(Error::usage("a window of more than two minutes was asked for"));
                 }
                 let opens_ns = monotonic_ns() + opens_in_ns;
-                let (receivers, closes_ns) = (self.receivers.as_ref(), opens_ns + lasts_ns);
-                let window = self.machine.watch(receivers, opens_ns, closes_ns, still_wanted)?;
+                let receivers = self.receivers.as_ref();
+                let window = self.machine.watch(receivers, opens_ns, lasts_ns, still_wanted)?;
                 Ok(Reply::Window(window))
             }
             Request::Finish => match self.receivers.take().map(|all| all.finish(still_wanted)) {

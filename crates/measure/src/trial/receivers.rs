@@ -91,8 +91,9 @@ impl Drop for Receivers {
 }
 
 impl Machine {
-    /// A window over `receivers`, or over an idle machine, from `opens_ns` to `closes_ns` of
-    /// CLOCK_MONOTONIC. The slow meters are read outside of it, as on the sender's machine.
+    /// A window over `receivers`, or over an idle machine, that opens at `opens_ns` of CLOCK_MONOTONIC,
+    /// or when this thread has its CPU, and lasts `lasts_ns`. The slow meters are read outside of it, as
+    /// on the sender's machine.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now, or nobody wants the window any more.
@@ -100,7 +101,7 @@ impl Machine {
         &mut self,
         receivers: Option<&Receivers>,
         opens_ns: u64,
-        closes_ns: u64,
+        lasts_ns: u64,
         still_wanted: StillWanted<'_>,
     ) -> Result<RemoteWindow> {
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
@@ -117,7 +118,7 @@ impl Machine {
         opened.received = receivers.map(Receivers::counts).unwrap_or_default();
         opened.soak = self.soaked();
 
-        sleep(closes_ns, still_wanted)?;
+        sleep(opens_ns.max(opened.soak.at_ns) + lasts_ns, still_wanted)?;
         closed.soak = self.soaked();
         closed.received = receivers.map(Receivers::counts).unwrap_or_default();
         threads.read_cpu(&mut closed);

@@ -267,7 +267,8 @@ impl Rig {
         self.kernel(None, &mut opened)?;
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
-        sleep_until(opens_ns + self.timing.idle_ns);
+        // As long wherever it begins: /proc may take longer than the settling does.
+        sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns);
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
@@ -451,7 +452,9 @@ impl Rig {
             opened.soak = soakers.soaked();
         });
         let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
-        let closes_ns = if self.remote.is_some() { closes_ns } else { opened_ns + length_ns };
+        // A reader that came late has a window of the same length all the same, later than that of
+        // another machine: /proc can take longer to read than a window lasts.
+        let closes_ns = opened_ns + length_ns;
         let mut closed = Reading::default();
         let closed_ns = self.edge_of(window, closes_ns, flows.len(), |soakers, idle_ns| {
             closed.idle_ns = idle_ns;

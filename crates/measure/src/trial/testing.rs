@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use super::links::Links;
+use super::remote_side::RemoteSide;
 use super::rig::{Rig, RigSetup};
 use super::setup::{allowed_cpus, bring_up};
 use crate::path::SendSetup;
@@ -60,16 +61,14 @@ pub(super) fn files() -> SendSetup {
 
 /// A rig on loopback with these files; its soakers are paused.
 pub(super) fn rig(fixed: FixedParams) -> Rig {
+    rig_to(fixed, None)
+}
+
+/// The same, whose flows end at `remote` if there is one.
+pub(super) fn rig_to(fixed: FixedParams, remote: Option<Box<dyn RemoteSide>>) -> Rig {
     let ms = 1_000_000;
     let timing =
         Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
-    Rig::new(RigSetup {
-        links: loopback(),
-        setup: files(),
-        fixed,
-        timing,
-        remote: None,
-        sampler: None,
-    })
-    .unwrap()
+    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, remote, sampler: None })
+        .unwrap()
 }

@@ -1,13 +1,19 @@
 //! Trials of cells with levels of their own, over the loopback interface.
 
 use super::cell_config::CellConfig;
+use super::machine::Machine;
+use super::receiving::RecvConfig;
+use super::remote_side::{RemoteEnded, RemoteSide, SentFlow};
+use super::sending::Target;
 use super::setup::allowed_cpus;
-use super::testing::{files, fixed, loopback, rig};
+use super::testing::{files, fixed, loopback, rig, rig_to};
 use super::worker::TrialError;
 use crate::link::Link;
+use std::net::TcpListener;
+use std::time::Duration;
 use zc_run::{
     Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push,
-    RecvPath, Result, SendPath, Trial, TrialKind,
+    Reading, RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
 };
 
 fn cell(send: SendPath, levels: Levels) -> Cell {
@@ -73,6 +79,68 @@ fn an_unsoaked_paced_trial_sends_nothing_between_two_steps_of_the_idle_clock() {
     }
     let unpaced = rig.run(&cell, TrialKind::TopSpeed).unwrap();
     assert_eq!((unpaced.opened.idle_ns, unpaced.closed.idle_ns), (None, None));
+}
+
+/// Another end that swallows bytes, and takes longer to answer than a window lasts: so does reading
+/// /proc on a slow machine.
+struct Slow(TcpListener);
+
+impl RemoteSide for Slow {
+    fn expect(
+        &mut self,
+        flows: usize,
+        _: RecvConfig,
+    ) -> std::result::Result<Vec<Target>, TrialError> {
+        Ok(vec![Target::plain(self.0.local_addr().unwrap()); flows])
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
+        let (mut flow, _) = self.0.accept().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut flow, &mut std::io::sink()));
+        Ok(())
+    }
+
+    fn open_window(&mut self, opens_in_ns: u64, lasts_ns: u64) -> Result<()> {
+        std::thread::sleep(Duration::from_nanos(opens_in_ns + 2 * lasts_ns));
+        Ok(())
+    }
+
+    fn finish(
+        &mut self,
+        _: &[SentFlow<'_>],
+        _: f64,
+    ) -> std::result::Result<RemoteEnded, TrialError> {
+        Ok(RemoteEnded::default())
+    }
+
+    fn give_up(&mut self) {}
+}
+
+#[test]
+fn a_window_that_opens_late_lasts_as_long_and_bytes_arrive_in_it() {
+    let slow = Slow(TcpListener::bind("127.0.0.1:0").unwrap());
+    let mut rig = rig_to(fixed(), Some(Box::new(slow)));
+    let ms = 1_000_000;
+    let lasted =
+        |opened: &Reading, closed: &Reading| closed.soak.at_ns.saturating_sub(opened.soak.at_ns);
+    let idle = rig.idle().unwrap();
+    assert!(lasted(&idle.opened, &idle.closed) >= 4 * ms, "{idle:?}");
+    let cell = cell(SendPath::ReadSend, Levels::default());
+    for (kind, least_ns) in [(TrialKind::TopSpeed, 10 * ms), (TrialKind::Soaked, 10 * ms)] {
+        let trial = rig.run(&cell, kind).unwrap();
+        assert!(lasted(&trial.opened, &trial.closed) >= least_ns * 9 / 10, "{trial:?}");
+        assert!(in_window(&trial, |reading| reading.received.bytes) > 0, "{trial:?}");
+    }
+}
+
+#[test]
+fn a_window_of_the_far_end_that_opens_late_lasts_as_long() {
+    let mut machine = Machine::new(&fixed().soaked_cpus, SoakerKind::Alu).unwrap();
+    let lasts_ns = 5_000_000;
+    // It was to open and to close before it was asked for.
+    let long_ago_ns = zc_kernel::clock::monotonic_ns() - 10 * lasts_ns;
+    let window = machine.watch(None, long_ago_ns, lasts_ns, &|| Ok(())).unwrap();
+    assert!(window.closed.soak.at_ns - window.opened.soak.at_ns >= lasts_ns, "{window:?}");
 }
 
 #[test]
