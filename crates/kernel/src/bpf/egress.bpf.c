@@ -101,7 +101,7 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 				  __u32 header_len, int ipv6)
 {
 	__u32 first = be32(tcp->seq);
-	__u32 len = header_len - sizeof(*tcp);
+	unsigned long before_last = (unsigned long)header_len - sizeof(*tcp) - 1;
 
 	if (cell->connections && cell->first == first && cell->port == be16(tcp->source) && !cell->bytes) {
 		cell->syns++; // the same SYN, sent again
@@ -115,8 +115,11 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 	cell->port = be16(tcp->source);
 	cell->ipv6 = ipv6;
 	cell->options_len = 0;
-	if (len > 0 && len <= OPTIONS && !load_bytes(skb, options_at, cell->options, len))
-		cell->options_len = len;
+	// One comparison bounds the length at both ends, and what is read by is computed from what was compared. The verifier of Linux
+	// 6.1 learns no lower bound from "is not 0" (6.12 does), and allows no read of 0 bytes.
+	asm volatile("" : "+r"(before_last));
+	if (before_last < OPTIONS && !load_bytes(skb, options_at, cell->options, before_last + 1))
+		cell->options_len = before_last + 1;
 	__sync_fetch_and_add(&cell->connections, 1);
 }
 

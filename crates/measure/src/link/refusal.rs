@@ -110,6 +110,12 @@ pub fn explain_bpf(error: &BpfError) -> Unavailable {
             "this kernel was built without BPF \
             (CONFIG_BPF_SYSCALL)",
         ),
+        // The verifier's log ends with how much it looked at (bpf(2), "EACCES").
+        (BpfStage::Load, Some(Errno::ACCESS)) if error.detail.contains("processed ") => {
+            Unavailable::failed(format!(
+                "the verifier of this kernel rejects the BPF program: {error}"
+            ))
+        }
         (_, errno) if denied(errno) => Unavailable::refused(
             "the kernel does not let this process use BPF (a container without CAP_BPF and \
              CAP_NET_ADMIN, a seccomp filter, or lockdown)",
@@ -203,6 +209,19 @@ mod tests {
 
     fn perm() -> io::Error {
         Errno::PERM.into()
+    }
+
+    #[test]
+    fn a_program_that_the_verifier_rejects_is_not_taken_for_a_missing_right() {
+        let explained = |detail: &str| {
+            let error = Errno::ACCESS.into();
+            explain_bpf(&BpfError { stage: BpfStage::Load, error, detail: detail.to_owned() })
+        };
+        let log = "the BPF_PROG_LOAD syscall failed: R3 min value is outside; processed 113 insns";
+        let no = explained(log);
+        assert_eq!(no.kind.name(), "failed");
+        assert!(no.reason.contains("verifier") && no.reason.contains("R3 min value"), "{no:?}");
+        assert_eq!(explained("the BPF_PROG_LOAD syscall failed").kind.name(), "refused");
     }
 
     #[test]
