@@ -140,9 +140,27 @@ pub fn unshare_user() -> io::Result<()> {
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
 }
 
-/// Creates a private mount namespace for the calling thread with unshare(2), CLONE_NEWNS, and
-/// mounts a sysfs on `/sys` in it with mount(2). It shows the network devices of the thread's
-/// network namespace.
+/// Creates a mount namespace for the calling thread with unshare(2), CLONE_NEWNS. What is mounted in
+/// it from now on is seen nowhere else, and is gone with the last process in it.
+///
+/// # Errors
+/// - EPERM: CAP_SYS_ADMIN is needed.
+///
+/// # References
+/// - [unshare(2)]
+/// - [mount_namespaces(7)]
+///
+/// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
+/// [mount_namespaces(7)]: https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
+#[doc(alias = "unshare")]
+#[doc(alias = "CLONE_NEWNS")]
+pub fn unshare_mounts() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNS)?;
+    mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)
+}
+
+/// Creates a mount namespace for the calling thread ([`unshare_mounts`]) and mounts a sysfs on `/sys`
+/// in it with mount(2). It shows the network devices of the thread's network namespace.
 ///
 /// # Errors
 /// - EPERM: CAP_SYS_ADMIN is needed, or other mounts hide parts of /sys (containers).
@@ -155,12 +173,9 @@ pub fn unshare_user() -> io::Result<()> {
 /// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
 /// [mount(2)]: https://man7.org/linux/man-pages/man2/mount.2.html
 /// [mount_namespaces(7)]: https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
-#[doc(alias = "unshare")]
-#[doc(alias = "CLONE_NEWNS")]
 #[doc(alias = "mount")]
 pub fn mount_own_sysfs() -> io::Result<()> {
-    unshare(UnshareFlags::NEWNS)?;
-    mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
+    unshare_mounts()?;
     mount(c"sysfs", c"/sys", Some(c"sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 

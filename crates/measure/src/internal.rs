@@ -7,5 +7,7 @@ pub const INTERNAL: &str = "--internal";
 pub const WATCHDOG: &str = "watchdog";
 /// The process that keeps a server (`trial::keep_server`).
 pub const KEEPER: &str = "keeper";
+/// The process that serves NFS (`trial::serve_nfs`); the argument after it is its job as JSON.
+pub const NFS_SERVE: &str = "nfs-serve";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";

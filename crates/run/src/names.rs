@@ -141,6 +141,8 @@ names! {
         Replay = "replay",
         /// What a request costs a server, in two or more states of it.
         Server = "server",
+        /// What a READ of NFS costs server and client, by its size.
+        Nfs = "nfs",
     }
 }
 

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
-    RecvPath, ResponsesPlan, SendPath, ServerPlan, SoakerKind,
+    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, NfsPlan, OffloadSwitch, Placement,
+    Push, RecvPath, ResponsesPlan, SendPath, ServerPlan, SoakerKind,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -290,6 +290,9 @@ pub struct Plan {
     /// Where each message is the response to a request (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<ResponsesPlan>,
+    /// Of messages that are READs of NFS (since format 3.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsPlan>,
 }
 
 /// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows

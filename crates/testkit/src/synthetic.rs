@@ -348,6 +348,7 @@ impl Synthetic {
                 states: None,
                 server: None,
                 responses: None,
+                nfs: None,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

@@ -7,7 +7,7 @@ use std::io;
 use super::rights;
 use zc_measure::session::{soak, states};
 use zc_measure::trial;
-use zc_measure::{HELPER, INTERNAL, KEEPER, WATCHDOG};
+use zc_measure::{HELPER, INTERNAL, KEEPER, NFS_SERVE, WATCHDOG};
 use zc_run::{Error, Result};
 
 /// Does the job of this process, if it was started for one.
@@ -21,6 +21,7 @@ fn job(words: &[OsString]) -> Result<()> {
     match words[..] {
         [WATCHDOG] => states::watchdog::keep(),
         [KEEPER] => trial::keep_server(),
+        [NFS_SERVE, job] => trial::serve_nfs(job),
         [HELPER, job] => {
             rights::refuse_new_ones();
             soak::helper(job, io::stdin().lock(), io::stdout())

@@ -26,6 +26,8 @@ mod log_format;
 mod log_input;
 mod man;
 mod memory;
+mod nfs;
+mod nfs_args;
 mod plan;
 mod planned;
 mod profile;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::known::known;
-use super::{memory, planned, server, tell};
+use super::{memory, nfs, planned, server, tell};
 use zc_measure::plan;
 use zc_report::plans::{PlanRow, plans};
 use zc_run::nearest::unknown;
@@ -39,6 +39,9 @@ fn list() -> Result<()> {
             let (budget, question) = match experiment {
                 Experiment::Server => {
                     (server::BUDGET, "What does a request cost a server, in two states of it?")
+                }
+                Experiment::Nfs => {
+                    (nfs::BUDGET, "What does a READ of NFS cost server and client, by its size?")
                 }
                 _ => (
                     memory::BUDGET,

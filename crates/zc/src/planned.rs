@@ -22,11 +22,17 @@ pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
         let (why, how) = match experiment {
             Experiment::Server => ("has its states on the command line", " --state A=URL ..."),
+            Experiment::Nfs => ("has its cells on the command line", " --vers 3 --rsize 4k,1m"),
             _ => ("sends nothing", ""),
         };
         Err(Error::usage(format!("the experiment \"{experiment}\" {why}, so it has no plan"))
             .help(format!("zc run {experiment}{how} runs it")))
     })
+}
+
+/// Whether an experiment sends by a plan, rather than by its options alone.
+pub(super) fn has_a_plan(experiment: Experiment) -> bool {
+    builtin(experiment).is_some()
 }
 
 /// The plan in a file.

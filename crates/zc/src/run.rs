@@ -10,7 +10,7 @@ use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::run_args::RunArgs;
-use super::{interrupt, like, memory, planned, quiet, render, resolve, server, tell};
+use super::{interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell};
 use zc_measure::plan::Spec;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session;
@@ -54,7 +54,11 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
         )
         .help("zc run server --state A=URL --state B=URL --serve COMMAND"));
     }
-    let sends = |name: &&Experiment| !matches!(name, Experiment::Memory | Experiment::Server);
+    if args.nfs.is_given() && names != [Experiment::Nfs] {
+        return Err(Error::usage("--vers, --rsize, --nfs-server and so on are for \"zc run nfs\"")
+            .help("zc run nfs --vers 3 --rsize 4k,64k,1m"));
+    }
+    let sends = |name: &&Experiment| planned::has_a_plan(**name);
     for &name in names.iter().filter(sends) {
         let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
         let options = resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
@@ -70,6 +74,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
                 memory::run(&args, &given)?;
             }
             Experiment::Server => server::run(&args, given)?,
+            Experiment::Nfs => nfs::run(&args, given)?,
             name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
         }
     }

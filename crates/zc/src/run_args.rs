@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 use super::factor_args::FactorArgs;
 use super::format::FormatArgs;
 use super::known::known;
+use super::nfs_args::NfsArgs;
 use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
 use super::replay_args::ReplayArgs;
@@ -197,6 +198,9 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     pub(super) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(super) nfs: NfsArgs,
 
     #[command(flatten)]
     pub(super) replay: ReplayArgs,

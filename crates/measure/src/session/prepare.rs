@@ -246,6 +246,7 @@ pub(super) fn prepare(
         states: options.states.clone(),
         server: None,
         responses: None,
+        nfs: None,
     };
     let header = Header {
         other_links,

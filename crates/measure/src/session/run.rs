@@ -16,7 +16,7 @@ use super::prepare::prepare;
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::saving::Saving;
-use super::server::{self, ServerOptions};
+use super::server::{self, NfsOptions, ServerOptions};
 use super::sessions::Sessions;
 use super::states::States;
 
@@ -81,6 +81,24 @@ pub fn run_server(
     };
     let prepare = |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| {
         server::prepare(options, budget, states, stop, progress)
+    };
+    conduct(asked, prepare, interim, stop, progress)
+}
+
+/// Measures what READs of NFS cost server and client: as [`run`].
+///
+/// # Errors
+/// As [`run`]; server or client cannot be had.
+pub fn run_nfs(
+    options: &NfsOptions,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Outcome> {
+    let asked =
+        Asked { budget_ns: options.budget_ns, out: &options.out, commands: None, sessions: None };
+    let prepare = |budget: &Budget, _: Option<&mut States>, progress: &mut dyn Progress| {
+        server::prepare_nfs(options, budget, stop, progress)
     };
     conduct(asked, prepare, interim, stop, progress)
 }

@@ -47,12 +47,14 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use server::{
-    AskedFor, Asker, Generator, HEAD_BYTES, OriginOf, OwnServer, RemoteLoad, Replayed, Served,
-    ServerRig, ServerSetup, URL as GENERATOR_URL, Whole, keep as keep_server, why_not,
+    AskedFor, Asker, Exported, Generator, HEAD_BYTES, NfsLoad, Opened, OriginOf, OwnServer, Reader,
+    ReaderProgram, Reads, RemoteLoad, Replayed, Served, ServerRig, ServerSetup,
+    URL as GENERATOR_URL, Whole, keep as keep_server, serve as serve_nfs,
+    start_server as start_nfs_server, why_not,
 };
 pub use setup::{
-    LINKS, Up, allowed_cpus, bring_up, check_memory, choose_congestion, default_congestion,
-    open_files, touch_memory, towards, try_out_link,
+    LINKS, Up, allowed_cpus, bring_up, check_memory, check_room, checksum, choose_congestion,
+    default_congestion, open_files, touch_memory, towards, try_out_link,
 };
 pub use window::LEAST_WARMUP_NS;
 pub use worker::{GLANCE, StillWanted, TrialError};

@@ -148,6 +148,36 @@ pub fn check_memory() -> Result<()> {
     workload::check_enough(workload::available_bytes())
 }
 
+/// Checks that there is memory for so many bytes more.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is not.
+pub fn check_room(bytes: u64) -> Result<()> {
+    match workload::available_bytes() {
+        Some(available) if available < bytes => {
+            let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+            Err(Error::new(
+                zc_run::ErrorKind::Unsupported,
+                format!(
+                    "a copy of the files needs {} MB, and {} MB are left",
+                    mb(bytes),
+                    mb(available)
+                ),
+            )
+            .help("give fewer or smaller files with --files, or none"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// CRC-32 of the bytes of all files, one after the other.
+///
+/// # Errors
+/// A file cannot be read, or has become shorter.
+pub fn checksum(files: &FileSet) -> Result<u32> {
+    workload::checksum(files, files.walk(0, 1 << 20), files.total_bytes())
+}
+
 /// Touches up to 2 GiB of memory and frees it, for at most 2 s, so that the memory which the kernel
 /// will allocate for packets has been touched before. Call it before anything is measured. A
 /// virtual machine gets a page from its host on the first touch, which takes 10 us here, six times

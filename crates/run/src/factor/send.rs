@@ -37,6 +37,14 @@ names! {
     }, saved only {
         /// What a server does that is not zc: `zc run server`.
         Server = "server",
+        /// READs of NFS version 3: `zc run nfs`.
+        Nfs3 = "nfs-v3",
+        /// READs of NFS version 4.0.
+        Nfs40 = "nfs-v4.0",
+        /// READs of NFS version 4.1.
+        Nfs41 = "nfs-v4.1",
+        /// READs of NFS version 4.2.
+        Nfs42 = "nfs-v4.2",
     }
 }
 

@@ -44,7 +44,10 @@ fn definition(path: SendPath) -> Option<Definition> {
         SendPath::UringSendZc => uring_send_zc::PATH,
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
-        SendPath::Server => return None, // not zc's
+        // not zc's
+        SendPath::Server | SendPath::Nfs3 | SendPath::Nfs40 | SendPath::Nfs41 | SendPath::Nfs42 => {
+            return None;
+        }
     })
 }
 

@@ -7,6 +7,7 @@
 mod asked;
 mod cells;
 mod lengths;
+mod nfs;
 mod options;
 mod place;
 mod prepare;
@@ -15,6 +16,8 @@ mod replay;
 mod responses;
 mod timing;
 
+pub use nfs::NfsOptions;
+pub(super) use nfs::prepare as prepare_nfs;
 pub use options::{ServerOptions, StateOption};
 pub(super) use prepare::prepare;
 pub(super) use responses::prepare as prepare_responses;

@@ -178,6 +178,7 @@ pub(crate) fn prepare(
             requests_per_s,
         }),
         responses: None,
+        nfs: None,
     };
     let header = Header {
         warnings,

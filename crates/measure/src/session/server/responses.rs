@@ -79,7 +79,7 @@ pub(crate) fn prepare(
     let of_host = trial::default_congestion(&*link);
     let server =
         OwnServer::start(&link, cpus.sender, &workers(&asked, CONNECTIONS), &setup, &congestion)?;
-    let load = load(&link, cpus.receiver, &server, &asked, reuse)?;
+    let load = own_load(&link, cpus.receiver, &server, &asked, reuse)?;
     for (origin, Asked { path, bodies }) in asked.iter().enumerate() {
         steps.say(&format!("first response by {path}"));
         let fetched = load.fetch(origin)?.usable()?;
@@ -134,6 +134,7 @@ pub(crate) fn prepare(
         unsoaked: Unsoaked::None,
         states: None,
         server: None,
+        nfs: None,
         responses: Some(ResponsesPlan {
             connections: CONNECTIONS,
             keepalive: reuse == Reuse::KeepAlive,
@@ -252,7 +253,8 @@ fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<
     trial::why_not(link, path, setup)
 }
 
-fn load(
+/// Starts the load that asks zc's own server, an origin for each of `asked`.
+pub(super) fn own_load(
     link: &Arc<dyn Link>,
     cpu: usize,
     server: &OwnServer,

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::asked_for::AskedFor;
 use super::generator::Generator;
+use super::nfs::NfsLoad;
 use crate::http::{Fetched, HttpCounts, Load, Pace};
 use zc_kernel::clock::{self, monotonic_ns};
 use zc_kernel::process;
-use zc_run::Result;
+use zc_run::{Error, Result};
 
 /// Time between an order to a load and its first request.
 pub(super) const LEAD_NS: u64 = 1_000_000;
@@ -45,6 +46,8 @@ pub enum Asker {
     /// A load generator at its own rate; as fast as the server answers asks a thread of this
     /// process.
     Generator(Arc<Generator>),
+    /// READs of NFS, and requests to zc's own server.
+    Nfs(Arc<NfsLoad>),
 }
 
 impl Asker {
@@ -56,6 +59,10 @@ impl Asker {
         match self {
             Self::Here(load) => load.fetch(origin),
             Self::Generator(generator) => generator.load().fetch(origin),
+            Self::Nfs(nfs) => match nfs.http_origin(origin) {
+                Some(origin) => nfs.http().fetch(origin),
+                None => Err(Error::failed("a READ of NFS is no response of HTTP")),
+            },
             Self::There(load) => taken(load).fetch(origin),
         }
     }
@@ -75,6 +82,10 @@ impl Asker {
                     Ok(begin(generator.load(), origin, pace, u64::MAX))
                 }
             },
+            Self::Nfs(nfs) => match nfs.http_origin(origin) {
+                Some(origin) => Ok(begin(nfs.http(), origin, pace, u64::MAX)),
+                None => nfs.go(origin, pace, None, LEAD_NS),
+            },
             Self::There(load) => {
                 let per_s = match pace {
                     Pace::At { per_s } => Some(per_s),
@@ -87,11 +98,18 @@ impl Asker {
     }
 
     /// As [`go`](Self::go), so many requests and no more. `None` of a load that has no such limit: only
-    /// zc's own on this machine has one.
-    pub(super) fn go_for(&self, origin: usize, pace: Pace, requests: u64) -> Option<u64> {
+    /// zc's own on this machine has one, and a client of NFS.
+    ///
+    /// # Errors
+    /// The load has ended.
+    pub(super) fn go_for(&self, origin: usize, pace: Pace, requests: u64) -> Result<Option<u64>> {
         match self {
-            Self::Here(load) => Some(begin(load, origin, pace, requests)),
-            Self::There(_) | Self::Generator(_) => None,
+            Self::Here(load) => Ok(Some(begin(load, origin, pace, requests))),
+            Self::Nfs(nfs) => match nfs.http_origin(origin) {
+                Some(origin) => Ok(Some(begin(nfs.http(), origin, pace, requests))),
+                None => nfs.go(origin, pace, Some(requests), LEAD_NS).map(Some),
+            },
+            Self::There(_) | Self::Generator(_) => Ok(None),
         }
     }
 
@@ -103,6 +121,7 @@ impl Asker {
         match self {
             Self::Here(load) => load.pause().map(AskedFor::from),
             Self::There(load) => taken(load).pause(),
+            Self::Nfs(nfs) => nfs.end().unwrap_or_else(|| nfs.http().pause().map(AskedFor::from)),
             Self::Generator(generator) => generator.end().unwrap_or_else(|| {
                 let phase = generator.load().pause()?;
                 generator.own_load_ended(phase.drained.responses, phase.drained.body_bytes)?;
@@ -117,6 +136,7 @@ impl Asker {
         match self {
             Self::Here(load) => Some(load.counts()),
             Self::There(_) => None,
+            Self::Nfs(nfs) => Some(nfs.counts().unwrap_or_else(|| nfs.http().counts())),
             Self::Generator(generator) => {
                 Some(generator.counts().unwrap_or_else(|| generator.load().counts()))
             }
@@ -127,7 +147,7 @@ impl Asker {
     pub(super) fn body_bytes_at_a_glance(&self) -> Option<u64> {
         match self {
             Self::Here(load) => Some(load.counts().body_bytes),
-            Self::There(_) | Self::Generator(_) => None,
+            Self::There(_) | Self::Generator(_) | Self::Nfs(_) => None,
         }
     }
 
@@ -139,7 +159,7 @@ impl Asker {
                 let ended = process::children_usage().unwrap_or_default();
                 of_thread(generator.load()) + ended.user_ns + ended.system_ns
             }
-            Self::Here(_) | Self::There(_) => self.cpu_ns(),
+            Self::Here(_) | Self::There(_) | Self::Nfs(_) => self.cpu_ns(),
         }
     }
 
@@ -148,6 +168,7 @@ impl Asker {
         match self {
             Self::Here(load) => of_thread(load),
             Self::There(_) => 0,
+            Self::Nfs(nfs) => nfs.cpu_ns() + of_thread(nfs.http()),
             Self::Generator(generator) => {
                 generator.cpu_ns().unwrap_or_else(|| of_thread(generator.load()))
             }
@@ -177,6 +198,7 @@ impl std::fmt::Debug for Asker {
             Self::Here(_) => "Here",
             Self::There(_) => "There",
             Self::Generator(_) => "Generator",
+            Self::Nfs(_) => "Nfs",
         })
     }
 }

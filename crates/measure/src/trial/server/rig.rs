@@ -321,9 +321,12 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let whole = self
-            .whole(cell, pace)
-            .and_then(|whole| Some((whole, self.load.go_for(origin, pace, whole.responses)?)));
+        let whole = match self.whole(cell, pace) {
+            Some(whole) => {
+                self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))
+            }
+            None => None,
+        };
         let begin_ns = match whole {
             Some((_, begin_ns)) => begin_ns,
             None => self.load.go(origin, pace)?,

@@ -10,7 +10,7 @@ use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
 
 /// How long a server may take to end after SIGTERM, before it is killed.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, as far as zc knows it.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub enum Served {
     Ours(Kept),
     /// zc's own, in threads of this process.
     Own(OwnServer),
+    /// Several, which share a CPU.
+    Several(Vec<Self>),
     /// It ran already: all that is known of it is what it answers.
     RanAlready,
 }
@@ -46,6 +48,7 @@ impl Served {
         match self {
             Self::Ours(kept) => kept.check(),
             Self::Own(own) => own.check(),
+            Self::Several(each) => each.iter_mut().try_for_each(Self::check),
             Self::RanAlready => Ok(()),
         }
     }
@@ -63,6 +66,7 @@ impl Served {
                 Ok(())
             }
             Self::Own(own) => own.check(),
+            Self::Several(each) => each.iter_mut().try_for_each(|one| one.look(load)),
             // Twice: a connection may be one that the server has just closed.
             Self::RanAlready => {
                 load.fetch(0).or_else(|_| load.fetch(0)).map(drop).map_err(|error| match error {
@@ -80,6 +84,7 @@ impl Served {
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
             Self::Ours(kept) => kept.cpu_ns(),
+            Self::Several(each) => each.iter().map(Self::cpu_ns).sum(),
             Self::Own(_) | Self::RanAlready => 0,
         }
     }
@@ -88,6 +93,7 @@ impl Served {
     pub(super) fn cpu_ns_so_far(&self) -> u64 {
         match self {
             Self::Own(own) => own.cpu_ns(),
+            Self::Several(each) => each.iter().map(Self::cpu_ns_so_far).sum(),
             Self::Ours(_) | Self::RanAlready => self.cpu_ns(),
         }
     }
@@ -95,7 +101,7 @@ impl Served {
     /// Below whom soakers have to rank: a server of zc's stays in the session that it is started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
-            Self::Ours(_) | Self::Own(_) => Below::OwnSession,
+            Self::Ours(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,
             Self::RanAlready => Below::Everybody,
         }
     }

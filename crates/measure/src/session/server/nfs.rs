@@ -1,0 +1,452 @@
+//! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the other,
+//! and beside them zc's own server, which sends the same bytes by sendfile. What the server's CPU loses is
+//! the sender's cost, and what the client's loses the receiver's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::super::budget::Budget;
+use super::super::options::CpuPair;
+use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
+use super::super::prepared::Prepared;
+use super::super::progress::Progress;
+use super::super::proving::cannot_run;
+use super::super::seed;
+use super::super::steps::{Steps, go_on};
+use super::asked::{Asked, Bodies, body_bytes};
+use super::cells::positive;
+use super::place::{a_cpu_each, told_apart};
+use super::rate;
+use super::responses::own_load;
+use super::timing::timing;
+use crate::http::Reuse;
+use crate::meter::{self, InstanceLock};
+use crate::plan::spec::CONTROL_SUFFIX;
+use crate::trial::{
+    self, Asker, NfsLoad, Opened, OriginOf, OwnServer, Reader, ReaderProgram, Reads, SendSetup,
+    Served, ServerRig, ServerSetup,
+};
+use zc_run::{
+    Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient,
+    NfsMount, NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
+    Unavailable, Unsoaked, units,
+};
+
+/// The experiment's name.
+const EXPERIMENT: &str = "nfs";
+
+/// Connections of the reference to zc's own server.
+const CONNECTIONS: usize = 4;
+
+/// How long the server may take until the client can mount what it exports.
+const START: Duration = Duration::from_secs(15);
+
+/// Time between two attempts at that.
+const START_LOOK: Duration = Duration::from_millis(50);
+
+/// The share of the slowest cell's top speed that a chosen rate is at most.
+const SHARE: f64 = 0.5;
+
+/// The memory that must be free, in copies of the file: the server's, and half of one to work with.
+const COPIES: f64 = 1.5;
+
+/// All options of `zc run nfs`.
+#[derive(Debug, Clone)]
+pub struct NfsOptions {
+    /// The command line as it is saved in the run.
+    pub command: Vec<String>,
+    /// Who serves.
+    pub server: NfsServer,
+    /// Who reads.
+    pub client: NfsClient,
+    /// Versions of NFS, at least one; the first is the one that others are compared with.
+    pub versions: Vec<SendPath>,
+    /// Bytes of a READ, ascending, at least one.
+    pub rsizes: Vec<usize>,
+    /// READs at a time, at most.
+    pub depth: usize,
+    /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Files whose bytes are served as one file; empty: generated ones.
+    pub files: Vec<PathBuf>,
+    /// The client's program; `None`: it is compiled.
+    pub reader: Option<PathBuf>,
+    /// The server's CPU (as sender) and that of the client (as receiver).
+    pub cpus: Option<CpuPair>,
+    /// Kind of work that the soakers do.
+    pub soaker: SoakerKind,
+    /// Time for the whole run, everything included.
+    pub budget_ns: u64,
+    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
+    pub target: f64,
+    /// Seed of the random order; `None` draws one.
+    pub seed: Option<u64>,
+    /// Lengths of warm-up, window and idle window; `None` for the usual ones.
+    pub timing: [Option<u64>; 3],
+    /// File that the run is saved in.
+    pub out: PathBuf,
+}
+
+/// Prepares a run up to its first block. Call it while the process has one thread.
+///
+/// # Errors
+/// The server or the client cannot be had, or nothing can be measured here.
+pub(crate) fn prepare(
+    options: &NfsOptions,
+    budget: &Budget,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Prepared> {
+    let started_at = jiff::Timestamp::now().to_string();
+    can_be_had(options)?;
+    let (versions, refused) = spoken(options)?;
+    let seed = seed::or_fresh(options.seed)?;
+    trial::check_memory()?;
+    let instance_lock = InstanceLock::claim();
+    let host = meter::host();
+    let cpus = choose_cpus(options.cpus, true)?;
+    a_cpu_each(cpus)?;
+    let steps = &mut Steps { budget, states: None, stop, progress };
+    steps.say("building the NFS client");
+    let program = ReaderProgram::given_or_compiled(options.reader.as_deref())?;
+    steps.say("bringing up the link");
+    let up = trial::bring_up(
+        &[LinkKind::Veth],
+        cpus.sender,
+        cpus.receiver,
+        &LinkOptions::default(),
+        &[],
+    )?;
+    let link = Arc::clone(up.links.base());
+    told_apart(link.facts())?;
+    steps.say("reading the files");
+    let (setup, files) =
+        trial::open_files(&options.files, seed, CALL_BUFFER, &options.rsizes, cpus.sender)?;
+    let crc32 = served_whole(&setup, &options.rsizes, files.total_bytes, files.max_bytes)?;
+    let congestion = trial::choose_congestion(None, &link)?;
+
+    steps.say("starting the NFS server");
+    let (mut nfs_server, exported) =
+        trial::start_nfs_server(&setup.files, &*link, cpus.sender, &congestion)?;
+    let mut reader = Reader::start(&program, &*link, cpus.receiver)?;
+    drop(program);
+    let mut mounts = Vec::new();
+    for version in &versions {
+        steps.say(&format!("first READs by {version}"));
+        let url = exported.url(link.sender_address(), *version);
+        let opened = as_soon_as_it_serves(&mut nfs_server, &mut reader, &url, steps)?;
+        checked(*version, opened, files.total_bytes, crc32)?;
+        mounts.push(NfsMount { version: *version, url, largest_read: opened.largest_read });
+    }
+    let (cells, mut unavailable) = cells(&versions, &options.rsizes, &mounts)?;
+    unavailable.extend(refused);
+
+    let own: Vec<Asked<'_>> = options
+        .rsizes
+        .iter()
+        .map(|bytes| Asked { path: SendPath::Sendfile, bodies: Bodies::Of(*bytes) })
+        .collect();
+    let workers = [(SendPath::Sendfile, CONNECTIONS * own.len())];
+    let server = OwnServer::start(&link, cpus.sender, &workers, &setup, &congestion)?;
+    let http = own_load(&link, cpus.receiver, &server, &own, Reuse::KeepAlive)?;
+    let reads = reads(&versions, &options.rsizes);
+    let origin_of = origin_of(&versions, &options.rsizes);
+    let load = NfsLoad::new(reader, reads, options.depth, Arc::new(http));
+    let timing = timing(options.timing, false);
+    let mut rig = ServerRig::new(ServerSetup {
+        links: up.links.clone(),
+        load: Asker::Nfs(Arc::new(load)),
+        origin_of,
+        served: Served::Several(vec![nfs_server, Served::Own(server)]),
+        fixed: FixedParams {
+            buffer_bytes: CALL_BUFFER,
+            flows: 1,
+            ..usual(LinkKind::Veth, cpus, options.soaker, congestion)?
+        },
+        timing,
+        replayed: None,
+    })?;
+    let mut facts = link.facts().clone();
+    facts.passed_over = up.passed_over;
+    steps.say("looking at the machine");
+    let mut warnings = link.warnings().to_vec();
+    let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
+    warnings.extend(others);
+    let reference = cells[0].label.clone();
+    let (cells, speeds) = at_one_rate(&mut rig, cells, options.rate_bytes_per_s, steps)?;
+    probes.extend(speeds);
+
+    let plan = Plan {
+        experiment: EXPERIMENT.to_owned(),
+        reference,
+        cells,
+        fixed: rig.fixed().clone(),
+        timing,
+        files,
+        seed,
+        budget_ns: options.budget_ns,
+        target: options.target,
+        factors: vec![Factor::Message, Factor::Send],
+        unsoaked: Unsoaked::None,
+        states: None,
+        server: None,
+        responses: None,
+        nfs: Some(NfsPlan {
+            server: options.server,
+            server_version: exported.server,
+            client: options.client,
+            depth: options.depth,
+            file_bytes: setup.files.total_bytes(),
+            crc32,
+            mounts,
+        }),
+    };
+    let header = Header {
+        unavailable,
+        warnings,
+        probes,
+        ..Header::new(started_at, options.command.clone(), plan, host, facts)
+    };
+    Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// # Errors
+/// [`ErrorKind::Unsupported`]: this machine, or zc, has no such server or client.
+fn can_be_had(options: &NfsOptions) -> Result<()> {
+    let no = |what: String| {
+        Err(Unavailable::unsupported("zc measures nfs-ganesha and libnfs so far")
+            .remedy("zc soak -- COMMAND, around a command that reads from a mount")
+            .into_error(what))
+    };
+    if options.server != NfsServer::Ganesha {
+        return no(format!("the NFS server \"{}\"", options.server));
+    }
+    if options.client != NfsClient::User {
+        return no(format!("the NFS client \"{}\"", options.client));
+    }
+    Ok(())
+}
+
+/// The versions that the client speaks, and rows for the others.
+///
+/// # Errors
+/// It speaks none of them.
+fn spoken(options: &NfsOptions) -> Result<(Vec<SendPath>, Vec<SupportRow>)> {
+    let speaks = |version: &SendPath| matches!(version, SendPath::Nfs3 | SendPath::Nfs40);
+    let (can, cannot): (Vec<SendPath>, Vec<SendPath>) =
+        options.versions.iter().partition(|version| speaks(version));
+    let no = || Unavailable::unsupported("libnfs speaks the versions 3 and 4.0");
+    let Some(first) = can.first() else {
+        return Err(no().remedy("--vers 3,4.0").into_error("NFS"));
+    };
+    let rows =
+        cannot.into_iter().map(|version| cannot_run(version.to_string(), first.name(), no()));
+    let rows = rows.collect::<Result<_>>()?;
+    Ok((can, rows))
+}
+
+/// CRC-32 of the bytes of all files, if a server can have them in memory.
+///
+/// # Errors
+/// There is no room for them, or a READ would be longer than the file.
+fn served_whole(setup: &SendSetup, rsizes: &[usize], total: u64, longest: u64) -> Result<u32> {
+    let most = rsizes.iter().copied().max().unwrap_or_default() as u64;
+    // Those of the reference are not put together.
+    if longest < most {
+        return Err(Error::input(format!(
+            "the longest READ has {most} bytes, and the longest file {longest}"
+        ))
+        .help("give longer files, or none"));
+    }
+    trial::check_room((total as f64 * COPIES) as u64)?;
+    trial::checksum(&setup.files)
+}
+
+/// # Errors
+/// What the client read is not what was to be served.
+fn checked(version: SendPath, opened: Opened, bytes: u64, crc32: u32) -> Result<()> {
+    if (opened.bytes, opened.crc32) == (bytes, crc32) {
+        return Ok(());
+    }
+    Err(Error::failed(format!(
+        "by {version} the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x})",
+        opened.bytes, opened.crc32
+    )))
+}
+
+/// Opens a file of a server that may still be starting.
+fn as_soon_as_it_serves(
+    server: &mut Served,
+    reader: &mut Reader,
+    url: &str,
+    steps: &Steps<'_>,
+) -> Result<Opened> {
+    let until = Instant::now() + START;
+    loop {
+        server.check()?;
+        go_on(steps.stop)?;
+        match reader.open(url) {
+            Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
+                std::thread::sleep(START_LOOK);
+            }
+            Err(error) => {
+                server.check()?; // why it does not answer
+                return Err(error);
+            }
+            Ok(opened) => return Ok(opened),
+        }
+    }
+}
+
+/// A cell for each version and size of a READ, one of the reference for each size, and the A/A control.
+/// Each size is compared with the next smaller one, other versions and the reference with the first
+/// version at the same size. Sizes that the server does not allow are rows.
+fn cells(
+    versions: &[SendPath],
+    rsizes: &[usize],
+    mounts: &[NfsMount],
+) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
+    let label = |path: SendPath, bytes: usize| format!("{} {path}", units::size_text(bytes as u64));
+    let cell = |path: SendPath, bytes: usize, by: Option<String>| Cell {
+        label: label(path, bytes),
+        levels: Levels { message_bytes: Some(bytes), ..Levels::default() },
+        by,
+        ..Cell::of_paths(path, RecvPath::Recv)
+    };
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    let first = versions[0];
+    let reference = label(first, rsizes[0]);
+    let mut smaller: Option<usize> = None;
+    for bytes in rsizes {
+        let mut of_first = false;
+        for version in versions {
+            let most = mounts.iter().find(|mount| mount.version == *version);
+            let most = most.map_or(0, |mount| mount.largest_read);
+            if *bytes as u64 > most {
+                let no = Unavailable::refused(format!(
+                    "the server allows READs of {} at most",
+                    units::size_text(most)
+                ));
+                cannot.push(cannot_run(label(*version, *bytes), &reference, no)?);
+                continue;
+            }
+            let by = match *version == first {
+                true => smaller.map(|bytes| label(first, bytes)),
+                false => of_first.then(|| label(first, *bytes)),
+            };
+            of_first |= *version == first;
+            can.push(cell(*version, *bytes, by));
+        }
+        if of_first {
+            can.push(cell(SendPath::Sendfile, *bytes, Some(label(first, *bytes))));
+            smaller = Some(*bytes);
+        }
+    }
+    let control = can.first().map(|first| Cell {
+        label: format!("{reference}{CONTROL_SUFFIX}"),
+        control: true,
+        ..first.clone()
+    });
+    can.extend(control);
+    Ok((can, cannot))
+}
+
+/// What the client reads, by version and size.
+fn reads(versions: &[SendPath], rsizes: &[usize]) -> Vec<Reads> {
+    let of = |file| rsizes.iter().map(move |bytes| Reads { file, bytes: *bytes });
+    (0..versions.len()).flat_map(of).collect()
+}
+
+/// The place of a cell: in [`reads`], or after them by size.
+fn origin_of(versions: &[SendPath], rsizes: &[usize]) -> OriginOf {
+    let (versions, rsizes) = (versions.to_vec(), rsizes.to_vec());
+    Box::new(move |cell| {
+        let size = rsizes.iter().position(|bytes| *bytes == body_bytes(cell))?;
+        let version = match cell.send {
+            SendPath::Sendfile => versions.len(),
+            path => versions.iter().position(|version| *version == path)?,
+        };
+        Some(version * rsizes.len() + size)
+    })
+}
+
+/// Gives all cells one rate in bytes per second, which is typed or what the slowest of them can well
+/// sustain, and adds the positive control.
+fn at_one_rate(
+    rig: &mut ServerRig,
+    mut cells: Vec<Cell>,
+    typed: Option<f64>,
+    steps: &mut Steps<'_>,
+) -> Result<(Vec<Cell>, Vec<Probe>)> {
+    let speeds = rate::top_speeds(rig, &cells, steps)?;
+    let mut bytes_per_s = BTreeMap::new();
+    for cell in cells.iter().filter(|cell| !cell.control) {
+        let per_s = speeds.get(&cell.label).copied().unwrap_or_default();
+        bytes_per_s.insert(cell.label.clone(), per_s * body_bytes(cell) as f64);
+    }
+    let slowest = rate::slowest(&bytes_per_s)?;
+    let rate = typed.unwrap_or_else(|| rate::round_below(slowest * SHARE));
+    for cell in &mut cells {
+        cell.levels.rate_bytes_per_s = Some(rate);
+    }
+    if let Some(first) = cells.first() {
+        let bytes = body_bytes(first);
+        rig.set_rate(rate / bytes as f64, bytes as u64, typed.is_none());
+        let unit_s = meter::unit_time().as_secs_f64();
+        let positive = positive(first, speeds[&first.label], bytes as u64, unit_s);
+        cells.push(positive);
+    }
+    let probe = |(cell, bytes_per_s)| Probe::TopSpeed { cell, bytes_per_s };
+    Ok((cells, bytes_per_s.into_iter().map(probe).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(versions: &[SendPath], largest_read: u64) -> Vec<NfsMount> {
+        let mount =
+            |version: &SendPath| NfsMount { version: *version, url: String::new(), largest_read };
+        versions.iter().map(mount).collect()
+    }
+
+    #[test]
+    fn each_size_is_compared_with_the_next_smaller_one_and_others_at_the_same_size() {
+        let versions = [SendPath::Nfs3, SendPath::Nfs40];
+        let rsizes = [4096, 65_536];
+        let (cells, cannot) = cells(&versions, &rsizes, &mounts(&versions, 1 << 20)).unwrap();
+        let seen: Vec<(&str, Option<&str>)> =
+            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("4k nfs-v3", None),
+                ("4k nfs-v4.0", Some("4k nfs-v3")),
+                ("4k sendfile", Some("4k nfs-v3")),
+                ("64k nfs-v3", Some("4k nfs-v3")),
+                ("64k nfs-v4.0", Some("64k nfs-v3")),
+                ("64k sendfile", Some("64k nfs-v3")),
+                ("4k nfs-v3 (A/A)", None),
+            ]
+        );
+        assert!(cannot.is_empty());
+        let place = origin_of(&versions, &rsizes);
+        let places: Vec<_> = cells.iter().map(&place).collect();
+        assert_eq!(places, [0, 2, 4, 1, 3, 5, 0].map(Some));
+        let reads = reads(&versions, &rsizes);
+        assert_eq!((reads[2].file, reads[2].bytes, reads.len()), (1, 4096, 4));
+    }
+
+    #[test]
+    fn a_size_that_the_server_refuses_is_a_row_and_is_compared_with_nothing() {
+        let versions = [SendPath::Nfs3];
+        let (cells, cannot) = cells(&versions, &[4096, 65_536], &mounts(&versions, 4096)).unwrap();
+        assert_eq!(cells.len(), 3, "{cells:?}");
+        assert_eq!(cannot[0].name, "64k nfs-v3");
+        let none = super::cells(&versions, &[65_536], &mounts(&versions, 4096)).unwrap_err();
+        assert!(none.message.contains("at most"), "{none:?}");
+    }
+}

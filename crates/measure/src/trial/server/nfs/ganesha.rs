@@ -1,0 +1,109 @@
+//! nfs-ganesha: an NFS server in user space, from a package of the distribution.
+//!
+//! Reference: its manual pages ganesha-core-config(8), ganesha-export-config(8), ganesha-config(8).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use zc_run::Unavailable;
+
+/// Its program.
+const PROGRAM: &str = "ganesha.nfsd";
+
+/// Where distributions have what it serves file systems with.
+const PLUGINS: [&str; 5] = [
+    "/usr/lib/x86_64-linux-gnu/ganesha",
+    "/usr/lib/aarch64-linux-gnu/ganesha",
+    "/usr/lib64/ganesha",
+    "/usr/lib/ganesha",
+    "/usr/local/lib/ganesha",
+];
+
+/// The plugin for file systems of the kernel.
+const VFS: &str = "libfsalvfs.so";
+
+/// An installed nfs-ganesha.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Ganesha {
+    program: PathBuf,
+    plugins: PathBuf,
+}
+
+/// The ports of NFS and of its mount protocol, in a network namespace that has no others.
+pub(super) const NFS_PORT: u16 = 2049;
+pub(super) const MOUNT_PORT: u16 = 20_048;
+
+impl Ganesha {
+    /// The one of this machine.
+    pub(super) fn find() -> Result<Self, Unavailable> {
+        let absent = |what: &str| {
+            Unavailable::unsupported(format!("there is no {what}"))
+                .remedy("apt-get install nfs-ganesha nfs-ganesha-vfs")
+        };
+        let program = find(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
+        let plugins = PLUGINS.iter().map(Path::new).find(|folder| folder.join(VFS).is_file());
+        let plugins = plugins.ok_or_else(|| absent(VFS))?.to_owned();
+        Ok(Self { program, plugins })
+    }
+
+    /// The first line of what it says of its version.
+    pub(super) fn version(&self) -> String {
+        let said = Command::new(&self.program).arg("-v").output();
+        let said =
+            said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
+        said.lines().next().unwrap_or_default().trim().to_owned()
+    }
+
+    /// Its settings, by which `export` is served read-only under the name `name`, and nothing else is.
+    pub(super) fn config(&self, export: &Path, name: &str) -> String {
+        let (plugins, export) = (self.plugins.display(), export.display());
+        format!(
+            r#"NFS_KRB5 {{ Active_krb5 = false; }}
+NFS_CORE_PARAM {{
+    NFS_Port = {NFS_PORT};
+    MNT_Port = {MOUNT_PORT};
+    NFS_Protocols = 3, 4;
+    Mount_Path_Pseudo = true;
+    Enable_NLM = false;
+    Enable_RQUOTA = false;
+    Enable_UDP = false;
+    Plugins_Dir = "{plugins}";
+}}
+NFSv4 {{ Graceless = true; RecoveryBackend = fs; Minor_Versions = 0, 1, 2; }}
+EXPORT_DEFAULTS {{ SecType = sys; Squash = No_Root_Squash; Access_Type = RO; PrivilegedPort = false; }}
+EXPORT {{
+    Export_Id = 1;
+    Path = {export};
+    Pseudo = /{name};
+    Protocols = 3, 4;
+    Transports = TCP;
+    MaxRead = {MOST_READ};
+    PrefRead = {MOST_READ};
+    FSAL {{ Name = VFS; }}
+}}
+"#
+        )
+    }
+
+    /// The command that serves by the settings in a file, in the foreground, and says what it cannot do.
+    pub(super) fn command(&self, config: &Path, pid_file: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"]);
+        command.arg("-f").arg(config).arg("-p").arg(pid_file);
+        command
+    }
+}
+
+/// The first program of this name in the folders of PATH, or in those of programs for the administrator,
+/// which a user's PATH may lack.
+fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(usual)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// The longest READ that is allowed, in bytes.
+pub(super) const MOST_READ: u64 = 1 << 20;

@@ -1,0 +1,115 @@
+//! The load of a run of NFS: READs of a file that the server exports, and requests to zc's own server of
+//! the same bytes, which are the reference.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::asked_for::AskedFor;
+use super::reader::{Order, ReadCounts, Reader};
+use crate::http::{HttpCounts, Load, Pace};
+use zc_kernel::clock::monotonic_ns;
+use zc_run::Result;
+
+/// READs of one size, of one of the files that the reader has opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reads {
+    /// Its number, in the order in which they were opened.
+    pub file: usize,
+    /// Bytes of a READ.
+    pub bytes: usize,
+}
+
+/// See the module. Its first origins are those of `reads`, and those of `http` follow.
+pub struct NfsLoad {
+    reader: Mutex<Reader>,
+    reads: Vec<Reads>,
+    depth: usize,
+    http: Arc<Load>,
+    now: Mutex<Option<Phase>>,
+}
+
+/// READs that go on.
+#[derive(Debug, Clone, Copy)]
+struct Phase {
+    before: ReadCounts,
+}
+
+impl NfsLoad {
+    /// READs by `reader`, `depth` of them at a time at most.
+    pub fn new(reader: Reader, reads: Vec<Reads>, depth: usize, http: Arc<Load>) -> Self {
+        Self { reader: Mutex::new(reader), reads, depth, http, now: Mutex::new(None) }
+    }
+
+    /// zc's own load, and the number of an origin there; `None` where that is one of READs.
+    pub(crate) fn http_origin(&self, origin: usize) -> Option<usize> {
+        origin.checked_sub(self.reads.len())
+    }
+
+    pub(crate) fn http(&self) -> &Load {
+        &self.http
+    }
+
+    /// Begins to read so many times, or until the end of the phase. Returns when the first READ is due.
+    pub(crate) fn go(
+        &self,
+        origin: usize,
+        pace: Pace,
+        reads: Option<u64>,
+        lead_ns: u64,
+    ) -> Result<u64> {
+        let Reads { file, bytes } = self.reads[origin];
+        let per_s = match pace {
+            Pace::At { per_s } => Some(per_s),
+            Pace::Unpaced => None,
+        };
+        let mut reader = taken(&self.reader);
+        let before = reader.counts();
+        let begin_ns = monotonic_ns() + lead_ns;
+        reader.go(Order { file, bytes, depth: self.depth, per_s, reads, begin_ns })?;
+        *taken(&self.now) = Some(Phase { before });
+        Ok(begin_ns)
+    }
+
+    /// Ends the READs that go on, and says what they were; `None` if none do.
+    pub(crate) fn end(&self) -> Option<Result<AskedFor>> {
+        let Phase { before } = taken(&self.now).take()?;
+        let mut reader = taken(&self.reader);
+        Some(reader.stop().map(|(shorter, latency)| {
+            let counts = reader.counts();
+            let failed = counts.failed - before.failed;
+            let fault = match (failed, shorter) {
+                (0, 0) => None,
+                (0, _) => Some(format!("{shorter} READs had fewer bytes than asked for")),
+                (..) => Some(format!("{failed} READs failed")),
+            };
+            AskedFor {
+                responses_per_s: None,
+                responses: counts.reads - before.reads,
+                body_bytes: counts.bytes - before.bytes,
+                fault,
+                latency,
+            }
+        }))
+    }
+
+    /// What was counted since the reader began, where READs go on.
+    pub(crate) fn counts(&self) -> Option<HttpCounts> {
+        taken(&self.now).as_ref()?;
+        let ReadCounts { reads, bytes, failed } = taken(&self.reader).counts();
+        Some(HttpCounts {
+            requests: reads + failed,
+            responses: reads,
+            body_bytes: bytes,
+            ..HttpCounts::default()
+        })
+    }
+
+    /// CPU time of the reader's processes so far.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        taken(&self.reader).cpu_ns()
+    }
+}
+
+/// A panic while it was held leaves nothing half done that matters.
+fn taken<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

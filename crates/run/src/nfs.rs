@@ -1,0 +1,84 @@
+//! READs of NFS as the messages of a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::names::names;
+use super::{Plan, SendPath};
+
+names! {
+    /// The server of `zc run nfs`.
+    NfsServer, "NFS server", {
+        /// The kernel's own.
+        Knfsd = "knfsd",
+        /// nfs-ganesha, in user space.
+        Ganesha = "ganesha",
+    }
+}
+
+names! {
+    /// The client of `zc run nfs`.
+    NfsClient, "NFS client", {
+        /// A mount of the kernel's.
+        Kernel = "kernel",
+        /// libnfs, in user space.
+        User = "user",
+    }
+}
+
+/// READs: a client asks a server for parts of one file, one call of the sender's to a READ, and bytes
+/// of data as payload. The server is the sender, the client the receiver, and each has a CPU of its own,
+/// with its softirqs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NfsPlan {
+    /// Who serves.
+    pub server: NfsServer,
+    /// The server's program and version, as it names itself.
+    pub server_version: String,
+    /// Who reads.
+    pub client: NfsClient,
+    /// READs at a time, at most.
+    pub depth: usize,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// CRC-32 of the file, as the client read it before the first block: that of the files which were
+    /// to be served.
+    pub crc32: u32,
+    /// What client and server agreed on, for each version.
+    pub mounts: Vec<NfsMount>,
+}
+
+/// What client and server agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NfsMount {
+    /// The version, which is the send path of its cells.
+    pub version: SendPath,
+    /// Where the file is, as the client was told.
+    pub url: String,
+    /// The longest READ that the server allows, in bytes.
+    pub largest_read: u64,
+}
+
+impl SendPath {
+    /// The version of NFS that this is; `None` for another path.
+    pub fn nfs_version(self) -> Option<&'static str> {
+        match self {
+            Self::Nfs3 => Some("3"),
+            Self::Nfs40 => Some("4.0"),
+            Self::Nfs41 => Some("4.1"),
+            Self::Nfs42 => Some("4.2"),
+            _ => None,
+        }
+    }
+
+    /// Every version of NFS, ascending.
+    pub const NFS: [Self; 4] = [Self::Nfs3, Self::Nfs40, Self::Nfs41, Self::Nfs42];
+}
+
+impl Plan {
+    /// READs per second of a cell that has them, or requests per second of the reference for them.
+    pub fn messages_per_s(&self, cell: &super::Cell) -> Option<f64> {
+        let bytes = cell.levels.message_bytes.filter(|bytes| *bytes > 0)?;
+        Some(self.fixed.at(&cell.levels).rate_bytes_per_s / bytes as f64)
+    }
+}

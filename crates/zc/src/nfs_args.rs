@@ -1,0 +1,43 @@
+//! The arguments of `zc run nfs`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::known::known;
+use zc_run::{NfsClient, NfsServer};
+
+/// What `zc run nfs` takes beside the options of every run.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "NFS (zc run nfs)")]
+pub(super) struct NfsArgs {
+    /// Who serves: knfsd, ganesha [default: ganesha]
+    #[arg(long, value_name = "SERVER", value_parser = known(NfsServer::NAMES.iter().copied()),
+          hide_possible_values = true)]
+    pub(super) nfs_server: Option<String>,
+    /// Who reads: kernel (a mount), user (libnfs) [default: user]
+    #[arg(long, value_name = "CLIENT", value_parser = known(NfsClient::NAMES.iter().copied()),
+          hide_possible_values = true)]
+    pub(super) nfs_client: Option<String>,
+    /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0]
+    #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true)]
+    pub(super) vers: Option<String>,
+    /// Bytes of a READ, separated by commas, 1k to 1m [default: 4k,16k,64k,256k,1m]
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub(super) rsize: Option<String>,
+    /// READs at a time, at most [default: 4]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(super) depth: Option<String>,
+    /// A program in place of the client that zc compiles with libnfs: crates/measure has its source
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
+    pub(super) nfs_reader: Option<PathBuf>,
+}
+
+impl NfsArgs {
+    /// Whether any of them was typed.
+    pub(super) fn is_given(&self) -> bool {
+        let Self { nfs_server, nfs_client, vers, rsize, depth, nfs_reader } = self;
+        [nfs_server, nfs_client, vers, rsize, depth].into_iter().any(Option::is_some)
+            || nfs_reader.is_some()
+    }
+}
