@@ -54,6 +54,13 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
             responses
                 .and_then(|(of, pivot)| experiments::responses_table(run, estimates, of, pivot))
         });
+    if rough.is_none()
+        && let Some((nfs, pivot)) = run.header.plan.nfs.as_ref().zip(pivot.as_ref())
+        && let Some(table) = experiments::nfs_table(run, estimates, nfs, pivot)
+    {
+        out.push_str(&table.terminal(layout));
+        out.push('\n');
+    }
     match (rough.as_ref().or(requests.as_ref()), &pivot) {
         (Some(table), _) => out.push_str(&table.terminal(layout)),
         (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
@@ -107,6 +114,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     };
     let mut notes = server.map_or_else(files, experiments::about_server);
     notes.extend(experiments::about_replay(run));
+    notes.extend(run.header.plan.nfs.as_ref().map(experiments::about_nfs));
     notes.push(note("link", format!("{}{to}; {machine}", heading::link(run))));
     notes.push(note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))));
     notes

@@ -11,6 +11,7 @@ mod components;
 mod cork;
 mod historical;
 mod mtu;
+mod nfs;
 mod offloads;
 mod one_factor;
 mod paths;
@@ -22,6 +23,7 @@ pub(super) mod server;
 mod sizes;
 mod sockbuf;
 
+pub(super) use nfs::{about as about_nfs, table as nfs_table};
 pub(super) use replay::{about as about_replay, table as replay_table};
 pub(super) use requests::table as responses_table;
 pub(super) use server::{about as about_server, several_lengths, table as server_table};
@@ -55,6 +57,9 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     };
     if let Some(responses) = &run.header.plan.responses {
         return withheld(requests::section(run, estimates, responses, &pivot), estimates);
+    }
+    if let Some(nfs) = &run.header.plan.nfs {
+        return withheld(nfs::section(run, estimates, nfs, &pivot), estimates);
     }
     let section = match name {
         "affinity" => affinity::section(run, &pivot),

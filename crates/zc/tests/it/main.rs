@@ -21,6 +21,7 @@ mod http;
 mod limits;
 mod loadgen;
 mod memory;
+mod nfs;
 mod plans;
 mod profile;
 mod remote;

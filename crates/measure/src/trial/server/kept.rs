@@ -137,6 +137,19 @@ impl Kept {
     pub fn cpu_ns(&self) -> u64 {
         self.pids.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok()).sum()
     }
+
+    /// Bytes that its processes have got from read(2) and its like so far: `rchar` of
+    /// [proc_pid_io(5)]. What they receive from sockets by recv(2) is not among them. `None` where the
+    /// kernel does not count them, or does not say.
+    ///
+    /// [proc_pid_io(5)]: https://man7.org/linux/man-pages/man5/proc_pid_io.5.html
+    pub fn read_bytes(&self) -> Option<u64> {
+        let of = |pid: &i32| {
+            let counts = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+            counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok())
+        };
+        (!self.pids.is_empty()).then(|| self.pids.iter().map(of).sum()).flatten()
+    }
 }
 
 impl Drop for Kept {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::asked_for::AskedFor;
 use super::asker::Asker;
 use super::burner::BesideServer;
+use super::nfs;
 use super::served::Served;
 use super::whole::{Replayed, Whole};
 use crate::http::{self, Pace};
@@ -321,6 +322,7 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
+        let served_before = cell.send.nfs_version().and_then(|_| self.served.read_bytes());
         let whole = match self.whole(cell, pace) {
             Some(whole) => {
                 self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))
@@ -350,6 +352,9 @@ impl Bench for ServerRig {
         }
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
+        if let Some(before) = served_before {
+            nfs::same_bytes(cell, &phase, before, self.served.read_bytes())?;
+        }
         if let Some((whole, _)) = whole {
             whole.check(&phase)?;
         }

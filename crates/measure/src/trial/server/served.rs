@@ -98,6 +98,15 @@ impl Served {
         }
     }
 
+    /// Bytes that its processes have read so far, from files above all; `None` where that is not known.
+    pub(super) fn read_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Ours(kept) => kept.read_bytes(),
+            Self::Several(each) => each.iter().find_map(Self::read_bytes),
+            Self::Own(_) | Self::RanAlready => None,
+        }
+    }
+
     /// Below whom soakers have to rank: a server of zc's stays in the session that it is started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {

@@ -5,12 +5,14 @@
 //! it finds its export, its state and its port mapper: nothing of the host's is touched, and nothing is
 //! left when its last process is gone.
 
+mod bytes;
 mod ganesha;
 mod load;
 mod port_mapper;
 mod reader;
 mod serve;
 
+pub(super) use bytes::same_bytes;
 pub use load::{NfsLoad, Reads};
 pub use reader::{Opened, Reader, ReaderProgram};
 pub use serve::{Exported, serve, start_server};

@@ -1,0 +1,179 @@
+//! `zc run nfs`. What a READ costs is not checked: this machine may be busy.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::requests::has_a_block;
+use crate::server::{assert_refused, trials};
+use crate::support::{
+    Bounded as _, assert_ended, measuring, saved, stderr, text, until, wait_for_blocks, zc_in,
+};
+use zc_run::{SendPath, Support};
+
+/// A run that goes on until it is stopped; `None` where its programs or rights are not here.
+fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
+    let has = |program: &str| {
+        ["/usr/bin", "/usr/sbin"].iter().any(|place| Path::new(place).join(program).exists())
+    };
+    if !has("ganesha.nfsd") || !has("cc") || !Path::new("/usr/include/nfsc/libnfs.h").exists() {
+        eprintln!("skipped: no nfs-ganesha, libnfs or C compiler");
+        return None;
+    }
+    if zc_kernel::process::euid() != 0 {
+        eprintln!("skipped: nfs-ganesha needs root");
+        return None;
+    }
+    let mut command = zc_in(folder, &["run", "nfs", "--budget", "600s", "--out", "run.json"]);
+    command.args(words);
+    Some(command)
+}
+
+/// The process of nfs-ganesha below `zc`.
+fn ganesha_of(zc: u32) -> Option<i32> {
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let is_below =
+        |pid: i32| std::iter::successors(Some(pid), |pid| parent(*pid)).any(|pid| pid == zc as i32);
+    let pids = std::fs::read_dir("/proc").ok()?.flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).find(|pid| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "ganesha.nfsd" && is_below(*pid)
+    })
+}
+
+#[test]
+fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--vers", "3,4.0,4.2", "--rsize", "64k,1m", "--seed", "1"];
+    let Some(mut command) = nfs(folder.path(), &words) else { return };
+    if !has_a_block(folder.path(), &mut command) {
+        return;
+    }
+    let run = saved(folder.path());
+    let plan = &run.header.plan;
+    let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    let expected = [
+        "64k nfs-v3",
+        "64k nfs-v4.0",
+        "64k sendfile",
+        "1m nfs-v3",
+        "1m nfs-v4.0",
+        "1m sendfile",
+        "64k nfs-v3 (A/A)",
+        "64k nfs-v3 (+burn)",
+    ];
+    assert_eq!(labels, expected);
+    let nfs = plan.nfs.as_ref().unwrap();
+    assert!(nfs.server_version.contains("Ganesha"), "{nfs:?}");
+    assert_eq!(nfs.file_bytes, plan.files.total_bytes);
+    let versions: Vec<SendPath> = nfs.mounts.iter().map(|mount| mount.version).collect();
+    assert_eq!(versions, [SendPath::Nfs3, SendPath::Nfs40]);
+    assert!(nfs.mounts.iter().all(|mount| mount.largest_read == 1 << 20), "{nfs:?}");
+    let row = &run.header.unavailable[0];
+    assert_eq!(row.name, "nfs-v4.2");
+    assert!(matches!(&row.support, Support::No(no) if no.reason.contains("libnfs")), "{row:?}");
+    // What the server read is checked in each trial; what came is whole READs.
+    let mut seen = 0;
+    for trial in trials(&run) {
+        let cell = plan.cells.iter().find(|cell| cell.label == trial.cell).unwrap();
+        let bytes = cell.levels.message_bytes.unwrap() as u64;
+        assert!(trial.whole_bytes > 0 && trial.whole_bytes % bytes == 0, "{}", trial.cell);
+        seen += 1;
+    }
+    assert!(seen > 0);
+    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
+    assert_ended(&shown);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("read by libnfs, up to 4 READs at a time"), "{shown}");
+    assert!(shown.contains("libnfs speaks the versions 3 and 4.0"), "{shown}");
+}
+
+#[test]
+fn files_of_the_user_s_are_served_as_one_and_long_reads_of_short_files_are_refused() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a"), vec![1; 100_000]).unwrap();
+    std::fs::write(folder.path().join("b"), vec![2; 70_001]).unwrap();
+    let words = ["--vers", "4.0", "--files", "a", "b", "--rsize"];
+    let Some(mut command) = nfs(folder.path(), &words) else { return };
+    let refused = command.args(["64k,128k"]).finish().unwrap();
+    assert_refused(&refused, 3, "the longest READ has 131072 bytes, and the longest file 100000");
+    let mut command = nfs(folder.path(), &[&words[..], &["16k"]].concat()).unwrap();
+    if has_a_block(folder.path(), &mut command) {
+        assert_eq!(saved(folder.path()).header.plan.nfs.unwrap().file_bytes, 170_001);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_run_and_a_zc_that_is_killed_leaves_nothing() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--vers", "3", "--rsize", "64k"];
+    let Some(mut command) = nfs(folder.path(), &words) else { return };
+    let mounts = || std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let before = mounts();
+    let mut zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut zc, 1);
+    let ganesha = ganesha_of(zc.id()).expect("it serves");
+    zc_kernel::spawn::kill(ganesha, 9).unwrap();
+    let output = zc.wait_with_output().unwrap();
+    assert_refused(&output, 6, "the NFS server ended");
+    assert!(!saved(folder.path()).blocks.is_empty(), "what was measured is saved");
+
+    std::fs::remove_file(folder.path().join("run.json")).unwrap();
+    let mut command = nfs(folder.path(), &words).unwrap();
+    let mut zc = command.stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut zc, 1);
+    let ganesha = ganesha_of(zc.id()).expect("it serves");
+    zc.kill().unwrap();
+    zc.wait().unwrap();
+    let is_gone = || !Path::new(&format!("/proc/{ganesha}")).exists();
+    until("the server has ended", || is_gone().then_some(()));
+    assert_eq!(mounts(), before);
+}
+
+#[test]
+fn a_reader_that_is_none_is_named() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut command) = nfs(folder.path(), &["--nfs-reader", "/bin/true"]) else { return };
+    let output = command.finish().unwrap();
+    assert_refused(&output, 6, "the NFS reader ended with exit code 0");
+    let mut command = nfs(folder.path(), &["--nfs-reader", "/nowhere/reader"]).unwrap();
+    let output = command.finish().unwrap();
+    assert_refused(&output, 6, "the NFS reader could not be started");
+}
+
+#[test]
+fn what_nfs_cannot_be_run_with_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["nfs", "--vers", "2"], 2, "no version of NFS"),
+        (&["nfs", "--rsize", "3"], 2, "--rsize"),
+        (&["nfs", "--depth", "0"], 2, "--depth"),
+        (&["nfs", "--link", "null"], 2, "no option of the experiment \"nfs\""),
+        (&["nfs", "--paths", "sendfile"], 2, "no option of the experiment \"nfs\""),
+        (&["paths", "--rsize", "4k"], 2, "are for \"zc run nfs\""),
+        (&["nfs", "--vers", "4.1"], 4, "libnfs speaks the versions 3 and 4.0"),
+        (&["nfs", "--nfs-server", "knfsd"], 4, "the NFS server \"knfsd\""),
+    ];
+    for (words, code, says) in cases {
+        let output = zc_in(folder.path(), &[&["run"], words].concat()).finish().unwrap();
+        assert_refused(&output, code, says);
+        assert!(stderr(&output).contains("hint: "), "{words:?}");
+    }
+}
+
+#[test]
+fn without_root_there_is_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    if zc_kernel::process::euid() == 0 {
+        return eprintln!("skipped: this is root");
+    }
+    let output = zc_in(folder.path(), &["run", "nfs", "--budget", "20s"]).finish().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("hint: "), "{}", stderr(&output));
+}
