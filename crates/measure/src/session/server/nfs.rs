@@ -129,8 +129,9 @@ pub(crate) fn prepare(
     let congestion = trial::choose_congestion(None, &link)?;
 
     steps.say("starting the NFS server");
-    let (mut nfs_server, exported) =
+    let (nfs_server, exported) =
         trial::start_nfs_server(&setup.files, &*link, cpus.sender, &congestion)?;
+    let mut nfs_server = Served::Ours(nfs_server);
     let mut reader = Reader::start(&program, &*link, cpus.receiver)?;
     drop(program);
     let mut mounts = Vec::new();

@@ -10,7 +10,7 @@ use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
 
 /// How long a server may take to end after SIGTERM, before it is killed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, as far as zc knows it.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use zc_run::{Cell, Error, Result};
 ///
 /// # Errors
 /// It has not.
-pub(in super::super) fn same_bytes(
+pub(crate) fn same_bytes(
     cell: &Cell,
     phase: &AskedFor,
     before: u64,

@@ -12,7 +12,7 @@ mod port_mapper;
 mod reader;
 mod serve;
 
-pub(super) use bytes::same_bytes;
+pub(crate) use bytes::same_bytes;
 pub use load::{NfsLoad, Reads};
 pub use reader::{Opened, Reader, ReaderProgram};
 pub use serve::{Exported, serve, start_server};

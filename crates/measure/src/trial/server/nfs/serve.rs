@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
 use super::super::kept::{Kept, Wanted};
-use super::super::served::{PATIENCE, Served};
 use super::ganesha::{Ganesha, MOUNT_PORT, NFS_PORT};
 use super::port_mapper;
 use crate::internal::{INTERNAL, NFS_SERVE};
@@ -40,6 +40,9 @@ const RPCBIND_SOCKET: &str = "/run/rpcbind.sock";
 /// The export's name, and that of its one file.
 const NAME: &str = "zc";
 const FILE: &str = "file";
+
+/// How long it may take to end after SIGTERM, before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is to be served: a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,7 +91,7 @@ pub fn start_server(
     link: &dyn Link,
     cpu: usize,
     congestion: &str,
-) -> Result<(Served, Exported)> {
+) -> Result<(Kept, Exported)> {
     const WHAT: &str = "the NFS server \"ganesha\"";
     let ganesha = Ganesha::find().map_err(|no| no.into_error(WHAT))?;
     if let Some(no) = why_not() {
@@ -103,7 +106,7 @@ pub fn start_server(
     let words = ["/proc/self/exe", INTERNAL, NFS_SERVE, &job].map(str::to_owned).into();
     let wanted =
         Wanted { what: "the NFS server".to_owned(), words, cpus: vec![cpu], patience: PATIENCE };
-    Ok((Served::Ours(Kept::start(wanted, || link.enter_sender())?), exported))
+    Ok((Kept::start(wanted, || link.enter_sender())?, exported))
 }
 
 /// The whole life of the process that serves.
