@@ -8,13 +8,16 @@
 use std::io;
 
 use netlink_packet_core::NLM_F_DUMP;
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    InfoKind, LinkAttribute, LinkInfo, LinkMessage, LinkXdp, XdpAttached,
-};
-use netlink_packet_route::tc::{TcAttribute, TcMessage};
 
-use crate::netlink::{Devices, undecodable};
+use crate::attributes::{child, number, string};
+use crate::netlink::Devices;
+use crate::netlink_channel::{Message, undecodable, word_at};
+
+// include/uapi/linux/if_link.h
+const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
+const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
+const IFLA_XDP_ATTACHED: u16 = 2;
+const XDP_ATTACHED_NONE: u32 = 0;
 
 /// Settings of a device. What the kernel does not tell is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,60 +56,49 @@ impl Devices {
     #[doc(alias = "RTM_GETLINK")]
     #[doc(alias = "RTM_GETQDISC")]
     pub fn settings(&self, index: u32) -> io::Result<DeviceSettings> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        let answers = self.channel.request(RouteNetlinkMessage::GetLink(request), 0)?;
-        let link = answers.into_iter().find_map(|answer| match answer {
-            RouteNetlinkMessage::NewLink(link) => Some(link),
-            _ => None,
-        });
-        let mut found = DeviceSettings { qdiscs: self.qdiscs(index)?, ..Default::default() };
-        for attribute in link.ok_or_else(|| undecodable("no link in it"))?.attributes {
-            match attribute {
-                LinkAttribute::GsoMaxSize(bytes) => found.gso_max_bytes = Some(bytes),
-                LinkAttribute::GsoIpv4MaxSize(bytes) => found.gso_ipv4_max_bytes = Some(bytes),
-                LinkAttribute::GroMaxSize(bytes) => found.gro_max_bytes = Some(bytes),
-                LinkAttribute::GroIpv4MaxSize(bytes) => found.gro_ipv4_max_bytes = Some(bytes),
-                LinkAttribute::NumTxQueues(queues) => found.tx_queues = Some(queues),
-                LinkAttribute::NumRxQueues(queues) => found.rx_queues = Some(queues),
-                LinkAttribute::Xdp(xdp) => found.xdp = is_attached(&xdp),
-                LinkAttribute::LinkInfo(info) => found.kind = kind(info),
-                _ => {}
-            }
-        }
-        Ok(found)
+        let link = self.link(index, &[])?;
+        let value = |kind| number(&link.attributes, kind).map_err(undecodable);
+        Ok(DeviceSettings {
+            kind: kind(&link.attributes)?,
+            qdiscs: self.qdiscs(index)?,
+            gso_max_bytes: value(libc::IFLA_GSO_MAX_SIZE)?,
+            gso_ipv4_max_bytes: value(IFLA_GSO_IPV4_MAX_SIZE)?,
+            gro_max_bytes: value(libc::IFLA_GRO_MAX_SIZE)?,
+            gro_ipv4_max_bytes: value(IFLA_GRO_IPV4_MAX_SIZE)?,
+            tx_queues: value(libc::IFLA_NUM_TX_QUEUES)?,
+            rx_queues: value(libc::IFLA_NUM_RX_QUEUES)?,
+            xdp: is_xdp_attached(&link.attributes)?,
+        })
     }
 
     fn qdiscs(&self, index: u32) -> io::Result<Vec<String>> {
-        let request = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+        // struct tcmsg: family, padding, the device, and three words that do not matter here.
+        const HEADER_BYTES: usize = 20;
+        let request = Message::new(libc::RTM_GETQDISC, &[0; HEADER_BYTES], &[]);
         let mut kinds = Vec::new();
         // The kernel has no request for one device that also lists the qdiscs below the root.
         for answer in self.channel.request(request, NLM_F_DUMP)? {
-            let RouteNetlinkMessage::NewQueueDiscipline(qdisc) = answer else { continue };
-            if u32::try_from(qdisc.header.index) != Ok(index) {
+            let (header, attributes) = answer.split::<HEADER_BYTES>()?;
+            if answer.kind != libc::RTM_NEWQDISC || word_at(header, 4) != index {
                 continue;
             }
-            for attribute in qdisc.attributes {
-                match attribute {
-                    TcAttribute::Kind(kind) if !kinds.contains(&kind) => kinds.push(kind),
-                    _ => {}
-                }
-            }
+            let kind = child(attributes, libc::TCA_KIND).map_err(undecodable)?;
+            kinds.extend(kind.map(|kind| string(&kind)).filter(|kind| !kinds.contains(kind)));
         }
         Ok(kinds)
     }
 }
 
-fn is_attached(xdp: &[LinkXdp]) -> bool {
-    xdp.iter().any(|each| matches!(each, LinkXdp::Attached(how) if *how != XdpAttached::None))
+fn is_xdp_attached(link: &[u8]) -> io::Result<bool> {
+    let xdp = child(link, libc::IFLA_XDP).map_err(undecodable)?.unwrap_or_default();
+    let how = number(&xdp, IFLA_XDP_ATTACHED).map_err(undecodable)?;
+    Ok(how.is_some_and(|how| how != XDP_ATTACHED_NONE))
 }
 
-fn kind(info: Vec<LinkInfo>) -> Option<String> {
-    info.into_iter().find_map(|info| match info {
-        LinkInfo::Kind(InfoKind::Other(name)) => Some(name),
-        LinkInfo::Kind(kind) => Some(kind.to_string()),
-        _ => None,
-    })
+fn kind(link: &[u8]) -> io::Result<Option<String>> {
+    let info = child(link, libc::IFLA_LINKINFO).map_err(undecodable)?.unwrap_or_default();
+    let kind = child(&info, libc::IFLA_INFO_KIND).map_err(undecodable)?;
+    Ok(kind.map(|kind| string(&kind)))
 }
 
 #[cfg(test)]

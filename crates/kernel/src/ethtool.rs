@@ -1,8 +1,7 @@
 //! What `ethtool` shows of a network device, over generic netlink: its offloads (`-k`) by their
 //! names, and the numbers of its rings (`-g`), channels (`-l`) and interrupt coalescing (`-c`).
 //!
-//! The attributes are encoded by hand, because no crate can write them. A feature set is a "bitset"
-//! in its verbose form, a list of names.
+//! A feature set is a "bitset" in its verbose form, a list of names.
 //!
 //! # References
 //! Documentation/networking/ethtool-netlink.rst, sections "Bit sets", "FEATURES_GET", "RINGS_GET",
@@ -11,15 +10,20 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use netlink_packet_core::{DecodeError, DefaultNla, Emitable, NlasIterator, ParseableParametrized};
-use netlink_packet_generic::ctrl::nlas::GenlCtrlAttrs;
-use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
-use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
+use netlink_packet_core::{DecodeError, DefaultNla, NlasIterator};
 use netlink_sys::protocols::NETLINK_GENERIC;
 
-use crate::attributes::{bytes, child, nested, string, text};
-use crate::netlink::{Channel, undecodable};
+use crate::attributes::{child, nested, number, string, text};
+use crate::netlink_channel::{Channel, Message, undecodable};
 
+/// Size of `struct genlmsghdr`: the command, its version, and two bytes of nothing.
+const HEADER_BYTES: usize = 4;
+// include/uapi/linux/genetlink.h
+const CTRL_ID: u16 = libc::GENL_ID_CTRL as u16;
+const CTRL_CMD_GETFAMILY: u8 = libc::CTRL_CMD_GETFAMILY as u8;
+const CTRL_VERSION: u8 = 2;
+const CTRL_A_FAMILY_ID: u16 = libc::CTRL_ATTR_FAMILY_ID as u16;
+const CTRL_A_FAMILY_NAME: u16 = libc::CTRL_ATTR_FAMILY_NAME as u16;
 // include/uapi/linux/ethtool_netlink_generated.h and ethtool_netlink.h
 const FAMILY: &str = "ethtool";
 const VERSION: u8 = 1;
@@ -68,43 +72,6 @@ impl Numbers {
     }
 }
 
-/// A message of the family `ethtool`: its command and its encoded attributes.
-#[derive(Debug)]
-struct Message {
-    command: u8,
-    attributes: Vec<u8>,
-}
-
-impl GenlFamily for Message {
-    fn family_name() -> &'static str {
-        FAMILY
-    }
-
-    fn command(&self) -> u8 {
-        self.command
-    }
-
-    fn version(&self) -> u8 {
-        VERSION
-    }
-}
-
-impl Emitable for Message {
-    fn buffer_len(&self) -> usize {
-        self.attributes.len()
-    }
-
-    fn emit(&self, buffer: &mut [u8]) {
-        buffer[..self.attributes.len()].copy_from_slice(&self.attributes);
-    }
-}
-
-impl ParseableParametrized<[u8], GenlHeader> for Message {
-    fn parse_with_param(buffer: &[u8], header: GenlHeader) -> Result<Self, DecodeError> {
-        Ok(Self { command: header.cmd, attributes: buffer.to_vec() })
-    }
-}
-
 /// A generic netlink socket for the offloads of the devices of one network namespace.
 ///
 /// # References
@@ -135,21 +102,10 @@ impl Ethtool {
     #[doc(alias = "CTRL_CMD_GETFAMILY")]
     pub fn open() -> io::Result<Self> {
         let channel = Channel::open(NETLINK_GENERIC)?;
-        let request = GenlCtrl {
-            cmd: GenlCtrlCmd::GetFamily,
-            nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())],
-        };
-        let answers = channel.request(GenlMessage::from_payload(request), 0)?;
-        let family = answers.iter().flat_map(|answer| &answer.payload.nlas).find_map(|attribute| {
-            match attribute {
-                GenlCtrlAttrs::FamilyId(id) => Some(*id),
-                _ => None,
-            }
-        });
-        Ok(Self {
-            channel,
-            family: family.ok_or_else(|| undecodable("a family without a number"))?,
-        })
+        let name = text(CTRL_A_FAMILY_NAME, FAMILY);
+        let request = Message::new(CTRL_ID, &[CTRL_CMD_GETFAMILY, CTRL_VERSION, 0, 0], &[name]);
+        let answers = channel.request(request, 0)?;
+        Ok(Self { channel, family: family_in(&answers)? })
     }
 
     /// Active features of `device` with ETHTOOL_MSG_FEATURES_GET, by ethtool's names
@@ -166,7 +122,7 @@ impl Ethtool {
     pub fn active(&self, device: &str) -> io::Result<Vec<String>> {
         let answers = self.request(MSG_FEATURES_GET, header(device))?;
         let answer = answers.first().ok_or_else(|| undecodable("no features in it"))?;
-        active_in(&answer.attributes)
+        active_in(attributes_of(answer)?)
     }
 
     /// Switches features of `device` with ETHTOOL_MSG_FEATURES_SET, by ethtool's names. What the
@@ -218,21 +174,31 @@ impl Ethtool {
         // All three messages have their header at the same place.
         let answers = self.request(command, header(device))?;
         let answer = answers.first().ok_or_else(|| undecodable("no numbers in it"))?;
+        let attributes = attributes_of(answer)?;
         let mut found = Vec::new();
         for (attribute, name) in names {
-            let value = child(&answer.attributes, *attribute).map_err(undecodable)?;
-            found.extend(value.and_then(|value| number(&value)).map(|value| (*name, value)));
+            let value = number(attributes, *attribute).map_err(undecodable)?;
+            found.extend(value.map(|value| (*name, value)));
         }
         Ok(found)
     }
 
     fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Message>> {
-        let mut message =
-            GenlMessage::from_payload(Message { command, attributes: bytes(&attributes) });
-        message.set_resolved_family_id(self.family);
-        let answers = self.channel.request(message, 0)?;
-        Ok(answers.into_iter().map(|answer| answer.into_parts().1).collect())
+        self.channel.request(Message::new(self.family, &[command, VERSION, 0, 0], &attributes), 0)
     }
+}
+
+/// The number of the family in the answer to CTRL_CMD_GETFAMILY.
+fn family_in(answers: &[Message]) -> io::Result<u16> {
+    let answer = answers.first().ok_or_else(|| undecodable("no family in it"))?;
+    let id = child(attributes_of(answer)?, CTRL_A_FAMILY_ID).map_err(undecodable)?;
+    let id = id.and_then(|id| <[u8; 2]>::try_from(id).ok()).map(u16::from_ne_bytes);
+    id.ok_or_else(|| undecodable("a family without a number"))
+}
+
+/// What follows the header of generic netlink.
+fn attributes_of(message: &Message) -> io::Result<&[u8]> {
+    Ok(message.split::<HEADER_BYTES>()?.1)
 }
 
 /// The active features in the attributes of an answer to ETHTOOL_MSG_FEATURES_GET: what
@@ -248,15 +214,6 @@ pub fn active_in(attributes: &[u8]) -> io::Result<Vec<String>> {
 
 fn header(device: &str) -> Vec<DefaultNla> {
     vec![nested(A_HEADER, &[text(A_HEADER_DEV_NAME, device)])]
-}
-
-/// An attribute of one or of four bytes.
-fn number(value: &[u8]) -> Option<u32> {
-    match *value {
-        [byte] => Some(u32::from(byte)),
-        [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d])),
-        _ => None,
-    }
 }
 
 /// Names of the set bits of a verbose bitset. Without a mask, every listed bit is set.
@@ -277,6 +234,7 @@ fn names_that_are_on(bitset: &[u8]) -> Result<Vec<String>, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::bytes;
 
     fn open() -> Option<Ethtool> {
         Ethtool::open().inspect_err(|error| eprintln!("skipped: no ethtool netlink: {error}")).ok()
@@ -320,12 +278,6 @@ mod tests {
         })
         .join()
         .unwrap();
-    }
-
-    #[test]
-    fn numbers_have_one_byte_or_four() {
-        let four = 4096_u32.to_ne_bytes();
-        assert_eq!([number(&[1]), number(&four), number(&[1, 2])], [Some(1), Some(4096), None]);
     }
 
     #[test]

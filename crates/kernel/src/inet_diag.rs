@@ -7,13 +7,11 @@
 
 use std::io;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkPayload, NetlinkSerializable,
-};
+use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use crate::attributes::child;
-use crate::netlink::{Channel, undecodable};
+use crate::netlink_channel::{Channel, Message, undecodable};
 use crate::tcp::{TcpInfo, info_in};
 
 // include/uapi/linux/sock_diag.h and inet_diag.h
@@ -57,13 +55,14 @@ pub fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
     let channel = Channel::open(NETLINK_SOCK_DIAG)?;
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut request = vec![0; REQUEST_BYTES];
+        let mut request = [0; REQUEST_BYTES];
         request[0] = family as u8;
         request[1] = libc::IPPROTO_TCP as u8;
         request[2] = 1 << (INET_DIAG_INFO - 1);
         request[4..8].copy_from_slice(&STATES.to_ne_bytes());
-        for answer in channel.request(Message(request), NLM_F_DUMP)? {
-            sockets.extend(socket(&answer.0)?);
+        let request = Message::new(SOCK_DIAG_BY_FAMILY, &request, &[]);
+        for answer in channel.request(request, NLM_F_DUMP)? {
+            sockets.extend(socket(&answer.payload)?);
         }
     }
     Ok(sockets)
@@ -84,38 +83,6 @@ fn socket(message: &[u8]) -> io::Result<Option<TcpSocket>> {
         inode: u32::from_ne_bytes(inode),
         info: info_in(&info),
     }))
-}
-
-/// The bytes of a message behind its netlink header.
-#[derive(Debug)]
-struct Message(Vec<u8>);
-
-impl NetlinkSerializable for Message {
-    fn message_type(&self) -> u16 {
-        SOCK_DIAG_BY_FAMILY
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer[..self.0.len()].copy_from_slice(&self.0);
-    }
-}
-
-impl NetlinkDeserializable for Message {
-    type Error = std::convert::Infallible;
-
-    fn deserialize(_header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Self::Error> {
-        Ok(Self(payload.to_vec()))
-    }
-}
-
-impl From<Message> for NetlinkPayload<Message> {
-    fn from(message: Message) -> Self {
-        Self::InnerMessage(message)
-    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub mod mapping;
 pub mod movsb;
 pub mod names;
 pub mod netlink;
+mod netlink_channel;
 pub mod netns;
 pub mod new_file;
 pub mod nftables;

@@ -1,122 +1,43 @@
 //! Network devices over rtnetlink: veth pairs across two namespaces, bridges, addresses, routes,
-//! MTU and counters. One blocking socket, one request with its answer at a time.
+//! MTU and counters.
 //!
 //! A netlink socket stays in the network namespace in which it was created, and threads in other
-//! namespaces may use it. The netlink-packet crates encode the messages. Their interface changes
-//! often, so it is not visible outside this module and `ethtool`.
+//! namespaces may use it. The messages are few, each a header of fixed size with attributes, and are
+//! encoded here: the crate that knows them all took as long to compile as the rest of this one.
 //!
 //! # References
 //! - netlink(7)
 //! - rtnetlink(7)
 //! - network_namespaces(7)
 
-use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::{Mutex, PoisonError};
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
-    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
-};
-use netlink_packet_route::address::{
-    AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
-};
-use netlink_packet_route::link::{
-    InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-};
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
-};
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
-    RouteScope, RouteType,
-};
-use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
 
-/// A netlink socket of one protocol, and the sequence number of the last request.
-#[derive(Debug)]
-pub(crate) struct Channel {
-    inner: Mutex<(Socket, u32)>,
-}
+use crate::attributes::{
+    address as address_of, bytes, child, ip, nested, number, string, text, word,
+};
+use crate::netlink_channel::{Channel, Message, undecodable, word_at};
 
-impl Channel {
-    pub(crate) fn open(protocol: isize) -> io::Result<Self> {
-        let mut socket = Socket::new(protocol)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        // Errors then come without a copy of the request.
-        socket.set_cap_ack(true)?;
-        Ok(Self { inner: Mutex::new((socket, 0)) })
-    }
-
-    /// Sends one request and returns the messages that answer it, up to its acknowledgement.
-    pub(crate) fn request<P>(&self, payload: P, flags: u16) -> io::Result<Vec<P>>
-    where
-        P: NetlinkSerializable + NetlinkDeserializable + Debug,
-    {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.1 = inner.1.wrapping_add(1);
-        let sequence = inner.1;
-        let socket = &inner.0;
-
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        header.sequence_number = sequence;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(payload));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        socket.send(&bytes, 0)?;
-
-        let mut answers = Vec::new();
-        // The description of a link takes about 2 KiB. The kernel answers in buffers of at most 32
-        // KiB.
-        let mut buffer = vec![0_u8; 32 * 1024];
-        loop {
-            let length = socket.recv(&mut &mut buffer[..], 0)?.min(buffer.len());
-            if take(&buffer[..length], sequence, &mut answers)? {
-                return Ok(answers);
-            }
-        }
-    }
-}
-
-/// Takes the messages of one datagram that answer the request `sequence`. Returns whether the answer
-/// is complete: what follows its end is ignored.
-pub(crate) fn take<P>(mut datagram: &[u8], sequence: u32, answers: &mut Vec<P>) -> io::Result<bool>
-where
-    P: NetlinkDeserializable + Debug,
-{
-    while !datagram.is_empty() {
-        let answer = NetlinkMessage::<P>::deserialize(datagram).map_err(undecodable)?;
-        // Messages are aligned to 4 bytes (NLMSG_ALIGNTO).
-        let taken = (answer.header.length as usize).next_multiple_of(4).min(datagram.len());
-        datagram = &datagram[taken..];
-        if answer.header.sequence_number != sequence {
-            continue;
-        }
-        match answer.payload {
-            NetlinkPayload::InnerMessage(inner) => answers.push(inner),
-            NetlinkPayload::Error(error) if error.code.is_some() => {
-                return Err(io::Error::from_raw_os_error(error.raw_code().saturating_neg()));
-            }
-            // An error of 0 is the acknowledgement.
-            NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(true),
-            _ => {}
-        }
-    }
-    Ok(false)
-}
-
-/// The error for a message of the kernel that the netlink crates could not decode.
-pub(crate) fn undecodable(error: impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("netlink answer not understood: {error}"))
-}
+/// Size of `struct ifinfomsg`.
+const LINK_BYTES: usize = 16;
+/// Size of `struct rtmsg`.
+const ROUTE_BYTES: usize = 12;
+/// Size of `struct ifaddrmsg`.
+const ADDRESS_BYTES: usize = 8;
+/// Size of `struct if_stats_msg`.
+const STATS_BYTES: usize = 12;
+const UP: u32 = libc::IFF_UP as u32;
+// include/uapi/linux/veth.h, if_link.h, rtnetlink.h
+const VETH_INFO_PEER: u16 = 1;
+const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const RTM_NEWSTATS: u16 = 92;
+const RTM_GETSTATS: u16 = 94;
+const IFLA_STATS_LINK_64: u16 = 1;
+const RTAX_INITCWND: u16 = 11;
 
 /// A network device, as described by RTM_NEWLINK.
 ///
@@ -204,9 +125,7 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_GETLINK")]
     pub fn find(&self, name: &str) -> io::Result<Device> {
-        let mut request = LinkMessage::default();
-        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        self.describe(request)
+        self.describe(0, &[text(libc::IFLA_IFNAME, name)])
     }
 
     /// Device by which a packet to `address` leaves, by RTM_GETROUTE and RTM_GETLINK.
@@ -221,13 +140,8 @@ impl Devices {
     #[doc(alias = "RTM_GETROUTE")]
     pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
         let route = self.route(address)?;
-        let device = route.attributes.into_iter().find_map(|attribute| match attribute {
-            RouteAttribute::Oif(index) => Some(index),
-            _ => None,
-        });
-        let mut request = LinkMessage::default();
-        request.header.index = device.ok_or_else(|| undecodable("a route without a device"))?;
-        self.describe(request)
+        let device = number(&route.attributes, libc::RTA_OIF).map_err(undecodable)?;
+        self.describe(device.ok_or_else(|| undecodable("a route without a device"))?, &[])
     }
 
     /// Whether a packet to `address` is delivered in this namespace and leaves by no device, by
@@ -243,7 +157,7 @@ impl Devices {
     #[doc(alias = "RTN_LOCAL")]
     pub fn is_local(&self, address: IpAddr) -> io::Result<bool> {
         match self.route(address) {
-            Ok(route) => Ok(route.header.kind == RouteType::Local),
+            Ok(route) => Ok(route.kind == libc::RTN_LOCAL),
             Err(error) => match error.raw_os_error() {
                 // fib_props in net/ipv4/fib_semantics.c: no route, or one that refuses.
                 Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL) => {
@@ -255,21 +169,17 @@ impl Devices {
     }
 
     /// The route of a packet to `address`.
-    fn route(&self, address: IpAddr) -> io::Result<RouteMessage> {
-        let mut request = RouteMessage::default();
-        let destination = match address {
-            IpAddr::V4(address) => RouteAddress::Inet(address),
-            IpAddr::V6(address) => RouteAddress::Inet6(address),
-        };
-        request.header.address_family = family(address);
-        request.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
-        request.attributes.push(RouteAttribute::Destination(destination));
-        let answers = self.channel.request(RouteNetlinkMessage::GetRoute(request), 0)?;
-        let route = answers.into_iter().find_map(|answer| match answer {
-            RouteNetlinkMessage::NewRoute(route) => Some(route),
-            _ => None,
-        });
-        route.ok_or_else(|| undecodable("no route in the answer"))
+    fn route(&self, address: IpAddr) -> io::Result<Route> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        // struct rtmsg
+        let header = [family(address), bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let request =
+            Message::new(libc::RTM_GETROUTE, &header, &[address_of(libc::RTA_DST, address)]);
+        let answers = self.channel.request(request, 0)?;
+        let route = answers.iter().find(|answer| answer.kind == libc::RTM_NEWROUTE);
+        let route = route.ok_or_else(|| undecodable("no route in the answer"))?;
+        let (header, attributes) = route.split::<ROUTE_BYTES>()?;
+        Ok(Route { kind: header[7], attributes: attributes.to_vec() })
     }
 
     /// Addresses of this namespace with global or site scope, by RTM_GETADDR: neither loopback nor
@@ -284,58 +194,68 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_GETADDR")]
     pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
-        let answers = self
-            .channel
-            .request(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
+        let request = Message::new(libc::RTM_GETADDR, &[0; ADDRESS_BYTES], &[]);
         let mut addresses = Vec::new();
-        for answer in answers {
-            let RouteNetlinkMessage::NewAddress(address) = answer else { continue };
-            if !matches!(address.header.scope, AddressScope::Universe | AddressScope::Site) {
+        for answer in self.channel.request(request, NLM_F_DUMP)? {
+            let (header, attributes) = answer.split::<ADDRESS_BYTES>()?;
+            if answer.kind != libc::RTM_NEWADDR
+                || ![libc::RT_SCOPE_UNIVERSE, libc::RT_SCOPE_SITE].contains(&header[3])
+            {
                 continue;
             }
             // IFA_LOCAL is the address of this side. IPv6 has only IFA_ADDRESS
             // (include/uapi/linux/if_addr.h).
-            let local = address.attributes.iter().find_map(|attribute| match attribute {
-                AddressAttribute::Local(address) => Some(*address),
-                _ => None,
-            });
-            let own = local.or_else(|| {
-                address.attributes.iter().find_map(|attribute| match attribute {
-                    AddressAttribute::Address(address) => Some(*address),
-                    _ => None,
-                })
-            });
-            addresses.extend(own);
+            let own = match child(attributes, libc::IFA_LOCAL).map_err(undecodable)? {
+                Some(local) => Some(local),
+                None => child(attributes, libc::IFA_ADDRESS).map_err(undecodable)?,
+            };
+            addresses.extend(own.and_then(|address| ip(&address)));
         }
         Ok(addresses)
     }
 
-    fn describe(&self, request: LinkMessage) -> io::Result<Device> {
-        let answers = self.channel.request(RouteNetlinkMessage::GetLink(request), 0)?;
-        for answer in answers {
-            if let RouteNetlinkMessage::NewLink(link) = answer {
-                let mtu_bytes = link.attributes.iter().find_map(|attribute| match attribute {
-                    LinkAttribute::Mtu(mtu) => Some(*mtu),
-                    _ => None,
-                });
-                let name = link.attributes.iter().find_map(|attribute| match attribute {
-                    LinkAttribute::IfName(name) => Some(name.clone()),
-                    _ => None,
-                });
-                let mac = link.attributes.iter().find_map(|attribute| match attribute {
-                    LinkAttribute::Address(address) => address.as_slice().try_into().ok(),
-                    _ => None,
-                });
-                return Ok(Device {
-                    name: name.ok_or_else(|| undecodable("a link without a name"))?,
-                    mac,
-                    index: link.header.index,
-                    mtu_bytes: mtu_bytes.ok_or_else(|| undecodable("a link without an mtu"))?,
-                    up: link.header.flags.contains(LinkFlags::Up),
-                });
-            }
-        }
-        Err(undecodable("no link in it"))
+    /// The link number `index`, or 0 and its name in the attributes.
+    pub(crate) fn link(&self, index: u32, attributes: &[DefaultNla]) -> io::Result<Link> {
+        let request = Message::new(libc::RTM_GETLINK, &link_header(index, 0), attributes);
+        let answers = self.channel.request(request, 0)?;
+        let link = answers.iter().find(|answer| answer.kind == libc::RTM_NEWLINK);
+        let link = link.ok_or_else(|| undecodable("no link in it"))?;
+        let (header, attributes) = link.split::<LINK_BYTES>()?;
+        Ok(Link {
+            index: word_at(header, 4),
+            flags: word_at(header, 8),
+            attributes: attributes.to_vec(),
+        })
+    }
+
+    fn describe(&self, index: u32, attributes: &[DefaultNla]) -> io::Result<Device> {
+        let link = self.link(index, attributes)?;
+        let value = |kind| child(&link.attributes, kind).map_err(undecodable);
+        let name = value(libc::IFLA_IFNAME)?.ok_or_else(|| undecodable("a link without a name"))?;
+        let mtu_bytes = number(&link.attributes, libc::IFLA_MTU).map_err(undecodable)?;
+        Ok(Device {
+            name: string(&name),
+            mac: value(libc::IFLA_ADDRESS)?.and_then(|mac| mac.try_into().ok()),
+            index: link.index,
+            mtu_bytes: mtu_bytes.ok_or_else(|| undecodable("a link without an mtu"))?,
+            up: link.flags & UP != 0,
+        })
+    }
+
+    /// RTM_SETLINK of a device.
+    fn set_link(&self, index: u32, flags: u32, attributes: &[DefaultNla]) -> io::Result<()> {
+        let request = Message::new(libc::RTM_SETLINK, &link_header(index, flags), attributes);
+        self.channel.request(request, 0)?;
+        Ok(())
+    }
+
+    /// RTM_NEWLINK of a device of this kind, with the kind's own attributes.
+    fn new_link(&self, name: &str, kind: &str, data: &[DefaultNla]) -> io::Result<()> {
+        let info = [text(libc::IFLA_INFO_KIND, kind), nested(libc::IFLA_INFO_DATA, data)];
+        let attributes = [text(libc::IFLA_IFNAME, name), nested(libc::IFLA_LINKINFO, &info)];
+        let request = Message::new(libc::RTM_NEWLINK, &link_header(0, 0), &attributes);
+        self.channel.request(request, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
     }
 
     /// Creates a veth pair with RTM_NEWLINK: `name` in this namespace and `peer` in the namespace
@@ -358,17 +278,10 @@ impl Devices {
     #[doc(alias = "RTM_NEWLINK")]
     #[doc(alias = "veth")]
     pub fn make_veth(&self, name: &str, peer: &str, peer_ns: BorrowedFd<'_>) -> io::Result<()> {
-        let mut other = LinkMessage::default();
-        other.attributes.push(LinkAttribute::IfName(peer.to_owned()));
-        other.attributes.push(LinkAttribute::NetNsFd(peer_ns.as_raw_fd()));
-        let mut request = LinkMessage::default();
-        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        request.attributes.push(LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Veth),
-            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
-        ]));
-        self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
-        Ok(())
+        // A message within the message: header and attributes of the other side.
+        let other = [text(libc::IFLA_IFNAME, peer), descriptor(libc::IFLA_NET_NS_FD, peer_ns)];
+        let other = [&link_header(0, 0)[..], &bytes(&other)].concat();
+        self.new_link(name, "veth", &[DefaultNla::new(VETH_INFO_PEER, other)])
     }
 
     /// Sets a device up (IFF_UP) with RTM_SETLINK.
@@ -384,12 +297,7 @@ impl Devices {
     #[doc(alias = "RTM_SETLINK")]
     #[doc(alias = "IFF_UP")]
     pub fn bring_up(&self, index: u32) -> io::Result<()> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        request.header.flags = LinkFlags::Up;
-        request.header.change_mask = LinkFlags::Up;
-        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
-        Ok(())
+        self.set_link(index, UP, &[])
     }
 
     /// Sets the MTU of a device in bytes with RTM_SETLINK.
@@ -405,11 +313,7 @@ impl Devices {
     #[doc(alias = "RTM_SETLINK")]
     #[doc(alias = "IFLA_MTU")]
     pub fn set_mtu(&self, index: u32, mtu_bytes: u32) -> io::Result<()> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        request.attributes.push(LinkAttribute::Mtu(mtu_bytes));
-        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
-        Ok(())
+        self.set_link(index, 0, &[word(libc::IFLA_MTU, mtu_bytes)])
     }
 
     /// Creates a bridge with RTM_NEWLINK and makes the device number `index` its only port. The
@@ -429,19 +333,9 @@ impl Devices {
     #[doc(alias = "RTM_NEWLINK")]
     #[doc(alias = "bridge")]
     pub fn make_bridge(&self, name: &str, index: u32) -> io::Result<()> {
-        let mut request = LinkMessage::default();
-        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        request.attributes.push(LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Bridge),
-            // With one port there is no group membership to learn.
-            LinkInfo::Data(InfoData::Bridge(vec![InfoBridge::MulticastSnooping(false)])),
-        ]));
-        self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        request.attributes.push(LinkAttribute::Controller(self.find(name)?.index));
-        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
-        Ok(())
+        // With one port there is no group membership to learn.
+        self.new_link(name, "bridge", &[DefaultNla::new(IFLA_BR_MCAST_SNOOPING, vec![0])])?;
+        self.set_link(index, 0, &[word(libc::IFLA_MASTER, self.find(name)?.index)])
     }
 
     /// Adds an address to a device with RTM_NEWADDR. An IPv6 address is usable at once, without
@@ -459,17 +353,15 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_NEWADDR")]
     pub fn add_address(&self, index: u32, address: IpAddr, prefix_bits: u8) -> io::Result<()> {
-        let mut request = AddressMessage::default();
-        request.header.family = family(address);
-        if address.is_ipv6() {
-            request.header.flags = AddressHeaderFlags::Nodad;
-        }
-        request.header.prefix_len = prefix_bits;
-        request.header.index = index;
-        request.attributes.push(AddressAttribute::Local(address));
-        request.attributes.push(AddressAttribute::Address(address));
-        self.channel
-            .request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
+        let [a, b, c, d] = index.to_ne_bytes();
+        // struct ifaddrmsg
+        let header: [u8; ADDRESS_BYTES] =
+            [family(address), prefix_bits, flags, libc::RT_SCOPE_UNIVERSE, a, b, c, d];
+        let attributes =
+            [address_of(libc::IFA_LOCAL, address), address_of(libc::IFA_ADDRESS, address)];
+        let request = Message::new(libc::RTM_NEWADDR, &header, &attributes);
+        self.channel.request(request, NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())
     }
 
@@ -486,20 +378,14 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_NEWNEIGH")]
     pub fn add_neighbour(&self, index: u32, address: IpAddr, mac: [u8; 6]) -> io::Result<()> {
-        let destination = match address {
-            IpAddr::V4(address) => NeighbourAddress::Inet(address),
-            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
-        };
-        let mut request = NeighbourMessage::default();
-        request.header.family = family(address);
-        request.header.ifindex = index;
-        request.header.state = NeighbourState::Permanent;
-        request.attributes = vec![
-            NeighbourAttribute::Destination(destination),
-            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
-        ];
-        self.channel
-            .request(RouteNetlinkMessage::NewNeighbour(request), NLM_F_CREATE | NLM_F_REPLACE)?;
+        let [a, b, c, d] = index.to_ne_bytes();
+        let [s, t] = libc::NUD_PERMANENT.to_ne_bytes();
+        // struct ndmsg: family, padding, device, state, flags, type
+        let header = [family(address), 0, 0, 0, a, b, c, d, s, t, 0, 0];
+        let attributes =
+            [address_of(libc::NDA_DST, address), DefaultNla::new(libc::NDA_LLADDR, mac.to_vec())];
+        let request = Message::new(libc::RTM_NEWNEIGH, &header, &attributes);
+        self.channel.request(request, NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 
@@ -527,38 +413,44 @@ impl Devices {
         prefix_bits: u8,
         packets: u32,
     ) -> io::Result<()> {
-        let (network, source) = match address {
+        let network = match address {
             IpAddr::V4(address) => {
                 let host_bits = u32::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
-                let network = Ipv4Addr::from(u32::from(address) & !host_bits);
-                (RouteAddress::Inet(network), RouteAddress::Inet(address))
+                IpAddr::from(Ipv4Addr::from(u32::from(address) & !host_bits))
             }
             IpAddr::V6(address) => {
                 let host_bits = u128::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
-                let network = Ipv6Addr::from(u128::from(address) & !host_bits);
-                (RouteAddress::Inet6(network), RouteAddress::Inet6(address))
+                IpAddr::from(Ipv6Addr::from(u128::from(address) & !host_bits))
             }
         };
-        let mut request = RouteMessage::default();
-        request.header.address_family = family(address);
-        request.header.destination_prefix_length = prefix_bits;
-        request.header.table = RouteHeader::RT_TABLE_MAIN;
-        request.header.protocol = RouteProtocol::Kernel;
-        request.header.scope = RouteScope::Link;
-        request.header.kind = RouteType::Unicast;
-        request.attributes = vec![
-            RouteAttribute::Destination(network),
-            RouteAttribute::PrefSource(source),
-            RouteAttribute::Oif(index),
-            RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(packets)]),
+        // struct rtmsg: family, bits of destination and source, TOS, table, protocol, scope, type, flags
+        let header: [u8; ROUTE_BYTES] = [
+            family(address),
+            prefix_bits,
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_KERNEL,
+            libc::RT_SCOPE_LINK,
+            libc::RTN_UNICAST,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let mut attributes = vec![
+            address_of(libc::RTA_DST, network),
+            address_of(libc::RTA_PREFSRC, address),
+            word(libc::RTA_OIF, index),
+            nested(libc::RTA_METRICS, &[word(RTAX_INITCWND, packets)]),
         ];
         if address.is_ipv6() {
             // An IPv6 route is replaced only at equal metric. The kernel's own routes have 256
             // (IP6_RT_PRIO_ADDRCONF, include/uapi/linux/ipv6_route.h).
-            request.attributes.push(RouteAttribute::Priority(256));
+            attributes.push(word(libc::RTA_PRIORITY, 256));
         }
-        self.channel
-            .request(RouteNetlinkMessage::NewRoute(request), NLM_F_CREATE | NLM_F_REPLACE)?;
+        let request = Message::new(libc::RTM_NEWROUTE, &header, &attributes);
+        self.channel.request(request, NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 
@@ -576,30 +468,67 @@ impl Devices {
     /// [Documentation/networking/statistics.rst]: https://docs.kernel.org/networking/statistics.html
     #[doc(alias = "RTM_GETSTATS")]
     pub fn counters(&self, index: u32) -> io::Result<DeviceCounters> {
-        let mut request = StatsMessage::default();
-        request.header.ifindex = index;
-        request.header.filter_mask = StatsFilterMask::Link64;
-        let answers = self.channel.request(RouteNetlinkMessage::GetStats(request), 0)?;
-        for answer in answers {
-            let RouteNetlinkMessage::NewStats(stats) = answer else { continue };
-            for attribute in stats.attributes {
-                let StatsAttribute::Link64(counted) = attribute else { continue };
-                return Ok(DeviceCounters {
-                    tx_packets: counted.tx_packets,
-                    tx_bytes: counted.tx_bytes,
-                    rx_packets: counted.rx_packets,
-                    rx_bytes: counted.rx_bytes,
-                    tx_dropped: counted.tx_dropped,
-                    rx_dropped: counted.rx_dropped,
-                });
+        // struct if_stats_msg: family, padding, device, and a bit for each attribute that is wanted
+        let mut header = [0; STATS_BYTES];
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..12].copy_from_slice(&(1_u32 << (IFLA_STATS_LINK_64 - 1)).to_ne_bytes());
+        for answer in self.channel.request(Message::new(RTM_GETSTATS, &header, &[]), 0)? {
+            if answer.kind != RTM_NEWSTATS {
+                continue;
+            }
+            let (_, attributes) = answer.split::<STATS_BYTES>()?;
+            if let Some(counted) = child(attributes, IFLA_STATS_LINK_64).map_err(undecodable)? {
+                return counters_in(&counted);
             }
         }
         Err(undecodable("no counters in it"))
     }
 }
 
-fn family(address: IpAddr) -> AddressFamily {
-    if address.is_ipv6() { AddressFamily::Inet6 } else { AddressFamily::Inet }
+/// A link as the kernel describes it: of its `struct ifinfomsg` what matters here, and its attributes.
+#[derive(Debug)]
+pub(crate) struct Link {
+    index: u32,
+    flags: u32,
+    pub(crate) attributes: Vec<u8>,
+}
+
+/// A route as the kernel describes it: its type, and its attributes.
+#[derive(Debug)]
+struct Route {
+    kind: u8,
+    attributes: Vec<u8>,
+}
+
+/// `struct ifinfomsg`: family, padding, type of hardware, device, flags, and which of them are meant.
+fn link_header(index: u32, flags: u32) -> [u8; LINK_BYTES] {
+    let mut header = [0; LINK_BYTES];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&flags.to_ne_bytes());
+    header
+}
+
+/// The first eight counters of `struct rtnl_link_stats64`: packets, bytes, errors and dropped packets,
+/// received and sent.
+fn counters_in(counted: &[u8]) -> io::Result<DeviceCounters> {
+    let mut counters = [0; 8];
+    for (place, counter) in counters.iter_mut().enumerate() {
+        let bytes = counted.get(place * 8..).and_then(|rest| rest.first_chunk());
+        let bytes = bytes.ok_or_else(|| undecodable("counters in too few bytes"))?;
+        *counter = u64::from_ne_bytes(*bytes);
+    }
+    let [rx_packets, tx_packets, rx_bytes, tx_bytes, _, _, rx_dropped, tx_dropped] = counters;
+    Ok(DeviceCounters { tx_packets, tx_bytes, rx_packets, rx_bytes, tx_dropped, rx_dropped })
+}
+
+/// A file descriptor.
+fn descriptor(kind: u16, file: BorrowedFd<'_>) -> DefaultNla {
+    DefaultNla::new(kind, file.as_raw_fd().to_ne_bytes().to_vec())
+}
+
+fn family(address: IpAddr) -> u8 {
+    if address.is_ipv6() { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
 }
 
 #[cfg(test)]
@@ -681,6 +610,14 @@ mod tests {
             assert!(!peer_side.find("zc1").unwrap().up);
             std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
         });
+    }
+
+    #[test]
+    fn counters_in_too_few_bytes_are_an_error() {
+        let counted: Vec<u8> = (1_u64..=9).flat_map(u64::to_ne_bytes).collect();
+        let counters = counters_in(&counted).unwrap();
+        assert_eq!((counters.rx_packets, counters.tx_packets, counters.tx_dropped), (1, 2, 8));
+        assert!(counters_in(&counted[..63]).is_err());
     }
 
     #[test]

@@ -6,13 +6,11 @@
 
 use std::io;
 
-use netlink_packet_core::{
-    DecodeError, NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
-};
+use netlink_packet_core::{DecodeError, NLM_F_DUMP};
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::attributes::{child, string};
-use crate::netlink::{Channel, take, undecodable};
+use crate::netlink_channel::{Channel, Message, take, undecodable};
 
 const SUBSYSTEM: u16 = 10 << 8;
 const MSG_NEWCHAIN: u16 = 3;
@@ -22,35 +20,6 @@ const A_CHAIN_HOOK: u16 = 4;
 
 /// `struct nfgenmsg`: the family, version 0, and a resource id.
 const HEADER_BYTES: usize = 4;
-
-/// A message of nfnetlink: its type, and its header and attributes.
-#[derive(Debug)]
-struct Message {
-    kind: u16,
-    payload: Vec<u8>,
-}
-
-impl NetlinkSerializable for Message {
-    fn message_type(&self) -> u16 {
-        self.kind
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.payload.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer[..self.payload.len()].copy_from_slice(&self.payload);
-    }
-}
-
-impl NetlinkDeserializable for Message {
-    type Error = DecodeError;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self { kind: header.message_type, payload: payload.to_vec() })
-    }
-}
 
 /// Tables of the calling thread's network namespace with a chain at a hook of the network stack, as
 /// `nft` names them (`inet filter`), each once, with NFT_MSG_GETCHAIN. Other tables see no packet.
@@ -69,7 +38,7 @@ impl NetlinkDeserializable for Message {
 pub fn tables_at_hooks() -> io::Result<Vec<String>> {
     let channel = Channel::open(NETLINK_NETFILTER)?;
     // Chains of all families.
-    let request = Message { kind: SUBSYSTEM | MSG_GETCHAIN, payload: vec![0; HEADER_BYTES] };
+    let request = Message::new(SUBSYSTEM | MSG_GETCHAIN, &[0; HEADER_BYTES], &[]);
     tables_of(&channel.request(request, NLM_F_DUMP)?)
 }
 
