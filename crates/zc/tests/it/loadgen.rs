@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::server::{ask, ask_for_lengths, assert_refused, folder, nobody_else_is_in, trials};
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, asks_too_slowly, blocks_saved, interrupted_when,
+    Bounded as _, NOTHING_KEPT, asks_too_slowly, at_once, blocks_saved, interrupted_when,
     link_is_unavailable, measuring, saved, stderr, text, until, zc_in,
 };
 
@@ -49,42 +49,9 @@ fn responses_by_generator(folder: &Path) -> Vec<u64> {
     files.iter().map(|entry| entry.metadata().unwrap().len()).collect()
 }
 
-#[test]
-fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_link() {
-    let _turn = measuring();
-    let Some(folder) = folder() else { return };
-    let enough = || blocks_saved(folder.path()) > 0;
-    let output = interrupted_when("a block is saved", &mut steady(folder.path(), "/"), enough);
-    if link_is_unavailable(&output) || asks_too_slowly(&output) {
-        return;
-    }
-    assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
-    let run = saved(folder.path());
-    let server = run.header.plan.server.as_ref().unwrap();
-    assert_eq!(server.generator, ["python3", "steady.py", "{url}"]);
-    let (mut seen, mut used_ns) = (0, 0);
-    // A generator for each trial, and some for trials that are not saved.
-    let all = responses_by_generator(folder.path());
-    let mut asked = all.iter();
-    for trial in trials(&run) {
-        seen += trial.closed.sent.calls - trial.opened.sent.calls;
-        used_ns += trial.closed.receiver.cpu_ns - trial.opened.receiver.cpu_ns;
-        // One may be on its way, and some more may come until the generator has ended.
-        let counted = trial.whole_bytes as f64 / 20_000.0;
-        let is_of = |got: f64| got + 1.5 >= counted && got <= 1.5 * counted + 1.0;
-        assert!(asked.any(|got| is_of(*got as f64)), "{counted} are none of {all:?}");
-    }
-    assert!(seen > 0 && used_ns > 0, "{seen} responses, {used_ns} ns of the generator");
-    let end = run.end.as_ref().unwrap();
-    assert!(end.latencies.iter().all(|each| each.requests.is_empty()), "they are not known");
-    assert!(nobody_else_is_in(folder.path(), &[]));
-    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
-    assert!(text(&shown.stdout).contains("by python3 steady.py {url}"), "{}", text(&shown.stdout));
-}
-
 /// At its rate few responses come in a window, and it has no end of its own.
 #[test]
-fn a_load_generator_asks_for_several_lengths_at_its_one_rate() {
+fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_link() {
     let _turn = measuring();
     let Some(folder) = folder() else { return };
     let mut command = steadily(folder.path(), ask_for_lengths(folder.path(), [20_000, 100_000]));
@@ -95,8 +62,30 @@ fn a_load_generator_asks_for_several_lengths_at_its_one_rate() {
     }
     assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
     let run = saved(folder.path());
+    let server = run.header.plan.server.as_ref().unwrap();
+    assert_eq!(server.generator, ["python3", "steady.py", "{url}"]);
     assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{:?}", run.blocks);
-    assert!(trials(&run).all(|trial| trial.closed.sent.calls > trial.opened.sent.calls));
+    let (mut seen, mut used_ns) = (0, 0);
+    // A generator for each trial, and some for trials that are not saved.
+    let all = responses_by_generator(folder.path());
+    let mut asked = all.iter();
+    for trial in trials(&run) {
+        let calls = trial.closed.sent.calls - trial.opened.sent.calls;
+        assert!(calls > 0, "{}", trial.cell);
+        seen += calls;
+        used_ns += trial.closed.receiver.cpu_ns - trial.opened.receiver.cpu_ns;
+        let length = if trial.cell.contains("100000") { 100_000.0 } else { 20_000.0 };
+        // One may be on its way, and some more may come until the generator has ended.
+        let counted = trial.whole_bytes as f64 / length;
+        let is_of = |got: f64| got + 1.5 >= counted && got <= 1.5 * counted + 1.0;
+        assert!(asked.any(|got| is_of(*got as f64)), "{counted} are none of {all:?}");
+    }
+    assert!(seen > 0 && used_ns > 0, "{seen} responses, {used_ns} ns of the generator");
+    let end = run.end.as_ref().unwrap();
+    assert!(end.latencies.iter().all(|each| each.requests.is_empty()), "they are not known");
+    assert!(nobody_else_is_in(folder.path(), &[]));
+    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
+    assert!(text(&shown.stdout).contains("by python3 steady.py {url}"), "{}", text(&shown.stdout));
 }
 
 #[test]
@@ -116,21 +105,22 @@ fn a_zc_that_is_killed_leaves_neither_server_nor_load_generator() {
 #[test]
 fn a_load_generator_that_cannot_be_used_is_named() {
     let _turn = measuring();
-    let Some(folder) = folder() else { return };
     let ends = "echo out of ideas >&2; exit 3";
-    for (words, code, says) in [
+    let cases = [
         (&["no-such-program", "{url}"][..], 6, "the load generator could not be started: "),
         (&["sh", "-c", ends, "{url}"], 6, "ended with exit code 3 and said: out of ideas"),
-    ] {
+    ];
+    at_once(&cases, |(words, code, says)| {
+        let Some(folder) = folder() else { return };
         let mut command = ask(folder.path(), "/");
-        command.arg("--").args(words);
+        command.arg("--").args(*words);
         let output = command.finish().unwrap();
         if link_is_unavailable(&output) {
             return;
         }
-        assert_refused(&output, code, says);
+        assert_refused(&output, *code, says);
         assert!(nobody_else_is_in(folder.path(), &[]));
-    }
+    });
 }
 
 #[test]

@@ -476,7 +476,9 @@ fn a_command_s_cost_ends_well_whatever_call_fails() {
     // The only one waits on a socket pair of Command::spawn for the child's exec(3), and a failure of it
     // would have the standard library wait for the child's end.
     let not = &["recvfrom"];
-    let of_soak = alone("faults of zc soak -- true", &["soak", "--", "true"]);
+    // What follows is what it did three times before.
+    let args = ["soak", "--runs", "3", "--", "true"];
+    let of_soak = alone("faults of zc soak -- true", &args);
     sweep(&Target { not, codes: &AROUND_A_COMMAND, whole: whole_cost, ..of_soak }, 3);
 }
 
