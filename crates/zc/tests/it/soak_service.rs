@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, Running, interrupted_when, measuring, stderr, text, until, zc,
+    Bounded as _, NOTHING_KEPT, Running, at_once, interrupted_when, measuring, stderr, text, until,
+    zc,
 };
 
 /// A server with a child that serves: bytes for whoever asks, in connections that last. It writes its
@@ -250,7 +251,8 @@ fn a_cgroup_counts_those_that_end_too() {
     });
     let path = cgroup.0.display().to_string();
     let below = path.trim_start_matches("/sys/fs/cgroup/").split_once('/').map(|(_, rest)| rest);
-    for name in [Some(path.as_str()), below].into_iter().flatten() {
+    let names: Vec<&str> = [Some(path.as_str()), below].into_iter().flatten().collect();
+    at_once(&names, |name| {
         let mut command = zc(&["soak", "--cgroup", name, "--for", "600ms", "--period", "200ms"]);
         let output = command.args(["--json"]).finish().unwrap();
         let document = document(&output);
@@ -260,7 +262,7 @@ fn a_cgroup_counts_those_that_end_too() {
         let (all, clocks) = (&processes["cpus"]["value"], &processes["clocks_cpus"]);
         let (all, clocks) = (all.as_f64().unwrap(), clocks.as_f64().unwrap());
         assert!(all > 0.0 && clocks < all, "{all} {clocks}");
-    }
+    });
     burner.kill().unwrap();
     burner.wait().unwrap();
 }
