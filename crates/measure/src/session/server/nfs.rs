@@ -47,8 +47,10 @@ const START: Duration = Duration::from_secs(15);
 /// Time between two attempts at that.
 const START_LOOK: Duration = Duration::from_millis(50);
 
-/// The share of the slowest cell's top speed that a chosen rate is at most.
-const SHARE: f64 = 0.5;
+/// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600 READs of 4k
+/// per second here, the client was at work for 85 % of the time: a READ that finds it so wakes nobody, and 2.5
+/// of 3.7 % that were added were found.
+const SHARE: f64 = 1.0 / 3.0;
 
 /// The memory that must be free, in copies of the file: the server's, and half of one to work with.
 const COPIES: f64 = 1.5;
