@@ -41,7 +41,7 @@ pub(crate) fn table(
     let mut columns = vec![Column::left("READ", ""), Column::right("READs", "/s")];
     for path in [first, SendPath::Sendfile] {
         columns.push(Column::right(path.name(), "client"));
-        columns.push(Column::right("", "server"));
+        columns.push(Column::right(path.name(), "server"));
     }
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("interrupts", "/s"));
