@@ -10,7 +10,9 @@ use super::*;
 use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
-use zc_run::{Factor, ReplayPlan, ResponsesPlan, Run, SendPath};
+use zc_run::{
+    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath,
+};
 
 type Made = (Run, Estimates);
 
@@ -143,6 +145,48 @@ fn a_replayed_log_stands_beside_what_its_lengths_tell() {
         "The responses of the log cost 1.0 % more by read+send and 20 % more by sendfile than their \
          lengths tell."
     );
+}
+
+#[test]
+fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
+    let mut made = plan(
+        "nfs",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
+        Factor::Send,
+        |cell| match (cell.levels.message_bytes, cell.send) {
+            (Some(4096), _) => (8_000.0, 14_000.0),
+            (_, SendPath::Sendfile) => (300.0, 500.0),
+            _ => (900.0, 700.0),
+        },
+    );
+    // No plan names a version of NFS, so it takes the place of another path.
+    let path = |path: &mut SendPath| {
+        if *path == SendPath::ReadSend {
+            *path = SendPath::Nfs3;
+        }
+    };
+    made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
+    made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
+    made.0.header.plan.nfs = Some(NfsPlan {
+        server: NfsServer::Ganesha,
+        server_version: "NFS-Ganesha Release = V4.3".to_owned(),
+        client: NfsClient::User,
+        depth: 1,
+        file_bytes: 22_050_000,
+        crc32: 7,
+        mounts: vec![NfsMount {
+            version: SendPath::Nfs3,
+            url: "nfs://10.0.0.1/zc/file".to_owned(),
+            largest_read: 1 << 20,
+        }],
+    });
+    let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
+    insta::assert_snapshot!("brief_nfs", text);
+    assert!(crate::html(&[(&made.0, &made.1)]).contains("beside that of 2001"), "the page has it");
+    // Where verdicts are withheld nothing is concluded.
+    made.1.verdict.withheld = vec![Withheld::TooFewBlocks { kept: 0, needed: 7 }];
+    let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
+    assert!(!text.contains("A byte by nfs-v3"), "{text}");
 }
 
 #[test]
