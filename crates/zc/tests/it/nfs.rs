@@ -1,5 +1,6 @@
 //! `zc run nfs`. What a READ costs is not checked: this machine may be busy.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -76,14 +77,16 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     assert_eq!(row.name, "nfs-v4.2");
     assert!(matches!(&row.support, Support::No(no) if no.reason.contains("libnfs")), "{row:?}");
     // What the server read is checked in each trial; what came is whole READs.
-    let mut seen = 0;
+    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    let mut seen = BTreeSet::new();
     for trial in trials(&run) {
         let cell = plan.cells.iter().find(|cell| cell.label == trial.cell).unwrap();
         let bytes = cell.levels.message_bytes.unwrap() as u64;
         assert!(trial.whole_bytes > 0 && trial.whole_bytes % bytes == 0, "{}", trial.cell);
-        seen += 1;
+        seen.insert(trial.cell.as_str());
     }
-    assert!(seen > 0);
+    assert_eq!(seen.len(), plan.cells.len(), "each cell has a trial: {seen:?}");
     let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
     assert_ended(&shown);
     let shown = text(&shown.stdout);

@@ -144,6 +144,9 @@ pub(crate) fn prepare(
         checked(*version, opened, files.total_bytes, crc32)?;
         mounts.push(NfsMount { version: *version, url, largest_read: opened.largest_read });
     }
+    if let Served::Ours(kept) = &mut nfs_server {
+        kept.find_processes(); // before the first trial, whose bytes are compared too
+    }
     let (cells, mut unavailable) = cells(&versions, &options.rsizes, &mounts)?;
     unavailable.extend(refused);
 
