@@ -4,7 +4,9 @@
 
 # Small lists first: a kernel is fetched from the first suite that has its series.
 readonly suites=(bookworm bookworm-backports trixie-backports trixie bullseye)
-readonly mirror=${LAB_MIRROR:-http://deb.debian.org/debian}
+# That of this machine's first suite: all suites of Debian are at one place.
+mirror=${LAB_MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | head -n 1)}
+readonly mirror
 readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # from_suite SUITE COMMAND...: apt-get or apt-cache with the lists of one suite.
