@@ -105,6 +105,9 @@ pub(crate) fn prepare(
     let started_at = jiff::Timestamp::now().to_string();
     can_be_had(options)?;
     let (versions, refused) = spoken(options)?;
+    if let Some(no) = trial::why_no_nfs_server() {
+        return Err(no.into_error(format!("the NFS server \"{}\"", options.server)));
+    }
     let seed = seed::or_fresh(options.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();

@@ -22,6 +22,9 @@ use crate::meter::descendants;
 use crate::stderr_tail::StderrTail;
 use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
+/// This program.
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Time for the keeper to end beyond that.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -122,6 +125,8 @@ impl Kept {
     pub fn command(&self) -> String {
         match &self.wanted.words[..] {
             [_, option, command] if option == "-c" => escape(command, MOST_WORDS),
+            // What follows is a document.
+            [own, internal, job, ..] if own == OWN_PROGRAM => format!("zc {internal} {job}"),
             words => escape(&words.join(" "), MOST_WORDS),
         }
     }
@@ -165,7 +170,7 @@ impl Drop for Kept {
 }
 
 fn start_keeper(what: &str) -> Result<Child> {
-    Command::new("/proc/self/exe")
+    Command::new(OWN_PROGRAM)
         .args([INTERNAL, KEEPER])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -20,7 +20,9 @@ pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
-pub use nfs::{Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, serve, start_server};
+pub use nfs::{
+    Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, serve, start_server, why_no_server,
+};
 pub use own::{HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};
 pub use served::Served;

@@ -15,4 +15,4 @@ mod serve;
 pub(crate) use bytes::same_bytes;
 pub use load::{NfsLoad, Reads};
 pub use reader::{Opened, Reader, ReaderProgram};
-pub use serve::{Exported, serve, start_server};
+pub use serve::{Exported, serve, start_server, why_no_server};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
-use super::super::kept::{Kept, Wanted};
+use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
 use super::ganesha::{Ganesha, MOUNT_PORT, NFS_PORT};
 use super::port_mapper;
 use crate::internal::{INTERNAL, NFS_SERVE};
@@ -71,9 +71,12 @@ impl Exported {
     }
 }
 
-/// Why this process cannot start nfs-ganesha; `None`: it can.
-fn why_not() -> Option<Unavailable> {
-    (!has_capabilities()).then(|| {
+/// Why this process cannot start nfs-ganesha; `None`: it can. To be asked before a link is brought up: a
+/// user gets a user namespace for that, in which the process has all capabilities.
+pub fn why_no_server() -> Option<Unavailable> {
+    let is_first = fs::read_to_string("/proc/self/uid_map")
+        .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+    (!has_capabilities() || !is_first).then(|| {
         Unavailable::refused(
             "nfs-ganesha opens files by their handles, for which it needs CAP_DAC_READ_SEARCH",
         )
@@ -94,16 +97,13 @@ pub fn start_server(
 ) -> Result<(Kept, Exported)> {
     const WHAT: &str = "the NFS server \"ganesha\"";
     let ganesha = Ganesha::find().map_err(|no| no.into_error(WHAT))?;
-    if let Some(no) = why_not() {
-        return Err(no.into_error(WHAT));
-    }
     let own = std::process::id();
     let source = |file: &File| PathBuf::from(format!("/proc/{own}/fd/{}", file.as_raw_fd()));
     let sources = files.files.iter().map(|each| source(&each.file)).collect();
     let exported = Exported { server: ganesha.version() };
     let job = serde_json::to_string(&Job { ganesha, sources, congestion: congestion.to_owned() })
         .map_err(|_| Error::failed("what is to be served cannot be said"))?;
-    let words = ["/proc/self/exe", INTERNAL, NFS_SERVE, &job].map(str::to_owned).into();
+    let words = [OWN_PROGRAM, INTERNAL, NFS_SERVE, &job].map(str::to_owned).into();
     let wanted =
         Wanted { what: "the NFS server".to_owned(), words, cpus: vec![cpu], patience: PATIENCE };
     Ok((Kept::start(wanted, || link.enter_sender())?, exported))
