@@ -13,6 +13,7 @@ mod classic;
 mod compare;
 mod doctor;
 mod examples;
+mod experiment;
 mod factor_args;
 mod format;
 mod generate;

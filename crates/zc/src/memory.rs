@@ -3,11 +3,12 @@
 
 use serde_json::json;
 
+use super::experiment::takes_no_other;
 use super::run_args::RunArgs;
 use super::{interrupt, quiet, read, resolve, tell};
 use zc_analysis::memory::{memory as estimate, roofline};
 use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
-use zc_run::{Error, MemoryRun, Result};
+use zc_run::{Experiment, MemoryRun, Result};
 
 /// The options that it takes.
 const TAKES: [&str; 5] = ["--budget", "--wait-until-quiet", "--seed", "--with", "--json"];
@@ -20,10 +21,8 @@ pub(super) const BUDGET: &str = "20s";
 /// The experiment does not take an option, the run to compare with cannot be read, nothing was
 /// measured, or it was interrupted. In the last case the result so far has been printed.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
-        return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"memory\""))
-            .help(format!("it takes {}", TAKES.join(", "))));
-    }
+    let help = format!("it takes {}", TAKES.join(", "));
+    takes_no_other(Experiment::Memory, &[&TAKES], given, &help)?;
     let options = MemoryOptions {
         budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
         seed: resolve::seed(args.seed.as_deref())?,

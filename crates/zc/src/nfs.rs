@@ -1,20 +1,17 @@
 //! `zc run nfs`: what a READ of NFS costs server and client, by its size. It takes some of the options of
 //! `zc run`, and refuses the others instead of ignoring them.
 
-use std::io::IsTerminal as _;
-use std::time::Duration;
-
-use super::busy::nothing_kept;
-use super::interim::Planned;
-use super::progress::Watcher;
+use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
-use super::{interrupt, quiet, render, resolve};
+use super::{interrupt, quiet, resolve};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
-use zc_run::{Cell, Error, Factor, NfsClient, NfsServer, RecvPath, Result, SendPath, units};
+use zc_run::{
+    Cell, Error, Experiment, Factor, NfsClient, NfsServer, RecvPath, Result, SendPath, units,
+};
 
-/// The options that it takes.
-const TAKES: [&str; 24] = [
+/// The options of its own that it takes, and those of a sender.
+const TAKES: [&str; 8] = [
     "--nfs-server",
     "--nfs-client",
     "--vers",
@@ -23,22 +20,6 @@ const TAKES: [&str; 24] = [
     "--nfs-reader",
     "--files",
     "--rate",
-    "--cpus",
-    "--window",
-    "--idle",
-    "--warmup",
-    "--budget",
-    "--wait-until-quiet",
-    "--target",
-    "--seed",
-    "--soaker",
-    "--out",
-    "--json",
-    "--csv",
-    "--markdown",
-    "--verbose",
-    "--cells",
-    "--width",
 ];
 /// The default budget.
 pub(super) const BUDGET: &str = "3min";
@@ -52,29 +33,25 @@ const MOST_RSIZE: u64 = 1 << 20;
 /// More than any client has outstanding.
 const MOST_DEPTH: u64 = 1024;
 
+/// How to begin.
+pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
+
 /// Measures NFS and prints the result; `given` are the options that were typed.
 ///
 /// # Errors
 /// An argument is not valid, server or client cannot be had, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
-        return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"nfs\""))
-            .help("zc run nfs --vers 3 --rsize 4k,64k,1m"));
-    }
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let options = options(args, command)?;
+    takes_no_other(Experiment::Nfs, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
+    let options = options(args, command())?;
     resolve::check_out(&options.out, args.out.is_some())?;
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
-    let mut watcher =
-        Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
-    let outcome = session::run_nfs(&options, &mut Planned::default(), &stop, &mut watcher);
-    watcher.clear();
-    let session::Outcome { run, error } = outcome?;
-    render::saved(&run, &options.out, args.format)?;
-    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
+    let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {
+        session::run_nfs(&options, interim, stop, watcher)
+    })?;
+    told(outcome, &options.out, args.format)
 }
 
 fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::run_args::RunArgs;
 use super::{read, resolve, tell};
-use zc_measure::plan::{Spec, builtin, parse};
+use zc_measure::plan::{Spec, builtin, parse, text};
 use zc_run::{Error, Experiment, Factor, Level, Result};
 
 /// The largest plan that is read; a plan is a page of text.
@@ -32,7 +32,7 @@ pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
 
 /// Whether an experiment sends by a plan, rather than by its options alone.
 pub(super) fn has_a_plan(experiment: Experiment) -> bool {
-    builtin(experiment).is_some()
+    text(experiment).is_some()
 }
 
 /// The plan in a file.

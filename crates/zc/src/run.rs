@@ -1,14 +1,11 @@
 //! `zc run`: measures, saves, prints. A run that was interrupted prints the results so far and
 //! exits with 130. One that could not continue prints the results so far and the reason.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::busy::nothing_kept;
+use super::experiment::{command, watched};
 use super::format::Format;
-use super::interim::Planned;
-use super::progress::Watcher;
 use super::run_args::RunArgs;
 use super::{interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell};
 use zc_measure::plan::Spec;
@@ -56,7 +53,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     }
     if args.nfs.is_given() && names != [Experiment::Nfs] {
         return Err(Error::usage("--vers, --rsize, --nfs-server and so on are for \"zc run nfs\"")
-            .help("zc run nfs --vers 3 --rsize 4k,64k,1m"));
+            .help(nfs::EXAMPLE));
     }
     let sends = |name: &&Experiment| planned::has_a_plan(**name);
     for &name in names.iter().filter(sends) {
@@ -93,9 +90,8 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
         ))
         .help("zc run memory --with FILE"));
     }
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let format = args.format;
-    let Measured { run, out, error } = measured(spec, args, command)?;
+    let Measured { run, out, error } = measured(spec, args, command())?;
 
     let done = also(&run);
     render::saved(&run, &out, format)?;
@@ -136,10 +132,9 @@ pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Resul
         let starts_commands = args.starts_commands();
         privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
     }
-    let mut watcher =
-        Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
-    let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);
-    watcher.clear();
-    let session::Outcome { run, error } = outcome?;
+    let session::Outcome { run, error } =
+        watched(options.budget_ns, &stop, |interim, stop, watcher| {
+            session::run(&options, interim, stop, watcher)
+        })?;
     Ok(Measured { run, out: options.out, error })
 }

@@ -1,23 +1,20 @@
 //! `zc run server`: what a request costs a server, in two or more states of it. It takes some of the
 //! options of `zc run`, and refuses the others instead of ignoring them.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use super::busy::nothing_kept;
-use super::interim::Planned;
-use super::progress::Watcher;
+use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::remote::without_token;
 use super::run_args::RunArgs;
 use super::server_args::ServerArgs;
-use super::{interrupt, quiet, render, resolve};
+use super::{interrupt, quiet, resolve};
 use zc_measure::http::Reuse;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
-use zc_run::{Error, HostState, HostStates, Result, StateCommand, units};
+use zc_run::{Error, Experiment, HostState, HostStates, Result, StateCommand, units};
 
-/// The options that it takes.
-const TAKES: [&str; 35] = [
+/// The options of its own that it takes, those of another machine, and those of states.
+const TAKES: [&str; 19] = [
     "--state",
     "--url",
     "--serve",
@@ -37,22 +34,6 @@ const TAKES: [&str; 35] = [
     "--ab-settle",
     "--ab-limit",
     "--verify-state",
-    "--cpus",
-    "--window",
-    "--idle",
-    "--warmup",
-    "--budget",
-    "--wait-until-quiet",
-    "--target",
-    "--seed",
-    "--soaker",
-    "--out",
-    "--json",
-    "--csv",
-    "--markdown",
-    "--verbose",
-    "--cells",
-    "--width",
 ];
 /// The default budget.
 pub(super) const BUDGET: &str = "2min";
@@ -74,13 +55,8 @@ const EXAMPLE: &str =
 /// An argument is not valid, the server does not answer, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
-        return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"server\""))
-            .help(EXAMPLE));
-    }
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let command = without_token(command);
-    let options = options(args, command)?;
+    takes_no_other(Experiment::Server, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
+    let options = options(args, without_token(command()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
@@ -89,13 +65,10 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
         let starts_commands = args.starts_commands();
         privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
     }
-    let mut watcher =
-        Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
-    let outcome = session::run_server(&options, &mut Planned::default(), &stop, &mut watcher);
-    watcher.clear();
-    let session::Outcome { run, error } = outcome?;
-    render::saved(&run, &options.out, args.format)?;
-    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
+    let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {
+        session::run_server(&options, interim, stop, watcher)
+    })?;
+    told(outcome, &options.out, args.format)
 }
 
 fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
