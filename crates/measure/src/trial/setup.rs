@@ -156,14 +156,11 @@ pub fn check_room(bytes: u64) -> Result<()> {
     match workload::available_bytes() {
         Some(available) if available < bytes => {
             let mb = |bytes: u64| bytes.div_ceil(1_000_000);
-            Err(Error::new(
-                zc_run::ErrorKind::Unsupported,
-                format!(
-                    "a copy of the files needs {} MB, and {} MB are left",
-                    mb(bytes),
-                    mb(available)
-                ),
-            )
+            Err(Error::unsupported(format!(
+                "a copy of the files needs {} MB, and {} MB are left",
+                mb(bytes),
+                mb(available)
+            ))
             .help("give fewer or smaller files with --files, or none"))
         }
         _ => Ok(()),

@@ -14,6 +14,7 @@ mod prepare;
 mod rate;
 mod replay;
 mod responses;
+mod starting;
 mod timing;
 
 pub use nfs::NfsOptions;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::super::budget::Budget;
 use super::super::options::CpuPair;
@@ -15,12 +15,13 @@ use super::super::prepared::Prepared;
 use super::super::progress::Progress;
 use super::super::proving::cannot_run;
 use super::super::seed;
-use super::super::steps::{Steps, go_on};
+use super::super::steps::Steps;
 use super::asked::{Asked, Bodies, body_bytes};
 use super::cells::positive;
-use super::place::{a_cpu_each, told_apart};
+use super::place::{a_cpu_each, sides_apart};
 use super::rate;
 use super::responses::own_load;
+use super::starting::as_soon_as_it_answers;
 use super::timing::timing;
 use crate::http::Reuse;
 use crate::meter::{self, InstanceLock};
@@ -30,8 +31,8 @@ use crate::trial::{
     Served, ServerRig, ServerSetup,
 };
 use zc_run::{
-    Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient,
-    NfsMount, NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
+    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient, NfsMount,
+    NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
     Unavailable, Unsoaked, units,
 };
 
@@ -43,9 +44,6 @@ const CONNECTIONS: usize = 4;
 
 /// How long the server may take until the client can mount what it exports.
 const START: Duration = Duration::from_secs(15);
-
-/// Time between two attempts at that.
-const START_LOOK: Duration = Duration::from_millis(50);
 
 /// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600 READs of 4k
 /// per second here, the client was at work for 85 % of the time: a READ that finds it so wakes nobody, and 2.5
@@ -118,15 +116,8 @@ pub(crate) fn prepare(
     steps.say("building the NFS client");
     let program = ReaderProgram::given_or_compiled(options.reader.as_deref())?;
     steps.say("bringing up the link");
-    let up = trial::bring_up(
-        &[LinkKind::Veth],
-        cpus.sender,
-        cpus.receiver,
-        &LinkOptions::default(),
-        &[],
-    )?;
+    let up = sides_apart(cpus, &LinkOptions::default())?;
     let link = Arc::clone(up.links.base());
-    told_apart(link.facts())?;
     steps.say("reading the files");
     let (setup, files) =
         trial::open_files(&options.files, seed, CALL_BUFFER, &options.rsizes, cpus.sender)?;
@@ -143,7 +134,7 @@ pub(crate) fn prepare(
     for version in &versions {
         steps.say(&format!("first READs by {version}"));
         let url = exported.url(link.sender_address(), *version);
-        let opened = as_soon_as_it_serves(&mut nfs_server, &mut reader, &url, steps)?;
+        let opened = as_soon_as_it_answers(START, &mut nfs_server, steps, || reader.open(&url))?;
         checked(*version, opened, files.total_bytes, crc32)?;
         mounts.push(NfsMount { version: *version, url, largest_read: opened.largest_read });
     }
@@ -284,30 +275,6 @@ fn checked(version: SendPath, opened: Opened, bytes: u64, crc32: u32) -> Result<
         "by {version} the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x})",
         opened.bytes, opened.crc32
     )))
-}
-
-/// Opens a file of a server that may still be starting.
-fn as_soon_as_it_serves(
-    server: &mut Served,
-    reader: &mut Reader,
-    url: &str,
-    steps: &Steps<'_>,
-) -> Result<Opened> {
-    let until = Instant::now() + START;
-    loop {
-        server.check()?;
-        go_on(steps.stop)?;
-        match reader.open(url) {
-            Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
-                std::thread::sleep(START_LOOK);
-            }
-            Err(error) => {
-                server.check()?; // why it does not answer
-                return Err(error);
-            }
-            Ok(opened) => return Ok(opened),
-        }
-    }
 }
 
 /// A cell for each version and size of a READ, one of the reference for each size, and the A/A control.

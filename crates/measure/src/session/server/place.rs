@@ -42,11 +42,8 @@ impl Place {
     /// # Errors
     /// There can be none here; the costs of its two sides cannot be told apart; a URL is not valid.
     pub(super) fn apart(options: &ServerOptions, cpus: CpuPair) -> Result<Self> {
-        let link_options = LinkOptions::default();
-        let candidates = [LinkKind::Veth];
-        let up = trial::bring_up(&candidates, cpus.sender, cpus.receiver, &link_options, &[])?;
+        let up = sides_apart(cpus, &LinkOptions::default())?;
         let link = up.links.base();
-        told_apart(link.facts())?;
         let address = link.sender_address();
         let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
         // From an address that exists only on that side: started elsewhere by mistake, the load would
@@ -179,11 +176,21 @@ pub(super) fn a_cpu_each(cpus: CpuPair) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
+/// Brings up a veth pair whose sides' costs can be told apart.
+///
+/// # Errors
+/// There can be none here, or its sides' costs cannot.
+pub(super) fn sides_apart(cpus: CpuPair, options: &LinkOptions) -> Result<Up> {
+    let up = trial::bring_up(&[LinkKind::Veth], cpus.sender, cpus.receiver, options, &[])?;
+    told_apart(up.links.base().facts())?;
+    Ok(up)
+}
+
 /// Checks that the server's CPU does the server's work alone.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`]: packets cannot be steered, and the load's softirqs may run there.
-pub(super) fn told_apart(link: &LinkFacts) -> Result<()> {
+fn told_apart(link: &LinkFacts) -> Result<()> {
     if link.sides_apart {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::super::budget::Budget;
 use super::super::prepare::{choose_cpus, usual};
@@ -18,7 +18,7 @@ use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each};
 use super::timing::timing;
-use super::{cells, lengths, rate};
+use super::{cells, lengths, rate, starting};
 use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
@@ -31,9 +31,6 @@ use zc_run::{
 
 /// The experiment's name.
 const EXPERIMENT: &str = "server";
-
-/// Time between two attempts at the first request, while the server starts.
-const START_LOOK: Duration = Duration::from_millis(50);
 
 /// Prepares a run up to its first block. Call it while the process has one thread.
 ///
@@ -247,24 +244,14 @@ fn as_soon_as_it_answers<T>(
     // Who does nothing to the server has nothing to wait for.
     let waits = options.serve.is_some() || options.commands.is_some();
     let limit = if waits { options.start_limit } else { Duration::ZERO };
-    let until = Instant::now() + limit;
-    loop {
-        served.check()?;
-        go_on(steps.stop)?;
-        match attempt() {
-            Err(error) if error.kind == ErrorKind::Remote && Instant::now() < until => {
-                std::thread::sleep(START_LOOK);
-            }
-            Err(error) if error.kind == ErrorKind::Remote => {
-                served.check()?; // why it does not answer
-                return Err(match options.serve {
-                    Some(_) => unanswered(error, limit),
-                    None => error,
-                });
-            }
-            done => return done,
-        }
-    }
+    // Only an attempt's own error is about what the server may not listen to.
+    let attempted = || {
+        attempt().map_err(|error| match (&options.serve, error.kind) {
+            (Some(_), ErrorKind::Remote) => unanswered(error, limit),
+            _ => error,
+        })
+    };
+    starting::as_soon_as_it_answers(limit, served, steps, attempted)
 }
 
 /// The response, if costs can be measured with it.
