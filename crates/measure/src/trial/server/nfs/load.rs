@@ -20,23 +20,22 @@ pub struct Reads {
 
 /// See the module. Its first origins are those of `reads`, and those of `http` follow.
 pub struct NfsLoad {
-    reader: Mutex<Reader>,
     reads: Vec<Reads>,
     depth: usize,
     http: Arc<Load>,
-    now: Mutex<Option<Phase>>,
+    now: Mutex<Now>,
 }
 
-/// READs that go on.
-#[derive(Debug, Clone, Copy)]
-struct Phase {
-    before: ReadCounts,
+/// The reader, and what it had counted before the READs that go on, if any do.
+struct Now {
+    reader: Reader,
+    before: Option<ReadCounts>,
 }
 
 impl NfsLoad {
     /// READs by `reader`, `depth` of them at a time at most.
     pub fn new(reader: Reader, reads: Vec<Reads>, depth: usize, http: Arc<Load>) -> Self {
-        Self { reader: Mutex::new(reader), reads, depth, http, now: Mutex::new(None) }
+        Self { reads, depth, http, now: Mutex::new(Now { reader, before: None }) }
     }
 
     /// zc's own load, and the number of an origin there; `None` where that is one of READs.
@@ -61,18 +60,18 @@ impl NfsLoad {
             Pace::At { per_s } => Some(per_s),
             Pace::Unpaced => None,
         };
-        let mut reader = taken(&self.reader);
-        let before = reader.counts();
+        let mut now = self.now();
+        let before = now.reader.counts();
         let begin_ns = monotonic_ns() + lead_ns;
-        reader.go(Order { file, bytes, depth: self.depth, per_s, reads, begin_ns })?;
-        *taken(&self.now) = Some(Phase { before });
+        now.reader.go(Order { file, bytes, depth: self.depth, per_s, reads, begin_ns })?;
+        now.before = Some(before);
         Ok(begin_ns)
     }
 
     /// Ends the READs that go on, and says what they were; `None` if none do.
     pub(crate) fn end(&self) -> Option<Result<AskedFor>> {
-        let Phase { before } = taken(&self.now).take()?;
-        let mut reader = taken(&self.reader);
+        let Now { reader, before } = &mut *self.now();
+        let before = before.take()?;
         Some(reader.stop().map(|(shorter, latency)| {
             let counts = reader.counts();
             let failed = counts.failed - before.failed;
@@ -93,8 +92,9 @@ impl NfsLoad {
 
     /// What was counted since the reader began, where READs go on.
     pub(crate) fn counts(&self) -> Option<HttpCounts> {
-        taken(&self.now).as_ref()?;
-        let ReadCounts { reads, bytes, failed } = taken(&self.reader).counts();
+        let now = self.now();
+        now.before?;
+        let ReadCounts { reads, bytes, failed } = now.reader.counts();
         Some(HttpCounts {
             requests: reads + failed,
             responses: reads,
@@ -105,11 +105,11 @@ impl NfsLoad {
 
     /// CPU time of the reader's processes so far.
     pub(crate) fn cpu_ns(&self) -> u64 {
-        taken(&self.reader).cpu_ns()
+        self.now().reader.cpu_ns()
     }
-}
 
-/// A panic while it was held leaves nothing half done that matters.
-fn taken<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic while it was held leaves nothing half done that matters.
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

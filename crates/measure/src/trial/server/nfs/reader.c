@@ -59,6 +59,7 @@ static struct file files[FILES];
 static int known;
 static _Atomic uint64_t *counts; /* answered, bytes, failed */
 static char failure[256];
+static int gone; /* the connection that is read from */
 
 static struct {
     struct file *of;
@@ -166,7 +167,7 @@ static int wait_for(int orders, uint64_t until_ns)
 {
     struct pollfd fds[2] = {{.fd = orders, .events = POLLIN}, {.fd = -1}};
     struct timespec left, *limit = NULL;
-    if (phase.of) {
+    if (phase.of && !gone) {
         fds[1].fd = nfs_get_fd(phase.of->nfs);
         fds[1].events = (short)nfs_which_events(phase.of->nfs);
     }
@@ -177,8 +178,10 @@ static int wait_for(int orders, uint64_t until_ns)
     }
     if (ppoll(fds, 2, limit, NULL) < 0)
         return 0;
-    if (fds[1].revents && nfs_service(phase.of->nfs, fds[1].revents) < 0)
+    if (fds[1].revents && nfs_service(phase.of->nfs, fds[1].revents) < 0) {
+        gone = 1; /* polled again, it would answer at once */
         fail("the connection to the server is gone: %s", nfs_get_error(phase.of->nfs));
+    }
     return fds[0].revents != 0;
 }
 
@@ -269,6 +272,7 @@ static void go(const char *words)
     struct call *free_calls = phase.free;
     memset(&phase, 0, sizeof phase);
     phase.free = free_calls;
+    gone = 0;
     if (sscanf(words, "%u %" SCNu64 " %u %lf %" SCNu64 " %" SCNu64, &at, &bytes, &depth, &per_s, &reads, &begin_ns) != 6 ||
         at >= (unsigned)known || !bytes || !depth || files[at].size < bytes) {
         fail("the order is not understood: go %s", words);
@@ -287,10 +291,12 @@ static void stop(FILE *to)
 {
     uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ull;
     phase.left = 0;
-    while (phase.under_way && !failure[0] && now_ns() < until_ns)
+    /* Also after a READ has failed: later answers would be taken for those of the next phase. */
+    while (phase.under_way && !gone && now_ns() < until_ns)
         wait_for(-1, until_ns);
     if (phase.under_way)
         fail("%u READs were not answered within %d s", phase.under_way, PATIENCE_MS / 1000);
+    phase.of = NULL;
     if (failure[0]) {
         answer(to, "");
         return;
@@ -301,7 +307,6 @@ static void stop(FILE *to)
             fprintf(to, " %" PRIu64 ":%" PRIu64, end_of(class), phase.late[class]);
     putc('\n', to);
     fflush(to);
-    phase.of = NULL;
 }
 
 int main(int argc, char **argv)
