@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::SendPath;
 use super::names::names;
-use super::{Plan, SendPath};
 
 names! {
     /// The server of `zc run nfs`.
@@ -73,12 +73,4 @@ impl SendPath {
 
     /// Every version of NFS, ascending.
     pub const NFS: [Self; 4] = [Self::Nfs3, Self::Nfs40, Self::Nfs41, Self::Nfs42];
-}
-
-impl Plan {
-    /// READs per second of a cell that has them, or requests per second of the reference for them.
-    pub fn messages_per_s(&self, cell: &super::Cell) -> Option<f64> {
-        let bytes = cell.levels.message_bytes.filter(|bytes| *bytes > 0)?;
-        Some(self.fixed.at(&cell.levels).rate_bytes_per_s / bytes as f64)
-    }
 }

@@ -295,6 +295,14 @@ pub struct Plan {
     pub nfs: Option<NfsPlan>,
 }
 
+impl Plan {
+    /// Messages per second of a cell whose messages have one length: responses, READs.
+    pub fn messages_per_s(&self, cell: &Cell) -> Option<f64> {
+        let bytes = cell.levels.message_bytes.filter(|bytes| *bytes > 0)?;
+        Some(self.fixed.at(&cell.levels).rate_bytes_per_s / bytes as f64)
+    }
+}
+
 /// States of the host, two or more. A command (`sh -c`) puts the host into each before the windows
 /// that are measured in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@
 use super::historical::End;
 use super::section::Section;
 use crate::block::Part;
-use crate::digits::significant;
+use crate::digits::{significant, size};
 use crate::grid::{Column, Grid};
 use crate::grids::{NONE, undecided};
 use crate::note::{Note, note};
@@ -119,7 +119,7 @@ fn conclusion(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<Str
         let ratio = placed.figures.ratio.both.filter(|ratio| ratio.value > 0.0);
         let bytes = placed.cell.levels.message_bytes?;
         match ratio.filter(|_| !undecided(estimates, placed.figures)) {
-            Some(ratio) => times.push((1.0 / ratio.value, crate::digits::size(bytes))),
+            Some(ratio) => times.push((1.0 / ratio.value, size(bytes))),
             None => unknown += 1,
         }
     }

@@ -9,7 +9,7 @@ use crate::grids::{UNDECIDED, undecided};
 use crate::pivot::{Pivot, Placed};
 use crate::rows;
 use zc_analysis::{Estimates, Figure};
-use zc_run::{Cell, ResponsesPlan, Run, escape};
+use zc_run::{ResponsesPlan, Run, escape};
 
 /// From ns per KiB to us per response.
 fn us_per_response(figure: Figure, body_bytes: usize) -> (f64, Option<f64>) {
@@ -60,7 +60,8 @@ pub(crate) fn table(
                 texts.push(placed.map(|placed| by(estimates, placed)).unwrap_or_default());
             }
         }
-        let rate = row.cells.iter().flatten().next().map(|placed| rate(run, placed.cell));
+        let first = row.cells.iter().flatten().next();
+        let rate = first.and_then(|placed| run.header.plan.messages_per_s(placed.cell));
         texts.push(rate.map_or_else(String::new, significant));
         rows.push(texts);
     }
@@ -98,12 +99,6 @@ fn cost(placed: Placed<'_>) -> Option<String> {
 fn by(estimates: &Estimates, placed: Placed<'_>) -> String {
     let mark = if undecided(estimates, placed.figures) { UNDECIDED } else { "" };
     format!("{}{mark}", rows::ratio_of(placed.figures))
-}
-
-/// Requests per second.
-fn rate(run: &Run, cell: &Cell) -> f64 {
-    let at = run.header.plan.fixed.at(&cell.levels);
-    at.rate_bytes_per_s / cell.levels.message_bytes.unwrap_or(1).max(1) as f64
 }
 
 #[cfg(test)]
