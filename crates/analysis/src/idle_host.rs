@@ -31,8 +31,9 @@ const WITHIN_ONE: f64 = 0.682_689;
 /// together by chance, and the steps of the clock do not. It is
 /// a mean because the idle clock has steps: single pairs are coarse, and their errors cancel.
 ///
-/// `None` for a run without such pairs, for one without an idle clock or on an emulated machine, and for a cell that does not
-/// hold its rate without soakers: the two trials of a pair would not be paced alike.
+/// `None` for a run without such pairs, for one without an idle clock or on an emulated machine, and
+/// for a cell that does not hold its rate without soakers: the two trials of a pair would not be paced
+/// alike.
 pub(super) fn costs(kept: &KeptBlocks) -> Vec<Option<Figure>> {
     let cells = &kept.header.plan.cells;
     if is_emulated(kept.header) {
