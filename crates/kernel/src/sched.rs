@@ -6,7 +6,9 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{
+    CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
+};
 
 /// Sets the scheduling policy SCHED_IDLE of thread `tid` (0: the calling one) with
 /// sched_setscheduler(2).
@@ -96,14 +98,23 @@ pub fn set_nice(tid: i32, nice: i32) -> io::Result<()> {
 /// [sched_setaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html
 #[doc(alias = "sched_setaffinity")]
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        if cpu >= CpuSet::MAX_CPU {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
-        }
-        set.set(cpu);
-    }
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(sched_setaffinity(None, &set_of(cpus)?)?)
+}
+
+/// Restricts another thread to `cpus` with sched_setaffinity(2): one of the kernel's, for example.
+///
+/// # Errors
+/// - EINVAL: as [`pin`], or `tid` is not above 0; the kernel does not allow it for this thread of its own.
+/// - EPERM: the thread is another user's.
+/// - ESRCH: there is no such thread.
+///
+/// # References
+/// [sched_setaffinity(2)]
+///
+/// [sched_setaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html
+#[doc(alias = "sched_setaffinity")]
+pub fn pin_thread(tid: i32, cpus: &[usize]) -> io::Result<()> {
+    Ok(sched_setaffinity(Some(thread(tid)?), &set_of(cpus)?)?)
 }
 
 /// CPUs that the calling thread may run on, ascending, by sched_getaffinity(2).
@@ -117,8 +128,42 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 /// [sched_getaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_getaffinity.2.html
 #[doc(alias = "sched_getaffinity")]
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    Ok(in_set(&sched_getaffinity(None)?))
+}
+
+/// CPUs that another thread may run on, ascending, by sched_getaffinity(2).
+///
+/// # Errors
+/// - EINVAL: as [`allowed_cpus`], or `tid` is not above 0.
+/// - ESRCH: there is no such thread.
+///
+/// # References
+/// [sched_getaffinity(2)]
+///
+/// [sched_getaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_getaffinity.2.html
+#[doc(alias = "sched_getaffinity")]
+pub fn allowed_cpus_of(tid: i32) -> io::Result<Vec<usize>> {
+    Ok(in_set(&sched_getaffinity(Some(thread(tid)?))?))
+}
+
+fn thread(tid: i32) -> io::Result<Pid> {
+    let pid = (tid > 0).then(|| Pid::from_raw(tid)).flatten();
+    pid.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn set_of(cpus: &[usize]) -> io::Result<CpuSet> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        set.set(cpu);
+    }
+    Ok(set)
+}
+
+fn in_set(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
 /// CPU on which the calling thread was running at the time of the call, by getcpu(2).
@@ -209,6 +254,30 @@ mod tests {
         });
         assert_eq!(allowed, [last]);
         assert_eq!(current, last);
+    }
+
+    #[test]
+    fn another_thread_is_pinned_and_asked() {
+        let last = *allowed_cpus().unwrap().last().unwrap();
+        let before = allowed_cpus().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                tell.send(gettid()).unwrap();
+                ended.recv().ok()
+            });
+            let tid = told.recv().unwrap();
+            pin_thread(tid, &[last]).unwrap();
+            assert_eq!(allowed_cpus_of(tid).unwrap(), [last]);
+            assert_eq!(allowed_cpus().unwrap(), before);
+            drop(end);
+        });
+        for none in [0, -1] {
+            assert_eq!(pin_thread(none, &[last]).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+            assert!(allowed_cpus_of(none).is_err());
+        }
+        assert_eq!(allowed_cpus_of(i32::MAX).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 
     #[test]

@@ -174,7 +174,9 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         depth: 1,
         file_bytes: 22_050_000,
         crc32: 7,
+        connections: 1,
         mounts: vec![NfsMount {
+            rsize: None,
             version: SendPath::Nfs3,
             url: "nfs://10.0.0.1/zc/file".to_owned(),
             largest_read: 1 << 20,

@@ -44,7 +44,11 @@ pub struct NfsPlan {
     /// CRC-32 of the file, as the client read it before the first block: that of the files which were
     /// to be served.
     pub crc32: u32,
-    /// What client and server agreed on, for each version.
+    /// Connections of each mount of the kernel's client (`nconnect`).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub connections: usize,
+    /// What client and server agreed on, for each version, and for each size of a READ where the client
+    /// has a mount for each.
     pub mounts: Vec<NfsMount>,
 }
 
@@ -53,10 +57,29 @@ pub struct NfsPlan {
 pub struct NfsMount {
     /// The version, which is the send path of its cells.
     pub version: SendPath,
-    /// Where the file is, as the client was told.
+    /// The size of a READ that was asked for, in bytes; `None`: the client sends READs of any size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rsize: Option<u64>,
+    /// Where the file is, and how it is mounted, as the client was told.
     pub url: String,
-    /// The longest READ that the server allows, in bytes.
+    /// The longest READ, in bytes, that the server allows, or that client and server agreed on.
     pub largest_read: u64,
+}
+
+impl NfsMount {
+    /// Whether the client reads by READs of so many bytes there, if the server lets it.
+    pub fn is_for(&self, version: SendPath, bytes: usize) -> bool {
+        self.version == version && self.rsize.is_none_or(|rsize| rsize == bytes as u64)
+    }
+}
+
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 impl SendPath {

@@ -11,12 +11,14 @@ use zc_run::{
 };
 
 /// The options of its own that it takes, and those of a sender.
-const TAKES: [&str; 8] = [
+const TAKES: [&str; 10] = [
     "--nfs-server",
     "--nfs-client",
     "--vers",
     "--rsize",
     "--depth",
+    "--nconnect",
+    "--nfs-threads",
     "--nfs-reader",
     "--files",
     "--rate",
@@ -25,13 +27,20 @@ const TAKES: [&str; 8] = [
 pub(super) const BUDGET: &str = "3min";
 /// What is read where nothing is said.
 const VERSIONS: &str = "3,4.0";
+const VERSIONS_OF_MOUNTS: &str = "3,4.2";
 const RSIZES: &str = "4k,16k,64k,256k,1m";
 const DEPTH: u64 = 4;
+const CONNECTIONS: u64 = 1;
+const THREADS: u64 = 8;
 /// The sizes of a READ that are allowed.
 const LEAST_RSIZE: u64 = 1 << 10;
 const MOST_RSIZE: u64 = 1 << 20;
 /// More than any client has outstanding.
 const MOST_DEPTH: u64 = 1024;
+/// NFS_MAX_CONNECTIONS of Linux, fs/nfs/fs_context.c.
+const MOST_CONNECTIONS: u64 = 16;
+/// NFSD_MAXSERVS of Linux, fs/nfsd/nfssvc.c.
+const MOST_THREADS: u64 = 8192;
 
 /// How to begin.
 pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
@@ -60,19 +69,40 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         resolve::optional_duration(option, text.as_deref(), 1_000_000)
     };
     let server = nfs.nfs_server.as_deref().map(str::parse::<NfsServer>).transpose();
+    let server = server.map_err(unknown)?.unwrap_or(NfsServer::Ganesha);
     let client = nfs.nfs_client.as_deref().map(str::parse::<NfsClient>).transpose();
-    let depth = match &nfs.depth {
-        None => DEPTH,
-        Some(text) => units::count("number", text, 1..=MOST_DEPTH)
-            .map_err(|error| resolve::of("--depth", error))?,
+    let client = client.map_err(unknown)?.unwrap_or(NfsClient::User);
+    for (option, is_given, needs) in [
+        ("--nfs-threads", nfs.nfs_threads.is_some(), (server != NfsServer::Knfsd, "--nfs-server knfsd")),
+        ("--nconnect", nfs.nconnect.is_some(), (client != NfsClient::Kernel, "--nfs-client kernel")),
+        ("--nfs-reader", nfs.nfs_reader.is_some(), (client != NfsClient::User, "--nfs-client user")),
+    ] {
+        if let (true, (true, other)) = (is_given, needs) {
+            return Err(Error::usage(format!("{option} is for {other}"))
+                .help(format!("leave {option} out, or add {other}")));
+        }
+    }
+    let versions_of_client = match client {
+        NfsClient::User => VERSIONS,
+        NfsClient::Kernel => VERSIONS_OF_MOUNTS,
     };
+    let number = |option, text: &Option<String>, usual, most| match text {
+        None => Ok(usual),
+        Some(text) => units::count("number", text, 1..=most)
+            .map_err(|error| resolve::of(option, error)),
+    };
+    let depth = number("--depth", &nfs.depth, DEPTH, MOST_DEPTH)?;
+    let connections = number("--nconnect", &nfs.nconnect, CONNECTIONS, MOST_CONNECTIONS)?;
+    let threads = number("--nfs-threads", &nfs.nfs_threads, THREADS, MOST_THREADS)?;
     Ok(NfsOptions {
         command,
-        server: server.map_err(unknown)?.unwrap_or(NfsServer::Ganesha),
-        client: client.map_err(unknown)?.unwrap_or(NfsClient::User),
-        versions: versions(nfs.vers.as_deref().unwrap_or(VERSIONS))?,
+        server,
+        client,
+        versions: versions(nfs.vers.as_deref().unwrap_or(versions_of_client))?,
         rsizes: rsizes(nfs.rsize.as_deref().unwrap_or(RSIZES))?,
         depth: depth as usize,
+        threads: threads as usize,
+        connections: connections as usize,
         rate_bytes_per_s: rate(args)?,
         files: args.files.clone(),
         reader: nfs.nfs_reader.clone(),

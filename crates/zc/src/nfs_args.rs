@@ -19,7 +19,7 @@ pub(super) struct NfsArgs {
     #[arg(long, value_name = "CLIENT", value_parser = known(NfsClient::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) nfs_client: Option<String>,
-    /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0]
+    /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]
     #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true)]
     pub(super) vers: Option<String>,
     /// Bytes of a READ, separated by commas, 1k to 1m [default: 4k,16k,64k,256k,1m]
@@ -28,6 +28,12 @@ pub(super) struct NfsArgs {
     /// READs at a time, at most [default: 4]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) depth: Option<String>,
+    /// Connections of each mount [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(super) nconnect: Option<String>,
+    /// Threads of the server knfsd [default: 8]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(super) nfs_threads: Option<String>,
     /// A program in place of the client that zc compiles with libnfs: crates/measure has its source
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
     pub(super) nfs_reader: Option<PathBuf>,
@@ -36,8 +42,19 @@ pub(super) struct NfsArgs {
 impl NfsArgs {
     /// Whether any of them was typed.
     pub(super) fn is_given(&self) -> bool {
-        let Self { nfs_server, nfs_client, vers, rsize, depth, nfs_reader } = self;
-        [nfs_server, nfs_client, vers, rsize, depth].into_iter().any(Option::is_some)
+        let Self {
+            nfs_server,
+            nfs_client,
+            vers,
+            rsize,
+            depth,
+            nconnect,
+            nfs_threads,
+            nfs_reader,
+        } = self;
+        [nfs_server, nfs_client, vers, rsize, depth, nconnect, nfs_threads]
+            .into_iter()
+            .any(Option::is_some)
             || nfs_reader.is_some()
     }
 }

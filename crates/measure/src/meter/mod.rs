@@ -37,7 +37,7 @@ pub use idle_clock::IdleClock;
 pub use kernel::KernelMeters;
 pub use latency::{WakeLatency, wake_latency};
 pub use load::LoadMeter;
-pub use pid_stat::descendants;
+pub use pid_stat::{descendants, kernel_threads};
 pub use pinning::cannot_pin;
 pub use processes::{ByName, Processes};
 pub use sampler::{SampledThreads, Sampler};

@@ -75,6 +75,12 @@ pub fn descendants(ancestor: i32) -> Vec<i32> {
     tree(ancestor, &PidStat::all()).split_off(1)
 }
 
+/// The kernel's threads of this name. Reads all of /proc, as [`descendants`].
+pub fn kernel_threads(name: &str) -> Vec<i32> {
+    let all = PidStat::all().into_iter();
+    all.filter(|(_, stat)| stat.is_kernel_thread && stat.name == name).map(|(pid, _)| pid).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

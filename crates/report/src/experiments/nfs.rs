@@ -94,8 +94,9 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
     let version = escape(&nfs.server_version, 80);
     let server = if version.is_empty() { nfs.server.to_string() } else { version };
     let client = match nfs.client {
-        NfsClient::User => "libnfs",
-        NfsClient::Kernel => "a mount",
+        NfsClient::User => "libnfs".to_owned(),
+        NfsClient::Kernel if nfs.connections == 1 => "the kernel's client".to_owned(),
+        NfsClient::Kernel => format!("the kernel's client over {} connections", nfs.connections),
     };
     let at_a_time = match nfs.depth {
         1 => "one READ".to_owned(),

@@ -3,6 +3,7 @@
 //! the sender's cost, and what the client's loses the receiver's.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,11 +28,11 @@ use crate::http::Reuse;
 use crate::meter::{self, InstanceLock};
 use crate::plan::spec::CONTROL_SUFFIX;
 use crate::trial::{
-    self, Asker, NfsLoad, Opened, OriginOf, OwnServer, Reader, ReaderProgram, Reads, SendSetup,
-    Served, ServerRig, ServerSetup,
+    self, Asker, Exported, NfsLoad, NfsServerProgram, Opened, OriginOf, OwnServer, Reader,
+    ReaderProgram, Reads, SendSetup, Served, ServerRig, ServerSetup,
 };
 use zc_run::{
-    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient, NfsMount,
+    Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient, NfsMount,
     NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
     Unavailable, Unsoaked, units,
 };
@@ -68,6 +69,10 @@ pub struct NfsOptions {
     pub rsizes: Vec<usize>,
     /// READs at a time, at most.
     pub depth: usize,
+    /// Threads of the kernel's server.
+    pub threads: usize,
+    /// Connections of each mount of the kernel's client.
+    pub connections: usize,
     /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
     pub rate_bytes_per_s: Option<f64>,
     /// Files whose bytes are served as one file; empty: generated ones.
@@ -101,11 +106,8 @@ pub(crate) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
-    can_be_had(options)?;
-    let (versions, refused) = spoken(options)?;
-    if let Some(no) = trial::why_no_nfs_server() {
-        return Err(no.into_error(format!("the NFS server \"{}\"", options.server)));
-    }
+    let (mut versions, mut unavailable) = spoken(options)?;
+    let server_program = NfsServerProgram::find(options.server, options.threads)?;
     let seed = seed::or_fresh(options.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
@@ -113,8 +115,13 @@ pub(crate) fn prepare(
     let cpus = choose_cpus(options.cpus, true)?;
     a_cpu_each(cpus)?;
     let steps = &mut Steps { budget, states: None, stop, progress };
-    steps.say("building the NFS client");
-    let program = ReaderProgram::given_or_compiled(options.reader.as_deref())?;
+    let reader_program = match options.client {
+        NfsClient::Kernel => ReaderProgram::mounting()?,
+        NfsClient::User => {
+            steps.say("building the NFS client");
+            ReaderProgram::given_or_compiled(options.reader.as_deref())?
+        }
+    };
     steps.say("bringing up the link");
     let up = sides_apart(cpus, &LinkOptions::default())?;
     let link = Arc::clone(up.links.base());
@@ -125,24 +132,42 @@ pub(crate) fn prepare(
     let congestion = trial::choose_congestion(None, &link)?;
 
     steps.say("starting the NFS server");
-    let (nfs_server, exported) =
-        trial::start_nfs_server(&setup.files, &*link, cpus.sender, &congestion)?;
-    let mut nfs_server = Served::Ours(nfs_server);
-    let mut reader = Reader::start(&program, &*link, cpus.receiver)?;
-    drop(program);
+    let (serving, exported) = trial::start_nfs_server(
+        server_program,
+        &setup.files,
+        &*link,
+        cpus.sender,
+        &congestion,
+    )?;
+    let mut served = Served::Nfs(serving);
+    let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
+    drop(reader_program);
     let mut mounts = Vec::new();
-    for version in &versions {
-        steps.say(&format!("first READs by {version}"));
-        let url = exported.url(link.sender_address(), *version);
-        let opened = as_soon_as_it_answers(START, &mut nfs_server, steps, || reader.open(&url))?;
-        checked(*version, opened, files.total_bytes, crc32)?;
-        mounts.push(NfsMount { version: *version, url, largest_read: opened.largest_read });
+    let wanted = wanted(options, &versions, &exported, link.sender_address());
+    let last = wanted.last().cloned();
+    for mount in wanted {
+        steps.say(&format!("first READs by {}", name(&mount)));
+        let opened = as_soon_as_it_answers(START, &mut served, steps, || reader.open(&mount.url));
+        match opened {
+            Ok(opened) => {
+                checked(&mount, opened, files.total_bytes, crc32)?;
+                mounts.push(NfsMount { largest_read: opened.largest_read, ..mount });
+            }
+            Err(error) if error.kind == ErrorKind::Unsupported => {
+                let no = Unavailable::unsupported(error.message);
+                // The last of them says why there is nothing to measure.
+                let only = if mounts.is_empty() && Some(&mount) == last.as_ref() { name(&mount) } else { String::new() };
+                unavailable.push(cannot_run(name(&mount), &only, no)?);
+            }
+            Err(error) => return Err(error),
+        }
     }
-    if let Served::Ours(kept) = &mut nfs_server {
-        kept.find_processes(); // before the first trial, whose bytes are compared too
+    versions.retain(|version| mounts.iter().any(|mount| mount.version == *version));
+    if let Served::Nfs(serving) = &mut served {
+        serving.find_processes(); // before the first trial, whose bytes are compared too
     }
-    let (cells, mut unavailable) = cells(&versions, &options.rsizes, &mounts)?;
-    unavailable.extend(refused);
+    let (cells, too_long) = cells(&versions, &options.rsizes, &mounts)?;
+    unavailable.extend(too_long);
 
     let own: Vec<Asked<'_>> = options
         .rsizes
@@ -152,15 +177,15 @@ pub(crate) fn prepare(
     let workers = [(SendPath::Sendfile, CONNECTIONS * own.len())];
     let server = OwnServer::start(&link, cpus.sender, &workers, &setup, &congestion)?;
     let http = own_load(&link, cpus.receiver, &server, &own, Reuse::KeepAlive)?;
-    let reads = reads(&versions, &options.rsizes);
-    let origin_of = origin_of(&versions, &options.rsizes);
+    let reads = reads(&cells, &mounts);
+    let origin_of = origin_of(&reads, &mounts, &options.rsizes);
     let load = NfsLoad::new(reader, reads, options.depth, Arc::new(http));
     let timing = timing(options.timing, false);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load: Asker::Nfs(Arc::new(load)),
         origin_of,
-        served: Served::Several(vec![nfs_server, Served::Own(server)]),
+        served: Served::Several(vec![served, Served::Own(server)]),
         fixed: FixedParams {
             buffer_bytes: CALL_BUFFER,
             flows: 1,
@@ -201,6 +226,7 @@ pub(crate) fn prepare(
             depth: options.depth,
             file_bytes: setup.files.total_bytes(),
             crc32,
+            connections: options.connections,
             mounts,
         }),
     };
@@ -213,29 +239,15 @@ pub(crate) fn prepare(
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
 
-/// # Errors
-/// [`ErrorKind::Unsupported`]: this machine, or zc, has no such server or client.
-fn can_be_had(options: &NfsOptions) -> Result<()> {
-    let no = |what: String| {
-        Err(Unavailable::unsupported("zc measures nfs-ganesha and libnfs so far")
-            .remedy("zc soak -- COMMAND, around a command that reads from a mount")
-            .into_error(what))
-    };
-    if options.server != NfsServer::Ganesha {
-        return no(format!("the NFS server \"{}\"", options.server));
-    }
-    if options.client != NfsClient::User {
-        return no(format!("the NFS client \"{}\"", options.client));
-    }
-    Ok(())
-}
-
 /// The versions that the client speaks, and rows for the others.
 ///
 /// # Errors
 /// It speaks none of them.
 fn spoken(options: &NfsOptions) -> Result<(Vec<SendPath>, Vec<SupportRow>)> {
-    let speaks = |version: &SendPath| matches!(version, SendPath::Nfs3 | SendPath::Nfs40);
+    let speaks = |version: &SendPath| match options.client {
+        NfsClient::User => matches!(version, SendPath::Nfs3 | SendPath::Nfs40),
+        NfsClient::Kernel => true,
+    };
     let (can, cannot): (Vec<SendPath>, Vec<SendPath>) =
         options.versions.iter().partition(|version| speaks(version));
     let no = || Unavailable::unsupported("libnfs speaks the versions 3 and 4.0");
@@ -265,15 +277,57 @@ fn served_whole(setup: &SendSetup, rsizes: &[usize], total: u64, longest: u64) -
     trial::checksum(&setup.files)
 }
 
+/// What the client is to open, in this order: each version once, or a mount for each version and size.
+fn wanted(
+    options: &NfsOptions,
+    versions: &[SendPath],
+    exported: &Exported,
+    server: IpAddr,
+) -> Vec<NfsMount> {
+    let by_user = |version| {
+        let url = exported.url(server, version);
+        vec![NfsMount { version, rsize: None, url, largest_read: 0 }]
+    };
+    let by_kernel = |version| {
+        let mount = |rsize: &usize| NfsMount {
+            version,
+            rsize: Some(*rsize as u64),
+            url: exported.mount(server, version, *rsize, options.connections),
+            largest_read: 0,
+        };
+        options.rsizes.iter().map(mount).collect()
+    };
+    let of = |version: &SendPath| match options.client {
+        NfsClient::User => by_user(*version),
+        NfsClient::Kernel => by_kernel(*version),
+    };
+    versions.iter().flat_map(of).collect()
+}
+
+/// The name of a mount: that of its version, or of its cell.
+fn name(mount: &NfsMount) -> String {
+    match mount.rsize {
+        None => mount.version.to_string(),
+        Some(rsize) => label(mount.version, rsize),
+    }
+}
+
+/// The label of a cell.
+fn label(path: SendPath, bytes: u64) -> String {
+    format!("{} {path}", units::size_text(bytes))
+}
+
 /// # Errors
 /// What the client read is not what was to be served.
-fn checked(version: SendPath, opened: Opened, bytes: u64, crc32: u32) -> Result<()> {
+fn checked(mount: &NfsMount, opened: Opened, bytes: u64, crc32: u32) -> Result<()> {
     if (opened.bytes, opened.crc32) == (bytes, crc32) {
         return Ok(());
     }
     Err(Error::failed(format!(
-        "by {version} the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x})",
-        opened.bytes, opened.crc32
+        "the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x}) as {} reads it",
+        opened.bytes,
+        opened.crc32,
+        name(mount)
     )))
 }
 
@@ -285,7 +339,7 @@ fn cells(
     rsizes: &[usize],
     mounts: &[NfsMount],
 ) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
-    let label = |path: SendPath, bytes: usize| format!("{} {path}", units::size_text(bytes as u64));
+    let label = |path: SendPath, bytes: usize| label(path, bytes as u64);
     let cell = |path: SendPath, bytes: usize, by: Option<String>| Cell {
         label: label(path, bytes),
         levels: Levels { message_bytes: Some(bytes), ..Levels::default() },
@@ -299,13 +353,10 @@ fn cells(
     for bytes in rsizes {
         let mut of_first = false;
         for version in versions {
-            let most = mounts.iter().find(|mount| mount.version == *version);
-            let most = most.map_or(0, |mount| mount.largest_read);
-            if *bytes as u64 > most {
-                let no = Unavailable::refused(format!(
-                    "the server allows READs of {} at most",
-                    units::size_text(most)
-                ));
+            let Some(mount) = mounts.iter().find(|mount| mount.is_for(*version, *bytes)) else {
+                continue; // a row tells why
+            };
+            if let Some(no) = not_of_this_size(mount, *bytes as u64) {
                 cannot.push(cannot_run(label(*version, *bytes), &reference, no)?);
                 continue;
             }
@@ -330,22 +381,40 @@ fn cells(
     Ok((can, cannot))
 }
 
-/// What the client reads, by version and size.
-fn reads(versions: &[SendPath], rsizes: &[usize]) -> Vec<Reads> {
-    let of = |file| rsizes.iter().map(move |bytes| Reads { file, bytes: *bytes });
-    (0..versions.len()).flat_map(of).collect()
+/// Why READs of so many bytes are not to be had there; `None`: they are.
+fn not_of_this_size(mount: &NfsMount, bytes: u64) -> Option<Unavailable> {
+    let most = units::size_text(mount.largest_read);
+    match mount.rsize {
+        None => (bytes > mount.largest_read)
+            .then(|| Unavailable::refused(format!("the server allows READs of {most} at most"))),
+        Some(_) => (bytes != mount.largest_read)
+            .then(|| Unavailable::refused(format!("client and server agreed on READs of {most}"))),
+    }
+}
+
+/// What the client reads in the cells, each once: the file's number is that of its mount.
+fn reads(cells: &[Cell], mounts: &[NfsMount]) -> Vec<Reads> {
+    let of = |cell: &Cell| {
+        let bytes = body_bytes(cell);
+        let file = mounts.iter().position(|mount| mount.is_for(cell.send, bytes))?;
+        Some(Reads { file, bytes })
+    };
+    cells.iter().filter(|cell| !cell.control).filter_map(of).collect()
 }
 
 /// The place of a cell: in [`reads`], or after them by size.
-fn origin_of(versions: &[SendPath], rsizes: &[usize]) -> OriginOf {
-    let (versions, rsizes) = (versions.to_vec(), rsizes.to_vec());
+fn origin_of(reads: &[Reads], mounts: &[NfsMount], rsizes: &[usize]) -> OriginOf {
+    let (reads, mounts, rsizes) = (reads.to_vec(), mounts.to_vec(), rsizes.to_vec());
     Box::new(move |cell| {
-        let size = rsizes.iter().position(|bytes| *bytes == body_bytes(cell))?;
-        let version = match cell.send {
-            SendPath::Sendfile => versions.len(),
-            path => versions.iter().position(|version| *version == path)?,
-        };
-        Some(version * rsizes.len() + size)
+        let bytes = body_bytes(cell);
+        match cell.send {
+            SendPath::Sendfile => {
+                rsizes.iter().position(|each| *each == bytes).map(|size| reads.len() + size)
+            }
+            version => reads.iter().position(|each| {
+                each.bytes == bytes && mounts[each.file].is_for(version, bytes)
+            }),
+        }
     })
 }
 
@@ -382,10 +451,11 @@ fn at_one_rate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::Support;
 
     fn mounts(versions: &[SendPath], largest_read: u64) -> Vec<NfsMount> {
         let mount =
-            |version: &SendPath| NfsMount { version: *version, url: String::new(), largest_read };
+            |version: &SendPath| NfsMount { version: *version, rsize: None, url: String::new(), largest_read };
         versions.iter().map(mount).collect()
     }
 
@@ -409,11 +479,34 @@ mod tests {
             ]
         );
         assert!(cannot.is_empty());
-        let place = origin_of(&versions, &rsizes);
+        let reads = reads(&cells, &mounts(&versions, 1 << 20));
+        let seen: Vec<_> = reads.iter().map(|each| (each.file, each.bytes)).collect();
+        assert_eq!(seen, [(0, 4096), (1, 4096), (0, 65_536), (1, 65_536)]);
+        let place = origin_of(&reads, &mounts(&versions, 1 << 20), &rsizes);
         let places: Vec<_> = cells.iter().map(&place).collect();
-        assert_eq!(places, [0, 2, 4, 1, 3, 5, 0].map(Some));
-        let reads = reads(&versions, &rsizes);
-        assert_eq!((reads[2].file, reads[2].bytes, reads.len()), (1, 4096, 4));
+        assert_eq!(places, [0, 1, 4, 2, 3, 5, 0].map(Some));
+    }
+
+    #[test]
+    fn where_each_size_has_a_mount_of_its_own_another_size_than_was_asked_for_is_a_row() {
+        let mount = |rsize, largest_read| NfsMount {
+            version: SendPath::Nfs3,
+            rsize: Some(rsize),
+            url: String::new(),
+            largest_read,
+        };
+        let mounts = [mount(4096, 4096), mount(5120, 4096), mount(65_536, 65_536)];
+        let rsizes = [4096, 5120, 65_536];
+        let (cells, cannot) = cells(&[SendPath::Nfs3], &rsizes, &mounts).unwrap();
+        let reads = reads(&cells, &mounts);
+        let seen: Vec<_> = reads.iter().map(|each| (each.file, each.bytes)).collect();
+        assert_eq!(seen, [(0, 4096), (2, 65_536)]);
+        let Support::No(no) = &cannot[0].support else { panic!("{cannot:?}") };
+        assert_eq!((cannot.len(), cannot[0].name.as_str()), (1, "5k nfs-v3"));
+        assert_eq!(no.reason, "client and server agreed on READs of 4k");
+        let place = origin_of(&reads, &mounts, &rsizes);
+        let of = |label: &str| cells.iter().find(|cell| cell.label == label).and_then(&place);
+        assert_eq!([of("64k nfs-v3"), of("4k sendfile"), of("64k sendfile")], [1, 2, 4].map(Some));
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
 pub use nfs::{
-    Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, serve, start_server, why_no_server,
+    Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, ServerProgram, Serving,
+    read_by_mounts, serve, start_server, stop,
 };
 pub use own::{HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};

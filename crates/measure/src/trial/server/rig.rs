@@ -43,13 +43,14 @@ pub struct ServerSetup {
     pub replayed: Option<Replayed>,
 }
 
-/// What trials of a server need and what outlives them.
+/// What trials of a server need and what outlives them. They end in this order: a client that is left
+/// without its server or without its link waits for it.
 pub struct ServerRig {
-    links: Links,
-    load: Asker,
-    origin_of: OriginOf,
-    served: Served,
     beside: BesideServer,
+    load: Asker,
+    served: Served,
+    links: Links,
+    origin_of: OriginOf,
     machine: Machine,
     fixed: FixedParams,
     timing: Timing,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::asker::Asker;
 use super::kept::{Kept, Wanted};
+use super::nfs::Serving;
 use super::own::OwnServer;
 use crate::link::Link;
 use crate::meter::Below;
@@ -17,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub enum Served {
     /// zc started it, knows its processes, and ends it.
     Ours(Kept),
+    /// A server of NFS that zc started.
+    Nfs(Serving),
     /// zc's own, in threads of this process.
     Own(OwnServer),
     /// Several, which share a CPU.
@@ -36,6 +39,7 @@ impl Served {
             words: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
             cpus: vec![cpu],
             patience: PATIENCE,
+            afterwards: None,
         };
         Kept::start(wanted, || link.enter_sender()).map(Self::Ours)
     }
@@ -47,6 +51,7 @@ impl Served {
     pub fn check(&mut self) -> Result<()> {
         match self {
             Self::Ours(kept) => kept.check(),
+            Self::Nfs(serving) => serving.check(),
             Self::Own(own) => own.check(),
             Self::Several(each) => each.iter_mut().try_for_each(Self::check),
             Self::RanAlready => Ok(()),
@@ -63,6 +68,11 @@ impl Served {
                 kept.check()?;
                 // It may have started workers.
                 kept.find_processes();
+                Ok(())
+            }
+            Self::Nfs(serving) => {
+                serving.check()?;
+                serving.find_processes();
                 Ok(())
             }
             Self::Own(own) => own.check(),
@@ -84,6 +94,7 @@ impl Served {
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
             Self::Ours(kept) => kept.cpu_ns(),
+            Self::Nfs(serving) => serving.cpu_ns(),
             Self::Several(each) => each.iter().map(Self::cpu_ns).sum(),
             Self::Own(_) | Self::RanAlready => 0,
         }
@@ -94,23 +105,23 @@ impl Served {
         match self {
             Self::Own(own) => own.cpu_ns(),
             Self::Several(each) => each.iter().map(Self::cpu_ns_so_far).sum(),
-            Self::Ours(_) | Self::RanAlready => self.cpu_ns(),
+            Self::Ours(_) | Self::Nfs(_) | Self::RanAlready => self.cpu_ns(),
         }
     }
 
-    /// Bytes that its processes have read so far, from files above all; `None` where that is not known.
+    /// Bytes that a server of NFS has read from its file so far; `None` where that is not known.
     pub(super) fn read_bytes(&self) -> Option<u64> {
         match self {
-            Self::Ours(kept) => kept.read_bytes(),
+            Self::Nfs(serving) => serving.read_bytes(),
             Self::Several(each) => each.iter().find_map(Self::read_bytes),
-            Self::Own(_) | Self::RanAlready => None,
+            Self::Ours(_) | Self::Own(_) | Self::RanAlready => None,
         }
     }
 
     /// Below whom soakers have to rank: a server of zc's stays in the session that it is started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
-            Self::Ours(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,
+            Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,
             Self::RanAlready => Below::Everybody,
         }
     }

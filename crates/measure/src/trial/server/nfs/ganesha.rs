@@ -2,10 +2,13 @@
 //!
 //! Reference: its manual pages ganesha-core-config(8), ganesha-export-config(8), ganesha-config(8).
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use zc_run::Unavailable;
+use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
+use super::program::find;
+use zc_run::{Error, Unavailable};
 
 /// Its program.
 const PROGRAM: &str = "ganesha.nfsd";
@@ -29,9 +32,10 @@ pub(super) struct Ganesha {
     plugins: PathBuf,
 }
 
-/// The ports of NFS and of its mount protocol, in a network namespace that has no others.
-pub(super) const NFS_PORT: u16 = 2049;
-pub(super) const MOUNT_PORT: u16 = 20_048;
+/// What is written for it, and folders that it expects.
+const CONFIG: &str = "/run/ganesha.conf";
+const PID_FILE: &str = "/run/ganesha.pid";
+const FOLDERS: [&str; 2] = ["/run/ganesha", "/var/lib/nfs/ganesha"];
 
 impl Ganesha {
     /// The one of this machine.
@@ -55,7 +59,7 @@ impl Ganesha {
     }
 
     /// Its settings, by which `export` is served read-only under the name `name`, and nothing else is.
-    pub(super) fn config(&self, export: &Path, name: &str) -> String {
+    fn config(&self, export: &Path, name: &str) -> String {
         let (plugins, export) = (self.plugins.display(), export.display());
         format!(
             r#"NFS_KRB5 {{ Active_krb5 = false; }}
@@ -85,25 +89,19 @@ EXPORT {{
         )
     }
 
-    /// The command that serves by the settings in a file, in the foreground, and says what it cannot do.
-    pub(super) fn command(&self, config: &Path, pid_file: &Path) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"]);
-        command.arg("-f").arg(config).arg("-p").arg(pid_file);
-        command
+    /// Serves the file system at `export` under the name `name`, from this mount and network namespace,
+    /// until it ends. What it cannot do it says to stderr.
+    ///
+    /// # Errors
+    /// It ends.
+    pub(super) fn serve(&self, export: &Path, name: &str) -> zc_run::Result<()> {
+        place::folders(FOLDERS)?;
+        fs::write(CONFIG, self.config(export, name)).map_err(cannot(CONFIG))?;
+        let status = Command::new(&self.program)
+            .args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"])
+            .args(["-f", CONFIG, "-p", PID_FILE])
+            .status()
+            .map_err(|error| Error::os("start nfs-ganesha", error))?;
+        Err(Error::failed(format!("nfs-ganesha ended: {status}")))
     }
 }
-
-/// The first program of this name in the folders of PATH, or in those of programs for the administrator,
-/// which a user's PATH may lack.
-fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(usual)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
-}
-
-/// The longest READ that is allowed, in bytes.
-pub(super) const MOST_READ: u64 = 1 << 20;

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::asked_for::AskedFor;
-use super::reader::{Order, ReadCounts, Reader};
+use super::reader::{ReadCounts, Reader};
+use super::words::{Done, Order};
 use crate::http::{HttpCounts, Load, Pace};
 use zc_kernel::clock::monotonic_ns;
 use zc_run::Result;
@@ -72,7 +73,7 @@ impl NfsLoad {
     pub(crate) fn end(&self) -> Option<Result<AskedFor>> {
         let Now { reader, before } = &mut *self.now();
         let before = before.take()?;
-        Some(reader.stop().map(|(shorter, latency)| {
+        Some(reader.stop().map(|Done { shorter, latency }| {
             let counts = reader.counts();
             let failed = counts.failed - before.failed;
             let fault = match (failed, shorter) {

@@ -7,12 +7,24 @@
 
 mod bytes;
 mod ganesha;
+mod knfsd;
 mod load;
+mod mounts;
+mod mountstats;
+mod place;
 mod port_mapper;
+mod program;
 mod reader;
+mod reading;
 mod serve;
+mod serving;
+mod words;
 
 pub(crate) use bytes::same_bytes;
+pub use knfsd::stop;
 pub use load::{NfsLoad, Reads};
-pub use reader::{Opened, Reader, ReaderProgram};
-pub use serve::{Exported, serve, start_server, why_no_server};
+pub use mounts::read as read_by_mounts;
+pub use reader::{Reader, ReaderProgram};
+pub use serve::{Exported, ServerProgram, serve, start_server};
+pub use serving::Serving;
+pub use words::Opened;

@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use zc_kernel::spawn::wait_readable;
 
-use super::super::kept::{Kept, Wanted};
-use crate::http::Latencies;
+use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
+use super::program::has_file_system;
+use super::words::{Done, NEVER, NO, NUMBERS, OPEN, Opened, Order, READY, STOP};
+use crate::internal::{INTERNAL, NFS_READ};
 use crate::link::Link;
 use zc_run::{Error, ErrorKind, Result, Unavailable, escape, in_words};
 
@@ -34,13 +36,10 @@ const ORDERS: &str = "orders";
 const ANSWERS: &str = "answers";
 const COUNTS: &str = "counts";
 
-/// Numbers in the file of counts, each of 64 bits.
-const NUMBERS: usize = 3;
-
-/// The program that reads, which was compiled here or is the user's.
+/// The program that reads: by libnfs, compiled here or the user's, or zc's own, which mounts.
 #[derive(Debug)]
 pub struct ReaderProgram {
-    path: PathBuf,
+    words: Vec<String>,
     /// Removed with the last of its files.
     folder: tempfile::TempDir,
 }
@@ -51,15 +50,33 @@ impl ReaderProgram {
     /// # Errors
     /// There is no compiler or no libnfs, or no folder to compile in.
     pub fn given_or_compiled(given: Option<&Path>) -> Result<Self> {
-        let folder = tempfile::tempdir().map_err(|error| {
-            Error::output(format!("cannot make a folder for the reader: {}", in_words(&error)))
-        })?;
+        let folder = folder()?;
         let path = match given {
             Some(path) => path.to_owned(),
             None => compile(folder.path())?,
         };
-        Ok(Self { path, folder })
+        Ok(Self { words: vec![path.display().to_string()], folder })
     }
+
+    /// The kernel's client.
+    ///
+    /// # Errors
+    /// This kernel has none; no folder can be made.
+    pub fn mounting() -> Result<Self> {
+        if !has_file_system("nfs") {
+            return Err(Unavailable::unsupported("this kernel has no NFS client")
+                .remedy("a kernel with CONFIG_NFS_FS, or --nfs-client user")
+                .into_error("the NFS client \"kernel\""));
+        }
+        let words = [OWN_PROGRAM, INTERNAL, NFS_READ].map(str::to_owned).into();
+        Ok(Self { words, folder: folder()? })
+    }
+}
+
+fn folder() -> Result<tempfile::TempDir> {
+    tempfile::tempdir().map_err(|error| {
+        Error::output(format!("cannot make a folder for the reader: {}", in_words(&error)))
+    })
 }
 
 /// Compiles the reader into a folder.
@@ -91,40 +108,12 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     Err(absent(format!("the reader cannot be compiled with libnfs: {}", escape(error, 200))))
 }
 
-/// A file that the reader has opened, and read once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opened {
-    /// Its length in bytes.
-    pub bytes: u64,
-    /// The longest READ that the server allows.
-    pub largest_read: u64,
-    /// CRC-32 of what was read.
-    pub crc32: u32,
-}
-
 /// What was counted since the reader began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ReadCounts {
     pub(super) reads: u64,
     pub(super) bytes: u64,
     pub(super) failed: u64,
-}
-
-/// What is to be read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Order {
-    /// Which of the opened files.
-    pub(super) file: usize,
-    /// Bytes of a READ.
-    pub(super) bytes: usize,
-    /// READs at a time, at most.
-    pub(super) depth: usize,
-    /// READs per second; `None`: as fast as they are answered.
-    pub(super) per_s: Option<f64>,
-    /// How many; `None`: until it is stopped.
-    pub(super) reads: Option<u64>,
-    /// When the first one is due, by CLOCK_MONOTONIC.
-    pub(super) begin_ns: u64,
 }
 
 /// The reader. It ends when this is dropped.
@@ -155,46 +144,44 @@ impl Reader {
         let counts = File::create_new(folder.join(COUNTS)).and_then(|_| open(COUNTS));
         let counts = counts.map_err(cannot("make the counts of the NFS reader"))?;
         counts.set_len(8 * NUMBERS as u64).map_err(cannot("make the counts of the NFS reader"))?;
-        let shared = [ORDERS, ANSWERS, COUNTS].map(|name| folder.join(name));
-        let words = std::iter::once(&program.path).chain(&shared);
+        let shared = [ORDERS, ANSWERS, COUNTS].map(|name| folder.join(name).display().to_string());
         let wanted = Wanted {
             what: "the NFS reader".to_owned(),
-            words: words.map(|word| word.display().to_string()).collect(),
+            words: program.words.iter().cloned().chain(shared).collect(),
             cpus: vec![cpu],
             patience: END,
+            afterwards: None,
         };
         let kept = Kept::start(wanted, || link.enter_receiver())?;
         let mut own = Self { kept, orders, answers: BufReader::new(answers), counts };
         match own.answer()?.as_str() {
-            "ready" => own.kept.find_processes(),
+            READY => own.kept.find_processes(),
             other => return Err(not_understood(other)),
         }
         Ok(own)
     }
 
-    /// Opens a file by its URL and reads it once.
+    /// Opens a file by its URL, or by where and how it is mounted, and reads it once.
     ///
     /// # Errors
-    /// [`ErrorKind::Remote`]: the server does not answer, or has no such file.
-    pub fn open(&mut self, url: &str) -> Result<Opened> {
-        self.say(&format!("open {url}"))?;
+    /// - [`ErrorKind::Remote`]: the server does not answer, or has no such file.
+    /// - [`ErrorKind::Unsupported`]: client and server have no such version in common.
+    pub fn open(&mut self, what: &str) -> Result<Opened> {
+        self.say(&format!("{OPEN}{what}"))?;
         let answer = self.answer()?;
-        opened(&answer).ok_or_else(|| not_understood(&answer))
+        Opened::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
     /// Begins to read.
     pub(super) fn go(&mut self, order: Order) -> Result<()> {
-        let Order { file, bytes, depth, per_s, reads, begin_ns } = order;
-        let (per_s, reads) = (per_s.unwrap_or(0.0), reads.unwrap_or(0));
-        self.say(&format!("go {file} {bytes} {depth} {per_s} {reads} {begin_ns}"))
+        self.say(&order.line())
     }
 
-    /// Ends that, once all READs are answered that were under way. Returns how many were shorter than
-    /// asked for, and how late they were.
-    pub(super) fn stop(&mut self) -> Result<(u64, Latencies)> {
-        self.say("stop")?;
+    /// Ends that, once all READs are answered that were under way.
+    pub(super) fn stop(&mut self) -> Result<Done> {
+        self.say(STOP)?;
         let answer = self.answer()?;
-        done(&answer).ok_or_else(|| not_understood(&answer))
+        Done::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
     /// What was counted so far; nothing where the file cannot be read.
@@ -220,7 +207,7 @@ impl Reader {
             .map_err(|error| Error::os("tell the NFS reader what to do", error))
     }
 
-    /// The next answer that is not "no".
+    /// The next answer that is not one of failure.
     fn answer(&mut self) -> Result<String> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -243,7 +230,10 @@ impl Reader {
             .read_line(&mut line)
             .map_err(|error| Error::os("read what the NFS reader says", error))?;
         let line = line.trim_end();
-        match line.strip_prefix("no ") {
+        if let Some(words) = line.strip_prefix(NEVER) {
+            return Err(Error::new(ErrorKind::Unsupported, escape(words, 300)));
+        }
+        match line.strip_prefix(NO) {
             Some(words) => Err(Error::new(
                 ErrorKind::Remote,
                 format!("the NFS client says: {}", escape(words, 300)),
@@ -256,47 +246,4 @@ impl Reader {
 fn not_understood(answer: &str) -> Error {
     Error::failed(format!("the NFS reader says \"{}\"", escape(answer, 100)))
         .help("--nfs-reader takes a program that is built from zc's source of it")
-}
-
-/// `ok SIZE LARGEST-READ CRC-32`
-fn opened(answer: &str) -> Option<Opened> {
-    let mut words = answer.strip_prefix("ok ")?.split(' ');
-    Some(Opened {
-        bytes: words.next()?.parse().ok()?,
-        largest_read: words.next()?.parse().ok()?,
-        crc32: u32::from_str_radix(words.next()?, 16).ok()?,
-    })
-}
-
-/// `done SHORT US:N ...`
-fn done(answer: &str) -> Option<(u64, Latencies)> {
-    let mut words = answer.strip_prefix("done ")?.split(' ');
-    let shorter = words.next()?.parse().ok()?;
-    let class = |word: &str| {
-        let (us, reads) = word.split_once(':')?;
-        Some((us.parse::<u64>().ok()?.saturating_mul(1000), reads.parse().ok()?))
-    };
-    let classes: Option<Vec<(u64, u64)>> = words.map(class).collect();
-    Some((shorter, Latencies::of_classes(classes?)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_reader_says_is_understood_or_refused() {
-        let file = opened("ok 22050000 1048576 0badcafe").unwrap();
-        assert_eq!((file.bytes, file.largest_read, file.crc32), (22_050_000, 1 << 20, 0x0bad_cafe));
-        for wrong in ["ok", "ok 1 2", "ok 1 2 xyz", "done 0", ""] {
-            assert_eq!(opened(wrong), None, "{wrong}");
-        }
-        let (shorter, late) = done("done 2 99:5 1999:1").unwrap();
-        assert_eq!((shorter, late.count()), (2, 6));
-        assert!(late.max_ns().unwrap() >= 1_999_000);
-        assert_eq!(done("done 0").unwrap().1.count(), 0);
-        for wrong in ["done", "done x", "done 0 5", "done 0 5:", "ok 0"] {
-            assert!(done(wrong).is_none(), "{wrong}");
-        }
-    }
 }

@@ -1,0 +1,182 @@
+//! The kernel's own NFS server: threads of the kernel, one server for each network namespace.
+//!
+//! It is told what to do in a file system, nfsd, which shows the server of the network namespace that it
+//! is mounted in. rpc.mountd, of nfs-utils, tells the kernel which addresses may read what, and speaks the
+//! mount protocol of version 3.
+//!
+//! References: Linux, fs/nfsd/nfsctl.c; nfsd(7), rpc.mountd(8), exportfs(8).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::mount::{MountFlags, mount};
+use serde::{Deserialize, Serialize};
+
+use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
+use super::program::{find, has_file_system};
+use crate::meter::kernel_threads;
+use zc_kernel::sched;
+use zc_run::{Error, Result, Unavailable, escape};
+
+/// Its file system, in the kernel and as a folder.
+const NFSD: &str = "nfsd";
+const AT: &str = "/proc/fs/nfsd";
+
+/// What nfs-utils keep: who may read what, and who has mounted it.
+const KEPT_AT: &str = "/var/lib/nfs";
+const STATE: [&str; 3] = ["etab", "rmtab", "xtab"];
+const FOLDERS: [&str; 2] = ["/var/lib/nfs/v4recovery", "/var/lib/nfs/rpc_pipefs"];
+
+/// What the kernel counts, below the folder of a process.
+const COUNTS: &str = "net/rpc/nfsd";
+
+/// Programs of nfs-utils.
+const MOUNTD: &str = "rpc.mountd";
+const EXPORTFS: &str = "exportfs";
+
+/// Anybody in this network namespace may read. The export is the root of version 4's name space.
+const OPTIONS: &str = "ro,insecure,no_root_squash,no_subtree_check,fsid=0";
+
+/// The kernel's server, as far as this machine has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Knfsd {
+    mountd: PathBuf,
+    exportfs: PathBuf,
+    pub(super) threads: usize,
+}
+
+impl Knfsd {
+    /// The one of this machine, with so many threads.
+    pub(super) fn find(threads: usize) -> std::result::Result<Self, Unavailable> {
+        if !has_file_system(NFSD) {
+            return Err(Unavailable::unsupported("this kernel has no NFS server (nfsd)")
+                .remedy("a kernel with CONFIG_NFSD, or --nfs-server ganesha"));
+        }
+        let program = |name: &str| {
+            find(name).ok_or_else(|| {
+                Unavailable::unsupported(format!("there is no {name}"))
+                    .remedy("apt-get install nfs-kernel-server")
+            })
+        };
+        Ok(Self { mountd: program(MOUNTD)?, exportfs: program(EXPORTFS)?, threads })
+    }
+
+    /// How it is named.
+    pub(super) fn version(&self) -> String {
+        match self.threads {
+            1 => "the kernel's server, 1 thread".to_owned(),
+            threads => format!("the kernel's server, {threads} threads"),
+        }
+    }
+
+    /// Serves the file system at `export` from this mount and network namespace, on `cpu`, until
+    /// rpc.mountd ends. Its threads do not: [`stop`] ends them.
+    ///
+    /// # Errors
+    /// The kernel or a program refuses something; rpc.mountd ends.
+    pub(super) fn serve(&self, export: &str, cpu: usize) -> Result<()> {
+        place::folders(FOLDERS)?;
+        for name in STATE {
+            fs::write(Path::new(KEPT_AT).join(name), "").map_err(cannot(name))?;
+        }
+        control()?;
+        // What a server offers at most otherwise depends on the memory of the machine.
+        set("max_block_size", &MOST_READ.to_string())?;
+        self.export(export)?;
+        let mut mountd = Command::new(&self.mountd)
+            .args(["-F", "-p", &MOUNT_PORT.to_string()])
+            .spawn()
+            .map_err(|error| Error::os("start rpc.mountd", error))?;
+        let others = kernel_threads(NFSD);
+        set("portlist", &format!("tcp {NFS_PORT}"))?;
+        set("threads", &self.threads.to_string())?;
+        for thread in kernel_threads(NFSD).into_iter().filter(|each| !others.contains(each)) {
+            sched::pin_thread(thread, &[cpu]).map_err(cannot("its threads on their CPU"))?;
+        }
+        // Nobody has a state of another boot to reclaim: files of version 4 can be opened at once, and
+        // not after a minute and a half. (Before Linux 3.18 there is no such file.)
+        drop(set("v4_end_grace", "Y"));
+        let status = mountd.wait().map_err(|error| Error::os("wait for rpc.mountd", error))?;
+        Err(Error::failed(format!("rpc.mountd ended: {status}")))
+    }
+
+    fn export(&self, export: &str) -> Result<()> {
+        let said = Command::new(&self.exportfs)
+            .args(["-o", OPTIONS])
+            .arg(format!("*:{export}"))
+            .output()
+            .map_err(|error| Error::os("start exportfs", error))?;
+        match said.status.success() {
+            true => Ok(()),
+            false => Err(Error::failed(format!(
+                "exportfs ended: {}: {}",
+                said.status,
+                escape(String::from_utf8_lossy(&said.stderr).trim(), 300)
+            ))),
+        }
+    }
+}
+
+/// Ends the threads of the server of this network namespace: the whole of `zc --internal nfs-stop`, which
+/// has no other thread.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn stop() -> Result<()> {
+    place::enter(&[])?;
+    control()?;
+    set("threads", "0")
+}
+
+/// The threads of a server of zc's that is on this CPU alone. (One of the host's may run on others.)
+pub(super) fn threads_on(cpu: usize) -> Vec<i32> {
+    let on_it = |thread: &i32| sched::allowed_cpus_of(*thread).is_ok_and(|cpus| cpus == [cpu]);
+    kernel_threads(NFSD).into_iter().filter(on_it).collect()
+}
+
+/// Bytes that the server of a process's network namespace has sent in answer to READs so far. Before
+/// Linux 6.9 the kernel counts those of all its servers together, and shows them to its first network
+/// namespace. `None`: it does not show them.
+pub(super) fn read_bytes(pid: i32) -> Option<u64> {
+    let places = [format!("/proc/{pid}/{COUNTS}"), format!("/proc/self/{COUNTS}")];
+    places.iter().find_map(|place| fs::read_to_string(place).ok()).as_deref().and_then(sent)
+}
+
+/// The line `io READ-BYTES WRITTEN-BYTES` of the counts.
+fn sent(counts: &str) -> Option<u64> {
+    let line = counts.lines().find_map(|line| line.strip_prefix("io "))?;
+    line.split(' ').next()?.parse().ok()
+}
+
+/// Mounts the file system by which the server of this network namespace is controlled.
+fn control() -> Result<()> {
+    mount(NFSD, AT, NFSD, MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
+        .map_err(|errno| cannot(AT)(errno.into()))
+}
+
+fn set(name: &str, value: &str) -> Result<()> {
+    fs::write(Path::new(AT).join(name), value)
+        .map_err(|error| Error::os(format!("set \"{name}\" of the kernel's NFS server"), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_reads_are_the_first_of_the_line_io() {
+        let counts = "rc 0 0 17\nfh 0 0 0 0 0\nio 8388608 12\nth 4 0\nproc3 22 1 2\n";
+        assert_eq!(sent(counts), Some(8_388_608));
+        for wrong in ["", "io", "io x y", "ios 3 4"] {
+            assert_eq!(sent(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_has_no_threads() {
+        if !Path::new("/proc/fs/nfsd").exists() {
+            assert!(threads_on(0).is_empty());
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Reading a file by calls of one length at a rate, a few at a time: threads that take the next call in
+//! turn, wait until it is due, and make it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::words::{Done, Order};
+use crate::http::Latencies;
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::sched;
+use zc_kernel::shared_numbers::SharedNumbers;
+use zc_kernel::spawn::wait_readable;
+use zc_run::in_words;
+
+/// Calls that go on.
+pub(super) struct Reading {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Part>>,
+}
+
+/// What the threads share.
+struct Shared {
+    file: Arc<File>,
+    order: Order,
+    /// Whole calls that the file has room for.
+    calls_of_file: u64,
+    counts: Arc<SharedNumbers>,
+    /// The number of the next call.
+    next: AtomicU64,
+    stop: AtomicBool,
+    /// Readable once `stop` is set.
+    stopped: OwnedFd,
+}
+
+/// What one of the threads did.
+#[derive(Default)]
+struct Part {
+    done: Done,
+    failure: Option<String>,
+}
+
+impl Reading {
+    /// Begins. What is answered, its bytes, and what fails are added to `counts`.
+    ///
+    /// # Errors
+    /// The file is shorter than a call, or there is no thread.
+    pub(super) fn begin(
+        file: Arc<File>,
+        file_bytes: u64,
+        order: Order,
+        counts: Arc<SharedNumbers>,
+    ) -> io::Result<Self> {
+        let calls_of_file = file_bytes / order.bytes as u64;
+        if calls_of_file == 0 {
+            return Err(io::Error::other("the file is shorter than a READ"));
+        }
+        let shared = Arc::new(Shared {
+            file,
+            order,
+            calls_of_file,
+            counts,
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            stopped: eventfd(0, EventfdFlags::CLOEXEC)?,
+        });
+        let mut reading = Self { shared, threads: Vec::with_capacity(order.depth) };
+        for _ in 0..order.depth {
+            let shared = Arc::clone(&reading.shared);
+            let made = std::thread::Builder::new().spawn(move || shared.calls());
+            match made {
+                Ok(thread) => reading.threads.push(thread),
+                Err(error) => {
+                    drop(reading.end());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Ends it, once all calls have returned that were under way. Fails if one of them has: in words.
+    pub(super) fn end(self) -> Result<Done, String> {
+        self.shared.stop();
+        let mut all = Done::default();
+        for thread in self.threads {
+            let Part { done, failure } = thread.join().map_err(|_| "a thread panicked".to_owned())?;
+            if let Some(words) = failure {
+                return Err(words);
+            }
+            all.shorter += done.shorter;
+            all.latency.merge(&done.latency);
+        }
+        Ok(all)
+    }
+}
+
+impl Shared {
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let _ = rustix::io::write(&self.stopped, &1_u64.to_ne_bytes()); // a counter that takes more
+    }
+
+    /// The life of a thread.
+    fn calls(&self) -> Part {
+        drop(sched::set_timer_slack(1)); // otherwise calls are later by 50 us
+        let Order { bytes, per_s, reads, begin_ns, .. } = self.order;
+        let mut buffer = vec![0; bytes];
+        let mut part = Part { done: Done { shorter: 0, latency: Latencies::default() }, failure: None };
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if reads.is_some_and(|reads| number >= reads) {
+                return part;
+            }
+            let since_ns = per_s.map_or(0, |per_s| (number as f64 * 1e9 / per_s) as u64);
+            if !self.wait_until(begin_ns.saturating_add(since_ns)) {
+                return part;
+            }
+            let due_ns = if per_s.is_some() { begin_ns + since_ns } else { monotonic_ns() };
+            let offset = number % self.calls_of_file * bytes as u64;
+            match self.file.read_at(&mut buffer, offset) {
+                Ok(got) => {
+                    part.done.latency.record(monotonic_ns().saturating_sub(due_ns));
+                    part.done.shorter += u64::from(got < bytes);
+                    self.count([1, got as u64, 0]);
+                }
+                Err(error) => {
+                    part.failure = Some(format!("a READ failed: {}", in_words(&error)));
+                    self.count([0, 0, 1]);
+                    self.stop();
+                    return part;
+                }
+            }
+        }
+    }
+
+    fn count(&self, more: [u64; 3]) {
+        let [reads, bytes, failed] = more;
+        // The bytes of a READ that is counted are counted, too.
+        for (number, more) in [(1, bytes), (2, failed), (0, reads)] {
+            if let Some(number) = self.counts.all().get(number) {
+                number.fetch_add(more, Ordering::Release);
+            }
+        }
+    }
+
+    /// Waits until then. Returns false if it is to stop.
+    fn wait_until(&self, at_ns: u64) -> bool {
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return false;
+            }
+            let left_ns = at_ns.saturating_sub(monotonic_ns());
+            if left_ns == 0 {
+                return true;
+            }
+            drop(wait_readable(&[self.stopped.as_fd()], Some(Duration::from_nanos(left_ns))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::super::words::NUMBERS;
+    use super::*;
+
+    fn file(bytes: usize) -> Arc<File> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; bytes]).unwrap();
+        Arc::new(file)
+    }
+
+    fn counts() -> Arc<SharedNumbers> {
+        Arc::new(SharedNumbers::of_file(&tempfile::tempfile().unwrap(), NUMBERS).unwrap())
+    }
+
+    fn numbers(counts: &SharedNumbers) -> Vec<u64> {
+        counts.all().iter().map(|number| number.load(Ordering::Acquire)).collect()
+    }
+
+    const ORDER: Order =
+        Order { file: 0, bytes: 1000, depth: 3, per_s: None, reads: Some(10), begin_ns: 0 };
+
+    /// Waits until so many calls have been counted.
+    fn wait_for(counts: &SharedNumbers, reads: u64) {
+        while counts.all()[0].load(Ordering::Acquire) < reads {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn as_many_calls_are_made_as_are_ordered_and_each_is_counted() {
+        let counts = counts();
+        let reading = Reading::begin(file(2500), 2500, ORDER, Arc::clone(&counts)).unwrap();
+        wait_for(&counts, 10);
+        let done = reading.end().unwrap();
+        assert_eq!(numbers(&counts), [10, 10_000, 0]);
+        assert_eq!((done.shorter, done.latency.count()), (0, 10));
+    }
+
+    #[test]
+    fn calls_are_made_until_they_are_stopped_and_no_earlier_than_they_are_due() {
+        let counts = counts();
+        let begin_ns = monotonic_ns();
+        let order =
+            Order { per_s: Some(1000.0), reads: None, begin_ns, depth: 2, ..ORDER };
+        let reading = Reading::begin(file(1000), 1000, order, Arc::clone(&counts)).unwrap();
+        wait_for(&counts, 20);
+        let took_ns = monotonic_ns() - begin_ns;
+        let done = reading.end().unwrap();
+        assert!(took_ns >= 19_000_000, "the twentieth is due after 19 ms: {took_ns} ns");
+        assert_eq!(done.latency.count(), numbers(&counts)[0]);
+        // The next one is due in an hour.
+        let order = Order { per_s: Some(1.0 / 3600.0), ..order };
+        let reading = Reading::begin(file(1000), 1000, order, Arc::clone(&counts)).unwrap();
+        reading.end().unwrap();
+    }
+
+    #[test]
+    fn a_call_that_fails_ends_all_and_is_told() {
+        let counts = counts();
+        let not_read = File::options().write(true).open("/dev/null").unwrap();
+        let order = Order { reads: None, ..ORDER };
+        let reading =
+            Reading::begin(Arc::new(not_read), 5000, order, Arc::clone(&counts)).unwrap();
+        while numbers(&counts)[2] == 0 {
+            std::thread::yield_now();
+        }
+        let words = reading.end().unwrap_err();
+        assert!(words.starts_with("a READ failed: "), "{words}");
+        assert_eq!(numbers(&counts)[..2], [0, 0]);
+    }
+
+    #[test]
+    fn calls_that_are_shorter_are_told_and_a_file_that_is_shorter_than_one_is_refused() {
+        let counts = counts();
+        let reading = Reading::begin(file(100), 1000, ORDER, Arc::clone(&counts)).unwrap();
+        wait_for(&counts, 10);
+        assert_eq!(reading.end().unwrap().shorter, 10);
+        assert!(Reading::begin(file(100), 999, ORDER, counts).is_err());
+    }
+}

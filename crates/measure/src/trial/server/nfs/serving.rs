@@ -1,0 +1,49 @@
+//! An NFS server that runs, and what it counts.
+
+use super::super::kept::Kept;
+use super::knfsd;
+use zc_kernel::clock;
+use zc_run::Result;
+
+/// An NFS server of zc's. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    kept: Kept,
+    /// The CPU of the threads of the kernel's server; `None`: it is a process.
+    in_kernel_on: Option<usize>,
+    threads: Vec<i32>,
+}
+
+impl Serving {
+    pub(super) fn new(kept: Kept, in_kernel_on: Option<usize>) -> Self {
+        Self { kept, in_kernel_on, threads: Vec::new() }
+    }
+
+    /// Fails if it has ended.
+    ///
+    /// # Errors
+    /// It has: how, and its last words.
+    pub fn check(&mut self) -> Result<()> {
+        self.kept.check()
+    }
+
+    /// Finds its processes and threads, which it may have started meanwhile.
+    pub fn find_processes(&mut self) {
+        self.kept.find_processes();
+        self.threads = self.in_kernel_on.map(knfsd::threads_on).unwrap_or_default();
+    }
+
+    /// CPU time of its processes and threads so far: one system call for each.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        let of_threads = self.threads.iter().filter_map(|tid| clock::thread_cpu_ns(*tid).ok());
+        self.kept.cpu_ns() + of_threads.sum::<u64>()
+    }
+
+    /// Bytes that it has read from its file so far, by the kernel's count; `None`: they are not counted.
+    pub(crate) fn read_bytes(&self) -> Option<u64> {
+        match self.in_kernel_on {
+            Some(_) => self.kept.pids().first().copied().and_then(knfsd::read_bytes),
+            None => self.kept.read_bytes(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What zc says to a reader of NFS and hears from it, line by line. reader.c has its half of the same.
+
+use crate::http::Latencies;
+
+/// What a reader says once it listens.
+pub(super) const READY: &str = "ready";
+/// An order to open what follows.
+pub(super) const OPEN: &str = "open ";
+/// An order to read.
+const GO: &str = "go ";
+/// An order to end that.
+pub(super) const STOP: &str = "stop";
+/// An answer: something has failed.
+pub(super) const NO: &str = "no ";
+/// An answer: there is no such thing here, and will not be.
+pub(super) const NEVER: &str = "never ";
+
+/// Numbers in the file of counts, each of 64 bits: READs that were answered, their bytes, and READs that
+/// failed.
+pub(super) const NUMBERS: usize = 3;
+
+/// What is to be read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Order {
+    /// Which of the opened files.
+    pub(super) file: usize,
+    /// Bytes of a READ.
+    pub(super) bytes: usize,
+    /// READs at a time, at most.
+    pub(super) depth: usize,
+    /// READs per second; `None`: as fast as they are answered.
+    pub(super) per_s: Option<f64>,
+    /// How many; `None`: until it is stopped.
+    pub(super) reads: Option<u64>,
+    /// When the first one is due, by CLOCK_MONOTONIC.
+    pub(super) begin_ns: u64,
+}
+
+impl Order {
+    /// `go FILE BYTES DEPTH PER_S READS BEGIN_NS`, where 0 stands for no bound.
+    pub(super) fn line(&self) -> String {
+        let Self { file, bytes, depth, per_s, reads, begin_ns } = self;
+        let (per_s, reads) = (per_s.unwrap_or(0.0), reads.unwrap_or(0));
+        format!("{GO}{file} {bytes} {depth} {per_s} {reads} {begin_ns}")
+    }
+
+    /// The order of a line; `None`: it is none.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix(GO)?.split(' ');
+        let order = Self {
+            file: words.next()?.parse().ok()?,
+            bytes: words.next()?.parse().ok().filter(|bytes| *bytes > 0)?,
+            depth: words.next()?.parse().ok().filter(|depth| *depth > 0)?,
+            per_s: Some(words.next()?.parse().ok()?).filter(|per_s| *per_s > 0.0),
+            reads: Some(words.next()?.parse().ok()?).filter(|reads| *reads > 0),
+            begin_ns: words.next()?.parse().ok()?,
+        };
+        words.next().is_none().then_some(order)
+    }
+}
+
+/// A file that the reader has opened, and read once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The longest READ: that which the server allows, or which client and server agreed on.
+    pub largest_read: u64,
+    /// CRC-32 of what was read.
+    pub crc32: u32,
+}
+
+impl Opened {
+    /// `ok SIZE LARGEST-READ CRC-32`
+    pub(super) fn line(&self) -> String {
+        format!("ok {} {} {:08x}", self.bytes, self.largest_read, self.crc32)
+    }
+
+    /// What a line says; `None`: it is no such answer.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("ok ")?.split(' ');
+        Some(Self {
+            bytes: words.next()?.parse().ok()?,
+            largest_read: words.next()?.parse().ok()?,
+            crc32: u32::from_str_radix(words.next()?, 16).ok()?,
+        })
+    }
+}
+
+/// READs that have ended: how many had fewer bytes than were asked for, and how late they were.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Done {
+    pub(super) shorter: u64,
+    pub(super) latency: Latencies,
+}
+
+impl Done {
+    /// `done SHORT US:N ...`
+    pub(super) fn line(&self) -> String {
+        let classes = self.latency.classes().map(|(ns, reads)| format!(" {}:{reads}", ns / 1000));
+        format!("done {}{}", self.shorter, classes.collect::<String>())
+    }
+
+    /// What a line says; `None`: it is no such answer.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("done ")?.split(' ');
+        let shorter = words.next()?.parse().ok()?;
+        let class = |word: &str| {
+            let (us, reads) = word.split_once(':')?;
+            Some((us.parse::<u64>().ok()?.saturating_mul(1000), reads.parse().ok()?))
+        };
+        let classes: Option<Vec<(u64, u64)>> = words.map(class).collect();
+        Some(Self { shorter, latency: Latencies::of_classes(classes?) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_heard_as_it_was_said() {
+        let paced = Order {
+            file: 1,
+            bytes: 65_536,
+            depth: 4,
+            per_s: Some(457.5),
+            reads: Some(9),
+            begin_ns: 123,
+        };
+        assert_eq!(paced.line(), "go 1 65536 4 457.5 9 123");
+        for order in [paced, Order { per_s: None, reads: None, ..paced }] {
+            assert_eq!(Order::of_line(&order.line()), Some(order));
+        }
+        for wrong in ["", "go", "go 0 0 1 0 0 0", "go 0 1 0 0 0 0", "go 0 1 1 0 0", "go 0 1 1 0 0 0 0"] {
+            assert_eq!(Order::of_line(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_the_reader_says_is_understood_or_refused() {
+        let file = Opened::of_line("ok 22050000 1048576 0badcafe").unwrap();
+        assert_eq!((file.bytes, file.largest_read, file.crc32), (22_050_000, 1 << 20, 0x0bad_cafe));
+        assert_eq!(Opened::of_line(&file.line()), Some(file));
+        for wrong in ["ok", "ok 1 2", "ok 1 2 xyz", "done 0", ""] {
+            assert_eq!(Opened::of_line(wrong), None, "{wrong}");
+        }
+        let done = Done::of_line("done 2 99:5 1999:1").unwrap();
+        assert_eq!((done.shorter, done.latency.count()), (2, 6));
+        assert!(done.latency.max_ns().unwrap() >= 1_999_000);
+        assert_eq!(Done::of_line(&done.line()).unwrap().latency.count(), 6);
+        assert_eq!(Done::of_line("done 0").unwrap().latency.count(), 0);
+        for wrong in ["done", "done x", "done 0 5", "done 0 5:", "ok 0"] {
+            assert!(Done::of_line(wrong).is_none(), "{wrong}");
+        }
+    }
+}
