@@ -28,6 +28,11 @@ const KEPT_AT: &str = "/var/lib/nfs";
 const STATE: [&str; 3] = ["etab", "rmtab", "xtab"];
 const FOLDERS: [&str; 2] = ["/var/lib/nfs/v4recovery", "/var/lib/nfs/rpc_pipefs"];
 
+/// The shortest time for clients of version 4 to claim what they had, in seconds.
+const GRACE: &str = "10";
+/// Ends that of the kernel's lock manager.
+const LOCK_MANAGER: &str = "/proc/fs/lockd/nlm_end_grace";
+
 /// What the kernel counts, below the folder of a process.
 const COUNTS: &str = "net/rpc/nfsd";
 
@@ -88,15 +93,14 @@ impl Knfsd {
             .args(["-F", "-p", &MOUNT_PORT.to_string()])
             .spawn()
             .map_err(|error| Error::os("start rpc.mountd", error))?;
+        set("nfsv4gracetime", GRACE)?;
         let others = kernel_threads(NFSD);
         set("portlist", &format!("tcp {NFS_PORT}"))?;
         set("threads", &self.threads.to_string())?;
         for thread in kernel_threads(NFSD).into_iter().filter(|each| !others.contains(each)) {
             sched::pin_thread(thread, &[cpu]).map_err(cannot("its threads on their CPU"))?;
         }
-        // Nobody has a state of another boot to reclaim: files of version 4 can be opened at once, and
-        // not after a minute and a half. (Before Linux 3.18 there is no such file.)
-        drop(set("v4_end_grace", "Y"));
+        end_grace();
         let status = mountd.wait().map_err(|error| Error::os("wait for rpc.mountd", error))?;
         Err(Error::failed(format!("rpc.mountd ended: {status}")))
     }
@@ -153,6 +157,15 @@ fn sent(counts: &str) -> Option<u64> {
 fn control() -> Result<()> {
     mount(NFSD, AT, NFSD, MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
         .map_err(|errno| cannot(AT)(errno.into()))
+}
+
+/// Ends the time in which clients claim again what they had before the server was started: nobody has
+/// anything, and until then no file can be opened by version 4. The kernel's lock manager has such a time of
+/// its own. Linux refuses the first where nobody keeps a list of clients, since January 2026: then it is
+/// [`GRACE`]. (Before Linux 3.18 there is no such file.)
+fn end_grace() {
+    drop(set("v4_end_grace", "Y"));
+    drop(fs::write(LOCK_MANAGER, "Y"));
 }
 
 fn set(name: &str, value: &str) -> Result<()> {

@@ -18,6 +18,11 @@ const PORT: u16 = 111;
 /// A registration has some 100 bytes.
 const LONGEST_CALL: usize = 4096;
 
+/// Names of its threads.
+const LOCAL: &str = "zc-rpcb-local";
+const TCP: &str = "zc-rpcb-tcp";
+const UDP: &str = "zc-rpcb-udp";
+
 /// Message types, and procedures that all versions of the program have.
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
@@ -38,9 +43,15 @@ pub(super) fn start(socket: &Path) -> io::Result<()> {
     let local = UnixListener::bind(socket)?;
     let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
     let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
-    begin("zc-rpcb-local", move || local.incoming().flatten().for_each(answer_stream))?;
-    begin("zc-rpcb-tcp", move || tcp.incoming().flatten().for_each(answer_stream))?;
-    begin("zc-rpcb-udp", move || answer_datagrams(&udp))
+    begin(LOCAL, move || local.incoming().flatten().for_each(|stream| answer_beside(LOCAL, stream)))?;
+    begin(TCP, move || tcp.incoming().flatten().for_each(|stream| answer_beside(TCP, stream)))?;
+    begin(UDP, move || answer_datagrams(&udp))
+}
+
+/// Answers the calls of a connection in a thread of its own: the kernel keeps one open. Without a thread
+/// the connection is closed.
+fn answer_beside(name: &str, stream: impl Read + Write + Send + 'static) {
+    drop(begin(name, || answer_stream(stream)));
 }
 
 fn begin(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -118,6 +129,21 @@ mod tests {
         assert_eq!(words(&reply(&call(SET)).unwrap()), [7, REPLY, 0, 0, 0, 0, 1]);
         assert_eq!(words(&reply(&call(NULL)).unwrap()), [7, REPLY, 0, 0, 0, 0]);
         assert_eq!(words(&reply(&call(9)).unwrap()), [7, REPLY, 0, 0, 0, 3], "no such procedure");
+    }
+
+    #[test]
+    fn a_connection_that_stays_open_keeps_nobody_waiting() {
+        let (mut first, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (mut second, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        for stream in [far, other] {
+            answer_beside(LOCAL, stream);
+        }
+        let one = call(SET);
+        let mark = (LAST_FRAGMENT | one.len() as u32).to_be_bytes();
+        for stream in [&mut second, &mut first] {
+            stream.write_all(&[&mark[..], &one].concat()).unwrap();
+            stream.read_exact(&mut [0; 32]).unwrap();
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ const SOURCE: &str = include_str!("reader.c");
 /// How long an answer may take. The reader itself waits 10 s for the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long opening a file may take: the kernel's server lets nobody open one by version 4 in its first
+/// 10 s, and its client asks again at intervals that double.
+const OPENING: Duration = Duration::from_secs(40);
+
 /// How often it is looked whether the reader is still there, while it is waited for.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -168,7 +172,7 @@ impl Reader {
     /// - [`ErrorKind::Unsupported`]: client and server have no such version in common.
     pub fn open(&mut self, what: &str) -> Result<Opened> {
         self.say(&format!("{OPEN}{what}"))?;
-        let answer = self.answer()?;
+        let answer = self.answer_within(OPENING)?;
         Opened::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
@@ -207,9 +211,13 @@ impl Reader {
             .map_err(|error| Error::os("tell the NFS reader what to do", error))
     }
 
-    /// The next answer that is not one of failure.
     fn answer(&mut self) -> Result<String> {
-        let until = Instant::now() + PATIENCE;
+        self.answer_within(PATIENCE)
+    }
+
+    /// The next answer that is not one of failure.
+    fn answer_within(&mut self, patience: Duration) -> Result<String> {
+        let until = Instant::now() + patience;
         loop {
             let ready = self.answers.buffer().contains(&b'\n')
                 || wait_readable(&[self.answers.get_ref().as_fd()], Some(LOOK))
@@ -221,7 +229,7 @@ impl Reader {
             if Instant::now() >= until {
                 return Err(Error::new(
                     ErrorKind::Remote,
-                    format!("the NFS reader did not answer within {} s", PATIENCE.as_secs()),
+                    format!("the NFS reader did not answer within {} s", patience.as_secs()),
                 ));
             }
         }
