@@ -3,6 +3,7 @@
 set -euo pipefail
 export LC_ALL=C
 zc=${ZC:-zc}
+[ ! -f "$zc" ] || zc=$(realpath "$zc")
 
 say() { printf '%s\n' "$*"; }
 fail() {

@@ -112,7 +112,8 @@ impl Exported {
 
     /// The URL of the file as libnfs knows it, at an address of the server's.
     pub fn url(&self, address: IpAddr, version: SendPath) -> String {
-        let root = self.root(version).trim_end_matches('/');
+        // What stands before the last slash is mounted; for the root that is another one.
+        let root = self.root(version);
         let version = if version == SendPath::Nfs3 { 3 } else { 4 };
         format!(
             "nfs://{address}{root}/{FILE}?version={version}&nfsport={NFS_PORT}&mountport={MOUNT_PORT}"
