@@ -6,9 +6,7 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use rustix::thread::{
-    CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
-};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// Sets the scheduling policy SCHED_IDLE of thread `tid` (0: the calling one) with
 /// sched_setscheduler(2).

@@ -51,9 +51,8 @@ impl SharedNumbers {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no existing
         // mapping is touched. What it holds is only used as atomics, which other processes may change.
-        let start = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0)
-        }?;
+        let start =
+            unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         let start = NonNull::new(start.cast::<AtomicU64>())
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, count })

@@ -73,9 +73,21 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
     let client = nfs.nfs_client.as_deref().map(str::parse::<NfsClient>).transpose();
     let client = client.map_err(unknown)?.unwrap_or(NfsClient::User);
     for (option, is_given, needs) in [
-        ("--nfs-threads", nfs.nfs_threads.is_some(), (server != NfsServer::Knfsd, "--nfs-server knfsd")),
-        ("--nconnect", nfs.nconnect.is_some(), (client != NfsClient::Kernel, "--nfs-client kernel")),
-        ("--nfs-reader", nfs.nfs_reader.is_some(), (client != NfsClient::User, "--nfs-client user")),
+        (
+            "--nfs-threads",
+            nfs.nfs_threads.is_some(),
+            (server != NfsServer::Knfsd, "--nfs-server knfsd"),
+        ),
+        (
+            "--nconnect",
+            nfs.nconnect.is_some(),
+            (client != NfsClient::Kernel, "--nfs-client kernel"),
+        ),
+        (
+            "--nfs-reader",
+            nfs.nfs_reader.is_some(),
+            (client != NfsClient::User, "--nfs-client user"),
+        ),
     ] {
         if let (true, (true, other)) = (is_given, needs) {
             return Err(Error::usage(format!("{option} is for {other}"))
@@ -88,8 +100,9 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
     };
     let number = |option, text: &Option<String>, usual, most| match text {
         None => Ok(usual),
-        Some(text) => units::count("number", text, 1..=most)
-            .map_err(|error| resolve::of(option, error)),
+        Some(text) => {
+            units::count("number", text, 1..=most).map_err(|error| resolve::of(option, error))
+        }
     };
     let depth = number("--depth", &nfs.depth, DEPTH, MOST_DEPTH)?;
     let connections = number("--nconnect", &nfs.nconnect, CONNECTIONS, MOST_CONNECTIONS)?;

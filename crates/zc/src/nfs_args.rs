@@ -42,16 +42,8 @@ pub(super) struct NfsArgs {
 impl NfsArgs {
     /// Whether any of them was typed.
     pub(super) fn is_given(&self) -> bool {
-        let Self {
-            nfs_server,
-            nfs_client,
-            vers,
-            rsize,
-            depth,
-            nconnect,
-            nfs_threads,
-            nfs_reader,
-        } = self;
+        let Self { nfs_server, nfs_client, vers, rsize, depth, nconnect, nfs_threads, nfs_reader } =
+            self;
         [nfs_server, nfs_client, vers, rsize, depth, nconnect, nfs_threads]
             .into_iter()
             .any(Option::is_some)

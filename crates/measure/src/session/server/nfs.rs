@@ -32,8 +32,8 @@ use crate::trial::{
     ReaderProgram, Reads, SendSetup, Served, ServerRig, ServerSetup,
 };
 use zc_run::{
-    Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient, NfsMount,
-    NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
+    Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient,
+    NfsMount, NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
     Unavailable, Unsoaked, units,
 };
 
@@ -136,13 +136,8 @@ pub(crate) fn prepare(
     let congestion = trial::choose_congestion(None, &link)?;
 
     steps.say("starting the NFS server");
-    let (serving, exported) = trial::start_nfs_server(
-        server_program,
-        &setup.files,
-        &*link,
-        cpus.sender,
-        &congestion,
-    )?;
+    let (serving, exported) =
+        trial::start_nfs_server(server_program, &setup.files, &*link, cpus.sender, &congestion)?;
     let mut served = Served::Nfs(serving);
     let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
     drop(reader_program);
@@ -165,7 +160,11 @@ pub(crate) fn prepare(
             }
             // It answers, so there is something that it does not do by this version.
             Err(error) if error.kind == ErrorKind::Remote && !mounts.is_empty() => {
-                unavailable.push(cannot_run(name(&mount), "", Unavailable::refused(error.message))?);
+                unavailable.push(cannot_run(
+                    name(&mount),
+                    "",
+                    Unavailable::refused(error.message),
+                )?);
             }
             Err(error) => return Err(error),
         }
@@ -424,9 +423,9 @@ fn origin_of(reads: &[Reads], mounts: &[NfsMount], rsizes: &[usize]) -> OriginOf
             SendPath::Sendfile => {
                 rsizes.iter().position(|each| *each == bytes).map(|size| reads.len() + size)
             }
-            version => reads.iter().position(|each| {
-                each.bytes == bytes && mounts[each.file].is_for(version, bytes)
-            }),
+            version => reads
+                .iter()
+                .position(|each| each.bytes == bytes && mounts[each.file].is_for(version, bytes)),
         }
     })
 }
@@ -467,8 +466,12 @@ mod tests {
     use zc_run::Support;
 
     fn mounts(versions: &[SendPath], largest_read: u64) -> Vec<NfsMount> {
-        let mount =
-            |version: &SendPath| NfsMount { version: *version, rsize: None, url: String::new(), largest_read };
+        let mount = |version: &SendPath| NfsMount {
+            version: *version,
+            rsize: None,
+            url: String::new(),
+            largest_read,
+        };
         versions.iter().map(mount).collect()
     }
 
@@ -508,7 +511,8 @@ mod tests {
             url: String::new(),
             largest_read,
         };
-        let mounts = [mount(3072, 2048), mount(4096, 4096), mount(5120, 4096), mount(65_536, 65_536)];
+        let mounts =
+            [mount(3072, 2048), mount(4096, 4096), mount(5120, 4096), mount(65_536, 65_536)];
         let rsizes = [3072, 4096, 5120, 65_536];
         let (cells, cannot) = cells(&[SendPath::Nfs3], &rsizes, &mounts).unwrap();
         let reads = reads(&cells, &mounts);

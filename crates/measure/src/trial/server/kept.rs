@@ -102,7 +102,15 @@ impl Kept {
     /// # Errors
     /// It has: how, and its last words.
     pub fn check(&mut self) -> Result<()> {
-        let ready = wait_readable(&[self.news.get_ref().as_fd()], Some(Duration::ZERO));
+        self.check_within(Duration::ZERO)
+    }
+
+    /// Fails if it has ended, or does within this time.
+    ///
+    /// # Errors
+    /// It has: how, and its last words.
+    pub fn check_within(&mut self, patience: Duration) -> Result<()> {
+        let ready = wait_readable(&[self.news.get_ref().as_fd()], Some(patience));
         if !matches!(ready.as_deref(), Ok([true])) {
             return Ok(());
         }

@@ -346,7 +346,10 @@ impl Bench for ServerRig {
         self.beside.stop();
         let phase = self.load.pause();
         // Of two errors that of the server says more.
-        self.served.check()?;
+        match &phase {
+            Ok(AskedFor { fault: None, .. }) => self.served.check()?,
+            _ => self.served.check_after_a_fault()?,
+        }
         // And that of the load more than that of whoever waited for it.
         if let Ok(AskedFor { fault: Some(fault), .. }) = &phase {
             return Err(Error::failed(fault.clone()));

@@ -58,6 +58,18 @@ impl Served {
         }
     }
 
+    /// Fails if a server of zc's has ended, after what it was asked has failed.
+    ///
+    /// # Errors
+    /// It has: how, and its last words.
+    pub(super) fn check_after_a_fault(&mut self) -> Result<()> {
+        match self {
+            Self::Nfs(serving) => serving.check_after_a_fault(),
+            Self::Several(each) => each.iter_mut().try_for_each(Self::check_after_a_fault),
+            Self::Ours(_) | Self::Own(_) | Self::RanAlready => self.check(),
+        }
+    }
+
     /// Before a block: looks whether the server is there, and which processes it has.
     ///
     /// # Errors

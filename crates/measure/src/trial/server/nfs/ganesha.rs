@@ -8,6 +8,7 @@ use std::process::Command;
 
 use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
 use super::program::find;
+use zc_kernel::spawn::HeldSignals;
 use zc_run::{Error, Unavailable};
 
 /// Its program.
@@ -90,18 +91,24 @@ EXPORT {{
     }
 
     /// Serves the file system at `export` under the name `name`, from this mount and network namespace,
-    /// until it ends. What it cannot do it says to stderr.
+    /// until it ends or this process is told to. What it cannot do it says to stderr.
     ///
     /// # Errors
     /// It ends.
-    pub(super) fn serve(&self, export: &Path, name: &str) -> zc_run::Result<()> {
+    pub(super) fn serve(
+        &self,
+        export: &Path,
+        name: &str,
+        signals: &HeldSignals,
+    ) -> zc_run::Result<()> {
         place::folders(FOLDERS)?;
         fs::write(CONFIG, self.config(export, name)).map_err(cannot(CONFIG))?;
-        let status = Command::new(&self.program)
-            .args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"])
-            .args(["-f", CONFIG, "-p", PID_FILE])
-            .status()
-            .map_err(|error| Error::os("start nfs-ganesha", error))?;
-        Err(Error::failed(format!("nfs-ganesha ended: {status}")))
+        let mut command = Command::new(&self.program);
+        command.args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"]);
+        command.args(["-f", CONFIG, "-p", PID_FILE]);
+        match place::run(command, signals, || Ok(()))? {
+            Some(status) => Err(Error::failed(format!("nfs-ganesha ended: {status}"))),
+            None => Ok(()),
+        }
     }
 }

@@ -17,6 +17,7 @@ use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
 use super::program::{find, has_file_system};
 use crate::meter::kernel_threads;
 use zc_kernel::sched;
+use zc_kernel::spawn::HeldSignals;
 use zc_run::{Error, Result, Unavailable, escape};
 
 /// Its file system, in the kernel and as a folder.
@@ -76,11 +77,11 @@ impl Knfsd {
     }
 
     /// Serves the file system at `export` from this mount and network namespace, on `cpu`, until
-    /// rpc.mountd ends. Its threads do not: [`stop`] ends them.
+    /// rpc.mountd ends or this process is told to.
     ///
     /// # Errors
     /// The kernel or a program refuses something; rpc.mountd ends.
-    pub(super) fn serve(&self, export: &str, cpu: usize) -> Result<()> {
+    pub(super) fn serve(&self, export: &str, cpu: usize, signals: &HeldSignals) -> Result<()> {
         place::folders(FOLDERS)?;
         for name in STATE {
             fs::write(Path::new(KEPT_AT).join(name), "").map_err(cannot(name))?;
@@ -89,10 +90,18 @@ impl Knfsd {
         // What a server offers at most otherwise depends on the memory of the machine.
         set("max_block_size", &MOST_READ.to_string())?;
         self.export(export)?;
-        let mut mountd = Command::new(&self.mountd)
-            .args(["-F", "-p", &MOUNT_PORT.to_string()])
-            .spawn()
-            .map_err(|error| Error::os("start rpc.mountd", error))?;
+        let mut mountd = Command::new(&self.mountd);
+        mountd.args(["-F", "-p", &MOUNT_PORT.to_string()]);
+        let ended = place::run(mountd, signals, || self.start_threads(cpu));
+        // While the port mapper is there: the kernel takes back what it has registered, and waits for it.
+        set("threads", "0")?;
+        match ended? {
+            Some(status) => Err(Error::failed(format!("rpc.mountd ended: {status}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn start_threads(&self, cpu: usize) -> Result<()> {
         set("nfsv4gracetime", GRACE)?;
         let others = kernel_threads(NFSD);
         set("portlist", &format!("tcp {NFS_PORT}"))?;
@@ -101,8 +110,7 @@ impl Knfsd {
             sched::pin_thread(thread, &[cpu]).map_err(cannot("its threads on their CPU"))?;
         }
         end_grace();
-        let status = mountd.wait().map_err(|error| Error::os("wait for rpc.mountd", error))?;
-        Err(Error::failed(format!("rpc.mountd ended: {status}")))
+        Ok(())
     }
 
     fn export(&self, export: &str) -> Result<()> {
@@ -122,7 +130,7 @@ impl Knfsd {
     }
 }
 
-/// Ends the threads of the server of this network namespace: the whole of `zc --internal nfs-stop`, which
+/// Ends the threads of the server of this network namespace, if whoever started them did not: the whole of `zc --internal nfs-stop`, which
 /// has no other thread.
 ///
 /// # Errors

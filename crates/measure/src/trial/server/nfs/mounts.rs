@@ -148,9 +148,9 @@ impl NotOpened {
     fn of_mount(errno: Errno) -> Self {
         let words = in_words(&io::Error::from(errno));
         match errno {
-            Errno::PROTONOSUPPORT | Errno::NODEV => {
-                Self::Never("the kernel's client and the server have no such version in common".into())
-            }
+            Errno::PROTONOSUPPORT | Errno::NODEV => Self::Never(
+                "the kernel's client and the server have no such version in common".into(),
+            ),
             Errno::INVAL => Self::Never("the kernel refuses the mount's options".into()),
             _ => Self::No(format!("the export cannot be mounted: {words}")),
         }

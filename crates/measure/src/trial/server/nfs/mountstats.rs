@@ -12,13 +12,15 @@ pub(super) fn reads(at: &str) -> Option<u64> {
 
 fn reads_of(stats: &str, at: &str) -> Option<u64> {
     let device = |line: &str| line.strip_prefix("device ").map(str::to_owned);
-    let mut lines = stats.lines().skip_while(|line| {
-        device(line).is_none_or(|rest| rest.split(' ').nth(3) != Some(at))
-    });
+    let mut lines = stats
+        .lines()
+        .skip_while(|line| device(line).is_none_or(|rest| rest.split(' ').nth(3) != Some(at)));
     lines.next()?;
     let of_read = |line: &str| {
         let (name, numbers) = line.trim_start().split_once(": ")?;
-        ["READ", "READ_PLUS"].contains(&name).then(|| numbers.split(' ').next()?.parse::<u64>().ok())?
+        ["READ", "READ_PLUS"]
+            .contains(&name)
+            .then(|| numbers.split(' ').next()?.parse::<u64>().ok())?
     };
     Some(lines.take_while(|line| device(line).is_none()).filter_map(of_read).sum())
 }

@@ -43,7 +43,9 @@ pub(super) fn start(socket: &Path) -> io::Result<()> {
     let local = UnixListener::bind(socket)?;
     let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
     let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
-    begin(LOCAL, move || local.incoming().flatten().for_each(|stream| answer_beside(LOCAL, stream)))?;
+    begin(LOCAL, move || {
+        local.incoming().flatten().for_each(|stream| answer_beside(LOCAL, stream))
+    })?;
     begin(TCP, move || tcp.incoming().flatten().for_each(|stream| answer_beside(TCP, stream)))?;
     begin(UDP, move || answer_datagrams(&udp))
 }

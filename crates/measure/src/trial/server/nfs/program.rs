@@ -18,7 +18,8 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
 /// mounted.
 pub(super) fn has_file_system(name: &str) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    if read("/proc/filesystems").lines().any(|line| line.trim_start_matches("nodev").trim() == name) {
+    if read("/proc/filesystems").lines().any(|line| line.trim_start_matches("nodev").trim() == name)
+    {
         return true;
     }
     let release = read("/proc/sys/kernel/osrelease");
@@ -40,7 +41,8 @@ mod tests {
 
     #[test]
     fn a_module_is_found_by_its_whole_name() {
-        let list = "kernel/fs/nfsd/nfsd.ko: kernel/net/sunrpc/sunrpc.ko\nkernel/fs/nfs/nfs.ko.xz:\n";
+        let list =
+            "kernel/fs/nfsd/nfsd.ko: kernel/net/sunrpc/sunrpc.ko\nkernel/fs/nfs/nfs.ko.xz:\n";
         assert!(is_module(list, "nfsd") && is_module(list, "nfs"));
         assert!(!is_module(list, "sunrpc"), "it is what another needs, and has no line of its own");
         assert!(!is_module(list, "nf") && !is_module("", "nfs"));

@@ -91,7 +91,8 @@ impl Reading {
         self.shared.stop();
         let mut all = Done::default();
         for thread in self.threads {
-            let Part { done, failure } = thread.join().map_err(|_| "a thread panicked".to_owned())?;
+            let Part { done, failure } =
+                thread.join().map_err(|_| "a thread panicked".to_owned())?;
             if let Some(words) = failure {
                 return Err(words);
             }
@@ -113,7 +114,8 @@ impl Shared {
         drop(sched::set_timer_slack(1)); // otherwise calls are later by 50 us
         let Order { bytes, per_s, reads, begin_ns, .. } = self.order;
         let mut buffer = vec![0; bytes];
-        let mut part = Part { done: Done { shorter: 0, latency: Latencies::default() }, failure: None };
+        let mut part =
+            Part { done: Done { shorter: 0, latency: Latencies::default() }, failure: None };
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if reads.is_some_and(|reads| number >= reads) {
@@ -211,8 +213,7 @@ mod tests {
     fn calls_are_made_until_they_are_stopped_and_no_earlier_than_they_are_due() {
         let counts = counts();
         let begin_ns = monotonic_ns();
-        let order =
-            Order { per_s: Some(1000.0), reads: None, begin_ns, depth: 2, ..ORDER };
+        let order = Order { per_s: Some(1000.0), reads: None, begin_ns, depth: 2, ..ORDER };
         let reading = Reading::begin(file(1000), 1000, order, Arc::clone(&counts)).unwrap();
         wait_for(&counts, 20);
         let took_ns = monotonic_ns() - begin_ns;
@@ -230,8 +231,7 @@ mod tests {
         let counts = counts();
         let not_read = File::options().write(true).open("/dev/null").unwrap();
         let order = Order { reads: None, ..ORDER };
-        let reading =
-            Reading::begin(Arc::new(not_read), 5000, order, Arc::clone(&counts)).unwrap();
+        let reading = Reading::begin(Arc::new(not_read), 5000, order, Arc::clone(&counts)).unwrap();
         while numbers(&counts)[2] == 0 {
             std::thread::yield_now();
         }

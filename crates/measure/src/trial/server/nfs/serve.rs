@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::SIGTERM;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
 use super::ganesha::Ganesha;
@@ -20,6 +21,7 @@ use crate::internal::{INTERNAL, NFS_SERVE, NFS_STOP};
 use crate::link::Link;
 use crate::workload::FileSet;
 use zc_kernel::privileges::has_capabilities;
+use zc_kernel::spawn::HeldSignals;
 use zc_run::{Error, NfsServer, Result, SendPath, Unavailable};
 
 /// What is hidden from the server by folders that are empty: the host's sockets, locks and state.
@@ -123,12 +125,20 @@ impl Exported {
     /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each has
     /// connections of its own (nosharecache); a server that is gone is an error (soft). Nothing is locked,
     /// and the server need not call back.
-    pub fn mount(&self, address: IpAddr, version: SendPath, rsize: usize, connections: usize) -> String {
+    pub fn mount(
+        &self,
+        address: IpAddr,
+        version: SendPath,
+        rsize: usize,
+        connections: usize,
+    ) -> String {
         let root = self.root(version);
         let number = version.nfs_version().unwrap_or_default();
         let of_version = match version {
             SendPath::Nfs3 => {
-                format!("nolock,mountproto=tcp,mountvers=3,mountaddr={address},mountport={MOUNT_PORT}")
+                format!(
+                    "nolock,mountproto=tcp,mountvers=3,mountaddr={address},mountport={MOUNT_PORT}"
+                )
             }
             _ => "clientaddr=0.0.0.0".to_owned(),
         };
@@ -178,13 +188,15 @@ pub fn start_server(
     let job = Job { program, sources, congestion: congestion.to_owned(), cpu };
     let job = serde_json::to_string(&job)
         .map_err(|_| Error::failed("what is to be served cannot be said"))?;
-    let own = |words: &[&str]| [OWN_PROGRAM, INTERNAL].iter().chain(words).map(|&word| word.to_owned()).collect();
+    let own = |words: &[&str]| {
+        [OWN_PROGRAM, INTERNAL].iter().chain(words).map(|&word| word.to_owned()).collect()
+    };
     let wanted = Wanted {
         what: "the NFS server".to_owned(),
         words: own(&[NFS_SERVE, &job]),
         cpus: vec![cpu],
         patience: PATIENCE,
-        // The threads of the kernel's outlive every process.
+        // The threads of the kernel's outlive every process, if that which started them was killed.
         afterwards: in_kernel.then(|| own(&[NFS_STOP])),
     };
     let kept = Kept::start(wanted, || link.enter_sender())?;
@@ -198,6 +210,9 @@ pub fn start_server(
 pub fn serve(job: &str) -> Result<()> {
     let job: Job =
         serde_json::from_str(job).map_err(|_| Error::usage("the job is not understood"))?;
+    // Before there is another thread.
+    let signals =
+        HeldSignals::hold(&[SIGTERM]).map_err(|error| Error::os("block signals", error))?;
     place::enter(&HIDDEN)?;
     place::folders([RPCBIND, EXPORT])?;
     // A file system of its own, as servers tell exports apart by theirs.
@@ -209,7 +224,7 @@ pub fn serve(job: &str) -> Result<()> {
     fs::write(CONGESTION, &job.congestion).map_err(cannot("its congestion control"))?;
     port_mapper::start(Path::new(RPCBIND_SOCKET)).map_err(cannot("a port mapper"))?;
     match job.program {
-        Program::Ganesha(ganesha) => ganesha.serve(Path::new(EXPORT), NAME),
-        Program::Knfsd(knfsd) => knfsd.serve(EXPORT, job.cpu),
+        Program::Ganesha(ganesha) => ganesha.serve(Path::new(EXPORT), NAME, &signals),
+        Program::Knfsd(knfsd) => knfsd.serve(EXPORT, job.cpu, &signals),
     }
 }

@@ -1,9 +1,14 @@
 //! An NFS server that runs, and what it counts.
 
+use std::time::Duration;
+
 use super::super::kept::Kept;
 use super::knfsd;
 use zc_kernel::clock;
 use zc_run::Result;
+
+/// How long its keeper may take to end all of it, and to tell so.
+const TOLD: Duration = Duration::from_secs(3);
 
 /// An NFS server of zc's. It ends when this is dropped.
 #[derive(Debug)]
@@ -25,6 +30,14 @@ impl Serving {
     /// It has: how, and its last words.
     pub fn check(&mut self) -> Result<()> {
         self.kept.check()
+    }
+
+    /// After a READ has failed: fails if it has ended, which its keeper may not have told yet.
+    ///
+    /// # Errors
+    /// It has: how, and its last words.
+    pub(crate) fn check_after_a_fault(&mut self) -> Result<()> {
+        self.kept.check_within(TOLD)
     }
 
     /// Finds its processes and threads, which it may have started meanwhile.

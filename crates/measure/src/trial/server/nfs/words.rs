@@ -132,7 +132,9 @@ mod tests {
         for order in [paced, Order { per_s: None, reads: None, ..paced }] {
             assert_eq!(Order::of_line(&order.line()), Some(order));
         }
-        for wrong in ["", "go", "go 0 0 1 0 0 0", "go 0 1 0 0 0 0", "go 0 1 1 0 0", "go 0 1 1 0 0 0 0"] {
+        for wrong in
+            ["", "go", "go 0 0 1 0 0 0", "go 0 1 0 0 0 0", "go 0 1 1 0 0", "go 0 1 1 0 0 0 0"]
+        {
             assert_eq!(Order::of_line(wrong), None, "{wrong}");
         }
     }
