@@ -153,7 +153,7 @@ fn a_reader_that_is_none_is_named() {
 #[test]
 fn what_nfs_cannot_be_run_with_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 13] = [
         (&["nfs", "--vers", "2"], 2, "no version of NFS"),
         (&["nfs", "--rsize", "3"], 2, "--rsize"),
         (&["nfs", "--depth", "0"], 2, "--depth"),
@@ -161,12 +161,46 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["nfs", "--paths", "sendfile"], 2, "no option of the experiment \"nfs\""),
         (&["paths", "--rsize", "4k"], 2, "are for \"zc run nfs\""),
         (&["nfs", "--vers", "4.1"], 4, "libnfs speaks the versions 3 and 4.0"),
-        (&["nfs", "--nfs-server", "knfsd"], 4, "the NFS server \"knfsd\""),
+        (&["nfs", "--nfs-server", "nfsd"], 2, "nfsd"),
+        (&["nfs", "--nfs-threads", "4"], 2, "--nfs-threads is for --nfs-server knfsd"),
+        (&["nfs", "--nconnect", "4"], 2, "--nconnect is for --nfs-client kernel"),
+        (&["nfs", "--nfs-client", "kernel", "--nconnect", "17"], 2, "--nconnect"),
+        (&["nfs", "--nfs-server", "knfsd", "--nfs-threads", "0"], 2, "--nfs-threads"),
+        (
+            &["nfs", "--nfs-client", "kernel", "--nfs-reader", "/bin/true"],
+            2,
+            "--nfs-reader is for --nfs-client user",
+        ),
     ];
     for (words, code, says) in cases {
         let output = zc_in(folder.path(), &[&["run"], words].concat()).finish().unwrap();
         assert_refused(&output, code, says);
         assert!(stderr(&output).contains("hint: "), "{words:?}");
+    }
+}
+
+/// The lab measures with both, under kernels that have them.
+#[test]
+fn what_this_kernel_has_not_of_nfs_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let modules = std::fs::read_dir("/lib/modules").map_or(0, Iterator::count);
+    let systems = std::fs::read_to_string("/proc/filesystems").unwrap();
+    for (words, name, says) in [
+        (["--nfs-server", "knfsd"], "nfsd", "this kernel has no NFS server (nfsd)"),
+        (["--nfs-client", "kernel"], "nfs", "this kernel has no NFS client"),
+    ] {
+        if modules > 0 || systems.lines().any(|line| line.ends_with(&format!("\t{name}"))) {
+            eprintln!("skipped: this kernel may have {name}");
+            continue;
+        }
+        let words = [&["run", "nfs", "--budget", "20s"], &words[..]].concat();
+        let output = zc_in(folder.path(), &words).finish().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        // As another user, or without nfs-ganesha, that of the server is told first.
+        if name == "nfsd" {
+            assert!(stderr(&output).contains(says), "{}", stderr(&output));
+        }
+        assert!(stderr(&output).contains("hint: "), "{}", stderr(&output));
     }
 }
 

@@ -33,8 +33,8 @@ use crate::trial::{
 };
 use zc_run::{
     Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient,
-    NfsMount, NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, SoakerKind, SupportRow,
-    Unavailable, Unsoaked, units,
+    NfsMount, NfsPlan, NfsServer, Plan, Probe, RecvPath, Result, SendPath, Severity, SoakerKind,
+    SupportRow, Unavailable, Unsoaked, Warning, units,
 };
 
 /// The experiment's name.
@@ -49,6 +49,9 @@ const START: Duration = Duration::from_secs(15);
 /// How long it may take by another version: the kernel's server may let nobody open a file by version 4 in
 /// its first 10 s.
 const AGAIN: Duration = Duration::from_secs(12);
+
+/// The CPUs of the kernel's workers that are bound to none, in which its client sends and receives.
+const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 /// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600 READs of 4k
 /// per second here, the client was at work for 85 % of the time: a READ that finds it so wakes nobody, and 2.5
@@ -207,6 +210,10 @@ pub(crate) fn prepare(
     let mut warnings = link.warnings().to_vec();
     let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
     warnings.extend(others);
+    if options.client == NfsClient::Kernel {
+        let mask = std::fs::read_to_string(WORKERS).unwrap_or_default();
+        warnings.extend((!is_only(&mask, cpus.receiver)).then(workers_anywhere));
+    }
     let reference = cells[0].label.clone();
     let (cells, speeds) = at_one_rate(&mut rig, cells, options.rate_bytes_per_s, steps)?;
     probes.extend(speeds);
@@ -282,6 +289,24 @@ fn served_whole(setup: &SendSetup, rsizes: &[usize], total: u64, longest: u64) -
     }
     trial::check_room((total as f64 * COPIES) as u64)?;
     trial::checksum(&setup.files)
+}
+
+/// Whether a mask of CPUs, in hexadecimal, has this one and no other.
+fn is_only(mask: &str, cpu: usize) -> bool {
+    let digits = mask.trim().chars().rev().filter(|digit| *digit != ',');
+    let words: Vec<u32> = digits.filter_map(|digit| digit.to_digit(16)).collect();
+    let set: u32 = words.iter().map(|word| word.count_ones()).sum();
+    set == 1 && words.get(cpu / 4).is_some_and(|word| word >> (cpu % 4) & 1 == 1)
+}
+
+/// The warning that a part of the client's cost may be the server's.
+fn workers_anywhere() -> Warning {
+    let text = "the kernel's client works in threads of the kernel that may be on the server's CPU too: the costs of \
+                both ends together are right, and what is the client's alone is not certain";
+    Warning::new("nfs-workers", Severity::Doubt, text).remedy(format!(
+        "as root, write the mask of the client's CPU into {WORKERS} (it is the machine's, for every \
+         workqueue), and what was there afterwards"
+    ))
 }
 
 /// What the client is to open, in this order: each version once, or a mount for each version and size.
@@ -501,6 +526,14 @@ mod tests {
         let place = origin_of(&reads, &mounts(&versions, 1 << 20), &rsizes);
         let places: Vec<_> = cells.iter().map(&place).collect();
         assert_eq!(places, [0, 1, 4, 2, 3, 5, 0].map(Some));
+    }
+
+    #[test]
+    fn a_mask_of_one_cpu_is_told_from_others() {
+        assert!(is_only("2\n", 1) && is_only("00000001,00000000\n", 32) && is_only("0010", 4));
+        for (mask, cpu) in [("3\n", 1), ("2", 0), ("", 0), ("1", 4), ("00000001,00000001", 32)] {
+            assert!(!is_only(mask, cpu), "{mask} {cpu}");
+        }
     }
 
     #[test]
