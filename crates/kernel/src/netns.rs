@@ -179,6 +179,27 @@ pub fn mount_own_sysfs() -> io::Result<()> {
     mount(c"sysfs", c"/sys", Some(c"sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
+/// Creates a mount namespace for the calling thread ([`unshare_mounts`]) and mounts tracefs on
+/// `/sys/kernel/tracing` in it with mount(2), where the kernel lists its trace points.
+///
+/// # Errors
+/// - EPERM: CAP_SYS_ADMIN is needed.
+/// - ENOENT, ENODEV: the kernel has no trace points.
+///
+/// # References
+/// - [unshare(2)]
+/// - [mount(2)]
+/// - Linux, Documentation/trace/ftrace.rst
+///
+/// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
+/// [mount(2)]: https://man7.org/linux/man-pages/man2/mount.2.html
+#[doc(alias = "mount")]
+pub fn mount_own_tracefs() -> io::Result<()> {
+    unshare_mounts()?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(c"tracefs", c"/sys/kernel/tracing", Some(c"tracefs"), flags)
+}
+
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: only unsharing the file descriptor table (UnshareFlags::FILES) is unsound, and no
     // caller passes it.

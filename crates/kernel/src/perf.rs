@@ -60,6 +60,7 @@ struct Attr {
 
 const PERF_TYPE_HARDWARE: u32 = 0;
 const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
 const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
 
@@ -85,6 +86,83 @@ const DATA_TAIL: usize = 1032;
 /// Pages of the ring after its header page. Together 516 KiB, which a user may lock per CPU
 /// (kernel.perf_event_mlock_kb).
 const PAGES: usize = 128;
+
+/// Opens an event for all tasks of a CPU.
+fn open_event(attr: &Attr, cpu: usize) -> io::Result<OwnedFd> {
+    let cpu =
+        libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let (every_task, no_group) = (-1, -1);
+    // SAFETY: the call reads `size` bytes through the pointer, which are those of `attr`.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            ptr::from_ref(attr),
+            every_task as libc::pid_t,
+            cpu,
+            no_group as libc::c_int,
+            PERF_FLAG_FD_CLOEXEC,
+        )
+    };
+    let fd = libc::c_int::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has just made this descriptor, and it has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// How often a trace point of the kernel's is passed on one CPU, from when this is opened.
+///
+/// # References
+/// - [perf_event_open(2)], `PERF_TYPE_TRACEPOINT`
+/// - Linux, Documentation/trace/events.rst
+///
+/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+#[doc(alias = "perf_event_open")]
+#[derive(Debug)]
+pub struct TracePoint {
+    fd: OwnedFd,
+}
+
+impl TracePoint {
+    /// Opens a counter with perf_event_open(2), of the trace point with this `id`: the number in the file
+    /// events/GROUP/NAME/id of tracefs.
+    ///
+    /// # Errors
+    /// - EACCES, EPERM: the user lacks CAP_PERFMON.
+    /// - ENOENT: there is no such trace point.
+    ///
+    /// # References
+    /// [perf_event_open(2)]
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    #[doc(alias = "perf_event_open")]
+    pub fn open(id: u64, cpu: usize) -> io::Result<Self> {
+        let attr = Attr {
+            kind: PERF_TYPE_TRACEPOINT,
+            size: size_of::<Attr>() as u32,
+            config: id,
+            ..Attr::default()
+        };
+        open_event(&attr, cpu).map(|fd| Self { fd })
+    }
+
+    /// The count so far, by read(2).
+    ///
+    /// # Errors
+    /// None known.
+    ///
+    /// # References
+    /// [perf_event_open(2)], "Reading results"
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    #[doc(alias = "read")]
+    pub fn passed(&self) -> io::Result<u64> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.fd, &mut count)?;
+        Ok(u64::from_ne_bytes(count))
+    }
+}
 
 /// The sampling event of one CPU, and its ring.
 ///
@@ -140,27 +218,7 @@ impl Sampler {
             clockid: libc::CLOCK_MONOTONIC,
             ..Attr::default()
         };
-        let cpu =
-            libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let (every_task, no_group) = (-1, -1);
-        // SAFETY: the call reads `size` bytes through the pointer, which are those of `attr`.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attr,
-                every_task as libc::pid_t,
-                cpu,
-                no_group as libc::c_int,
-                PERF_FLAG_FD_CLOEXEC,
-            )
-        };
-        let fd =
-            libc::c_int::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the call has just made this descriptor, and it has no other owner.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = open_event(&attr, cpu)?;
         let page_bytes = rustix::param::page_size();
         let bytes = (1 + PAGES) * page_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
@@ -285,6 +343,32 @@ mod tests {
     #[test]
     fn the_attributes_are_as_long_as_the_kernel_s() {
         assert_eq!(size_of::<Attr>(), 112); // PERF_ATTR_SIZE_VER5
+    }
+
+    #[test]
+    fn passes_of_a_trace_point_are_counted_where_there_are_any() {
+        let id = || {
+            crate::netns::mount_own_tracefs().ok()?;
+            let place = "/sys/kernel/tracing/events/sched/sched_switch/id";
+            std::fs::read_to_string(place).ok()?.trim().parse().ok()
+        };
+        let id: Option<u64> = std::thread::scope(|scope| scope.spawn(id).join().unwrap());
+        let Some(id) = id else {
+            return eprintln!("skipped: no trace points here, or not for this user");
+        };
+        let cpu = sched::allowed_cpus().unwrap()[0];
+        let point = match TracePoint::open(id, cpu) {
+            Ok(point) => point,
+            Err(error) => return eprintln!("skipped: trace points cannot be counted: {error}"),
+        };
+        let before = point.passed().unwrap();
+        on(cpu, || std::thread::sleep(std::time::Duration::from_millis(1)));
+        assert!(point.passed().unwrap() > before);
+    }
+
+    #[test]
+    fn a_trace_point_that_is_not_there_is_an_error() {
+        assert!(TracePoint::open(u64::MAX, sched::allowed_cpus().unwrap()[0]).is_err());
     }
 
     /// Runs `work` pinned to `cpu` in a new thread. Returns the thread's id and the result.

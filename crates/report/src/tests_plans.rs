@@ -176,10 +176,8 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         crc32: 7,
         connections: 1,
         mounts: vec![NfsMount {
-            rsize: None,
-            version: SendPath::Nfs3,
-            url: "nfs://10.0.0.1/zc/file".to_owned(),
             largest_read: 1 << 20,
+            ..NfsMount::to_be(SendPath::Nfs3, None, "nfs://10.0.0.1/zc/file".to_owned())
         }],
     });
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });

@@ -64,9 +64,21 @@ pub struct NfsMount {
     pub url: String,
     /// The longest READ, in bytes, that the server allows, or that client and server agreed on.
     pub largest_read: u64,
+    /// Of the READs by which the whole file was read once, before the first block, those that the kernel's
+    /// server spliced from the page cache; `None`: it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spliced: Option<u64>,
+    /// And those that it copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<u64>,
 }
 
 impl NfsMount {
+    /// What is to be opened, before it is.
+    pub fn to_be(version: SendPath, rsize: Option<u64>, url: String) -> Self {
+        Self { version, rsize, url, largest_read: 0, spliced: None, copied: None }
+    }
+
     /// Whether the client reads by READs of so many bytes there, if the server lets it.
     pub fn is_for(&self, version: SendPath, bytes: usize) -> bool {
         self.version == version && self.rsize.is_none_or(|rsize| rsize == bytes as u64)

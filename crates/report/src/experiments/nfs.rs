@@ -11,7 +11,7 @@ use crate::note::{Note, note};
 use crate::pivot::{Pivot, Placed};
 use crate::rates::rates;
 use zc_analysis::Estimates;
-use zc_run::{Factor, NfsClient, NfsPlan, Run, SendPath, escape};
+use zc_run::{Factor, NfsClient, NfsMount, NfsPlan, Run, SendPath, escape};
 
 /// Reading a file of 100 MB by NFS over UDP and 100 Mbit/s Ethernet, on Linux 2.4.1-pre10 with the
 /// zero-copy patch: READ size, and for the client's and the server's machine MB/s and load of all CPUs
@@ -105,9 +105,27 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
     note(
         "nfs",
         format!(
-            "{server}, read by {client}, {at_a_time} at a time; its bytes are those of the files"
+            "{server}, read by {client}, {at_a_time} at a time; its bytes are those of the files{}",
+            copies(nfs)
         ),
     )
+}
+
+/// Whether the kernel's server copied what it sent; nothing where that is not known.
+fn copies(nfs: &NfsPlan) -> String {
+    let sum = |of: fn(&NfsMount) -> Option<u64>| nfs.mounts.iter().filter_map(of).sum::<u64>();
+    match (sum(|mount| mount.spliced), sum(|mount| mount.copied)) {
+        (0, 0) => String::new(),
+        (_, 0) => "; the server splices them from its page cache, without a copy".to_owned(),
+        (0, _) => "; the server copies them".to_owned(),
+        (spliced, copied) => {
+            let share = copied as f64 / (spliced + copied) as f64;
+            format!(
+                "; the server copies {} % of its READs, and splices the others",
+                significant(100.0 * share)
+            )
+        }
+    }
 }
 
 /// What a byte costs by NFS, in costs of one by sendfile.
@@ -143,4 +161,41 @@ fn conclusion(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<Str
         "A byte by {first} costs {told} what it costs as a response of that length by sendfile, client and \
          server together{rest}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::NfsServer;
+
+    #[test]
+    fn whether_the_server_copies_is_told_where_it_is_known() {
+        let mount = |spliced, copied| NfsMount {
+            spliced,
+            copied,
+            ..NfsMount::to_be(SendPath::Nfs3, Some(4096), String::new())
+        };
+        let told = |mounts| {
+            let plan = NfsPlan {
+                server: NfsServer::Knfsd,
+                server_version: "the kernel's server, 8 threads".to_owned(),
+                client: NfsClient::Kernel,
+                depth: 1,
+                file_bytes: 1,
+                crc32: 0,
+                connections: 4,
+                mounts,
+            };
+            about(&plan).text
+        };
+        let text = told(vec![mount(None, None)]);
+        assert!(
+            text.contains("client over 4 connections, one READ") && text.ends_with("of the files")
+        );
+        let text = told(vec![mount(Some(5), Some(0)), mount(None, None)]);
+        assert!(text.ends_with("splices them from its page cache, without a copy"), "{text}");
+        assert!(told(vec![mount(Some(0), Some(5))]).ends_with("the server copies them"));
+        let text = told(vec![mount(Some(3), Some(0)), mount(Some(0), Some(1))]);
+        assert!(text.ends_with("copies 25.0 % of its READs, and splices the others"), "{text}");
+    }
 }

@@ -28,8 +28,8 @@ use crate::http::Reuse;
 use crate::meter::{self, InstanceLock};
 use crate::plan::spec::CONTROL_SUFFIX;
 use crate::trial::{
-    self, Asker, Exported, NfsLoad, NfsServerProgram, Opened, OriginOf, OwnServer, Reader,
-    ReaderProgram, Reads, SendSetup, Served, ServerRig, ServerSetup,
+    self, Asker, Exported, NfsCopies, NfsLoad, NfsServerProgram, Opened, OriginOf, OwnServer,
+    Reader, ReaderProgram, Reads, SendSetup, Served, ServerRig, ServerSetup,
 };
 use zc_run::{
     Cell, Error, ErrorKind, Factor, FixedParams, Header, Levels, LinkKind, LinkOptions, NfsClient,
@@ -145,15 +145,30 @@ pub(crate) fn prepare(
     let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
     drop(reader_program);
     let mut mounts = Vec::new();
+    let mut copies = NfsCopies::on(cpus.sender);
     let wanted = wanted(options, &versions, &exported, link.sender_address());
     let last = wanted.last().cloned();
     for mount in wanted {
         steps.say(&format!("first READs by {}", name(&mount)));
         let patience = if mounts.is_empty() { START } else { AGAIN };
-        match as_soon_as_it_answers(patience, &mut served, steps, || reader.open(&mount.url)) {
+        let mut before = None;
+        let opened = as_soon_as_it_answers(patience, &mut served, steps, || {
+            if options.server == NfsServer::Knfsd {
+                copies.watch();
+            }
+            before = copies.counts();
+            reader.open(&mount.url)
+        });
+        match opened {
             Ok(opened) => {
                 checked(&mount, opened, files.total_bytes, crc32)?;
-                mounts.push(NfsMount { largest_read: opened.largest_read, ..mount });
+                let since = |way: usize| Some(copies.counts()?[way] - before?[way]);
+                mounts.push(NfsMount {
+                    largest_read: opened.largest_read,
+                    spliced: since(0),
+                    copied: since(1),
+                    ..mount
+                });
             }
             // The last of them says why there is nothing to measure.
             Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => return Err(error),
@@ -318,14 +333,12 @@ fn wanted(
 ) -> Vec<NfsMount> {
     let by_user = |version| {
         let url = exported.url(server, version);
-        vec![NfsMount { version, rsize: None, url, largest_read: 0 }]
+        vec![NfsMount::to_be(version, None, url)]
     };
     let by_kernel = |version| {
-        let mount = |rsize: &usize| NfsMount {
-            version,
-            rsize: Some(*rsize as u64),
-            url: exported.mount(server, version, *rsize, options.connections),
-            largest_read: 0,
+        let mount = |rsize: &usize| {
+            let url = exported.mount(server, version, *rsize, options.connections);
+            NfsMount::to_be(version, Some(*rsize as u64), url)
         };
         options.rsizes.iter().map(mount).collect()
     };
@@ -492,10 +505,8 @@ mod tests {
 
     fn mounts(versions: &[SendPath], largest_read: u64) -> Vec<NfsMount> {
         let mount = |version: &SendPath| NfsMount {
-            version: *version,
-            rsize: None,
-            url: String::new(),
             largest_read,
+            ..NfsMount::to_be(*version, None, String::new())
         };
         versions.iter().map(mount).collect()
     }
@@ -539,10 +550,8 @@ mod tests {
     #[test]
     fn where_each_size_has_a_mount_of_its_own_another_size_than_was_asked_for_is_a_row() {
         let mount = |rsize, largest_read| NfsMount {
-            version: SendPath::Nfs3,
-            rsize: Some(rsize),
-            url: String::new(),
             largest_read,
+            ..NfsMount::to_be(SendPath::Nfs3, Some(rsize), String::new())
         };
         let mounts =
             [mount(3072, 2048), mount(4096, 4096), mount(5120, 4096), mount(65_536, 65_536)];

@@ -21,7 +21,7 @@ pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
 pub use nfs::{
-    Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, ServerProgram, Serving,
+    Copies, Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, ServerProgram, Serving,
     read_by_mounts, serve, start_server, stop,
 };
 pub use own::{HEAD_BYTES, OwnServer, why_not};

@@ -6,6 +6,7 @@
 //! left when its last process is gone.
 
 mod bytes;
+mod copies;
 mod ganesha;
 mod knfsd;
 mod load;
@@ -21,6 +22,7 @@ mod serving;
 mod words;
 
 pub(crate) use bytes::same_bytes;
+pub use copies::Copies;
 pub use knfsd::stop;
 pub use load::{NfsLoad, Reads};
 pub use mounts::read as read_by_mounts;
