@@ -161,7 +161,7 @@ impl Sampler {
         }
         // SAFETY: the call has just made this descriptor, and it has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let page_bytes = rustix::param::page_size();
+        let page_bytes = crate::pages::page_size();
         let bytes = (1 + PAGES) * page_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
         let start = unsafe {

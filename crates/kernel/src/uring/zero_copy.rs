@@ -314,7 +314,7 @@ impl ZeroCopy {
             return self.await_notification();
         }
         // io_notif_account_mem() charges a send for its whole pages and two more.
-        let page = rustix::param::page_size();
+        let page = crate::pages::page_size();
         let charge = (bytes / page + 2) * page;
         let too_large = memlock_limit().is_some_and(|limit| charge as u64 > limit);
         if self.chunk_bytes > SMALLEST_CHUNK
