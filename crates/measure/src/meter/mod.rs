@@ -36,7 +36,7 @@ pub use host::{boot_id, host};
 pub use idle_clock::IdleClock;
 pub use kernel::KernelMeters;
 pub use latency::{WakeLatency, wake_latency};
-pub use load::LoadMeter;
+pub use load::{LoadMeter, loads_can_be_told};
 pub use pid_stat::{descendants, kernel_threads};
 pub use pinning::cannot_pin;
 pub use processes::{ByName, Processes};
