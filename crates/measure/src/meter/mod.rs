@@ -32,7 +32,7 @@ pub use burner::{Burner, unit_time};
 pub use doctor::meters;
 pub use environment::{Environment, InstanceLock, sniffers};
 pub use helper_process::{CompetingProcess, HelperJob, SoakerProcess, serve};
-pub use host::{boot_id, host};
+pub use host::{boot_id, host, is_emulated};
 pub use idle_clock::IdleClock;
 pub use kernel::KernelMeters;
 pub use latency::{WakeLatency, wake_latency};
