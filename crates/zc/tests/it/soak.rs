@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::support::{
-    Bounded as _, Running, STARVED, ZC, at_once, is_starved, measuring, on_emulated_cpu,
+    Bounded as _, Running, STARVED, ZC, at_once, has_costs, is_starved, measuring, on_emulated_cpu,
     on_small_disk, stderr, undisturbed,
 };
 
@@ -137,6 +137,9 @@ fn signals_reach_the_command_and_end_its_series() {
 
 #[test]
 fn live_load_is_told_until_its_end_or_its_reader_s() {
+    if !has_costs() {
+        return;
+    }
     let _turn = measuring();
     let parts: [fn(); 4] = [
         live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is,

@@ -169,6 +169,15 @@ pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<O
     with_mounted(&format!("mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\""), folder, script)
 }
 
+/// Whether this machine has costs; if not, a skip.
+pub(crate) fn has_costs() -> bool {
+    let emulated = zc_measure::meter::is_emulated();
+    if emulated {
+        eprintln!("skipped: the CPU of this machine is emulated, so zc shows no cost here");
+    }
+    !emulated
+}
+
 /// What a shell script does in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`, and
 /// a skip, where that cannot be.
 pub(crate) fn on_emulated_cpu(folder: &Path, script: &str) -> Option<Output> {
