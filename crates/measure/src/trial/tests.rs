@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 use zc_run::{
     Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push,
-    Reading, RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
+    RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
 };
 
 fn cell(send: SendPath, levels: Levels) -> Cell {
