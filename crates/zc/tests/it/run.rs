@@ -445,8 +445,9 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
 
     let first = tempfile::tempdir().unwrap();
     let mut other = namespace.run(first.path(), false);
+    // It ends when it is dropped; and by itself after a quarter of its budget in which it kept nothing.
     let mut other = other
-        .args(["--budget", "120s"])
+        .args(["--budget", "600s"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .start()
