@@ -13,7 +13,7 @@ use super::calibration::{Calibration, KIND};
 use super::getopt::{Known, Letter};
 use super::tool::Tool;
 use super::values::{nr_cpus, number};
-use zc_measure::meter::LoadMeter;
+use zc_measure::meter::{LoadMeter, loads_can_be_told};
 use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow};
 
 const MS: u64 = 1_000_000;
@@ -143,10 +143,11 @@ impl Soaking {
 /// they counted.
 ///
 /// # Errors
-/// The soakers cannot be started, or `stop` was set.
+/// The soakers cannot be started, or `stop` was set; those of [`loads_can_be_told`].
 pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
     let interrupted =
         || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
+    loads_can_be_told()?;
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());

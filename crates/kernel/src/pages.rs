@@ -43,7 +43,7 @@ impl Pages {
     /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
     #[doc(alias = "mmap")]
     pub fn new(len: usize) -> io::Result<Self> {
-        let len = whole(len, rustix::param::page_size())?;
+        let len = whole(len, page_size())?;
         let base = map(len)?;
         Ok(Self { base, len, mapped: (base, len) })
     }
@@ -114,6 +114,24 @@ impl Drop for Pages {
     }
 }
 
+/// Bytes of a page, by sysconf(3), `_SC_PAGESIZE`: a constant of the kernel that every process is
+/// given when it starts.
+///
+/// It is not taken from rustix, which before Linux 6.4 reads it from /proc/self/auxv, and panics where
+/// there is no /proc or the file belongs to root, as after a change of user.
+///
+/// # References
+/// [sysconf(3)]
+///
+/// [sysconf(3)]: https://man7.org/linux/man-pages/man3/sysconf.3.html
+#[doc(alias = "sysconf")]
+pub fn page_size() -> usize {
+    // SAFETY: sysconf() takes no pointer.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // It cannot fail for this name (sysconf(3)); no Linux has smaller pages.
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
 /// `len` rounded up to a multiple of `unit`, at least one.
 fn whole(len: usize, unit: usize) -> io::Result<usize> {
     Ok(len.max(1).checked_next_multiple_of(unit).ok_or(rustix::io::Errno::NOMEM)?)
@@ -134,8 +152,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_page_is_as_large_as_the_kernel_says() {
+        let Ok(smaps) = std::fs::read_to_string("/proc/self/smaps") else {
+            return eprintln!("skipped: /proc/self/smaps cannot be read");
+        };
+        let kib = smaps.lines().find_map(|line| line.strip_prefix("KernelPageSize:"));
+        let kib = kib.and_then(|text| text.trim().strip_suffix(" kB")).unwrap();
+        assert_eq!(kib.parse::<usize>().unwrap() * 1024, page_size());
+    }
+
+    #[test]
     fn pages_are_zeroed_aligned_and_whole() {
-        let page = rustix::param::page_size();
+        let page = page_size();
         for (asked, got) in [(0, page), (1, page), (page, page), (page + 1, 2 * page)] {
             let mut pages = Pages::new(asked).unwrap();
             assert_eq!(pages.len(), got);

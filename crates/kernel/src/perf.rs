@@ -219,7 +219,7 @@ impl Sampler {
             ..Attr::default()
         };
         let fd = open_event(&attr, cpu)?;
-        let page_bytes = rustix::param::page_size();
+        let page_bytes = crate::pages::page_size();
         let bytes = (1 + PAGES) * page_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
         let start = unsafe {
@@ -380,13 +380,14 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(whole).join().unwrap())
     }
 
-    /// Works until the calling thread has used `cpu_ns`, half of it in user mode and half in the
+    /// Works until the calling thread has used `cpu_ns` more, half in user mode and half in the
     /// kernel: a share of a few percent may get none of 150 samples.
-    fn work_until(cpu_ns: u64) {
+    fn work_for(cpu_ns: u64) {
         let used_ns = || clock::thread_cpu_ns(sched::gettid()).unwrap();
+        let until_ns = used_ns() + cpu_ns;
         let mut page = [0; 4096];
         let mut zero = std::fs::File::open("/dev/zero").unwrap();
-        while used_ns() < cpu_ns {
+        while used_ns() < until_ns {
             let began_ns = used_ns();
             for _ in 0..100 {
                 zero.read_exact(&mut page).unwrap();
@@ -404,7 +405,7 @@ mod tests {
         let began_ns = clock::monotonic_ns();
         let (tid, mut sampler) = on(cpu, move || {
             sampler.enable().unwrap();
-            work_until(30_000_000);
+            work_for(30_000_000);
             sampler.disable().unwrap();
             sampler
         });
@@ -432,9 +433,9 @@ mod tests {
             // The kernel sees room for 7 bytes in the ring.
             sampler.position(DATA_TAIL).store(8, Ordering::Release);
             sampler.enable().unwrap();
-            work_until(5_000_000);
+            work_for(5_000_000);
             sampler.position(DATA_TAIL).store(0, Ordering::Release);
-            work_until(10_000_000);
+            work_for(5_000_000);
             sampler.disable().unwrap();
             sampler
         });

@@ -89,7 +89,7 @@ impl ReceiveMapping {
         let socket = socket.as_fd().try_clone_to_owned()?;
         let len = len
             .max(1)
-            .checked_next_multiple_of(rustix::param::page_size())
+            .checked_next_multiple_of(crate::pages::page_size())
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no
         // existing mapping is touched.

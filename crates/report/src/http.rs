@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::digits::significant;
 use super::layout::Layout;
 use super::note::{self, Note, note};
-use zc_run::escape;
+use zc_run::{WHY_EMULATED, escape};
 
 /// Output of `zc http --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -64,8 +64,8 @@ pub struct HttpResult {
     pub faults: Vec<HttpFault>,
     /// The first fault in words.
     pub first_fault: Option<String>,
-    /// What the sending cost.
-    pub own_cpu: HttpCpu,
+    /// What the sending cost; null on an emulated machine.
+    pub own_cpu: Option<HttpCpu>,
 }
 
 /// The load that was asked for.
@@ -184,7 +184,7 @@ pub fn text(result: &HttpResult, layout: Layout) -> String {
         notes.push(note("schedule", schedule(result, late, own)));
     }
     notes.extend(faults(result));
-    notes.push(note("own CPU", own_cpu(&result.own_cpu)));
+    notes.push(note("own CPU", own_cpu(result.own_cpu.as_ref())));
     note::terminal(&notes, layout)
 }
 
@@ -290,7 +290,8 @@ fn faults(result: &HttpResult) -> Vec<Note> {
     notes
 }
 
-fn own_cpu(cpu: &HttpCpu) -> String {
+fn own_cpu(cpu: Option<&HttpCpu>) -> String {
+    let Some(cpu) = cpu else { return format!("not shown: {WHY_EMULATED}") };
     match (cpu.us_per_response, cpu.responses_per_cpu_s) {
         (Some(us), Some(per_s)) => format!(
             "{} us per request, so one CPU makes {} requests/s",
@@ -362,11 +363,11 @@ mod tests {
             statuses: BTreeMap::from([(200, 20_000)]),
             faults: Vec::new(),
             first_fault: None,
-            own_cpu: HttpCpu {
+            own_cpu: Some(HttpCpu {
                 seconds: 0.5,
                 us_per_response: Some(25.0),
                 responses_per_cpu_s: Some(40_000.0),
-            },
+            }),
         }
     }
 
@@ -405,7 +406,11 @@ own CPU       25.0 us per request, so one CPU makes 40000 requests/s
             first_fault: Some("status 503\u{1b}[2J".to_owned()),
             statuses: BTreeMap::from([(200, 5), (503, 2)]),
             latency: None,
-            own_cpu: HttpCpu { seconds: 0.0, us_per_response: None, responses_per_cpu_s: None },
+            own_cpu: Some(HttpCpu {
+                seconds: 0.0,
+                us_per_response: None,
+                responses_per_cpu_s: None,
+            }),
             ..result()
         };
         let expected = "\
@@ -423,6 +428,13 @@ statuses      5 of 200, 2 of 503
 own CPU       0 s
 ";
         assert_eq!(text(&result, Layout::plain(100)), expected);
+    }
+
+    #[test]
+    fn on_an_emulated_machine_the_reason_is_in_place_of_the_cost() {
+        let text = text(&HttpResult { own_cpu: None, ..result() }, Layout::plain(200));
+        let line = text.lines().find(|line| line.starts_with("own CPU")).unwrap();
+        assert!(line.contains("not shown: the CPU of this machine is emulated"), "{line}");
     }
 
     #[test]

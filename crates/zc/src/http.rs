@@ -16,6 +16,7 @@ use zc_measure::http::{
     Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, bind_to,
     monotonic_ns,
 };
+use zc_measure::meter::is_emulated;
 use zc_measure::privileges::{self, Work};
 use zc_report::Layout;
 use zc_report::http::{
@@ -267,11 +268,11 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
             .map(|(fault, count)| HttpFault { kind: fault.name(), count, said: fault.told(count) })
             .collect(),
         first_fault: phase.first_fault.as_ref().map(|(_, words)| words.clone()),
-        own_cpu: HttpCpu {
+        own_cpu: (!is_emulated()).then(|| HttpCpu {
             seconds: cpu_s,
             us_per_response: (responses > 0.0).then(|| cpu_s * 1e6 / responses),
             responses_per_cpu_s: (responses > 0.0 && cpu_s > 0.0).then(|| responses / cpu_s),
-        },
+        }),
     }
 }
 

@@ -113,7 +113,7 @@ impl Splice {
         let (ring, pipe) = self.in_flight.parts();
         // A pipe counts pages, not bytes: data that begins inside a page fits up to one page
         // boundary less.
-        let page = rustix::param::page_size();
+        let page = crate::pages::page_size();
         let bytes = len.min(pipe.capacity_bytes() - offset as usize % page);
         let (file, pipe_read, pipe_write) = (
             types::Fd(file.as_raw_fd()),

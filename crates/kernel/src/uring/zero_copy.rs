@@ -314,7 +314,7 @@ impl ZeroCopy {
             return self.await_notification();
         }
         // io_notif_account_mem() charges a send for its whole pages and two more.
-        let page = rustix::param::page_size();
+        let page = crate::pages::page_size();
         let charge = (bytes / page + 2) * page;
         let too_large = memlock_limit().is_some_and(|limit| charge as u64 > limit);
         if self.chunk_bytes > SMALLEST_CHUNK
@@ -392,7 +392,11 @@ mod tests {
 
     use super::*;
 
-    /// A socket with room to send, whose peer has almost no room to receive.
+    /// What a socket has room for whose buffer is as large as net.core.wmem_max is by default: 416
+    /// KiB, in which a byte in small packets takes almost three.
+    const FITS: usize = 100_000;
+
+    /// A socket with room for [`FITS`], whose peer has almost no room to receive.
     fn connection_to_a_slow_peer() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4_096).unwrap();
@@ -416,11 +420,11 @@ mod tests {
 
     #[test]
     fn a_drain_whose_peer_does_not_read_is_over_in_time_and_nothing_the_kernel_reads_is_freed() {
-        let memory = Arc::new(Pages::new(200_000).unwrap());
+        let memory = Arc::new(Pages::new(FITS).unwrap());
         for register in [false, true] {
             let (sender, receiver) = connection_to_a_slow_peer();
             let Some(mut ring) = ring_to(sender, &memory, register) else { return };
-            ring.send(0, 200_000).unwrap();
+            ring.send(0, FITS).unwrap();
             let held = Arc::strong_count(&memory);
             // Its kernel took bytes before the drain, and none in it: once more patience, and over.
             let began = Instant::now();

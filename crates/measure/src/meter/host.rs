@@ -81,7 +81,7 @@ pub fn host() -> Host {
 }
 
 /// Whether the CPU of this machine is emulated.
-pub(super) fn is_emulated() -> bool {
+pub fn is_emulated() -> bool {
     let cpuinfo = read(Path::new("/"), "proc/cpuinfo").unwrap_or_default();
     is_tcg(&cpuinfo, zc_kernel::hypervisor::signature().as_deref())
 }

@@ -3,7 +3,23 @@
 use super::helper_process::SoakerProcess;
 use super::host::is_emulated;
 use super::kernel::KernelMeters;
-use zc_run::{Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, Taken};
+use zc_run::{
+    Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind,
+    Taken, WHY_EMULATED,
+};
+
+/// Refuses to tell loads on an emulated machine. Like a cost, a load there is that of translated
+/// instructions.
+///
+/// # Errors
+/// [`ErrorKind::NothingKept`]: the CPU is emulated.
+pub fn loads_can_be_told() -> Result<()> {
+    if is_emulated() {
+        let message = format!("no load is shown: {WHY_EMULATED}");
+        return Err(Error::new(ErrorKind::NothingKept, message).help(INSTEAD_OF_EMULATED));
+    }
+    Ok(())
+}
 
 /// Soakers in a process of their own, and the kernel's counters.
 #[derive(Debug)]

@@ -10,8 +10,8 @@
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender as Outbox, channel};
-use std::time::Instant;
+use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
+use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
 use super::receiving;
@@ -21,7 +21,11 @@ use super::worker::{
     lower_priority, pin_to, spawn, timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
+use zc_kernel::tcp::AckProgress;
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
+
+/// How long a sender is waited for whose bytes arrive one by one.
+const MOST_PATIENCE: Duration = Duration::from_secs(300);
 
 /// Both ends are this process's: nobody else may lose interest.
 const UNASKED: StillWanted<'static> = &|| Ok(());
@@ -260,27 +264,24 @@ impl Flow {
         Ok((sent, received, self.crc32.get()))
     }
 
-    /// Waits for the end of the sender's thread. If the receiver's ends before, its result is
-    /// `received`; if that is an error, nobody will take what the sender waits to send, and it is
-    /// woken.
+    /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many messages
+    /// takes long on a slow machine. If the receiver's ends before, its result is `received`; if that
+    /// is an error, nobody will take what the sender waits to send, and it is woken.
     fn sender_ends(
         &self,
         received: &mut Option<EndOf<RecvCounts>>,
     ) -> std::result::Result<EndOf<SendCounts>, RecvTimeoutError> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.sender.done.recv_timeout(left.min(GLANCE)) {
-                Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
-                ended => return ended,
-            }
+        let mut acknowledged = AckProgress::default();
+        let mut advances = || acknowledged.advanced(&self.sender.socket).unwrap_or(false);
+        advances(); // counted from here on
+        while_it_advances(&self.sender.done, PATIENCE, MOST_PATIENCE, advances, || {
             if let (Sink::Thread(receiver), None) = (&self.sink, &received) {
                 *received = receiver.done.try_recv().ok();
                 if let Some(Err(_)) = received {
                     let _ = self.sender.socket.shutdown(Shutdown::Both);
                 }
             }
-        }
+        })
     }
 
     /// Makes the connection end with a reset, now that nothing is in flight. A regular close would
@@ -288,6 +289,30 @@ impl Flow {
     /// none.
     fn release_port(&self) {
         let _ = zc_kernel::tcp::set_reset_on_close(&self.sender.socket);
+    }
+}
+
+/// Waits for a message, for `each` once more whenever it `advances` meanwhile, but no longer than
+/// `most`; looks up every [`GLANCE`].
+fn while_it_advances<T>(
+    inbox: &Inbox<T>,
+    each: Duration,
+    most: Duration,
+    mut advances: impl FnMut() -> bool,
+    mut look_up: impl FnMut(),
+) -> std::result::Result<T, RecvTimeoutError> {
+    let at_last = Instant::now() + most;
+    let mut until = Instant::now() + each;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match inbox.recv_timeout(left.min(GLANCE)) {
+            Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
+            Err(RecvTimeoutError::Timeout) if advances() && Instant::now() < at_last => {
+                until = at_last.min(Instant::now() + each);
+            }
+            ended => return ended,
+        }
+        look_up();
     }
 }
 
@@ -344,6 +369,25 @@ mod tests {
     use crate::trial;
     use crate::trial::testing::{fixed, loopback};
     use zc_run::{Cell, RecvPath, SendPath};
+
+    #[test]
+    fn what_advances_is_waited_for_longer_but_not_for_good() {
+        let (each, long) = (Duration::from_millis(1), Duration::from_secs(60));
+        let (out, inbox) = channel();
+        let mut times = 0;
+        let third_time = || {
+            times += 1;
+            if times == 3 {
+                out.send("done").unwrap();
+            }
+            true
+        };
+        assert_eq!(while_it_advances(&inbox, each, long, third_time, || {}), Ok("done"));
+        let late = Err(RecvTimeoutError::Timeout);
+        assert_eq!(while_it_advances(&inbox, each, long, || false, || {}), late);
+        assert_eq!(while_it_advances(&inbox, each, 20 * each, || true, || {}), late);
+        drop(out);
+    }
 
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();

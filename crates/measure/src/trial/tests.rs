@@ -7,13 +7,14 @@ use super::remote_side::{RemoteEnded, RemoteSide, SentFlow};
 use super::sending::Target;
 use super::setup::allowed_cpus;
 use super::testing::{files, fixed, loopback, rig, rig_to};
+use super::window::edge_ns;
 use super::worker::TrialError;
 use crate::link::Link;
 use std::net::TcpListener;
 use std::time::Duration;
 use zc_run::{
     Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push,
-    Reading, RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
+    RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
 };
 
 fn cell(send: SendPath, levels: Levels) -> Cell {
@@ -121,15 +122,21 @@ fn a_window_that_opens_late_lasts_as_long_and_bytes_arrive_in_it() {
     let slow = Slow(TcpListener::bind("127.0.0.1:0").unwrap());
     let mut rig = rig_to(fixed(), Some(Box::new(slow)));
     let ms = 1_000_000;
-    let lasted =
-        |opened: &Reading, closed: &Reading| closed.soak.at_ns.saturating_sub(opened.soak.at_ns);
     let idle = rig.idle().unwrap();
-    assert!(lasted(&idle.opened, &idle.closed) >= 4 * ms, "{idle:?}");
+    let lasted_ns = idle.closed.soak.at_ns.saturating_sub(idle.opened.soak.at_ns);
+    assert!(lasted_ns >= 4 * ms, "{idle:?}");
     let cell = cell(SendPath::ReadSend, Levels::default());
-    for (kind, least_ns) in [(TrialKind::TopSpeed, 10 * ms), (TrialKind::Soaked, 10 * ms)] {
-        let trial = rig.run(&cell, kind).unwrap();
-        assert!(lasted(&trial.opened, &trial.closed) >= least_ns * 9 / 10, "{trial:?}");
-        assert!(in_window(&trial, |reading| reading.received.bytes) > 0, "{trial:?}");
+    for (kind, lasts_ns) in [(TrialKind::TopSpeed, 10 * ms), (TrialKind::Soaked, 10 * ms)] {
+        // On a machine so slow that TCP sends again, there may be a window in which nothing arrives.
+        let arrives = (0..20).any(|_| {
+            let trial = rig.run(&cell, kind).unwrap();
+            // The edge may have been late by so much, and have taken as long to be read.
+            let least_ns = lasts_ns - 2 * edge_ns(1);
+            let lasted_ns = trial.closed.soak.at_ns.saturating_sub(trial.opened.soak.at_ns);
+            assert!(lasted_ns >= least_ns, "{trial:?}");
+            in_window(&trial, |reading| reading.received.bytes) > 0
+        });
+        assert!(arrives, "nothing arrives in any of 20 windows at {kind:?}");
     }
 }
 

@@ -69,7 +69,8 @@ const EDGE_TRIES: usize = 20;
 /// Reads what bounds a window at `at_ns` or, if the reader got its CPU too late, as soon as it has
 /// it; returns that time. If the reading took longer than `most_ns`, the reader lost its CPU in the
 /// middle, and the counters are not of one moment: it tries again at the time that `again` has for
-/// the present one, or takes them all the same if that has none.
+/// the present one. If that has none, it takes them all the same, and returns when all were read: a
+/// window that opens then is none of which the reader slept through the most.
 pub(super) fn edge(
     at_ns: u64,
     most_ns: u64,
@@ -82,11 +83,13 @@ pub(super) fn edge(
         let from_ns = monotonic_ns();
         read();
         let now_ns = monotonic_ns();
-        let later_ns = if now_ns - from_ns <= most_ns { None } else { again(now_ns) };
-        let Some(later_ns) = later_ns else {
+        if now_ns - from_ns <= most_ns {
             return Ok(if from_ns - at_ns <= most_ns { at_ns } else { from_ns });
-        };
-        at_ns = later_ns;
+        }
+        match again(now_ns) {
+            Some(later_ns) => at_ns = later_ns,
+            None => return Ok(now_ns),
+        }
     }
     Err(Error::new(
         ErrorKind::NothingKept,
@@ -210,5 +213,35 @@ impl Threads {
     pub(super) fn cpu_ns(&self) -> u64 {
         let cpu_ns = |meter: &TaskMeter| meter.read_cpu().map_or(0, |reading| reading.cpu_ns);
         cpu_ns(&self.senders) + cpu_ns(&self.receivers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads an edge that is due now, in `takes_ns`. Returns when it was due, what [`edge`] returned,
+    /// and when the reading was over.
+    fn read_in(takes_ns: u64, most_ns: u64) -> (u64, u64, u64) {
+        let due_ns = monotonic_ns();
+        let mut read_ns = 0;
+        let read = || {
+            sleep_until(monotonic_ns() + takes_ns);
+            read_ns = monotonic_ns();
+        };
+        let edge_ns = edge(due_ns, most_ns, |_| None, read).unwrap();
+        (due_ns, edge_ns, read_ns)
+    }
+
+    #[test]
+    fn an_edge_that_takes_too_long_and_is_not_read_again_is_when_it_was_read() {
+        let (_, edge_ns, read_ns) = read_in(2_000_000, 1_000_000);
+        assert!(edge_ns >= read_ns, "{edge_ns} {read_ns}");
+    }
+
+    #[test]
+    fn an_edge_that_is_read_at_once_is_when_it_was_due() {
+        let (due_ns, edge_ns, _) = read_in(0, u64::MAX / 2);
+        assert_eq!(edge_ns, due_ns);
     }
 }

@@ -291,7 +291,7 @@ impl Walk {
             (later.into_iter().find(|file| left(*file, self.begins_at) >= bytes)?, self.begins_at)
         };
         self.file = file;
-        self.offset = (offset + bytes).next_multiple_of(rustix::param::page_size() as u64);
+        self.offset = (offset + bytes).next_multiple_of(zc_kernel::pages::page_size() as u64);
         Some(Piece { file, offset, len })
     }
 

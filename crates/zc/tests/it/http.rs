@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::Value;
 
 use crate::format::is_as_described;
-use crate::support::{Bounded as _, LIMIT, stderr, text, until, zc};
+use crate::support::{Bounded as _, LIMIT, ZC, on_emulated_cpu, stderr, text, until, zc};
 
 /// A server that ends with this.
 struct Server {
@@ -134,6 +134,17 @@ fn the_document_is_valid_and_counts_what_was_sent() {
     );
     // 49 spacings of 2 ms.
     assert!(result["seconds"].as_f64().unwrap() >= 0.098);
+}
+
+#[test]
+fn on_an_emulated_machine_sending_has_no_cost() {
+    let server = Server::of("200 OK", 100);
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("exec {ZC} http {} --requests 20 --json", server.url());
+    let Some(output) = on_emulated_cpu(folder.path(), &script) else { return };
+    let result = document(&output);
+    is_as_described("http", &result);
+    assert_eq!((&result["responses"], &result["own_cpu"]), (&Value::from(20), &Value::Null));
 }
 
 #[test]

@@ -226,8 +226,16 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
         .iter()
         .map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).start().unwrap())
         .collect();
-    let args = ["--budget", "12s", "--paths", "sendfile", "--link", "loopback"];
-    let output = run_in(folder.path(), &args).finish().unwrap();
+    let run_within = |budget| {
+        let _ = std::fs::remove_file(folder.path().join("run.json"));
+        let args = ["--budget", budget, "--paths", "sendfile", "--link", "loopback"];
+        run_in(folder.path(), &args).finish().unwrap()
+    };
+    let mut output = run_within("12s");
+    // One block says nothing. A machine may be so slow that there is no second one in that time.
+    if saved(folder.path()).blocks.len() < 2 {
+        output = run_within("60s");
+    }
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(NOTHING_KEPT), "{said}");
     assert!(said.contains("error: 0 of ") && said.contains(" blocks kept: "), "{said}");
@@ -437,8 +445,9 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
 
     let first = tempfile::tempdir().unwrap();
     let mut other = namespace.run(first.path(), false);
+    // It ends when it is dropped; and by itself after a quarter of its budget in which it kept nothing.
     let mut other = other
-        .args(["--budget", "120s"])
+        .args(["--budget", "600s"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .start()

@@ -10,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::support::{
-    Bounded as _, Running, STARVED, ZC, at_once, is_starved, measuring, on_small_disk, stderr,
-    undisturbed,
+    Bounded as _, Running, STARVED, ZC, at_once, has_costs, is_starved, measuring, on_emulated_cpu,
+    on_small_disk, stderr, undisturbed,
 };
 
 fn zc(arguments: &[&str]) -> Command {
@@ -137,6 +137,9 @@ fn signals_reach_the_command_and_end_its_series() {
 
 #[test]
 fn live_load_is_told_until_its_end_or_its_reader_s() {
+    if !has_costs() {
+        return;
+    }
     let _turn = measuring();
     let parts: [fn(); 4] = [
         live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is,
@@ -571,6 +574,31 @@ fn a_reader_that_goes_away_ends_live_load() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.code() == Some(0) || is_starved(&stderr(&output)), "{}", stderr(&output));
+}
+
+#[test]
+fn on_an_emulated_machine_no_load_is_told() {
+    for what in [
+        "soak --count 1",
+        "soak --count 1 --json",
+        "soak --verify --budget 1s",
+        "cyclesoak -C",
+        "cyclesoak",
+        "zcc -c -s 127.0.0.1 cpuinfo",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("exec {ZC} {what}");
+        let Some(output) = on_emulated_cpu(folder.path(), &script) else { return };
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(13), "{what}: {said}");
+        assert!(
+            said.contains("error: no load is shown: the CPU of this machine is emulated"),
+            "{said}"
+        );
+        assert!(said.contains("\nhint: use a machine of its own"), "{said}");
+        assert!(output.stdout.is_empty(), "{what}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(!folder.path().join("counts_per_sec").exists(), "{what}");
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl ZeroCopyTracker {
     ) -> std::result::Result<Self, Unavailable> {
         tcp::set_zerocopy(socket, true)
             .map_err(|error| Unavailable::unsupported(format!("SO_ZEROCOPY: {error}")))?;
-        let page_bytes = rustix::param::page_size();
+        let page_bytes = zc_kernel::pages::page_size();
         // `mm_account_pinned_pages` charges two pages more than the bytes fill.
         let charged_bytes = send_bytes / page_bytes * page_bytes + 2 * page_bytes;
         if !mapping::may_lock(charged_bytes) {

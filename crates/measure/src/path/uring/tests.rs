@@ -1,7 +1,7 @@
 //! The io_uring paths over a real TCP connection of the loopback interface.
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::thread;
 
 use rustix::io::Errno;
@@ -209,15 +209,17 @@ fn a_peer_that_closes_is_an_error_and_nothing_hangs() {
     });
 }
 
-#[test]
-fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
-    within_time(|| {
+/// Lets every path send until it is blocked, or soon will be, and then calls `end` with its socket
+/// and the peer's. That ends the send with an error.
+fn blocked_until(end: impl Fn(&TcpStream, TcpStream) + Send + 'static) {
+    within_time(move || {
         for path in send_paths(true) {
             let (setup, _) = setup_of(&[3_000_000]);
             let (one, other) = pair();
             let (filled, full) = std::sync::mpsc::channel();
             let Some(probe) = sender(path, &one, &setup) else { continue };
             drop(probe);
+            let socket = one.try_clone().unwrap();
             let sending = thread::spawn(move || {
                 let mut sender = open_sender(path, &one, &setup).unwrap();
                 for piece in setup.files.walk(0, 1 << 20) {
@@ -228,11 +230,26 @@ fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
                 }
                 unreachable!("the walk is endless")
             });
-            // Until no new piece is begun for a while: it is blocked, or soon will be.
+            // Until no new piece is begun for a while.
             while full.recv_timeout(std::time::Duration::from_millis(50)).is_ok() {}
-            drop(other);
+            end(&socket, other);
             assert_eq!(sending.join().unwrap().kind, ErrorKind::Failed, "{path}");
         }
+    });
+}
+
+#[test]
+fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
+    blocked_until(|_, other| drop(other));
+}
+
+/// By this a trial ends that nobody reads from: a send itself has no bound.
+#[test]
+fn a_sender_that_is_blocked_wakes_when_its_socket_is_shut_down() {
+    let peers = std::sync::Mutex::new(Vec::new());
+    blocked_until(move |socket, other| {
+        peers.lock().unwrap().push(other);
+        socket.shutdown(Shutdown::Both).unwrap();
     });
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use zc_kernel::clock::sleep_until_or_stop;
 
 use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
+use crate::meter::loads_can_be_told;
 use zc_run::{Result, SoakStart, SoakWindow};
 
 /// Options of [`live`].
@@ -33,12 +34,13 @@ pub enum Heard<'a> {
 ///
 /// # Errors
 /// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` was set before the first window; the
-/// soakers cannot be started.
+/// soakers cannot be started; those of [`loads_can_be_told`].
 pub fn live(
     options: &LiveOptions,
     stop: &AtomicBool,
     hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
+    loads_can_be_told()?;
     let mut meter = set_up(&options.soaked)?;
     let start = start(&mut meter, |meter| {
         idle(meter, IDLE_WINDOWS, &mut |at_ns| sleep_until_or_stop(at_ns, stop))

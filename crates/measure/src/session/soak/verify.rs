@@ -14,7 +14,7 @@ use zc_kernel::{clock, sched};
 
 use super::burner::Burner;
 use super::setup::{Soaked, interrupted};
-use crate::meter::{IdleClock, KernelMeters, Soakers};
+use crate::meter::{IdleClock, KernelMeters, Soakers, loads_can_be_told};
 use zc_run::{
     BurnShape, IdleSpan, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit,
 };
@@ -54,12 +54,13 @@ pub struct VerifyOptions {
 ///
 /// # Errors
 /// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` was set before there were two rounds;
-/// the soakers cannot be started.
+/// the soakers cannot be started; those of [`loads_can_be_told`].
 pub fn verify(
     options: &VerifyOptions,
     stop: &AtomicBool,
     round: &mut dyn FnMut(usize, usize),
 ) -> Result<SoakVerify> {
+    loads_can_be_told()?;
     let cpus = options.soaked.cpus()?;
     // The last one: on most machines the first has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);

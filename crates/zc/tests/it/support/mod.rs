@@ -164,12 +164,32 @@ pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() ->
 pub(crate) const NOT_HERE: i32 = 77;
 
 /// What a shell script does in `folder` while a file system of so many bytes (`8k`) is mounted on
-/// it; `None`, and a skip, where that cannot be. It is mounted in a namespace of its own, so that
-/// it goes with the script; without root, in one of a user namespace.
+/// it; `None`, and a skip, where that cannot be.
 pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<Output> {
-    let script = format!(
-        "{{ mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\"; }} || exit {NOT_HERE}; {script}"
-    );
+    with_mounted(&format!("mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\""), folder, script)
+}
+
+/// Whether this machine has costs; if not, a skip.
+pub(crate) fn has_costs() -> bool {
+    let emulated = zc_measure::meter::is_emulated();
+    if emulated {
+        eprintln!("skipped: the CPU of this machine is emulated, so zc shows no cost here");
+    }
+    !emulated
+}
+
+/// What a shell script does in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`, and
+/// a skip, where that cannot be.
+pub(crate) fn on_emulated_cpu(folder: &Path, script: &str) -> Option<Output> {
+    std::fs::write(folder.join("cpuinfo"), "model name\t: QEMU TCG CPU version 2.5+\n").unwrap();
+    with_mounted("mount --bind cpuinfo /proc/cpuinfo", folder, script)
+}
+
+/// What a shell script does in `folder` after the line `mount` has mounted something; `None`, and a
+/// skip, where that cannot be. It is mounted in a namespace of its own, so that it goes with the
+/// script; without root, in one of a user namespace.
+fn with_mounted(mount: &str, folder: &Path, script: &str) -> Option<Output> {
+    let script = format!("{{ {mount}; }} || exit {NOT_HERE}; {script}");
     let mut unshare = Command::new("unshare");
     unshare.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-Urm" });
     unshare.args(["sh", "-c", &script]).current_dir(folder).stdin(Stdio::null());
