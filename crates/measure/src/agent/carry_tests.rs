@@ -176,7 +176,8 @@ fn a_stream_that_changes_bytes_is_noticed_before_anything_runs() {
     for program in [program(LARGE), carried_script(&format!(": >'{canary}'"), LARGE)] {
         let error = failed(&command, &program);
         // gzip may notice it first, says so on stderr, and ends before it has read all.
-        let says = ["is not the zc that was sent (SHA-256)", "gzip: stdin: invalid compressed data"];
+        let says =
+            ["is not the zc that was sent (SHA-256)", "gzip: stdin: invalid compressed data"];
         assert!(says.iter().any(|words| error.message.contains(words)), "{error}");
         assert_eq!(host.left(), [""; 0]);
     }
