@@ -4,7 +4,7 @@
 use super::historical::End;
 use super::section::Section;
 use crate::block::Part;
-use crate::digits::{significant, size};
+use crate::digits::{signed_percent, significant, size, us_per_mb, with_half_width};
 use crate::grid::{Column, Grid};
 use crate::grids::{NONE, undecided};
 use crate::note::{Note, note};
@@ -25,7 +25,7 @@ const HISTORICAL: [(usize, [f64; 2], [f64; 2]); 5] = [
 ];
 
 pub(super) fn section(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Section {
-    let parts = table(run, estimates, nfs, pivot).into_iter().collect();
+    let parts = table(run, estimates, nfs, pivot).into_iter().chain(account(nfs, pivot)).collect();
     Section { parts, conclusion: conclusion(estimates, nfs, pivot) }
 }
 
@@ -79,6 +79,49 @@ pub(crate) fn table(
         rates(run)
     );
     any.then(|| Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
+}
+
+/// Where the cost of the first version's READs is, by size: the accounts of the two programs, what
+/// /proc/stat counts besides, and what is in none. `None` where there are no such accounts.
+fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
+    let by_message = pivot.keys.iter().position(|key| *key == Factor::Message)?;
+    let first = first_version(nfs)?;
+    let columns = vec![
+        Column::left("READ", ""),
+        Column::right("soaked", ""),
+        Column::right("server", ""),
+        Column::right("client", ""),
+        Column::right("besides", ""),
+        Column::right("in no account", ""),
+    ];
+    let mut rows = Vec::new();
+    for row in &pivot.rows {
+        let read = row.cells.iter().flatten().find(|placed| placed.cell.send == first);
+        let Some(figures) = read.map(|placed| placed.figures) else { continue };
+        let (programs, stat) = (&figures.others.getrusage_soaked, &figures.others.proc_stat);
+        let sides = &programs.cost_ns_per_kib;
+        let (Some(server), Some(client)) = (sides.sender, sides.receiver) else { continue };
+        let (Some(soaked), Some(counted)) =
+            (figures.cost_ns_per_kib.both, stat.cost_ns_per_kib.both)
+        else {
+            continue;
+        };
+        let share =
+            stat.by_soaked.both.map_or_else(|| NONE.to_owned(), |by| signed_percent(1.0 - by));
+        rows.push(vec![
+            row.levels.get(by_message).cloned().unwrap_or_default(),
+            with_half_width(us_per_mb(soaked.value), soaked.half_width.map(us_per_mb)),
+            significant(us_per_mb(server)),
+            significant(us_per_mb(client)),
+            significant(us_per_mb(counted - server - client)),
+            share,
+        ]);
+    }
+    let caption = format!(
+        "Whose the cost of both ends with {first} is, us/MB: the server's and the client's program by their clocks, \
+         what /proc/stat counts besides (interrupts, softirqs, threads of the kernel), and the share in no account"
+    );
+    (!rows.is_empty()).then(|| Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
 }
 
 fn per_s(figure: Option<f64>) -> String {
