@@ -183,6 +183,12 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
     insta::assert_snapshot!("brief_nfs", text);
     assert!(crate::html(&[(&made.0, &made.1)]).contains("beside that of 2001"), "the page has it");
+    let verbose = table(&made.0, &made.1, Layout { verbose: true, ..Layout::plain(120) });
+    let account = verbose.split("Whose the cost").nth(1).unwrap();
+    insta::assert_snapshot!(
+        "nfs_account",
+        account.lines().skip(2).take(4).collect::<Vec<_>>().join("\n")
+    );
     // Where verdicts are withheld nothing is concluded.
     made.1.verdict.withheld = vec![Withheld::TooFewBlocks { kept: 0, needed: 7 }];
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });

@@ -4,13 +4,14 @@
 use super::historical::End;
 use super::section::Section;
 use crate::block::Part;
-use crate::digits::{signed_percent, significant, size, us_per_mb, with_half_width};
+use crate::digits::{percent, signed_percent, significant, size, us_per_mb, with_half_width};
 use crate::grid::{Column, Grid};
 use crate::grids::{NONE, undecided};
 use crate::note::{Note, note};
 use crate::pivot::{Pivot, Placed};
 use crate::rates::rates;
 use zc_analysis::Estimates;
+use zc_analysis::rules::TICK_NS;
 use zc_run::{Factor, NfsClient, NfsMount, NfsPlan, Run, SendPath, escape};
 
 /// Reading a file of 100 MB by NFS over UDP and 100 Mbit/s Ethernet, on Linux 2.4.1-pre10 with the
@@ -106,15 +107,19 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
         else {
             continue;
         };
-        let share =
-            stat.by_soaked.both.map_or_else(|| NONE.to_owned(), |by| signed_percent(1.0 - by));
+        let ticks = counted * stat.bytes as f64 / 1024.0 / TICK_NS;
+        let share = stat.by_soaked.both.zip(soaked.half_width).map(|(by, half_width)| {
+            // Both have a part in it; that of ticks is as of any count of events.
+            let both = (half_width / soaked.value).hypot(by * 1.96 / ticks.sqrt());
+            format!("{} ±{}", signed_percent(1.0 - by), percent(both))
+        });
         rows.push(vec![
             row.levels.get(by_message).cloned().unwrap_or_default(),
             with_half_width(us_per_mb(soaked.value), soaked.half_width.map(us_per_mb)),
             significant(us_per_mb(server)),
             significant(us_per_mb(client)),
             significant(us_per_mb(counted - server - client)),
-            share,
+            share.unwrap_or_else(|| NONE.to_owned()),
         ]);
     }
     let caption = format!(

@@ -94,10 +94,10 @@ impl Knfsd {
         mountd.args(["-F", "-p", &MOUNT_PORT.to_string()]);
         let ended = place::run(mountd, signals, || self.start_threads(cpu));
         // While the port mapper is there: the kernel takes back what it has registered, and waits for it.
-        set("threads", "0")?;
+        let stopped = set("threads", "0");
         match ended? {
             Some(status) => Err(Error::failed(format!("rpc.mountd ended: {status}"))),
-            None => Ok(()),
+            None => stopped,
         }
     }
 
@@ -130,8 +130,8 @@ impl Knfsd {
     }
 }
 
-/// Ends the threads of the server of this network namespace, if whoever started them did not: the whole of `zc --internal nfs-stop`, which
-/// has no other thread.
+/// Ends the threads of the server of this network namespace, if whoever started them did not: the whole of
+/// `zc --internal nfs-stop`, which has no other thread.
 ///
 /// # Errors
 /// The kernel refuses it.

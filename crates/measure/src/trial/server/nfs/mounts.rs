@@ -53,8 +53,16 @@ pub fn read(orders: &Path, answers: &Path, counts: &Path) -> zc_run::Result<()> 
 struct Client {
     counts: Arc<SharedNumbers>,
     files: Vec<Mounted>,
-    /// READs of one of the files, what its mount had counted before, and why they did not begin.
-    goes_on: Option<Result<(Reading, String, u64), String>>,
+    /// READs that go on, or why they did not begin.
+    goes_on: Option<Result<GoesOn, String>>,
+}
+
+/// READs of one of the files.
+struct GoesOn {
+    reading: Reading,
+    /// Its mount, and the READs that were counted of it before.
+    at: String,
+    before: u64,
 }
 
 /// A file of a mount.
@@ -109,20 +117,20 @@ impl Client {
         Ok(Opened { bytes, largest_read, crc32 }.line())
     }
 
-    fn begin(&self, order: Order) -> Result<(Reading, String, u64), String> {
+    fn begin(&self, order: Order) -> Result<GoesOn, String> {
         let of = self.files.get(order.file).ok_or("there is no such file")?;
-        let reads = mountstats::reads(&of.at).ok_or("the mount is not listed")?;
+        let before = mountstats::reads(&of.at).ok_or("the mount is not listed")?;
         let reading =
             Reading::begin(Arc::clone(&of.file), of.bytes, order, Arc::clone(&self.counts))
                 .map_err(|error| in_words(&error))?;
-        Ok((reading, of.at.clone(), reads))
+        Ok(GoesOn { reading, at: of.at.clone(), before })
     }
 
     fn stop(&mut self) -> Result<String, String> {
         let Some(goes_on) = self.goes_on.take() else {
             return Err("nothing is being read".to_owned());
         };
-        let (reading, at, before) = goes_on?;
+        let GoesOn { reading, at, before } = goes_on?;
         let done = reading.end()?;
         let sent = mountstats::reads(&at).map(|after| after.wrapping_sub(before));
         match sent == Some(done.latency.count()) {
