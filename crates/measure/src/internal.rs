@@ -9,8 +9,6 @@ pub const WATCHDOG: &str = "watchdog";
 pub const KEEPER: &str = "keeper";
 /// The process that serves NFS (`trial::serve_nfs`); the argument after it is its job as JSON.
 pub const NFS_SERVE: &str = "nfs-serve";
-/// The process that ends the threads of the kernel's NFS server (`trial::stop_nfs`).
-pub const NFS_STOP: &str = "nfs-stop";
 /// The process that reads from mounts of NFS (`trial::read_by_mounts`); the arguments after it are the
 /// files by which it is told what to do.
 pub const NFS_READ: &str = "nfs-read";

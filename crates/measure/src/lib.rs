@@ -19,7 +19,7 @@ pub mod privileges;
 
 pub use zc_kernel::stack;
 
-pub use internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, NFS_STOP, WATCHDOG};
+pub use internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
 
 pub mod plan;
 pub mod workload;

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::rights;
 use zc_measure::session::{soak, states};
 use zc_measure::trial;
-use zc_measure::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, NFS_STOP, WATCHDOG};
+use zc_measure::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
 use zc_run::{Error, Result};
 
 /// Does the job of this process, if it was started for one.
@@ -23,7 +23,6 @@ fn job(words: &[OsString]) -> Result<()> {
         [WATCHDOG] => states::watchdog::keep(),
         [KEEPER] => trial::keep_server(),
         [NFS_SERVE, job] => trial::serve_nfs(job),
-        [NFS_STOP] => trial::stop_nfs(),
         [NFS_READ, orders, answers, counts] => {
             trial::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))
         }

@@ -51,7 +51,7 @@ pub use server::{
     OriginOf, OwnServer, Reader, ReaderProgram, Reads, RemoteLoad, Replayed, Served,
     ServerProgram as NfsServerProgram, ServerRig, ServerSetup, Serving, URL as GENERATOR_URL,
     Whole, keep as keep_server, read_by_mounts, serve as serve_nfs,
-    start_server as start_nfs_server, stop as stop_nfs, why_not,
+    start_server as start_nfs_server, why_not,
 };
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, check_room, checksum, choose_congestion,

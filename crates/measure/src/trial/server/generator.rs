@@ -213,7 +213,6 @@ impl Generator {
             words: self.words.iter().map(|word| word.replace(URL, url)).collect(),
             cpus: vec![self.cpu],
             patience: PATIENCE,
-            afterwards: None,
         }
     }
 

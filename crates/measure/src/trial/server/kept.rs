@@ -45,8 +45,6 @@ pub struct Wanted {
     pub cpus: Vec<usize>,
     /// How long it may take to end after SIGTERM, before it is killed.
     pub patience: Duration,
-    /// What the keeper runs once all of its processes have ended: a program and its arguments.
-    pub afterwards: Option<Vec<String>>,
 }
 
 /// What the keeper says, once: a line of JSON.
@@ -252,13 +250,6 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there, and
     // not clean up.
     end_all(wanted.patience);
-    if let Some([program, arguments @ ..]) = wanted.afterwards.as_deref() {
-        let mut command = Command::new(program);
-        command.args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        signals.release_in_child(&mut command);
-        drop(command.status()); // nobody is there to be told
-    }
     let last_words = tail.as_mut().and_then(|tail| {
         tail.finish();
         tail.last()

@@ -22,7 +22,7 @@ pub use generator::{Generator, URL};
 pub use kept::keep;
 pub use nfs::{
     Copies, Exported, NfsLoad, Opened, Reader, ReaderProgram, Reads, ServerProgram, Serving,
-    read_by_mounts, serve, start_server, stop,
+    read_by_mounts, serve, start_server,
 };
 pub use own::{HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};

@@ -39,7 +39,6 @@ impl Served {
             words: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
             cpus: vec![cpu],
             patience: PATIENCE,
-            afterwards: None,
         };
         Kept::start(wanted, || link.enter_sender()).map(Self::Ours)
     }

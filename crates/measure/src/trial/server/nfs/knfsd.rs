@@ -77,7 +77,8 @@ impl Knfsd {
     }
 
     /// Serves the file system at `export` from this mount and network namespace, on `cpu`, until
-    /// rpc.mountd ends or this process is told to.
+    /// rpc.mountd ends or this process is told to. If it is killed, the kernel ends the threads with this mount
+    /// namespace.
     ///
     /// # Errors
     /// The kernel or a program refuses something; rpc.mountd ends.
@@ -128,17 +129,6 @@ impl Knfsd {
             ))),
         }
     }
-}
-
-/// Ends the threads of the server of this network namespace, if whoever started them did not: the whole of
-/// `zc --internal nfs-stop`, which has no other thread.
-///
-/// # Errors
-/// The kernel refuses it.
-pub fn stop() -> Result<()> {
-    place::enter(&[])?;
-    control()?;
-    set("threads", "0")
 }
 
 /// The threads of a server of zc's that is on this CPU alone. (One of the host's may run on others.)

@@ -23,7 +23,6 @@ mod words;
 
 pub(crate) use bytes::same_bytes;
 pub use copies::Copies;
-pub use knfsd::stop;
 pub use load::{NfsLoad, Reads};
 pub use mounts::read as read_by_mounts;
 pub use reader::{Reader, ReaderProgram};

@@ -154,7 +154,6 @@ impl Reader {
             words: program.words.iter().cloned().chain(shared).collect(),
             cpus: vec![cpu],
             patience: END,
-            afterwards: None,
         };
         let kept = Kept::start(wanted, || link.enter_receiver())?;
         let mut own = Self { kept, orders, answers: BufReader::new(answers), counts };

@@ -17,7 +17,7 @@ use super::knfsd::Knfsd;
 use super::place::{self, MOUNT_PORT, NFS_PORT, cannot};
 use super::port_mapper;
 use super::serving::Serving;
-use crate::internal::{INTERNAL, NFS_SERVE, NFS_STOP};
+use crate::internal::{INTERNAL, NFS_SERVE};
 use crate::link::Link;
 use crate::workload::FileSet;
 use zc_kernel::privileges::has_capabilities;
@@ -188,16 +188,11 @@ pub fn start_server(
     let job = Job { program, sources, congestion: congestion.to_owned(), cpu };
     let job = serde_json::to_string(&job)
         .map_err(|_| Error::failed("what is to be served cannot be said"))?;
-    let own = |words: &[&str]| {
-        [OWN_PROGRAM, INTERNAL].iter().chain(words).map(|&word| word.to_owned()).collect()
-    };
     let wanted = Wanted {
         what: "the NFS server".to_owned(),
-        words: own(&[NFS_SERVE, &job]),
+        words: [OWN_PROGRAM, INTERNAL, NFS_SERVE, &job].map(str::to_owned).into(),
         cpus: vec![cpu],
         patience: PATIENCE,
-        // The threads of the kernel's outlive every process, if that which started them was killed.
-        afterwards: in_kernel.then(|| own(&[NFS_STOP])),
     };
     let kept = Kept::start(wanted, || link.enter_sender())?;
     Ok((Serving::new(kept, in_kernel.then_some(cpu)), exported))
