@@ -159,8 +159,8 @@ fn control() -> Result<()> {
 
 /// Ends the time in which clients claim again what they had before the server was started: nobody has
 /// anything, and until then no file can be opened by version 4. The kernel's lock manager has such a time of
-/// its own. Linux refuses the first where nobody keeps a list of clients, since January 2026: then it is
-/// [`GRACE`]. (Before Linux 3.18 there is no such file.)
+/// its own. Where nobody keeps a list of clients, a kernel may refuse to end the first (Debian's 6.1.0-50:
+/// EBUSY), which takes [`GRACE`] then. Before Linux 3.18 there is no such file.
 fn end_grace() {
     drop(set("v4_end_grace", "Y"));
     drop(fs::write(LOCK_MANAGER, "Y"));
