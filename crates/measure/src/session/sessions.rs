@@ -24,7 +24,8 @@ const BY_DRAWING: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Sessions {
     index: usize,
-    began: Instant,
+    /// `None` before the first block: however long that takes, the first session is not over by then.
+    began: Option<Instant>,
     /// `None`: there is no further session.
     length: Option<Duration>,
     /// Whether the length may grow with the time that drawing takes.
@@ -39,7 +40,7 @@ impl Sessions {
             Some(1) => None,
             Some(asked) => Some(left.div_f64(asked as f64)),
         };
-        Self { index: 0, began: Instant::now(), length, adapts: asked.is_none() }
+        Self { index: 0, began: None, length, adapts: asked.is_none() }
     }
 
     /// Counts from 0.
@@ -47,19 +48,23 @@ impl Sessions {
         self.index
     }
 
-    /// Begins the next session if it is due. Where nothing can be drawn there is no further one:
-    /// the warning says why.
+    /// Before a block: begins the first session, or the next one if it is due. Where nothing can be
+    /// drawn there is no further one: the warning says why.
     pub(super) fn next(&mut self, rig: &mut dyn Bench) -> Option<Warning> {
         self.next_by(|| rig.redraw())
     }
 
     fn next_by(&mut self, draw: impl FnOnce() -> Result<()>) -> Option<Warning> {
-        let length = self.length.filter(|length| self.began.elapsed() >= *length)?;
         let begins = Instant::now();
+        let Some(began) = self.began else {
+            self.began = Some(begins);
+            return None;
+        };
+        let length = self.length.filter(|length| begins - began >= *length)?;
         match draw() {
             Ok(()) => {
                 self.index += 1;
-                self.began = Instant::now();
+                self.began = Some(Instant::now());
                 if self.adapts {
                     self.length = Some(length.max(begins.elapsed() * BY_DRAWING));
                 }
@@ -94,6 +99,13 @@ mod tests {
         Sessions::new(asked.map(|asked| NonZeroUsize::new(asked).unwrap()), left)
     }
 
+    /// In their first session.
+    fn begun(mut sessions: Sessions) -> Sessions {
+        assert_eq!(sessions.next_by(|| panic!("nothing is drawn before the first block")), None);
+        assert_eq!(sessions.index(), 0);
+        sessions
+    }
+
     #[test]
     fn sessions_have_equal_shares_of_the_time_for_blocks() {
         let ten = sessions(Some(10), Duration::from_secs(50));
@@ -103,24 +115,24 @@ mod tests {
 
     #[test]
     fn one_session_lasts_for_the_whole_run() {
-        let mut one = sessions(Some(1), Duration::ZERO);
+        let mut one = begun(sessions(Some(1), Duration::ZERO));
         assert_eq!(one.next_by(|| panic!("nothing is drawn")), None);
         assert_eq!(one.index(), 0);
     }
 
     #[test]
     fn a_session_begins_when_it_is_due_and_not_before() {
-        let mut due = sessions(Some(2), Duration::ZERO);
+        let mut due = begun(sessions(Some(2), Duration::ZERO));
         assert_eq!(due.next_by(|| Ok(())), None);
         assert_eq!(due.index(), 1);
-        let mut early = sessions(Some(2), Duration::from_secs(3600));
+        let mut early = begun(sessions(Some(2), Duration::from_secs(3600)));
         assert_eq!(early.next_by(|| panic!("nothing is drawn")), None);
         assert_eq!(early.index(), 0);
     }
 
     #[test]
     fn where_drawing_takes_long_sessions_are_longer() {
-        let mut slow = Sessions { length: Some(Duration::ZERO), ..sessions(None, LENGTH) };
+        let mut slow = begun(Sessions { length: Some(Duration::ZERO), ..sessions(None, LENGTH) });
         let draw = Duration::from_millis(2);
         slow.next_by(|| {
             std::thread::sleep(draw);
@@ -131,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_drawn_is_a_note_and_the_session_goes_on() {
-        let mut full = sessions(Some(2), Duration::ZERO);
+        let mut full = begun(sessions(Some(2), Duration::ZERO));
         let note = full.next_by(|| Err(Error::output("the disk is full"))).unwrap();
         assert_eq!(note.severity, Severity::Note);
         assert!(note.text.ends_with("of it: the disk is full"), "{}", note.text);
