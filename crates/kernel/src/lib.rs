@@ -42,7 +42,6 @@ pub mod privileges;
 pub mod process;
 pub mod random;
 pub mod sched;
-pub mod shared_numbers;
 mod sockopt;
 pub mod source_filter;
 pub mod spawn;

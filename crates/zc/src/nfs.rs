@@ -72,26 +72,15 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
     let server = server.map_err(unknown)?.unwrap_or(NfsServer::Ganesha);
     let client = nfs.nfs_client.as_deref().map(str::parse::<NfsClient>).transpose();
     let client = client.map_err(unknown)?.unwrap_or(NfsClient::User);
-    for (option, is_given, needs) in [
-        (
-            "--nfs-threads",
-            nfs.nfs_threads.is_some(),
-            (server != NfsServer::Knfsd, "--nfs-server knfsd"),
-        ),
-        (
-            "--nconnect",
-            nfs.nconnect.is_some(),
-            (client != NfsClient::Kernel, "--nfs-client kernel"),
-        ),
-        (
-            "--nfs-reader",
-            nfs.nfs_reader.is_some(),
-            (client != NfsClient::User, "--nfs-client user"),
-        ),
+    let (in_kernel, mounts) = (server == NfsServer::Knfsd, client == NfsClient::Kernel);
+    for (option, is_misplaced, needs) in [
+        ("--nfs-threads", nfs.nfs_threads.is_some() && !in_kernel, "--nfs-server knfsd"),
+        ("--nconnect", nfs.nconnect.is_some() && !mounts, "--nfs-client kernel"),
+        ("--nfs-reader", nfs.nfs_reader.is_some() && mounts, "--nfs-client user"),
     ] {
-        if let (true, (true, other)) = (is_given, needs) {
-            return Err(Error::usage(format!("{option} is for {other}"))
-                .help(format!("leave {option} out, or add {other}")));
+        if is_misplaced {
+            return Err(Error::usage(format!("{option} is for {needs}"))
+                .help(format!("leave {option} out, or add {needs}")));
         }
     }
     let versions_of_client = match client {

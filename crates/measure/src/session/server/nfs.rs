@@ -144,49 +144,12 @@ pub(crate) fn prepare(
     let mut served = Served::Nfs(serving);
     let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
     drop(reader_program);
-    let mut mounts = Vec::new();
-    let mut copies = NfsCopies::on(cpus.sender);
     let wanted = wanted(options, &versions, &exported, link.sender_address());
-    let last = wanted.last().cloned();
-    for mount in wanted {
-        steps.say(&format!("first READs by {}", name(&mount)));
-        let patience = if mounts.is_empty() { START } else { AGAIN };
-        let mut before = None;
-        let opened = as_soon_as_it_answers(patience, &mut served, steps, || {
-            if options.server == NfsServer::Knfsd {
-                copies.watch();
-            }
-            before = copies.counts();
-            reader.open(&mount.url)
-        });
-        match opened {
-            Ok(opened) => {
-                checked(&mount, opened, files.total_bytes, crc32)?;
-                let since = |way: usize| Some(copies.counts()?[way] - before?[way]);
-                mounts.push(NfsMount {
-                    largest_read: opened.largest_read,
-                    spliced: since(0),
-                    copied: since(1),
-                    ..mount
-                });
-            }
-            // The last of them says why there is nothing to measure.
-            Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => return Err(error),
-            Err(error) if error.kind == ErrorKind::Unsupported => {
-                let no = Unavailable::unsupported(error.message);
-                unavailable.push(cannot_run(name(&mount), "", no)?);
-            }
-            // It answers, so there is something that it does not do by this version.
-            Err(error) if error.kind == ErrorKind::Remote && !mounts.is_empty() => {
-                unavailable.push(cannot_run(
-                    name(&mount),
-                    "",
-                    Unavailable::refused(error.message),
-                )?);
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let mut copies = (options.server == NfsServer::Knfsd).then(|| NfsCopies::on(cpus.sender));
+    let whole = (files.total_bytes, crc32);
+    let (mounts, refused) =
+        first_reads(wanted, &mut reader, &mut served, copies.as_mut(), whole, steps)?;
+    unavailable.extend(refused);
     versions.retain(|version| mounts.iter().any(|mount| mount.version == *version));
     if let Served::Nfs(serving) = &mut served {
         serving.find_processes(); // before the first trial, whose bytes are compared too
@@ -347,6 +310,65 @@ fn wanted(
         NfsClient::Kernel => by_kernel(*version),
     };
     versions.iter().flat_map(of).collect()
+}
+
+/// Opens what is `wanted`, and reads the file once by each: it must have so many bytes and this CRC-32.
+/// Returns what was agreed on, and rows for what is not to be had.
+///
+/// # Errors
+/// Nothing can be opened: the last attempt's error. The server has ended; the file is another one.
+fn first_reads(
+    wanted: Vec<NfsMount>,
+    reader: &mut Reader,
+    served: &mut Served,
+    mut copies: Option<&mut NfsCopies>,
+    (bytes, crc32): (u64, u32),
+    steps: &mut Steps<'_>,
+) -> Result<(Vec<NfsMount>, Vec<SupportRow>)> {
+    let (mut mounts, mut refused) = (Vec::new(), Vec::new());
+    let last = wanted.last().cloned();
+    let mut failed = None;
+    for mount in wanted {
+        steps.say(&format!("first READs by {}", name(&mount)));
+        let patience = match mounts.is_empty() {
+            true => START,
+            // What was waited for at one size need not be at the next.
+            false if failed == Some(mount.version) => Duration::ZERO,
+            false => AGAIN,
+        };
+        let mut before = None;
+        let opened = as_soon_as_it_answers(patience, served, steps, || {
+            before = copies.as_mut().and_then(|copies| copies.watch());
+            reader.open(&mount.url)
+        });
+        match opened {
+            Ok(opened) => {
+                checked(&mount, opened, bytes, crc32)?;
+                let after = copies.as_ref().and_then(|copies| copies.counts());
+                let since = |way: usize| Some(after?[way] - before?[way]);
+                mounts.push(NfsMount {
+                    largest_read: opened.largest_read,
+                    spliced: since(0),
+                    copied: since(1),
+                    ..mount
+                });
+            }
+            // The last of them says why there is nothing to measure.
+            Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => return Err(error),
+            Err(error) if error.kind == ErrorKind::Unsupported => {
+                let no = Unavailable::unsupported(error.message);
+                refused.push(cannot_run(name(&mount), "", no)?);
+            }
+            // It answers, so there is something that it does not do by this version.
+            Err(error) if error.kind == ErrorKind::Remote && !mounts.is_empty() => {
+                failed = Some(mount.version);
+                let no = Unavailable::refused(error.message);
+                refused.push(cannot_run(name(&mount), "", no)?);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((mounts, refused))
 }
 
 /// The name of a mount: that of its version, or of its cell.

@@ -26,11 +26,12 @@ impl Copies {
     }
 
     /// Begins to count, if the kernel has the trace points by now and this process may: they come with the
-    /// server's module.
-    pub fn watch(&mut self) {
+    /// server's module. Returns [`counts`](Self::counts).
+    pub fn watch(&mut self) -> Option<[u64; 2]> {
         if self.points.is_none() {
             self.points = self.open();
         }
+        self.counts()
     }
 
     fn open(&self) -> Option<[TracePoint; 2]> {
@@ -65,9 +66,9 @@ mod tests {
     fn without_the_server_nothing_is_known() {
         let mut copies = Copies::on(0);
         assert_eq!(copies.counts(), None);
-        copies.watch();
+        let watched = copies.watch();
         if !super::super::program::has_file_system("nfsd") {
-            assert_eq!(copies.counts(), None);
+            assert_eq!(watched, None);
         }
     }
 }

@@ -18,8 +18,8 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use super::mountstats;
 use super::place;
 use super::reading::Reading;
-use super::words::{NEVER, NO, NUMBERS, OPEN, Opened, Order, READY, STOP};
-use zc_kernel::shared_numbers::SharedNumbers;
+use super::words::{NEVER, NO, OPEN, Opened, Order, READY, STOP};
+use zc_kernel::words::SharedWords;
 use zc_run::{Error, in_words};
 
 /// Hidden by an empty file system, below which the mounts are.
@@ -37,7 +37,7 @@ pub fn read(orders: &Path, answers: &Path, counts: &Path) -> zc_run::Result<()> 
     // For both directions: they have no end then.
     let open = |path| OpenOptions::new().read(true).write(true).open(path).map_err(cannot);
     let (orders, mut answers, counts) = (open(orders)?, open(answers)?, open(counts)?);
-    let counts = Arc::new(SharedNumbers::of_file(&counts, NUMBERS).map_err(cannot)?);
+    let counts = Arc::new(SharedWords::map(&counts).map_err(cannot)?);
     place::enter(&[AT])?;
     let mut client = Client { counts, files: Vec::new(), goes_on: None };
     let mut say = |line: &str| answers.write_all(format!("{line}\n").as_bytes()).map_err(cannot);
@@ -51,7 +51,7 @@ pub fn read(orders: &Path, answers: &Path, counts: &Path) -> zc_run::Result<()> 
 }
 
 struct Client {
-    counts: Arc<SharedNumbers>,
+    counts: Arc<SharedWords>,
     files: Vec<Mounted>,
     /// READs that go on, or why they did not begin.
     goes_on: Option<Result<GoesOn, String>>,

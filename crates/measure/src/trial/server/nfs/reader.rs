@@ -3,14 +3,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use zc_kernel::spawn::wait_readable;
+use zc_kernel::words::SharedWords;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
 use super::program::has_file_system;
@@ -38,7 +39,6 @@ const END: Duration = Duration::from_millis(500);
 /// What is shared with the reader, in a folder that is removed once it has opened all.
 const ORDERS: &str = "orders";
 const ANSWERS: &str = "answers";
-const COUNTS: &str = "counts";
 
 /// The program that reads: by libnfs, compiled here or the user's, or zc's own, which mounts.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ pub struct Reader {
     kept: Kept,
     orders: File,
     answers: BufReader<File>,
-    counts: File,
+    counts: SharedWords,
 }
 
 impl Reader {
@@ -145,13 +145,14 @@ impl Reader {
         let open = |name: &str| OpenOptions::new().read(true).write(true).open(folder.join(name));
         let orders = open(ORDERS).map_err(cannot("open a pipe to the NFS reader"))?;
         let answers = open(ANSWERS).map_err(cannot("open a pipe to the NFS reader"))?;
-        let counts = File::create_new(folder.join(COUNTS)).and_then(|_| open(COUNTS));
-        let counts = counts.map_err(cannot("make the counts of the NFS reader"))?;
-        counts.set_len(8 * NUMBERS as u64).map_err(cannot("make the counts of the NFS reader"))?;
-        let shared = [ORDERS, ANSWERS, COUNTS].map(|name| folder.join(name).display().to_string());
+        let (counts, memory) =
+            SharedWords::create(NUMBERS).map_err(cannot("make the counts of the NFS reader"))?;
+        // The reader opens it before it says that it listens; nobody needs it afterwards.
+        let place = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
+        let fifos = [ORDERS, ANSWERS].map(|name| folder.join(name).display().to_string());
         let wanted = Wanted {
             what: "the NFS reader".to_owned(),
-            words: program.words.iter().cloned().chain(shared).collect(),
+            words: program.words.iter().cloned().chain(fifos).chain([place]).collect(),
             cpus: vec![cpu],
             patience: END,
         };
@@ -187,16 +188,10 @@ impl Reader {
         Done::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
-    /// What was counted so far; nothing where the file cannot be read.
+    /// What was counted so far.
     pub(super) fn counts(&self) -> ReadCounts {
-        let mut bytes = [0; 8 * NUMBERS];
-        if self.counts.read_exact_at(&mut bytes, 0).is_err() {
-            return ReadCounts::default();
-        }
-        let number = |at: usize| {
-            u64::from_ne_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap_or_default())
-        };
-        ReadCounts { reads: number(0), bytes: number(1), failed: number(2) }
+        let [reads, bytes, failed] = [0, 1, 2].map(|at| self.counts[at].load(Ordering::Acquire));
+        ReadCounts { reads, bytes, failed }
     }
 
     /// CPU time of its processes so far.

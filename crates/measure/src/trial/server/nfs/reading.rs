@@ -16,8 +16,8 @@ use super::words::{Done, Order};
 use crate::http::Latencies;
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::sched;
-use zc_kernel::shared_numbers::SharedNumbers;
 use zc_kernel::spawn::wait_readable;
+use zc_kernel::words::SharedWords;
 use zc_run::in_words;
 
 /// Calls that go on.
@@ -32,7 +32,7 @@ struct Shared {
     order: Order,
     /// Whole calls that the file has room for.
     calls_of_file: u64,
-    counts: Arc<SharedNumbers>,
+    counts: Arc<SharedWords>,
     /// The number of the next call.
     next: AtomicU64,
     stop: AtomicBool,
@@ -56,7 +56,7 @@ impl Reading {
         file: Arc<File>,
         file_bytes: u64,
         order: Order,
-        counts: Arc<SharedNumbers>,
+        counts: Arc<SharedWords>,
     ) -> io::Result<Self> {
         let calls_of_file = file_bytes / order.bytes as u64;
         if calls_of_file == 0 {
@@ -147,7 +147,7 @@ impl Shared {
         let [reads, bytes, failed] = more;
         // The bytes of a READ that is counted are counted, too.
         for (number, more) in [(1, bytes), (2, failed), (0, reads)] {
-            if let Some(number) = self.counts.all().get(number) {
+            if let Some(number) = self.counts.get(number) {
                 number.fetch_add(more, Ordering::Release);
             }
         }
@@ -181,20 +181,20 @@ mod tests {
         Arc::new(file)
     }
 
-    fn counts() -> Arc<SharedNumbers> {
-        Arc::new(SharedNumbers::of_file(&tempfile::tempfile().unwrap(), NUMBERS).unwrap())
+    fn counts() -> Arc<SharedWords> {
+        Arc::new(SharedWords::create(NUMBERS).unwrap().0)
     }
 
-    fn numbers(counts: &SharedNumbers) -> Vec<u64> {
-        counts.all().iter().map(|number| number.load(Ordering::Acquire)).collect()
+    fn numbers(counts: &SharedWords) -> Vec<u64> {
+        counts.iter().map(|number| number.load(Ordering::Acquire)).collect()
     }
 
     const ORDER: Order =
         Order { file: 0, bytes: 1000, depth: 3, per_s: None, reads: Some(10), begin_ns: 0 };
 
     /// Waits until so many calls have been counted.
-    fn wait_for(counts: &SharedNumbers, reads: u64) {
-        while counts.all()[0].load(Ordering::Acquire) < reads {
+    fn wait_for(counts: &SharedWords, reads: u64) {
+        while counts[0].load(Ordering::Acquire) < reads {
             std::thread::yield_now();
         }
     }
