@@ -52,4 +52,5 @@ pub mod tcp;
 mod testing;
 pub mod uring;
 pub mod words;
+pub mod writeback;
 pub mod zerocopy_receive;

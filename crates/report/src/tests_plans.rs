@@ -174,10 +174,9 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         depth: 1,
         file_bytes: 22_050_000,
         crc32: 7,
-        connections: 1,
         mounts: vec![NfsMount {
-            largest_read: 1 << 20,
-            ..NfsMount::to_be(SendPath::Nfs3, None, "nfs://10.0.0.1/zc/file".to_owned())
+            largest: 1 << 20,
+            ..NfsMount::to_be(SendPath::Nfs3, None, 1, "nfs://10.0.0.1/zc/file".to_owned())
         }],
     });
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });

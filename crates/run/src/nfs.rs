@@ -1,4 +1,4 @@
-//! READs of NFS as the messages of a run.
+//! READs and WRITEs of NFS as the messages of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ names! {
         Knfsd = "knfsd",
         /// nfs-ganesha, in user space.
         Ganesha = "ganesha",
+        /// One that is there already.
+        External = "external",
     }
 }
 
@@ -26,44 +28,68 @@ names! {
     }
 }
 
-/// READs: a client asks a server for parts of one file, one call of the sender's to a READ, and bytes
-/// of data as payload. The server is the sender, the client the receiver, and each has a CPU of its own,
-/// with its softirqs.
+/// What a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NfsOperation {
+    /// READs.
+    Read,
+    /// WRITEs that the server may keep in memory (UNSTABLE), and a COMMIT after the last of them.
+    Write,
+    /// WRITEs that are on stable storage when they are answered (FILE_SYNC).
+    WriteSync,
+}
+
+impl NfsOperation {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::WriteSync];
+
+    /// What the protocol calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "READ",
+            Self::Write | Self::WriteSync => "WRITE",
+        }
+    }
+}
+
+/// READs or WRITEs: a client asks a server for parts of one file or gives it these, one call of the
+/// sender's to each, and bytes of data as payload. The server has the sender's CPU and the client the
+/// receiver's, with the softirqs of each, whichever way the data goes. A server that is there already is
+/// elsewhere, and the client has this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsPlan {
     /// Who serves.
     pub server: NfsServer,
-    /// The server's program and version, as it names itself.
+    /// The server's program and version, as it names itself; of one that is there, where it is.
     pub server_version: String,
-    /// Who reads.
+    /// Who asks.
     pub client: NfsClient,
-    /// READs at a time, at most.
+    /// READs or WRITEs at a time, at most.
     pub depth: usize,
-    /// Length of the file in bytes.
+    /// Length in bytes of the file, or of its part that is read.
     pub file_bytes: u64,
-    /// CRC-32 of the file, as the client read it before the first block: that of the files which were
-    /// to be served.
+    /// CRC-32 of these bytes, as the client read them before the first block: that of the files which were
+    /// to be served, or of what the client had written there.
     pub crc32: u32,
-    /// Connections of each mount of the kernel's client (`nconnect`).
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub connections: usize,
-    /// What client and server agreed on, for each version, and for each size of a READ where the client
-    /// has a mount for each.
+    /// What client and server agreed on, for each version, and for each size and number of connections where
+    /// the client has a mount for each.
     pub mounts: Vec<NfsMount>,
 }
 
 /// What client and server agreed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsMount {
-    /// The version, which is the send path of its cells.
-    pub version: SendPath,
-    /// The size of a READ that was asked for, in bytes; `None`: the client sends READs of any size.
+    /// Version and operation, which are the send path of its cells.
+    pub path: SendPath,
+    /// The size of a READ or WRITE that was asked for, in bytes; `None`: the client sends them of any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rsize: Option<u64>,
+    pub size: Option<u64>,
+    /// Connections to the server (`nconnect`).
+    pub connections: usize,
     /// Where the file is, and how it is mounted, as the client was told.
     pub url: String,
-    /// The longest READ, in bytes, that the server allows, or that client and server agreed on.
-    pub largest_read: u64,
+    /// The longest READ or WRITE, in bytes, that the server allows, or that client and server agreed on.
+    pub largest: u64,
     /// Of the READs by which the whole file was read once, before the first block, those that the kernel's
     /// server spliced from the page cache; `None`: it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,37 +101,55 @@ pub struct NfsMount {
 
 impl NfsMount {
     /// What is to be opened, before it is.
-    pub fn to_be(version: SendPath, rsize: Option<u64>, url: String) -> Self {
-        Self { version, rsize, url, largest_read: 0, spliced: None, copied: None }
+    pub fn to_be(path: SendPath, size: Option<u64>, connections: usize, url: String) -> Self {
+        Self { path, size, connections, url, largest: 0, spliced: None, copied: None }
     }
 
-    /// Whether the client reads by READs of so many bytes there, if the server lets it.
-    pub fn is_for(&self, version: SendPath, bytes: usize) -> bool {
-        self.version == version && self.rsize.is_none_or(|rsize| rsize == bytes as u64)
+    /// Whether the client sends READs or WRITEs of so many bytes there, if the server lets it.
+    pub fn is_for(&self, path: SendPath, bytes: usize, connections: usize) -> bool {
+        (self.path, self.connections) == (path, connections)
+            && self.size.is_none_or(|size| size == bytes as u64)
     }
 }
 
-fn one() -> usize {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_one(number: &usize) -> bool {
-    *number == 1
-}
+/// Each version, and its paths by operation.
+const VERSIONS: [(&str, [SendPath; 3]); 4] = [
+    ("3", [SendPath::Nfs3, SendPath::Nfs3Write, SendPath::Nfs3WriteSync]),
+    ("4.0", [SendPath::Nfs40, SendPath::Nfs40Write, SendPath::Nfs40WriteSync]),
+    ("4.1", [SendPath::Nfs41, SendPath::Nfs41Write, SendPath::Nfs41WriteSync]),
+    ("4.2", [SendPath::Nfs42, SendPath::Nfs42Write, SendPath::Nfs42WriteSync]),
+];
 
 impl SendPath {
-    /// The version of NFS that this is; `None` for another path.
-    pub fn nfs_version(self) -> Option<&'static str> {
-        match self {
-            Self::Nfs3 => Some("3"),
-            Self::Nfs40 => Some("4.0"),
-            Self::Nfs41 => Some("4.1"),
-            Self::Nfs42 => Some("4.2"),
-            _ => None,
-        }
+    /// The path of a version and an operation; `None`: there is no such version.
+    pub fn of_nfs(version: &str, operation: NfsOperation) -> Option<Self> {
+        let (_, paths) = VERSIONS.iter().find(|(name, _)| *name == version)?;
+        Some(paths[operation as usize])
     }
 
-    /// Every version of NFS, ascending.
-    pub const NFS: [Self; 4] = [Self::Nfs3, Self::Nfs40, Self::Nfs41, Self::Nfs42];
+    /// The version of NFS and the operation that this is; `None` for another path.
+    pub fn nfs(self) -> Option<(&'static str, NfsOperation)> {
+        VERSIONS.iter().find_map(|(version, paths)| {
+            let at = paths.iter().position(|path| *path == self)?;
+            Some((*version, NfsOperation::ALL[at]))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_nfs_is_a_version_and_an_operation() {
+        for operation in NfsOperation::ALL {
+            for (version, _) in VERSIONS {
+                let path = SendPath::of_nfs(version, operation).unwrap();
+                assert_eq!(path.nfs(), Some((version, operation)));
+                assert!(path.name().starts_with(&format!("nfs-v{version}")), "{path}");
+            }
+        }
+        assert_eq!(SendPath::of_nfs("2", NfsOperation::Read), None);
+        assert_eq!(SendPath::Sendfile.nfs(), None);
+    }
 }

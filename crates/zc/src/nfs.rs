@@ -1,5 +1,5 @@
-//! `zc run nfs`: what a READ of NFS costs server and client, by its size. It takes some of the options of
-//! `zc run`, and refuses the others instead of ignoring them.
+//! `zc run nfs`: what a READ or WRITE of NFS costs server and client, by its size. It takes some of the
+//! options of `zc run`, and refuses the others instead of ignoring them.
 
 use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
@@ -7,14 +7,17 @@ use super::{interrupt, quiet, resolve};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
 use zc_run::{
-    Cell, Error, Experiment, Factor, NfsClient, NfsServer, RecvPath, Result, SendPath, units,
+    Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, RecvPath, Result,
+    SendPath, units,
 };
 
 /// The options of its own that it takes, and those of a sender.
-const TAKES: [&str; 10] = [
+const TAKES: [&str; 12] = [
     "--nfs-server",
     "--nfs-client",
+    "--nfs-file",
     "--vers",
+    "--write",
     "--rsize",
     "--depth",
     "--nconnect",
@@ -25,16 +28,13 @@ const TAKES: [&str; 10] = [
 ];
 /// The default budget.
 pub(super) const BUDGET: &str = "3min";
-/// What is read where nothing is said.
-const VERSIONS: &str = "3,4.0";
-const VERSIONS_OF_MOUNTS: &str = "3,4.2";
-const RSIZES: &str = "4k,16k,64k,256k,1m";
+/// What is asked for where nothing is said.
+const SIZES: &str = "4k,16k,64k,256k,1m";
 const DEPTH: u64 = 4;
-const CONNECTIONS: u64 = 1;
 const THREADS: u64 = 8;
-/// The sizes of a READ that are allowed.
-const LEAST_RSIZE: u64 = 1 << 10;
-const MOST_RSIZE: u64 = 1 << 20;
+/// The sizes of a READ or WRITE that are allowed.
+const LEAST_SIZE: u64 = 1 << 10;
+const MOST_SIZE: u64 = 1 << 20;
 /// More than any client has outstanding.
 const MOST_DEPTH: u64 = 1024;
 /// NFS_MAX_CONNECTIONS of Linux, fs/nfs/fs_context.c.
@@ -69,11 +69,16 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         resolve::optional_duration(option, text.as_deref(), 1_000_000)
     };
     let server = nfs.nfs_server.as_deref().map(str::parse::<NfsServer>).transpose();
-    let server = server.map_err(unknown)?.unwrap_or(NfsServer::Ganesha);
+    let usual = if nfs.nfs_file.is_some() { NfsServer::External } else { NfsServer::Ganesha };
+    let server = server.map_err(unknown)?.unwrap_or(usual);
     let client = nfs.nfs_client.as_deref().map(str::parse::<NfsClient>).transpose();
     let client = client.map_err(unknown)?.unwrap_or(NfsClient::User);
     let (in_kernel, mounts) = (server == NfsServer::Knfsd, client == NfsClient::Kernel);
+    let (is_there, is_ours) = (server == NfsServer::External, "--nfs-server ganesha or knfsd");
     for (option, is_misplaced, needs) in [
+        ("--nfs-file", nfs.nfs_file.is_some() && !is_there, "--nfs-server external"),
+        ("--files", !args.files.is_empty() && is_there, is_ours),
+        ("--write", nfs.write.is_some() && is_there, is_ours),
         ("--nfs-threads", nfs.nfs_threads.is_some() && !in_kernel, "--nfs-server knfsd"),
         ("--nconnect", nfs.nconnect.is_some() && !mounts, "--nfs-client kernel"),
         ("--nfs-reader", nfs.nfs_reader.is_some() && mounts, "--nfs-client user"),
@@ -83,10 +88,6 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
                 .help(format!("leave {option} out, or add {needs}")));
         }
     }
-    let versions_of_client = match client {
-        NfsClient::User => VERSIONS,
-        NfsClient::Kernel => VERSIONS_OF_MOUNTS,
-    };
     let number = |option, text: &Option<String>, usual, most| match text {
         None => Ok(usual),
         Some(text) => {
@@ -94,17 +95,18 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         }
     };
     let depth = number("--depth", &nfs.depth, DEPTH, MOST_DEPTH)?;
-    let connections = number("--nconnect", &nfs.nconnect, CONNECTIONS, MOST_CONNECTIONS)?;
     let threads = number("--nfs-threads", &nfs.nfs_threads, THREADS, MOST_THREADS)?;
     Ok(NfsOptions {
         command,
         server,
         client,
-        versions: versions(nfs.vers.as_deref().unwrap_or(versions_of_client))?,
-        rsizes: rsizes(nfs.rsize.as_deref().unwrap_or(RSIZES))?,
+        file: nfs.nfs_file.clone(),
+        versions: nfs.vers.as_deref().map(versions).transpose()?.unwrap_or_default(),
+        operations: nfs.write.as_deref().map_or(Ok(vec![NfsOperation::Read]), operations)?,
+        sizes: sizes(nfs.rsize.as_deref().unwrap_or(SIZES))?,
         depth: depth as usize,
         threads: threads as usize,
-        connections: connections as usize,
+        connections: nfs.nconnect.as_deref().map(connections).transpose()?.unwrap_or_default(),
         rate_bytes_per_s: rate(args)?,
         files: args.files.clone(),
         reader: nfs.nfs_reader.clone(),
@@ -133,40 +135,65 @@ fn rate(args: &RunArgs) -> Result<Option<f64>> {
     Ok(cell.levels.rate_bytes_per_s)
 }
 
-/// Each version once, in the order in which they were typed.
-fn versions(text: &str) -> Result<Vec<SendPath>> {
+/// Each of the words between commas once, in the order in which they were typed.
+fn each_once<T: PartialEq>(text: &str, mut of: impl FnMut(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     for word in text.split(',').map(str::trim) {
-        // As the option of mount(8): 4 is 4.0 where no minor version is said.
-        let name = if word == "4" { "4.0" } else { word };
-        let known = SendPath::NFS.into_iter().find(|path| path.nfs_version() == Some(name));
-        let version = known.ok_or_else(|| {
-            let shown = zc_run::escape(word, 40);
-            Error::usage(format!("--vers: \"{shown}\" is no version of NFS"))
-                .help("3, 4.0, 4.1 and 4.2 are")
-        })?;
-        if !all.contains(&version) {
-            all.push(version);
+        let each = of(word)?;
+        if !all.contains(&each) {
+            all.push(each);
         }
     }
     Ok(all)
 }
 
-/// Each size once, ascending.
-fn rsizes(text: &str) -> Result<Vec<usize>> {
-    let mut all = Vec::new();
-    for word in text.split(',').map(str::trim) {
-        let bytes = units::size(word, LEAST_RSIZE..=MOST_RSIZE)
-            .map_err(|error| resolve::of("--rsize", error))?;
-        if bytes % LEAST_RSIZE != 0 {
+fn versions(text: &str) -> Result<Vec<String>> {
+    each_once(text, |word| {
+        // As the option of mount(8): 4 is 4.0 where no minor version is said.
+        let name = if word == "4" { "4.0" } else { word };
+        match SendPath::of_nfs(name, NfsOperation::Read) {
+            Some(_) => Ok(name.to_owned()),
+            None => {
+                let shown = zc_run::escape(word, 40);
+                Err(Error::usage(format!("--vers: \"{shown}\" is no version of NFS"))
+                    .help("3, 4.0, 4.1 and 4.2 are"))
+            }
+        }
+    })
+}
+
+fn operations(text: &str) -> Result<Vec<NfsOperation>> {
+    each_once(text, |word| match word {
+        "async" => Ok(NfsOperation::Write),
+        "sync" => Ok(NfsOperation::WriteSync),
+        _ => {
             let shown = zc_run::escape(word, 40);
-            return Err(Error::usage(format!("--rsize: \"{shown}\" is no size of a READ here"))
+            Err(Error::usage(format!("--write: \"{shown}\" is no kind of WRITE"))
+                .help("--write async, --write sync, or --write async,sync"))
+        }
+    })
+}
+
+fn connections(text: &str) -> Result<Vec<usize>> {
+    each_once(text, |word| {
+        let number = units::count("number", word, 1..=MOST_CONNECTIONS);
+        number.map(|number| number as usize).map_err(|error| resolve::of("--nconnect", error))
+    })
+}
+
+/// Each size once, ascending.
+fn sizes(text: &str) -> Result<Vec<usize>> {
+    let mut all = each_once(text, |word| {
+        let bytes = units::size(word, LEAST_SIZE..=MOST_SIZE)
+            .map_err(|error| resolve::of("--rsize", error))?;
+        if bytes % LEAST_SIZE != 0 {
+            let shown = zc_run::escape(word, 40);
+            return Err(Error::usage(format!("--rsize: \"{shown}\" is no size of a call here"))
                 .help("1k to 1m, in steps of 1k"));
         }
-        all.push(bytes as usize);
-    }
+        Ok(bytes as usize)
+    })?;
     all.sort_unstable();
-    all.dedup();
     Ok(all)
 }
 
@@ -176,18 +203,33 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_mount_8() {
-        assert_eq!(versions("3, 4,4.0").unwrap(), [SendPath::Nfs3, SendPath::Nfs40]);
-        assert_eq!(versions("4.2").unwrap(), [SendPath::Nfs42]);
+        assert_eq!(versions("3, 4,4.0").unwrap(), ["3", "4.0"]);
+        assert_eq!(versions("4.2").unwrap(), ["4.2"]);
         for wrong in ["", "2", "4.3", "v3", "3,,4"] {
             assert!(versions(wrong).unwrap_err().message.starts_with("--vers"), "{wrong}");
         }
     }
 
     #[test]
-    fn sizes_of_a_read_are_ascending_and_within_what_servers_allow() {
-        assert_eq!(rsizes("64k,1k,64k").unwrap(), [1024, 65_536]);
+    fn sizes_of_a_call_are_ascending_and_within_what_servers_allow() {
+        assert_eq!(sizes("64k,1k,64k").unwrap(), [1024, 65_536]);
         for wrong in ["512", "2m", "1025", "", "64kB"] {
-            assert!(rsizes(wrong).unwrap_err().message.starts_with("--rsize"), "{wrong}");
+            assert!(sizes(wrong).unwrap_err().message.starts_with("--rsize"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kinds_of_writes_and_numbers_of_connections_are_each_said_once() {
+        assert_eq!(
+            operations("sync,async,sync").unwrap(),
+            [NfsOperation::WriteSync, NfsOperation::Write]
+        );
+        assert_eq!(connections("4,1, 4").unwrap(), [4, 1]);
+        for wrong in ["", "fsync", "read"] {
+            assert!(operations(wrong).unwrap_err().message.starts_with("--write"), "{wrong}");
+        }
+        for wrong in ["", "0", "17", "x"] {
+            assert!(connections(wrong).unwrap_err().message.starts_with("--nconnect"), "{wrong}");
         }
     }
 }

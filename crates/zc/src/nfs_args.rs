@@ -11,25 +11,33 @@ use zc_run::{NfsClient, NfsServer};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "NFS (zc run nfs)")]
 pub(super) struct NfsArgs {
-    /// Who serves: knfsd, ganesha [default: ganesha]
+    /// Who serves: knfsd, ganesha, external (--nfs-file) [default: ganesha; with --nfs-file external]
     #[arg(long, value_name = "SERVER", value_parser = known(NfsServer::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) nfs_server: Option<String>,
-    /// Who reads: kernel (a mount), user (libnfs) [default: user]
+    /// Who asks: kernel (a mount), user (libnfs) [default: user]
     #[arg(long, value_name = "CLIENT", value_parser = known(NfsClient::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) nfs_client: Option<String>,
+    /// A file of a server that is there: HOST:/PATH, or one in a mount of this machine. The client's
+    /// cost is measured
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) nfs_file: Option<String>,
     /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]
     #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true)]
     pub(super) vers: Option<String>,
-    /// Bytes of a READ, separated by commas, 1k to 1m [default: 4k,16k,64k,256k,1m]
+    /// WRITEs in place of READs: async (UNSTABLE, with a COMMIT after the last), sync (FILE_SYNC), or
+    /// both, separated by a comma
+    #[arg(long, value_name = "KINDS", allow_hyphen_values = true)]
+    pub(super) write: Option<String>,
+    /// Bytes of a READ or WRITE, separated by commas, 1k to 1m [default: 4k,16k,64k,256k,1m]
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub(super) rsize: Option<String>,
-    /// READs at a time, at most [default: 4]
+    /// READs or WRITEs at a time, at most [default: 4]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) depth: Option<String>,
-    /// Connections of each mount [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// Connections of a mount, separated by commas [default: 1]
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true)]
     pub(super) nconnect: Option<String>,
     /// Threads of the server knfsd [default: 8]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -42,9 +50,19 @@ pub(super) struct NfsArgs {
 impl NfsArgs {
     /// Whether any of them was typed.
     pub(super) fn is_given(&self) -> bool {
-        let Self { nfs_server, nfs_client, vers, rsize, depth, nconnect, nfs_threads, nfs_reader } =
-            self;
-        [nfs_server, nfs_client, vers, rsize, depth, nconnect, nfs_threads]
+        let Self {
+            nfs_server,
+            nfs_client,
+            nfs_file,
+            vers,
+            write,
+            rsize,
+            depth,
+            nconnect,
+            nfs_threads,
+            nfs_reader,
+        } = self;
+        [nfs_server, nfs_client, nfs_file, vers, write, rsize, depth, nconnect, nfs_threads]
             .into_iter()
             .any(Option::is_some)
             || nfs_reader.is_some()

@@ -18,6 +18,9 @@ use super::rig::on_senders_side;
 /// pacing timers cost CPU of their own.
 const CONGESTIONS: [&str; 2] = ["cubic", "reno"];
 
+/// The congestion control of a network namespace.
+const DEFAULT_CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// Memory that packets cycle through: a CPU keeps several hundred MB of freed pages for itself
 /// (pcp->high in /proc/zoneinfo) before other CPUs get them.
 const TOUCHED_BYTES: u64 = 2 << 30;
@@ -107,9 +110,21 @@ pub fn try_out_link(kind: LinkKind) -> Support {
 /// The congestion control that a server on the sender's side of a link gets if it does not choose one;
 /// empty if it cannot be read.
 pub fn default_congestion(link: &dyn Link) -> String {
-    let read = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok();
+    let read = || std::fs::read_to_string(DEFAULT_CONGESTION).ok();
     let text = on_senders_side(link, read).ok().flatten().unwrap_or_default();
     text.trim().to_owned()
+}
+
+/// Gives a server on the sender's side of a link in namespaces of zc's, if it does not choose, the first of
+/// `CONGESTIONS` that a namespace may have as its default, and returns what it has then. A namespace may have
+/// those of the host's `tcp_allowed_congestion_control` (Linux, `tcp_set_default_congestion_control`): on a
+/// host that begins with bbr, `reno` but not `cubic`.
+pub fn usual_congestion(link: &dyn Link) -> String {
+    let set = || {
+        CONGESTIONS.iter().find(|name| std::fs::write(DEFAULT_CONGESTION, name).is_ok()).copied()
+    };
+    drop(on_senders_side(link, set));
+    default_congestion(link)
 }
 
 fn message(kind: LinkKind, no: &Unavailable) -> String {

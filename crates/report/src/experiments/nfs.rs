@@ -1,5 +1,5 @@
-//! NFS: the table of 2001, client and server by the size of a READ, and what NFS adds to a byte that
-//! sendfile sends over the same link.
+//! NFS: the table of 2001, client and server by the size of a READ or WRITE, and what NFS adds to a byte
+//! that sendfile sends over the same link.
 
 use super::historical::End;
 use super::section::Section;
@@ -12,7 +12,9 @@ use crate::pivot::{Pivot, Placed};
 use crate::rates::rates;
 use zc_analysis::Estimates;
 use zc_analysis::rules::TICK_NS;
-use zc_run::{Factor, NfsClient, NfsMount, NfsPlan, Run, SendPath, escape};
+use zc_run::{
+    Cell, Factor, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, Run, SendPath, escape,
+};
 
 /// Reading a file of 100 MB by NFS over UDP and 100 Mbit/s Ethernet, on Linux 2.4.1-pre10 with the
 /// zero-copy patch: READ size, and for the client's and the server's machine MB/s and load of all CPUs
@@ -30,23 +32,27 @@ pub(super) fn section(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &P
     Section { parts, conclusion: conclusion(estimates, nfs, pivot) }
 }
 
-/// A row for each size of a READ; `None` where none has a load.
+/// A row for each size of a call and number of connections; `None` where none has a load.
 pub(crate) fn table(
     run: &Run,
     estimates: &Estimates,
     nfs: &NfsPlan,
     pivot: &Pivot,
 ) -> Option<Part> {
-    let by_message = pivot.keys.iter().position(|key| *key == Factor::Message)?;
-    let first = first_version(nfs)?;
-    let mut columns = vec![Column::left("READ", ""), Column::right("READs", "/s")];
-    for path in [first, SendPath::Sendfile] {
-        columns.push(Column::right(path.name(), "client"));
-        columns.push(Column::right(path.name(), "server"));
+    let (first, operation) = (first_path(nfs)?, operation(nfs));
+    let paths = shown_paths(first, pivot);
+    let is_read = operation == NfsOperation::Read;
+    let mut columns = keys(nfs, pivot);
+    columns.push(Column::right(if is_read { "READs" } else { "WRITEs" }, "/s"));
+    let ends = ends(nfs);
+    for (path, (name, _)) in paths.iter().flat_map(|path| ends.iter().map(move |end| (path, end))) {
+        columns.push(Column::right(path.name(), *name));
     }
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("interrupts", "/s"));
-    columns.push(Column::right("2001, MB/s:", "client, server"));
+    if is_read {
+        columns.push(Column::right("2001, MB/s:", "client, server"));
+    }
     let mut any = false;
     let mut rows = Vec::new();
     for row in &pivot.rows {
@@ -54,47 +60,82 @@ pub(crate) fn table(
             row.cells.iter().flatten().copied().find(|placed| placed.cell.send == path)
         };
         let Some(read) = of(first) else { continue };
-        let mut texts = vec![row.levels.get(by_message).cloned().unwrap_or_default()];
+        let mut texts = row.levels.clone();
         texts.push(per_s(run.header.plan.messages_per_s(read.cell)));
-        for placed in [Some(read), of(SendPath::Sendfile)] {
-            for end in [End::Receiver, End::Sender] {
-                let load = placed.and_then(|placed| end.load(run, estimates, placed.figures));
-                any |= load.is_some();
-                texts.push(load.unwrap_or_else(|| NONE.to_owned()));
-            }
+        for (path, (_, end)) in
+            paths.iter().flat_map(|path| ends.iter().map(move |end| (path, end)))
+        {
+            let load = of(*path).and_then(|placed| end.load(run, estimates, placed.figures));
+            any |= load.is_some();
+            texts.push(load.unwrap_or_else(|| NONE.to_owned()));
         }
         texts.push(per_s(read.figures.traffic.packets_per_s));
         texts.push(per_s(read.figures.traffic.interrupts_per_s));
-        let in_2001 =
-            HISTORICAL.iter().find(|(bytes, ..)| Some(*bytes) == read.cell.levels.message_bytes);
-        let text = in_2001.map(|(_, [mb_per_s, client], [_, server])| {
-            format!("{mb_per_s}: {client} %, {server} %")
-        });
-        texts.push(text.unwrap_or_default());
+        if is_read {
+            texts.push(in_2001(read.cell));
+        }
         rows.push(texts);
     }
     let cpus = End::Sender.cpus(run).unwrap_or(1);
+    let beside = match is_read {
+        true => {
+            ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy patch, NFS over UDP, at the client's MB/s)"
+        }
+        false => "",
+    };
     let caption = format!(
-        "Load of all {cpus} CPUs at {}, softirqs included, beside that of 2001 (Andrew Morton, 27 January: \
-         Linux 2.4.1 with the zero-copy patch, NFS over UDP, at the client's MB/s); packets and interrupts with {first}",
+        "Load of all {cpus} CPUs at {}, softirqs included{beside}; packets and interrupts with {first}",
         rates(run)
     );
-    any.then(|| Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
+    any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })
 }
 
-/// Where the cost of the first version's READs is, by size: the accounts of the two programs, what
+/// The ends whose cost is measured: one that is there already is elsewhere.
+fn ends(nfs: &NfsPlan) -> &'static [(&'static str, End)] {
+    match nfs.server {
+        NfsServer::External => &[("client", End::Both)],
+        NfsServer::Knfsd | NfsServer::Ganesha => {
+            &[("client", End::Receiver), ("server", End::Sender)]
+        }
+    }
+}
+
+/// The first path, and the reference, or where there is none the path that is compared with the first.
+fn shown_paths(first: SendPath, pivot: &Pivot) -> Vec<SendPath> {
+    let others = || pivot.cells().map(|placed| placed.cell.send).filter(|path| *path != first);
+    let second = others().find(|path| *path == SendPath::Sendfile).or_else(|| others().next());
+    std::iter::once(first).chain(second).collect()
+}
+
+/// A column for each factor of the rows.
+fn keys(nfs: &NfsPlan, pivot: &Pivot) -> Vec<Column> {
+    let name = |key: &Factor| match key {
+        Factor::Message => operation(nfs).name(),
+        Factor::Flows => "connections",
+        other => other.name(),
+    };
+    pivot.keys.iter().map(|key| Column::left(name(key), "")).collect()
+}
+
+/// What was measured in 2001 at that size, if anything was.
+fn in_2001(cell: &Cell) -> String {
+    let then = HISTORICAL.iter().find(|(bytes, ..)| Some(*bytes) == cell.levels.message_bytes);
+    let text = then
+        .map(|(_, [mb_per_s, client], [_, server])| format!("{mb_per_s}: {client} %, {server} %"));
+    text.unwrap_or_default()
+}
+
+/// Where the cost of the first path's calls is, by size: the accounts of the two programs, what
 /// /proc/stat counts besides, and what is in none. `None` where there are no such accounts.
 fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
-    let by_message = pivot.keys.iter().position(|key| *key == Factor::Message)?;
-    let first = first_version(nfs)?;
-    let columns = vec![
-        Column::left("READ", ""),
-        Column::right("soaked", ""),
-        Column::right("server", ""),
-        Column::right("client", ""),
-        Column::right("besides", ""),
-        Column::right("in no account", ""),
-    ];
+    let first = first_path(nfs)?;
+    let has_server = nfs.server != NfsServer::External;
+    let mut columns = keys(nfs, pivot);
+    columns.push(Column::right("soaked", ""));
+    columns.extend(has_server.then(|| Column::right("server", "")));
+    columns.push(Column::right("client", ""));
+    columns.push(Column::right("besides", ""));
+    columns.push(Column::right("in no account", ""));
     let mut rows = Vec::new();
     for row in &pivot.rows {
         let read = row.cells.iter().flatten().find(|placed| placed.cell.send == first);
@@ -113,28 +154,38 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
             let both = (half_width / soaked.value).hypot(by * 1.96 / ticks.sqrt());
             format!("{} ±{}", signed_percent(1.0 - by), percent(both))
         });
-        rows.push(vec![
-            row.levels.get(by_message).cloned().unwrap_or_default(),
-            with_half_width(us_per_mb(soaked.value), soaked.half_width.map(us_per_mb)),
-            significant(us_per_mb(server)),
-            significant(us_per_mb(client)),
-            significant(us_per_mb(counted - server - client)),
-            share.unwrap_or_else(|| NONE.to_owned()),
-        ]);
+        let mut texts = row.levels.clone();
+        texts.push(with_half_width(us_per_mb(soaked.value), soaked.half_width.map(us_per_mb)));
+        texts.extend(has_server.then(|| significant(us_per_mb(server))));
+        texts.push(significant(us_per_mb(client)));
+        texts.push(significant(us_per_mb(counted - server - client)));
+        texts.push(share.unwrap_or_else(|| NONE.to_owned()));
+        rows.push(texts);
     }
+    let (of, programs) = match has_server {
+        true => ("both ends", "the server's and the client's program by their clocks"),
+        false => ("the client", "its program by its clock"),
+    };
     let caption = format!(
-        "Whose the cost of both ends with {first} is, us/MB: the server's and the client's program by their clocks, \
+        "Whose the cost of {of} with {first} is, us/MB: {programs}, \
          what /proc/stat counts besides (interrupts, softirqs, threads of the kernel), and the share in no account"
     );
-    (!rows.is_empty()).then(|| Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
+    let keys = pivot.keys.len();
+    (!rows.is_empty()).then(|| Part::Table { caption, keys, grid: Grid::new(columns, rows) })
 }
 
 fn per_s(figure: Option<f64>) -> String {
     figure.map_or_else(|| NONE.to_owned(), significant)
 }
 
-fn first_version(nfs: &NfsPlan) -> Option<SendPath> {
-    nfs.mounts.first().map(|mount| mount.version)
+fn first_path(nfs: &NfsPlan) -> Option<SendPath> {
+    nfs.mounts.first().map(|mount| mount.path)
+}
+
+/// What is asked for: READs, or WRITEs of either kind.
+fn operation(nfs: &NfsPlan) -> NfsOperation {
+    let operation = first_path(nfs).and_then(SendPath::nfs).map(|(_, operation)| operation);
+    operation.unwrap_or(NfsOperation::Read)
 }
 
 /// Who serves and who reads.
@@ -143,20 +194,37 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
     let server = if version.is_empty() { nfs.server.to_string() } else { version };
     let client = match nfs.client {
         NfsClient::User => "libnfs".to_owned(),
-        NfsClient::Kernel if nfs.connections == 1 => "the kernel's client".to_owned(),
-        NfsClient::Kernel => format!("the kernel's client over {} connections", nfs.connections),
+        NfsClient::Kernel => format!("the kernel's client{}", over(nfs)),
+    };
+    let (is_read, calls) = match operation(nfs) {
+        NfsOperation::Read => (true, "READ"),
+        NfsOperation::Write | NfsOperation::WriteSync => (false, "WRITE"),
     };
     let at_a_time = match nfs.depth {
-        1 => "one READ".to_owned(),
-        several => format!("up to {several} READs"),
+        1 => format!("one {calls}"),
+        several => format!("up to {several} {calls}s"),
     };
+    let bytes = match (nfs.server, is_read) {
+        (NfsServer::External, _) => format!("{} bytes of the file", nfs.file_bytes),
+        (_, true) => "its bytes are those of the files".to_owned(),
+        (_, false) => "its file is as long as the files are together, and in memory".to_owned(),
+    };
+    let done = if is_read { "read" } else { "written" };
     note(
         "nfs",
-        format!(
-            "{server}, read by {client}, {at_a_time} at a time; its bytes are those of the files{}",
-            copies(nfs)
-        ),
+        format!("{server}, {done} by {client}, {at_a_time} at a time; {bytes}{}", copies(nfs)),
     )
+}
+
+/// The connections of each mount, where that is one number other than one.
+fn over(nfs: &NfsPlan) -> String {
+    let mut numbers = nfs.mounts.iter().map(|mount| mount.connections);
+    match numbers.next() {
+        Some(first) if first > 1 && numbers.all(|each| each == first) => {
+            format!(" over {first} connections")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Whether the kernel's server copied what it sent; nothing where that is not known.
@@ -178,7 +246,7 @@ fn copies(nfs: &NfsPlan) -> String {
 
 /// What a byte costs by NFS, in costs of one by sendfile.
 fn conclusion(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
-    let first = first_version(nfs)?;
+    let first = first_path(nfs)?;
     let sent = pivot.cells().filter(|Placed { cell, .. }| cell.send == SendPath::Sendfile);
     let mut times: Vec<(f64, String)> = Vec::new();
     let mut unknown = 0;
@@ -214,14 +282,13 @@ fn conclusion(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::NfsServer;
 
     #[test]
     fn whether_the_server_copies_is_told_where_it_is_known() {
         let mount = |spliced, copied| NfsMount {
             spliced,
             copied,
-            ..NfsMount::to_be(SendPath::Nfs3, Some(4096), String::new())
+            ..NfsMount::to_be(SendPath::Nfs3, Some(4096), 4, String::new())
         };
         let told = |mounts| {
             let plan = NfsPlan {
@@ -231,7 +298,6 @@ mod tests {
                 depth: 1,
                 file_bytes: 1,
                 crc32: 0,
-                connections: 4,
                 mounts,
             };
             about(&plan).text

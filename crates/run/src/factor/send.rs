@@ -45,6 +45,22 @@ names! {
         Nfs41 = "nfs-v4.1",
         /// READs of NFS version 4.2.
         Nfs42 = "nfs-v4.2",
+        /// WRITEs of NFS version 3 that the server may keep in memory: `zc run nfs --write async`.
+        Nfs3Write = "nfs-v3-write",
+        /// WRITEs of NFS version 4.0 that the server may keep in memory.
+        Nfs40Write = "nfs-v4.0-write",
+        /// WRITEs of NFS version 4.1 that the server may keep in memory.
+        Nfs41Write = "nfs-v4.1-write",
+        /// WRITEs of NFS version 4.2 that the server may keep in memory.
+        Nfs42Write = "nfs-v4.2-write",
+        /// WRITEs of NFS version 3 that are on stable storage when they are answered: `zc run nfs --write sync`.
+        Nfs3WriteSync = "nfs-v3-write-sync",
+        /// WRITEs of NFS version 4.0 that are on stable storage when they are answered.
+        Nfs40WriteSync = "nfs-v4.0-write-sync",
+        /// WRITEs of NFS version 4.1 that are on stable storage when they are answered.
+        Nfs41WriteSync = "nfs-v4.1-write-sync",
+        /// WRITEs of NFS version 4.2 that are on stable storage when they are answered.
+        Nfs42WriteSync = "nfs-v4.2-write-sync",
     }
 }
 

@@ -70,9 +70,9 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     let nfs = plan.nfs.as_ref().unwrap();
     assert!(nfs.server_version.contains("Ganesha"), "{nfs:?}");
     assert_eq!(nfs.file_bytes, plan.files.total_bytes);
-    let versions: Vec<SendPath> = nfs.mounts.iter().map(|mount| mount.version).collect();
+    let versions: Vec<SendPath> = nfs.mounts.iter().map(|mount| mount.path).collect();
     assert_eq!(versions, [SendPath::Nfs3, SendPath::Nfs40]);
-    assert!(nfs.mounts.iter().all(|mount| mount.largest_read == 1 << 20), "{nfs:?}");
+    assert!(nfs.mounts.iter().all(|mount| mount.largest == 1 << 20), "{nfs:?}");
     let row = &run.header.unavailable[0];
     assert_eq!(row.name, "nfs-v4.2");
     assert!(matches!(&row.support, Support::No(no) if no.reason.contains("libnfs")), "{row:?}");

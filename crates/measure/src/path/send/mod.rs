@@ -45,9 +45,19 @@ fn definition(path: SendPath) -> Option<Definition> {
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
         // not zc's
-        SendPath::Server | SendPath::Nfs3 | SendPath::Nfs40 | SendPath::Nfs41 | SendPath::Nfs42 => {
-            return None;
-        }
+        SendPath::Server
+        | SendPath::Nfs3
+        | SendPath::Nfs40
+        | SendPath::Nfs41
+        | SendPath::Nfs42
+        | SendPath::Nfs3Write
+        | SendPath::Nfs40Write
+        | SendPath::Nfs41Write
+        | SendPath::Nfs42Write
+        | SendPath::Nfs3WriteSync
+        | SendPath::Nfs40WriteSync
+        | SendPath::Nfs41WriteSync
+        | SendPath::Nfs42WriteSync => return None,
     })
 }
 

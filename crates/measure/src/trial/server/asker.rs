@@ -46,7 +46,7 @@ pub enum Asker {
     /// A load generator at its own rate; as fast as the server answers asks a thread of this
     /// process.
     Generator(Arc<Generator>),
-    /// READs of NFS, and requests to zc's own server.
+    /// READs or WRITEs of NFS, and requests to zc's own server.
     Nfs(Arc<NfsLoad>),
 }
 
@@ -60,10 +60,22 @@ impl Asker {
             Self::Here(load) => load.fetch(origin),
             Self::Generator(generator) => generator.load().fetch(origin),
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
-                Some(origin) => nfs.http().fetch(origin),
+                Some((http, origin)) => http.fetch(origin),
                 None => Err(Error::failed("a READ of NFS is no response of HTTP")),
             },
             Self::There(load) => taken(load).fetch(origin),
+        }
+    }
+
+    /// Looks whether the server answers. That one of NFS does is seen by the next calls.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind::Remote): it does not.
+    pub(super) fn look(&self) -> Result<()> {
+        match self {
+            Self::Nfs(_) => Ok(()),
+            // Twice: a connection may be one that the server has just closed.
+            _ => self.fetch(0).or_else(|_| self.fetch(0)).map(drop),
         }
     }
 
@@ -83,7 +95,7 @@ impl Asker {
                 }
             },
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
-                Some(origin) => Ok(begin(nfs.http(), origin, pace, u64::MAX)),
+                Some((http, origin)) => Ok(begin(http, origin, pace, u64::MAX)),
                 None => nfs.go(origin, pace, None, LEAD_NS),
             },
             Self::There(load) => {
@@ -106,7 +118,7 @@ impl Asker {
         match self {
             Self::Here(load) => Ok(Some(begin(load, origin, pace, requests))),
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
-                Some(origin) => Ok(Some(begin(nfs.http(), origin, pace, requests))),
+                Some((http, origin)) => Ok(Some(begin(http, origin, pace, requests))),
                 None => nfs.go(origin, pace, Some(requests), LEAD_NS).map(Some),
             },
             Self::There(_) | Self::Generator(_) => Ok(None),
@@ -121,7 +133,7 @@ impl Asker {
         match self {
             Self::Here(load) => load.pause().map(AskedFor::from),
             Self::There(load) => taken(load).pause(),
-            Self::Nfs(nfs) => nfs.end().unwrap_or_else(|| nfs.http().pause().map(AskedFor::from)),
+            Self::Nfs(nfs) => nfs.pause(),
             Self::Generator(generator) => generator.end().unwrap_or_else(|| {
                 let phase = generator.load().pause()?;
                 generator.own_load_ended(phase.drained.responses, phase.drained.body_bytes)?;
@@ -136,7 +148,7 @@ impl Asker {
         match self {
             Self::Here(load) => Some(load.counts()),
             Self::There(_) => None,
-            Self::Nfs(nfs) => Some(nfs.counts().unwrap_or_else(|| nfs.http().counts())),
+            Self::Nfs(nfs) => Some(nfs.counts()),
             Self::Generator(generator) => {
                 Some(generator.counts().unwrap_or_else(|| generator.load().counts()))
             }
@@ -168,7 +180,7 @@ impl Asker {
         match self {
             Self::Here(load) => of_thread(load),
             Self::There(_) => 0,
-            Self::Nfs(nfs) => nfs.cpu_ns() + of_thread(nfs.http()),
+            Self::Nfs(nfs) => nfs.cpu_ns() + nfs.http().map(of_thread).unwrap_or_default(),
             Self::Generator(generator) => {
                 generator.cpu_ns().unwrap_or_else(|| of_thread(generator.load()))
             }

@@ -156,18 +156,31 @@ impl Kept {
         self.pids.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok()).sum()
     }
 
-    /// Bytes that its processes have got from read(2) and its like so far: `rchar` of
-    /// [proc_pid_io(5)]. What they receive from sockets by recv(2) is not among them. `None` where the
-    /// kernel does not count them, or does not say.
+    /// Bytes that its processes have got from read(2) and its like, and given to write(2) and its like so
+    /// far: `rchar` and `wchar` of [proc_pid_io(5)]. What they receive from sockets by recv(2) and send by
+    /// send(2) is not among them. `None` where the kernel does not count them, or does not say.
     ///
     /// [proc_pid_io(5)]: https://man7.org/linux/man-pages/man5/proc_pid_io.5.html
-    pub fn read_bytes(&self) -> Option<u64> {
-        let of = |pid: &i32| {
+    pub fn io_bytes(&self) -> Option<IoBytes> {
+        let mut all = IoBytes::default();
+        for pid in &self.pids {
             let counts = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-            counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok())
-        };
-        (!self.pids.is_empty()).then(|| self.pids.iter().map(of).sum()).flatten()
+            let of = |name| counts.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+            let (read, written): (Option<u64>, Option<u64>) = (of("rchar: "), of("wchar: "));
+            all.read += read?;
+            all.written += written?;
+        }
+        (!self.pids.is_empty()).then_some(all)
     }
+}
+
+/// Bytes that were read from files and written to them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoBytes {
+    /// Read.
+    pub read: u64,
+    /// Written.
+    pub written: u64,
 }
 
 impl Drop for Kept {

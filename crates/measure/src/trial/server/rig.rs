@@ -323,7 +323,7 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make its
         // requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let served_before = cell.send.nfs_version().and_then(|_| self.served.read_bytes());
+        let served_before = cell.send.nfs().and_then(|_| self.served.io_bytes());
         let whole = match self.whole(cell, pace) {
             Some(whole) => {
                 self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))
@@ -357,7 +357,7 @@ impl Bench for ServerRig {
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;
         if let Some(before) = served_before {
-            nfs::same_bytes(cell, &phase, before, self.served.read_bytes())?;
+            nfs::same_bytes(cell, &phase, before, self.served.io_bytes())?;
         }
         if let Some((whole, _)) = whole {
             whole.check(&phase)?;
@@ -442,7 +442,7 @@ fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
             ),
         )
         .remedy(
-            "as root, --serve 'sysctl -qw net.ipv4.tcp_congestion_control=cubic; exec SERVER', which leaves \
+            "as root, --serve 'sysctl -qw net.ipv4.tcp_congestion_control=reno; exec SERVER', which leaves \
              the host as it is",
         ),
         _ => Warning::new(checks::PACING, Severity::Note, warning.text).remedy(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::asker::Asker;
-use super::kept::{Kept, Wanted};
+use super::kept::{IoBytes, Kept, Wanted};
 use super::nfs::Serving;
 use super::own::OwnServer;
 use crate::link::Link;
@@ -88,15 +88,12 @@ impl Served {
             }
             Self::Own(own) => own.check(),
             Self::Several(each) => each.iter_mut().try_for_each(|one| one.look(load)),
-            // Twice: a connection may be one that the server has just closed.
-            Self::RanAlready => {
-                load.fetch(0).or_else(|_| load.fetch(0)).map(drop).map_err(|error| match error {
-                    error if error.kind == ErrorKind::Remote => {
-                        error.prefixed("the server does not answer any more: ")
-                    }
-                    error => error,
-                })
-            }
+            Self::RanAlready => load.look().map_err(|error| match error {
+                error if error.kind == ErrorKind::Remote => {
+                    error.prefixed("the server does not answer any more: ")
+                }
+                error => error,
+            }),
         }
     }
 
@@ -120,11 +117,12 @@ impl Served {
         }
     }
 
-    /// Bytes that a server of NFS has read from its file so far; `None` where that is not known.
-    pub(super) fn read_bytes(&self) -> Option<u64> {
+    /// Bytes that a server of NFS has read from its file and written to it so far; `None` where that is not
+    /// known.
+    pub(super) fn io_bytes(&self) -> Option<IoBytes> {
         match self {
-            Self::Nfs(serving) => serving.read_bytes(),
-            Self::Several(each) => each.iter().find_map(Self::read_bytes),
+            Self::Nfs(serving) => serving.io_bytes(),
+            Self::Several(each) => each.iter().find_map(Self::io_bytes),
             Self::Ours(_) | Self::Own(_) | Self::RanAlready => None,
         }
     }

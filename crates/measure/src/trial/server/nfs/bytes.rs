@@ -1,28 +1,41 @@
-//! What the server says that it served, beside what the client got.
+//! What the server says that it served, beside what the client asked for.
 
 use super::super::asked_for::AskedFor;
-use zc_run::{Cell, Error, Result};
+use super::super::kept::IoBytes;
+use zc_run::{Cell, Error, NfsOperation, Result};
 
-/// Checks that the server has read from its file what the client got: from `before` to `after`, in bytes,
-/// where they are counted. It may read something else now and then, but not as much as a READ.
+/// Checks that the server has read from its file what the client got, or written there what it gave: from
+/// `before` to `after`, where that is counted. It may read or write something else now and then, but not as
+/// much as a call.
 ///
 /// # Errors
 /// It has not.
 pub(crate) fn same_bytes(
     cell: &Cell,
     phase: &AskedFor,
-    before: u64,
-    after: Option<u64>,
+    before: IoBytes,
+    after: Option<IoBytes>,
 ) -> Result<()> {
-    let Some(served) = after.and_then(|after| after.checked_sub(before)) else { return Ok(()) };
+    let operation = cell.send.nfs().map_or(NfsOperation::Read, |(_, operation)| operation);
+    let is_read = operation == NfsOperation::Read;
+    let counted = |bytes: IoBytes| if is_read { bytes.read } else { bytes.written };
+    let Some(after) = after else { return Ok(()) };
+    let served = counted(after).saturating_sub(counted(before));
     let one = cell.levels.message_bytes.unwrap_or_default() as u64;
-    match served.abs_diff(phase.body_bytes) < one {
-        true => Ok(()),
-        false => Err(Error::failed(format!(
-            "the client got {} bytes, and the server has read {served} from its file",
-            phase.body_bytes
-        ))),
+    if served.abs_diff(phase.body_bytes) < one {
+        return Ok(());
     }
+    let bytes = phase.body_bytes;
+    Err(Error::failed(match is_read {
+        true => {
+            format!("the client got {bytes} bytes, and the server has read {served} from its file")
+        }
+        false => {
+            format!(
+                "the client gave {bytes} bytes, and the server has written {served} to its file"
+            )
+        }
+    }))
 }
 
 #[cfg(test)]
@@ -32,9 +45,7 @@ mod tests {
     use zc_run::{Levels, RecvPath, SendPath};
 
     #[test]
-    fn what_the_client_got_is_what_the_server_read() {
-        let levels = Levels { message_bytes: Some(4096), ..Levels::default() };
-        let cell = Cell { levels, ..Cell::of_paths(SendPath::Nfs3, RecvPath::Recv) };
+    fn what_the_client_got_or_gave_is_what_the_server_read_or_wrote() {
         let phase = AskedFor {
             responses_per_s: None,
             responses: 10,
@@ -42,12 +53,28 @@ mod tests {
             fault: None,
             latency: Latencies::default(),
         };
-        let checked = |after| same_bytes(&cell, &phase, 1000, after);
-        checked(Some(41_960)).unwrap();
-        checked(Some(42_000)).unwrap();
-        checked(None).unwrap();
-        let error = checked(Some(1000 + 11 * 4096)).unwrap_err();
-        assert!(error.message.contains("has read 45056"), "{}", error.message);
-        assert!(checked(Some(1000)).is_err(), "nothing was served");
+        let of = |path| {
+            let levels = Levels { message_bytes: Some(4096), ..Levels::default() };
+            Cell { levels, ..Cell::of_paths(path, RecvPath::Recv) }
+        };
+        let before = IoBytes { read: 1000, written: 2000 };
+        for (path, at, says) in [
+            (SendPath::Nfs3, before.read, "has read 45056"),
+            (SendPath::Nfs3Write, before.written, "has written 45056"),
+        ] {
+            let checked = |bytes| {
+                let after = match path {
+                    SendPath::Nfs3 => IoBytes { read: bytes, ..before },
+                    _ => IoBytes { written: bytes, ..before },
+                };
+                same_bytes(&of(path), &phase, before, Some(after))
+            };
+            checked(at + 40_960).unwrap();
+            checked(at + 41_000).unwrap();
+            let error = checked(at + 11 * 4096).unwrap_err();
+            assert!(error.message.contains(says), "{}", error.message);
+            assert!(checked(at).is_err(), "nothing was served");
+        }
+        same_bytes(&of(SendPath::Nfs3), &phase, before, None).unwrap();
     }
 }

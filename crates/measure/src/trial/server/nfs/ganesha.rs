@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
+use super::place::{self, MOST_BYTES, MOUNT_PORT, NFS_PORT, cannot};
 use super::program::find;
 use zc_kernel::spawn::HeldSignals;
 use zc_run::{Error, Unavailable};
@@ -59,9 +59,10 @@ impl Ganesha {
         said.lines().next().unwrap_or_default().trim().to_owned()
     }
 
-    /// Its settings, by which `export` is served read-only under the name `name`, and nothing else is.
-    fn config(&self, export: &Path, name: &str) -> String {
+    /// Its settings, by which `export` is served under the name `name`, and nothing else is.
+    fn config(&self, export: &Path, name: &str, writable: bool) -> String {
         let (plugins, export) = (self.plugins.display(), export.display());
+        let access = if writable { "RW" } else { "RO" };
         format!(
             r#"NFS_KRB5 {{ Active_krb5 = false; }}
 NFS_CORE_PARAM {{
@@ -75,15 +76,17 @@ NFS_CORE_PARAM {{
     Plugins_Dir = "{plugins}";
 }}
 NFSv4 {{ Graceless = true; RecoveryBackend = fs; Minor_Versions = 0, 1, 2; }}
-EXPORT_DEFAULTS {{ SecType = sys; Squash = No_Root_Squash; Access_Type = RO; PrivilegedPort = false; }}
+EXPORT_DEFAULTS {{ SecType = sys; Squash = No_Root_Squash; Access_Type = {access}; PrivilegedPort = false; }}
 EXPORT {{
     Export_Id = 1;
     Path = {export};
     Pseudo = /{name};
     Protocols = 3, 4;
     Transports = TCP;
-    MaxRead = {MOST_READ};
-    PrefRead = {MOST_READ};
+    MaxRead = {MOST_BYTES};
+    PrefRead = {MOST_BYTES};
+    MaxWrite = {MOST_BYTES};
+    PrefWrite = {MOST_BYTES};
     FSAL {{ Name = VFS; }}
 }}
 "#
@@ -91,7 +94,7 @@ EXPORT {{
     }
 
     /// Serves the file system at `export` under the name `name`, from this mount and network namespace,
-    /// until it ends or this process is told to. What it cannot do it says to stderr.
+    /// `writable` or read-only, until it ends or this process is told to. What it cannot do it says to stderr.
     ///
     /// # Errors
     /// It ends.
@@ -99,10 +102,11 @@ EXPORT {{
         &self,
         export: &Path,
         name: &str,
+        writable: bool,
         signals: &HeldSignals,
     ) -> zc_run::Result<()> {
         place::folders(FOLDERS)?;
-        fs::write(CONFIG, self.config(export, name)).map_err(cannot(CONFIG))?;
+        fs::write(CONFIG, self.config(export, name, writable)).map_err(cannot(CONFIG))?;
         let mut command = Command::new(&self.program);
         command.args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"]);
         command.args(["-f", CONFIG, "-p", PID_FILE]);

@@ -13,7 +13,8 @@ use std::process::Command;
 use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
-use super::place::{self, MOST_READ, MOUNT_PORT, NFS_PORT, cannot};
+use super::super::kept::IoBytes;
+use super::place::{self, MOST_BYTES, MOUNT_PORT, NFS_PORT, cannot};
 use super::program::{find, has_file_system};
 use crate::meter::kernel_threads;
 use zc_kernel::sched;
@@ -41,8 +42,9 @@ const COUNTS: &str = "net/rpc/nfsd";
 const MOUNTD: &str = "rpc.mountd";
 const EXPORTFS: &str = "exportfs";
 
-/// Anybody in this network namespace may read. The export is the root of version 4's name space.
-const OPTIONS: &str = "ro,insecure,no_root_squash,no_subtree_check,fsid=0";
+/// Anybody in this network namespace may read, or write as well. The export is the root of version 4's name
+/// space. A WRITE that is to be on stable storage is, as far as a file system in memory knows one.
+const OPTIONS: &str = "insecure,no_root_squash,no_subtree_check,fsid=0,sync";
 
 /// The kernel's server, as far as this machine has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,15 +84,21 @@ impl Knfsd {
     ///
     /// # Errors
     /// The kernel or a program refuses something; rpc.mountd ends.
-    pub(super) fn serve(&self, export: &str, cpu: usize, signals: &HeldSignals) -> Result<()> {
+    pub(super) fn serve(
+        &self,
+        export: &str,
+        writable: bool,
+        cpu: usize,
+        signals: &HeldSignals,
+    ) -> Result<()> {
         place::folders(FOLDERS)?;
         for name in STATE {
             fs::write(Path::new(KEPT_AT).join(name), "").map_err(cannot(name))?;
         }
         control()?;
         // What a server offers at most otherwise depends on the memory of the machine.
-        set("max_block_size", &MOST_READ.to_string())?;
-        self.export(export)?;
+        set("max_block_size", &MOST_BYTES.to_string())?;
+        self.export(export, writable)?;
         let mut mountd = Command::new(&self.mountd);
         mountd.args(["-F", "-p", &MOUNT_PORT.to_string()]);
         let ended = place::run(mountd, signals, || self.start_threads(cpu));
@@ -114,9 +122,10 @@ impl Knfsd {
         Ok(())
     }
 
-    fn export(&self, export: &str) -> Result<()> {
+    fn export(&self, export: &str, writable: bool) -> Result<()> {
+        let access = if writable { "rw" } else { "ro" };
         let said = Command::new(&self.exportfs)
-            .args(["-o", OPTIONS])
+            .args(["-o", &format!("{access},{OPTIONS}")])
             .arg(format!("*:{export}"))
             .output()
             .map_err(|error| Error::os("start exportfs", error))?;
@@ -137,18 +146,19 @@ pub(super) fn threads_on(cpu: usize) -> Vec<i32> {
     kernel_threads(NFSD).into_iter().filter(on_it).collect()
 }
 
-/// Bytes that the server of a process's network namespace has sent in answer to READs so far. Before
-/// Linux 6.9 the kernel counts those of all its servers together, and shows them to its first network
+/// Bytes that the server of a process's network namespace has read for READs and written for WRITEs so far.
+/// Before Linux 6.9 the kernel counts those of all its servers together, and shows them to its first network
 /// namespace. `None`: it does not show them.
-pub(super) fn read_bytes(pid: i32) -> Option<u64> {
+pub(super) fn bytes(pid: i32) -> Option<IoBytes> {
     let places = [format!("/proc/{pid}/{COUNTS}"), format!("/proc/self/{COUNTS}")];
-    places.iter().find_map(|place| fs::read_to_string(place).ok()).as_deref().and_then(sent)
+    places.iter().find_map(|place| fs::read_to_string(place).ok()).as_deref().and_then(bytes_of)
 }
 
 /// The line `io READ-BYTES WRITTEN-BYTES` of the counts.
-fn sent(counts: &str) -> Option<u64> {
+fn bytes_of(counts: &str) -> Option<IoBytes> {
     let line = counts.lines().find_map(|line| line.strip_prefix("io "))?;
-    line.split(' ').next()?.parse().ok()
+    let mut numbers = line.split(' ').map(|number| number.parse().ok());
+    Some(IoBytes { read: numbers.next()??, written: numbers.next()?? })
 }
 
 /// Mounts the file system by which the server of this network namespace is controlled.
@@ -176,11 +186,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bytes_of_reads_are_the_first_of_the_line_io() {
+    fn the_bytes_of_reads_and_writes_are_those_of_the_line_io() {
         let counts = "rc 0 0 17\nfh 0 0 0 0 0\nio 8388608 12\nth 4 0\nproc3 22 1 2\n";
-        assert_eq!(sent(counts), Some(8_388_608));
-        for wrong in ["", "io", "io x y", "ios 3 4"] {
-            assert_eq!(sent(wrong), None, "{wrong}");
+        assert_eq!(bytes_of(counts), Some(IoBytes { read: 8_388_608, written: 12 }));
+        for wrong in ["", "io", "io 1", "io x y", "ios 3 4"] {
+            assert_eq!(bytes_of(wrong), None, "{wrong}");
         }
     }
 

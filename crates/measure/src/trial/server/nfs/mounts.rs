@@ -1,8 +1,10 @@
 //! The kernel's client of NFS: a process that mounts what a server exports, once for each version and size
-//! of a READ, and reads a file there past the page cache. `zc --internal nfs-read ORDERS ANSWERS COUNTS`.
+//! of a call, and reads a file there past the page cache or writes it.
+//! `zc --internal nfs-read ORDERS ANSWERS COUNTS`.
 //!
-//! It is told what reader.c is told, and says what it says. What is opened is SOURCE OPTIONS FILE. That
-//! its calls are READs, and not answered from a cache, is checked by the kernel's count of the mount.
+//! It is told what reader.c is told, and says what it says. What is opened is SOURCE OPTIONS FILE, or a file
+//! of a mount that is there. That its calls are READs or WRITEs, and not answered from a cache, is checked by
+//! the kernel's count of the mount.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,31 +17,32 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
+use super::calls::Calls;
 use super::mountstats;
+use super::nfs_mounts;
+use super::pattern::Pattern;
 use super::place;
-use super::reading::Reading;
-use super::words::{NEVER, NO, OPEN, Opened, Order, READY, STOP};
+use super::words::{NEVER, NO, Opened, Order, READY, STOP, ToOpen};
 use zc_kernel::words::SharedWords;
-use zc_run::{Error, in_words};
+use zc_run::{Error, NfsOperation, in_words};
 
 /// Hidden by an empty file system, below which the mounts are.
 const AT: &str = "/run";
 
-/// Bytes of a call in which a file is read once.
+/// Bytes of a call in which a file is read or written once.
 const STEP: usize = 1 << 20;
 
 /// The whole life of the process that mounts and reads.
 ///
 /// # Errors
-/// The files cannot be opened, or it may not mount anything.
+/// The files cannot be opened.
 pub fn read(orders: &Path, answers: &Path, counts: &Path) -> zc_run::Result<()> {
     let cannot = |error| Error::os("open what the NFS reader is told by", error);
     // For both directions: they have no end then.
     let open = |path| OpenOptions::new().read(true).write(true).open(path).map_err(cannot);
     let (orders, mut answers, counts) = (open(orders)?, open(answers)?, open(counts)?);
     let counts = Arc::new(SharedWords::map(&counts).map_err(cannot)?);
-    place::enter(&[AT])?;
-    let mut client = Client { counts, files: Vec::new(), goes_on: None };
+    let mut client = Client { counts, is_in_place: false, files: Vec::new(), goes_on: None };
     let mut say = |line: &str| answers.write_all(format!("{line}\n").as_bytes()).map_err(cannot);
     say(READY)?;
     for order in BufReader::new(orders).lines() {
@@ -52,16 +55,18 @@ pub fn read(orders: &Path, answers: &Path, counts: &Path) -> zc_run::Result<()> 
 
 struct Client {
     counts: Arc<SharedWords>,
+    /// Whether this process has a place of its own to mount in.
+    is_in_place: bool,
     files: Vec<Mounted>,
-    /// READs that go on, or why they did not begin.
+    /// Calls that go on, or why they did not begin.
     goes_on: Option<Result<GoesOn, String>>,
 }
 
-/// READs of one of the files.
+/// Calls of one of the files.
 struct GoesOn {
-    reading: Reading,
-    /// Its mount, and the READs that were counted of it before.
-    at: String,
+    calls: Calls,
+    /// The file's number, and what was counted of its mount before.
+    of: usize,
     before: u64,
 }
 
@@ -69,6 +74,7 @@ struct GoesOn {
 struct Mounted {
     at: String,
     file: Arc<File>,
+    operation: NfsOperation,
     bytes: u64,
 }
 
@@ -76,8 +82,8 @@ impl Client {
     /// Does what a line orders. Returns the answer, if it gets one.
     fn hear(&mut self, line: &str) -> Option<String> {
         let no = |words: String| format!("{NO}{}", words.replace('\n', " "));
-        if let Some(what) = line.strip_prefix(OPEN) {
-            return Some(self.open(what).unwrap_or_else(|error| match error {
+        if let Some(order) = ToOpen::of_line(line) {
+            return Some(self.open(order).unwrap_or_else(|error| match error {
                 NotOpened::Never(words) => format!("{NEVER}{words}"),
                 NotOpened::No(words) => no(words),
             }));
@@ -94,53 +100,92 @@ impl Client {
         }
     }
 
-    /// Mounts, and reads the file once.
-    fn open(&mut self, what: &str) -> Result<String, NotOpened> {
-        let words: Vec<&str> = what.split(' ').collect();
-        let [source, options, name] = words[..] else {
-            return Err(NotOpened::No(format!("what is to be mounted is not understood: {what}")));
+    /// Mounts, if that is wanted, and reads the file once.
+    fn open(&mut self, order: ToOpen<'_>) -> Result<String, NotOpened> {
+        let words: Vec<&str> = order.what.split(' ').collect();
+        let (at, path) = match words[..] {
+            [path] => (mount_of(Path::new(path))?, Path::new(path).to_owned()),
+            [source, options, name] => {
+                let at = self.mount(source, options, order.operation)?;
+                let path = Path::new(&at).join(name);
+                (at, path)
+            }
+            _ => return Err(NotOpened::No(format!("what is to be opened: {}", order.what))),
         };
+        let opened = open_and_read(&path, order);
+        let (file, bytes, crc32) = opened.map_err(|error| {
+            // Otherwise each attempt would leave one.
+            if words.len() > 1 {
+                let _ = unmount(&at, UnmountFlags::DETACH);
+            }
+            NotOpened::of_file(&error)
+        })?;
+        let largest = mountstats::largest(&at, order.operation)
+            .ok_or_else(|| NotOpened::No("the mount is not listed".to_owned()))?;
+        let operation = order.operation;
+        self.files.push(Mounted { at, file: Arc::new(file), operation, bytes });
+        Ok(Opened { bytes, largest, crc32 }.line())
+    }
+
+    /// Mounts, and says where.
+    fn mount(
+        &mut self,
+        source: &str,
+        options: &str,
+        operation: NfsOperation,
+    ) -> Result<String, NotOpened> {
+        if !self.is_in_place {
+            place::enter(&[AT]).map_err(|error| NotOpened::Never(error.message))?;
+            self.is_in_place = true;
+        }
         let at = format!("{AT}/zc-nfs-{}", self.files.len());
         drop(fs::create_dir(&at)); // an attempt that failed has left it
         let options = CString::new(options).unwrap_or_default();
-        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+        let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+        if operation == NfsOperation::Read {
+            flags |= MountFlags::RDONLY;
+        }
         mount(source, &at, "nfs", flags, options.as_c_str()).map_err(NotOpened::of_mount)?;
-        let opened = read_once(&Path::new(&at).join(name));
-        let (file, bytes, crc32) = opened.map_err(|error| {
-            // Otherwise each attempt would leave one.
-            let _ = unmount(&at, UnmountFlags::DETACH);
-            NotOpened::No(format!("the file cannot be read: {}", in_words(&error)))
-        })?;
-        let largest_read = mountstats::rsize(&at)
-            .ok_or_else(|| NotOpened::No("the mount is not listed".to_owned()))?;
-        self.files.push(Mounted { at, file: Arc::new(file), bytes });
-        Ok(Opened { bytes, largest_read, crc32 }.line())
+        Ok(at)
     }
 
     fn begin(&self, order: Order) -> Result<GoesOn, String> {
         let of = self.files.get(order.file).ok_or("there is no such file")?;
-        let before = mountstats::reads(&of.at).ok_or("the mount is not listed")?;
-        let reading =
-            Reading::begin(Arc::clone(&of.file), of.bytes, order, Arc::clone(&self.counts))
-                .map_err(|error| in_words(&error))?;
-        Ok(GoesOn { reading, at: of.at.clone(), before })
+        let before = mountstats::calls(&of.at, of.operation).ok_or("the mount is not listed")?;
+        let (file, counts) = (Arc::clone(&of.file), Arc::clone(&self.counts));
+        let calls = Calls::begin(file, of.bytes, of.operation, order, counts);
+        Ok(GoesOn { calls: calls.map_err(|error| in_words(&error))?, of: order.file, before })
     }
 
     fn stop(&mut self) -> Result<String, String> {
         let Some(goes_on) = self.goes_on.take() else {
             return Err("nothing is being read".to_owned());
         };
-        let GoesOn { reading, at, before } = goes_on?;
-        let done = reading.end()?;
-        let sent = mountstats::reads(&at).map(|after| after.wrapping_sub(before));
+        let GoesOn { calls, of, before } = goes_on?;
+        let done = calls.end()?;
+        let Mounted { at, file, operation, .. } = &self.files[of];
+        if *operation == NfsOperation::Write {
+            file.sync_all().map_err(|error| format!("a COMMIT failed: {}", in_words(&error)))?;
+        }
+        let sent = mountstats::calls(at, *operation).map(|after| after.wrapping_sub(before));
         match sent == Some(done.latency.count()) {
             true => Ok(done.line()),
             false => Err(format!(
-                "the kernel has sent {} READs for {} calls",
+                "the kernel has sent {} {}s for {} calls",
                 sent.unwrap_or_default(),
+                operation.name(),
                 done.latency.count()
             )),
         }
+    }
+}
+
+/// Where the mount is that a file is in.
+fn mount_of(path: &Path) -> Result<String, NotOpened> {
+    let mounts = nfs_mounts::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
+    match nfs_mounts::of(&mounts, path) {
+        Some(mount) => Ok(mount.at.display().to_string()),
+        None => Err(NotOpened::Never(format!("{} is in no mount of NFS", path.display()))),
     }
 }
 
@@ -153,6 +198,16 @@ enum NotOpened {
 }
 
 impl NotOpened {
+    fn of_file(error: &io::Error) -> Self {
+        let words = format!("the file cannot be opened: {}", in_words(error));
+        match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                Self::Never(words)
+            }
+            _ => Self::No(words),
+        }
+    }
+
     fn of_mount(errno: Errno) -> Self {
         let words = in_words(&io::Error::from(errno));
         match errno {
@@ -165,19 +220,50 @@ impl NotOpened {
     }
 }
 
-/// Opens a file past the page cache and reads it once: its length in bytes and CRC-32.
-fn read_once(path: &Path) -> io::Result<(File, u64, u32)> {
+/// Opens a file past the page cache, or to be written, and reads what of it is to be read once, after it
+/// was written where it is to be: the bytes that were read, and their CRC-32.
+fn open_and_read(path: &Path, order: ToOpen<'_>) -> io::Result<(File, u64, u32)> {
     let direct = OFlags::DIRECT.bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
+    let reading = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
+    let bytes = reading.metadata()?.len();
+    let bytes = order.most.map_or(bytes, |most| most.min(bytes));
+    let file = match order.operation {
+        NfsOperation::Read => None,
+        NfsOperation::Write => Some(OpenOptions::new().write(true).open(path)?),
+        // The kernel answers each by one WRITE (FILE_SYNC) then.
+        NfsOperation::WriteSync => Some(
+            OpenOptions::new()
+                .write(true)
+                .custom_flags(direct | OFlags::SYNC.bits() as i32)
+                .open(path)?,
+        ),
+    };
+    if let Some(file) = &file {
+        write_once(file, bytes)?;
+    }
     let mut crc = crc32fast::Hasher::new();
     let mut buffer = vec![0; STEP];
-    let mut bytes = 0;
-    loop {
-        let got = file.read_at(&mut buffer, bytes)?;
+    let mut at = 0;
+    while at < bytes {
+        let length = (bytes - at).min(STEP as u64) as usize;
+        let got = reading.read_at(&mut buffer[..length], at)?;
         if got == 0 {
-            return Ok((file, bytes, crc.finalize()));
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
         crc.update(&buffer[..got]);
-        bytes += got as u64;
+        at += got as u64;
     }
+    Ok((file.unwrap_or(reading), bytes, crc.finalize()))
+}
+
+/// Writes the pattern to so many bytes of a file, and waits until they are committed.
+fn write_once(file: &File, bytes: u64) -> io::Result<()> {
+    let pattern = Pattern::for_calls_of(STEP);
+    let mut at = 0;
+    while at < bytes {
+        let length = (bytes - at).min(STEP as u64) as usize;
+        file.write_all_at(pattern.at(at, length), at)?;
+        at += length as u64;
+    }
+    file.sync_all()
 }

@@ -1,20 +1,28 @@
-/* The user-space end of `zc run nfs`: reads a file by libnfs with READs of one size, at a rate, and is told what to do by zc.
+/* The user-space end of `zc run nfs`: reads a file by libnfs with READs of one size, at a rate, or writes it by WRITEs, and is
+ * told what to do by zc.
  *
  *   reader ORDERS ANSWERS COUNTS      two FIFOs and a file of three 64-bit numbers, which zc has made
  *
  * Orders are lines, each answered by one, except `go`:
  *
- *   open URL                          ok SIZE LARGEST-READ CRC-32         connects, mounts, and reads the whole file once
- *   go FILE BYTES DEPTH PER_S READS BEGIN_NS                              begins to read: at most DEPTH READs at a time, at
- *                                                                         equal spacing (PER_S 0: as fast as they are
- *                                                                         answered), READS of them (0: until it is stopped)
- *   stop                              done SHORT LATE_US:N ...            waits for the READs that are under way; SHORT of
- *                                                                         them had fewer bytes than were asked for
+ *   open OPERATION MOST URL           ok SIZE LARGEST CRC-32              connects, mounts, and reads the file once, or its
+ *                                                                         first MOST bytes (0: all); for WRITEs, writes
+ *                                                                         them before
+ *   go FILE BYTES DEPTH PER_S CALLS BEGIN_NS                              begins to read or write: at most DEPTH calls at a
+ *                                                                         time, at equal spacing (PER_S 0: as fast as they
+ *                                                                         are answered), CALLS of them (0: until it is
+ *                                                                         stopped)
+ *   stop                              done SHORT LATE_US:N ...            waits for the calls that are under way, and for a
+ *                                                                         COMMIT where these were WRITEs; SHORT of them had
+ *                                                                         fewer bytes than were asked for
  *
- * Whatever fails is answered with `no WORDS`, for `go` at the next `stop`. COUNTS has the READs that were answered, their bytes,
+ * OPERATION is read, write (UNSTABLE) or write-sync (FILE_SYNC). SIZE is that of what is read, LARGEST that of a call which the
+ * server allows. What is written is the pattern of pattern.rs.
+ *
+ * Whatever fails is answered with `no WORDS`, for `go` at the next `stop`, and with `never WORDS` what need not be tried again. COUNTS has the calls that were answered, their bytes,
  * and those that failed; zc reads it at any moment.
  *
- * A READ is late by the time from when it was due to its answer. The classes of that time are powers of two and a quarter of
+ * A call is late by the time from when it was due to its answer. The classes of that time are powers of two and a quarter of
  * the way to the next.
  *
  * cc -O2 reader.c -lnfs */
@@ -41,13 +49,17 @@
 
 enum { FILES = 16, CLASSES = 4 * 64, PATIENCE_MS = 10000 };
 
+/* Bytes of a call in which a file is read or written once, and after which the pattern repeats itself. */
+enum { STEP = 1 << 20, PERIOD = 64 * 16411 };
+
 struct file {
     struct nfs_context *nfs;
     struct nfsfh *handle;
     uint64_t size, largest;
+    enum { READ, WRITE, WRITE_SYNC } operation;
 };
 
-/* A READ that is under way. */
+/* A READ or WRITE that is under way. */
 struct call {
     struct call *next;
     uint64_t due_ns;
@@ -59,11 +71,13 @@ static struct file files[FILES];
 static int known;
 static _Atomic uint64_t *counts; /* answered, bytes, failed */
 static char failure[256];
+static int is_for_ever;
 static int gone; /* the connection that is read from */
 
 static struct {
     struct file *of;
     uint64_t bytes, offset, end, left, begin_ns, sent, shorter;
+    char *pattern; /* of what is written */
     double spacing_ns;
     unsigned depth, under_way;
     struct call *free;
@@ -106,6 +120,26 @@ static uint64_t end_of(unsigned class)
     return (1ull << top) + ((uint64_t)(quarter + 1) << (top - 2)) - 1;
 }
 
+static const char *name_of(const struct file *file)
+{
+    return file && file->operation != READ ? "WRITE" : "READ"; /* none: late answers */
+}
+
+/* What is written: any byte of the file is pattern[its offset % PERIOD]. Enough of it for a call at any offset. */
+static char *pattern(void)
+{
+    static unsigned char *made;
+    uint64_t x = 1;
+    if (made || !(made = malloc(PERIOD + STEP)))
+        return (char *)made;
+    for (unsigned at = 0; at < PERIOD; at++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        made[at] = (unsigned char)(x >> 56);
+    }
+    memcpy(made + PERIOD, made, STEP);
+    return (char *)made;
+}
+
 static void answered(int got, struct nfs_context *nfs, void *data, void *private)
 {
     struct call *call = private;
@@ -113,7 +147,7 @@ static void answered(int got, struct nfs_context *nfs, void *data, void *private
     phase.under_way--;
     if (got < 0) {
         atomic_fetch_add_explicit(&counts[2], 1, memory_order_relaxed);
-        fail("a READ failed: %s", data ? (const char *)data : strerror(-got));
+        fail("a %s failed: %s", name_of(phase.of), data ? (const char *)data : strerror(-got));
     } else {
         uint64_t late_us = (now_ns() - call->due_ns) / 1000;
         phase.late[class_of(late_us)]++;
@@ -125,7 +159,24 @@ static void answered(int got, struct nfs_context *nfs, void *data, void *private
     phase.free = call;
 }
 
-static int begin_read(uint64_t due_ns)
+static int send_call(struct call *call)
+{
+    struct nfs_context *nfs = phase.of->nfs;
+    struct nfsfh *handle = phase.of->handle;
+#ifdef LIBNFS_API_V2
+    if (phase.of->operation != READ)
+        return nfs_pwrite_async(nfs, handle, phase.pattern + phase.offset % PERIOD, phase.bytes, phase.offset, answered, call);
+    if (!(call->buffer = realloc(call->buffer, phase.bytes)))
+        return fail("out of memory"), -1;
+    return nfs_pread_async(nfs, handle, call->buffer, phase.bytes, phase.offset, answered, call);
+#else
+    if (phase.of->operation != READ)
+        return nfs_pwrite_async(nfs, handle, phase.offset, phase.bytes, phase.pattern + phase.offset % PERIOD, answered, call);
+    return nfs_pread_async(nfs, handle, phase.offset, phase.bytes, answered, call);
+#endif
+}
+
+static int begin_call(uint64_t due_ns)
 {
     struct call *call = phase.free;
     if (call)
@@ -136,14 +187,8 @@ static int begin_read(uint64_t due_ns)
         return fail("out of memory"), -1;
     call->due_ns = due_ns;
     call->bytes = phase.bytes;
-#ifdef LIBNFS_API_V2
-    if (!(call->buffer = realloc(call->buffer, phase.bytes)))
-        return fail("out of memory"), -1;
-    if (nfs_pread_async(phase.of->nfs, phase.of->handle, call->buffer, phase.bytes, phase.offset, answered, call))
-#else
-    if (nfs_pread_async(phase.of->nfs, phase.of->handle, phase.offset, phase.bytes, answered, call))
-#endif
-        return fail("a READ could not be sent: %s", nfs_get_error(phase.of->nfs)), -1;
+    if (send_call(call))
+        return fail("a %s could not be sent: %s", name_of(phase.of), nfs_get_error(phase.of->nfs)), -1;
     phase.offset += phase.bytes;
     if (phase.offset + phase.bytes > phase.end)
         phase.offset = 0;
@@ -154,7 +199,7 @@ static int begin_read(uint64_t due_ns)
     return 0;
 }
 
-/* When the next READ is due; UINT64_MAX: none is, or it has to wait for an answer. */
+/* When the next call is due; UINT64_MAX: none is, or it has to wait for an answer. */
 static uint64_t next_due(void)
 {
     if (failure[0] || !phase.left || phase.under_way >= phase.depth)
@@ -189,7 +234,7 @@ static void answer(FILE *to, const char *form, ...)
 {
     va_list words;
     if (failure[0]) {
-        fprintf(to, "no %s\n", failure);
+        fprintf(to, "%s %s\n", is_for_ever ? "never" : "no", failure);
     } else {
         va_start(words, form);
         vfprintf(to, form, words);
@@ -197,7 +242,7 @@ static void answer(FILE *to, const char *form, ...)
         putc('\n', to);
     }
     fflush(to);
-    failure[0] = 0;
+    failure[0] = is_for_ever = 0;
 }
 
 static uint32_t crc32_of(uint32_t crc, const unsigned char *bytes, uint64_t length)
@@ -216,72 +261,124 @@ static uint32_t crc32_of(uint32_t crc, const unsigned char *bytes, uint64_t leng
     return ~crc;
 }
 
-static void open_file(FILE *to, const char *url)
+static int read_at(struct file *file, char *into, uint64_t bytes, uint64_t at)
+{
+#ifdef LIBNFS_API_V2
+    return nfs_pread(file->nfs, file->handle, into, bytes, at);
+#else
+    return nfs_pread(file->nfs, file->handle, at, bytes, into);
+#endif
+}
+
+static int write_at(struct file *file, char *from, uint64_t bytes, uint64_t at)
+{
+#ifdef LIBNFS_API_V2
+    return nfs_pwrite(file->nfs, file->handle, from, bytes, at);
+#else
+    return nfs_pwrite(file->nfs, file->handle, at, bytes, from);
+#endif
+}
+
+/* Reads or writes what of the file is to be read, by calls that the server allows. Returns the CRC-32 of what was read. */
+static uint32_t go_through(struct file *file, int is_write)
+{
+    uint64_t step = file->largest < STEP ? file->largest : STEP;
+    uint32_t crc = 0;
+    char *bytes = is_write ? pattern() : malloc(step);
+    if (!bytes)
+        fail("out of memory");
+    for (uint64_t at = 0; !failure[0] && at < file->size;) {
+        uint64_t length = file->size - at < step ? file->size - at : step;
+        int got = is_write ? write_at(file, bytes + at % PERIOD, length, at) : read_at(file, bytes, length, at);
+        if (got <= 0) {
+            is_for_ever = is_write;
+            fail("the file cannot be %s: %s", is_write ? "written" : "read", nfs_get_error(file->nfs));
+        }
+        if (got > 0 && !is_write)
+            crc = crc32_of(crc, (unsigned char *)bytes, (uint64_t)got);
+        at += (uint64_t)got;
+    }
+    if (!is_write)
+        free(bytes);
+    else if (!failure[0] && nfs_fsync(file->nfs, file->handle))
+        fail("the file cannot be written: %s", nfs_get_error(file->nfs));
+    return crc;
+}
+
+static int operation_of(const char *name)
+{
+    static const char *const names[] = {"read", "write", "write-sync"};
+    for (int each = READ; each <= WRITE_SYNC; each++)
+        if (!strcmp(name, names[each]))
+            return each;
+    return -1;
+}
+
+static void open_file(FILE *to, const char *words)
 {
     struct file *file = &files[known];
     struct nfs_stat_64 stat;
-    struct nfs_url *parts;
+    struct nfs_url *parts = NULL;
+    uint64_t most;
     uint32_t crc = 0;
-    unsigned char *buffer = NULL;
+    char operation[16], url[1024];
+    int which = -1, error;
     if (known == FILES || !(file->nfs = nfs_init_context())) {
         fail("too many files");
+    } else if (sscanf(words, "%15s %" SCNu64 " %1023s", operation, &most, url) != 3 || (which = operation_of(operation)) < 0) {
+        fail("the order is not understood: open %s", words);
     } else {
+        int flags = which == READ ? O_RDONLY : which == WRITE ? O_RDWR : O_RDWR | O_SYNC;
+        file->operation = which;
         nfs_set_timeout(file->nfs, PATIENCE_MS);
         if (!(parts = nfs_parse_url_full(file->nfs, url)))
             fail("%s", nfs_get_error(file->nfs));
         else if (nfs_mount(file->nfs, parts->server, parts->path))
             fail("the export cannot be mounted: %s", nfs_get_error(file->nfs));
-        else if (nfs_open(file->nfs, parts->file, O_RDONLY, &file->handle) ||
-                 nfs_fstat64(file->nfs, file->handle, &stat))
+        else if ((error = nfs_open(file->nfs, parts->file, flags, &file->handle)) ||
+                 (error = nfs_fstat64(file->nfs, file->handle, &stat))) {
+            is_for_ever = error == -EROFS || error == -EACCES;
             fail("the file cannot be opened: %s", nfs_get_error(file->nfs));
-        else {
+        } else {
             nfs_set_autoreconnect(file->nfs, 0); /* a server that is gone is an error */
-            file->size = stat.nfs_size;
+            file->size = most && most < stat.nfs_size ? most : stat.nfs_size;
             /* By version 4 libnfs does not ask; a READ that is too long is answered with fewer bytes. */
-            if (!(file->largest = nfs_get_readmax(file->nfs)))
-                file->largest = 1 << 20;
-            uint64_t step = file->largest < 1 << 20 ? file->largest : 1 << 20;
-            if (!(buffer = malloc(step)))
-                fail("out of memory");
-            for (uint64_t at = 0; !failure[0] && at < file->size;) {
-#ifdef LIBNFS_API_V2
-                int got = nfs_pread(file->nfs, file->handle, buffer, step, at);
-#else
-                int got = nfs_pread(file->nfs, file->handle, at, step, (char *)buffer);
-#endif
-                if (got <= 0)
-                    fail("the file cannot be read: %s", nfs_get_error(file->nfs));
-                else
-                    crc = crc32_of(crc, buffer, (uint64_t)got), at += (uint64_t)got;
-            }
-            free(buffer);
+            file->largest = which == READ ? nfs_get_readmax(file->nfs) : nfs_get_writemax(file->nfs);
+            if (!file->largest)
+                file->largest = STEP;
+            if (which != READ)
+                go_through(file, 1);
+            crc = go_through(file, 0);
         }
         if (parts)
             nfs_destroy_url(parts);
     }
     if (!failure[0])
         known++;
+    else if (file->nfs)
+        nfs_destroy_context(file->nfs);
     answer(to, "ok %" PRIu64 " %" PRIu64 " %08" PRIx32, file->size, file->largest, crc);
 }
 
 static void go(const char *words)
 {
     unsigned at, depth;
-    uint64_t bytes, reads, begin_ns;
+    uint64_t bytes, calls, begin_ns;
     double per_s;
     struct call *free_calls = phase.free;
     memset(&phase, 0, sizeof phase);
     phase.free = free_calls;
     gone = 0;
-    if (sscanf(words, "%u %" SCNu64 " %u %lf %" SCNu64 " %" SCNu64, &at, &bytes, &depth, &per_s, &reads, &begin_ns) != 6 ||
-        at >= (unsigned)known || !bytes || !depth || files[at].size < bytes) {
+    if (sscanf(words, "%u %" SCNu64 " %u %lf %" SCNu64 " %" SCNu64, &at, &bytes, &depth, &per_s, &calls, &begin_ns) != 6 ||
+        at >= (unsigned)known || !bytes || bytes > STEP || !depth || files[at].size < bytes || !pattern()) {
         fail("the order is not understood: go %s", words);
         return;
     }
     phase.of = &files[at];
+    phase.pattern = pattern();
     phase.bytes = bytes;
     phase.end = phase.of->size;
-    phase.left = reads ? reads : UINT64_MAX;
+    phase.left = calls ? calls : UINT64_MAX;
     phase.begin_ns = begin_ns;
     phase.spacing_ns = per_s > 0 ? 1e9 / per_s : 0;
     phase.depth = depth;
@@ -291,11 +388,13 @@ static void stop(FILE *to)
 {
     uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ull;
     phase.left = 0;
-    /* Also after a READ has failed: later answers would be taken for those of the next phase. */
+    /* Also after a call has failed: later answers would be taken for those of the next phase. */
     while (phase.under_way && !gone && now_ns() < until_ns)
         wait_for(-1, until_ns);
     if (phase.under_way)
-        fail("%u READs were not answered within %d s", phase.under_way, PATIENCE_MS / 1000);
+        fail("%u %ss were not answered within %d s", phase.under_way, name_of(phase.of), PATIENCE_MS / 1000);
+    else if (!failure[0] && phase.of && phase.of->operation == WRITE && nfs_fsync(phase.of->nfs, phase.of->handle))
+        fail("a COMMIT failed: %s", nfs_get_error(phase.of->nfs));
     phase.of = NULL;
     if (failure[0]) {
         answer(to, "");
@@ -329,7 +428,7 @@ int main(int argc, char **argv)
             uint64_t due_ns = next_due();
             if (due_ns == UINT64_MAX || due_ns > now_ns())
                 break;
-            if (begin_read(phase.spacing_ns > 0 ? due_ns : now_ns()))
+            if (begin_call(phase.spacing_ns > 0 ? due_ns : now_ns()))
                 break;
         }
         if (!wait_for(orders, next_due()))

@@ -14,8 +14,9 @@ use zc_kernel::spawn::wait_readable;
 use zc_kernel::words::SharedWords;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
+use super::place::may_mount;
 use super::program::has_file_system;
-use super::words::{Done, NEVER, NO, NUMBERS, OPEN, Opened, Order, READY, STOP};
+use super::words::{Done, NEVER, NO, NUMBERS, Opened, Order, READY, STOP, ToOpen};
 use crate::internal::{INTERNAL, NFS_READ};
 use crate::link::Link;
 use zc_run::{Error, ErrorKind, Result, Unavailable, escape, in_words};
@@ -62,14 +63,19 @@ impl ReaderProgram {
         Ok(Self { words: vec![path.display().to_string()], folder })
     }
 
-    /// The kernel's client.
+    /// The kernel's client, which reads a file of a mount that is there, or mounts for itself.
     ///
     /// # Errors
-    /// This kernel has none; no folder can be made.
-    pub fn mounting() -> Result<Self> {
+    /// This kernel has none, or this process may not mount; no folder can be made.
+    pub fn mounting(has_mount: bool) -> Result<Self> {
         if !has_file_system("nfs") {
             return Err(Unavailable::unsupported("this kernel has no NFS client")
                 .remedy("a kernel with CONFIG_NFS_FS, or --nfs-client user")
+                .into_error("the NFS client \"kernel\""));
+        }
+        if !has_mount && !may_mount() {
+            return Err(Unavailable::refused("to mount takes CAP_SYS_ADMIN")
+                .remedy("run as root, or name a file in a mount of this machine")
                 .into_error("the NFS client \"kernel\""));
         }
         let words = [OWN_PROGRAM, INTERNAL, NFS_READ].map(str::to_owned).into();
@@ -114,8 +120,8 @@ fn compile(folder: &Path) -> Result<PathBuf> {
 
 /// What was counted since the reader began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct ReadCounts {
-    pub(super) reads: u64,
+pub(super) struct CallCounts {
+    pub(super) calls: u64,
     pub(super) bytes: u64,
     pub(super) failed: u64,
 }
@@ -165,23 +171,25 @@ impl Reader {
         Ok(own)
     }
 
-    /// Opens a file by its URL, or by where and how it is mounted, and reads it once.
+    /// Opens a file by its URL, or by where and how it is mounted, and reads it once, after it was written
+    /// where it is to be.
     ///
     /// # Errors
     /// - [`ErrorKind::Remote`]: the server does not answer, or has no such file.
-    /// - [`ErrorKind::Unsupported`]: client and server have no such version in common.
-    pub fn open(&mut self, what: &str) -> Result<Opened> {
-        self.say(&format!("{OPEN}{what}"))?;
+    /// - [`ErrorKind::Unsupported`]: client and server have no such version in common, or the file may not be
+    ///   written.
+    pub fn open(&mut self, order: &ToOpen<'_>) -> Result<Opened> {
+        self.say(&order.line())?;
         let answer = self.answer_within(OPENING)?;
         Opened::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
-    /// Begins to read.
+    /// Begins to read or write.
     pub(super) fn go(&mut self, order: Order) -> Result<()> {
         self.say(&order.line())
     }
 
-    /// Ends that, once all READs are answered that were under way.
+    /// Ends that, once all calls are answered that were under way, and what was written is committed.
     pub(super) fn stop(&mut self) -> Result<Done> {
         self.say(STOP)?;
         let answer = self.answer()?;
@@ -189,9 +197,9 @@ impl Reader {
     }
 
     /// What was counted so far.
-    pub(super) fn counts(&self) -> ReadCounts {
-        let [reads, bytes, failed] = [0, 1, 2].map(|at| self.counts[at].load(Ordering::Acquire));
-        ReadCounts { reads, bytes, failed }
+    pub(super) fn counts(&self) -> CallCounts {
+        let [calls, bytes, failed] = [0, 1, 2].map(|at| self.counts[at].load(Ordering::Acquire));
+        CallCounts { calls, bytes, failed }
     }
 
     /// CPU time of its processes so far.

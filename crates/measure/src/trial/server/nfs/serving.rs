@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::kept::Kept;
+use super::super::kept::{IoBytes, Kept};
 use super::knfsd;
 use zc_kernel::clock;
 use zc_run::Result;
@@ -52,11 +52,12 @@ impl Serving {
         self.kept.cpu_ns() + of_threads.sum::<u64>()
     }
 
-    /// Bytes that it has read from its file so far, by the kernel's count; `None`: they are not counted.
-    pub(crate) fn read_bytes(&self) -> Option<u64> {
+    /// Bytes that it has read from its file and written to it so far, by the kernel's count; `None`: they
+    /// are not counted.
+    pub(crate) fn io_bytes(&self) -> Option<IoBytes> {
         match self.in_kernel_on {
-            Some(_) => self.kept.pids().first().copied().and_then(knfsd::read_bytes),
-            None => self.kept.read_bytes(),
+            Some(_) => self.kept.pids().first().copied().and_then(knfsd::bytes),
+            None => self.kept.io_bytes(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Reading a file by calls of one length at a rate, a few at a time: threads that take the next call in
-//! turn, wait until it is due, and make it.
+//! Reading or writing a file by calls of one length at a rate, a few at a time: threads that take the next
+//! call in turn, wait until it is due, and make it.
 
 use std::fs::File;
 use std::io;
@@ -12,16 +12,18 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::pattern::Pattern;
 use super::words::{Done, Order};
 use crate::http::Latencies;
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::sched;
 use zc_kernel::spawn::wait_readable;
 use zc_kernel::words::SharedWords;
-use zc_run::in_words;
+use zc_kernel::writeback;
+use zc_run::{NfsOperation, in_words};
 
 /// Calls that go on.
-pub(super) struct Reading {
+pub(super) struct Calls {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Part>>,
 }
@@ -29,6 +31,9 @@ pub(super) struct Reading {
 /// What the threads share.
 struct Shared {
     file: Arc<File>,
+    operation: NfsOperation,
+    /// What is written.
+    pattern: Pattern,
     order: Order,
     /// Whole calls that the file has room for.
     calls_of_file: u64,
@@ -47,7 +52,7 @@ struct Part {
     failure: Option<String>,
 }
 
-impl Reading {
+impl Calls {
     /// Begins. What is answered, its bytes, and what fails are added to `counts`.
     ///
     /// # Errors
@@ -55,15 +60,21 @@ impl Reading {
     pub(super) fn begin(
         file: Arc<File>,
         file_bytes: u64,
+        operation: NfsOperation,
         order: Order,
         counts: Arc<SharedWords>,
     ) -> io::Result<Self> {
         let calls_of_file = file_bytes / order.bytes as u64;
         if calls_of_file == 0 {
-            return Err(io::Error::other("the file is shorter than a READ"));
+            return Err(io::Error::other("the file is shorter than a call"));
         }
         let shared = Arc::new(Shared {
             file,
+            operation,
+            pattern: Pattern::for_calls_of(match operation {
+                NfsOperation::Read => 0,
+                NfsOperation::Write | NfsOperation::WriteSync => order.bytes,
+            }),
             order,
             calls_of_file,
             counts,
@@ -71,19 +82,19 @@ impl Reading {
             stop: AtomicBool::new(false),
             stopped: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
-        let mut reading = Self { shared, threads: Vec::with_capacity(order.depth) };
+        let mut calls = Self { shared, threads: Vec::with_capacity(order.depth) };
         for _ in 0..order.depth {
-            let shared = Arc::clone(&reading.shared);
-            let made = std::thread::Builder::new().spawn(move || shared.calls());
+            let shared = Arc::clone(&calls.shared);
+            let made = std::thread::Builder::new().spawn(move || shared.make_them());
             match made {
-                Ok(thread) => reading.threads.push(thread),
+                Ok(thread) => calls.threads.push(thread),
                 Err(error) => {
-                    drop(reading.end());
+                    drop(calls.end());
                     return Err(error);
                 }
             }
         }
-        Ok(reading)
+        Ok(calls)
     }
 
     /// Ends it, once all calls have returned that were under way. Fails if one of them has: in words.
@@ -110,15 +121,15 @@ impl Shared {
     }
 
     /// The life of a thread.
-    fn calls(&self) -> Part {
+    fn make_them(&self) -> Part {
         drop(sched::set_timer_slack(1)); // otherwise calls are later by 50 us
-        let Order { bytes, per_s, reads, begin_ns, .. } = self.order;
+        let Order { bytes, per_s, calls, begin_ns, .. } = self.order;
         let mut buffer = vec![0; bytes];
         let mut part =
             Part { done: Done { shorter: 0, latency: Latencies::default() }, failure: None };
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if reads.is_some_and(|reads| number >= reads) {
+            if calls.is_some_and(|calls| number >= calls) {
                 return part;
             }
             let since_ns = per_s.map_or(0, |per_s| (number as f64 * 1e9 / per_s) as u64);
@@ -127,14 +138,15 @@ impl Shared {
             }
             let due_ns = if per_s.is_some() { begin_ns + since_ns } else { monotonic_ns() };
             let offset = number % self.calls_of_file * bytes as u64;
-            match self.file.read_at(&mut buffer, offset) {
+            match self.call(&mut buffer, offset) {
                 Ok(got) => {
                     part.done.latency.record(monotonic_ns().saturating_sub(due_ns));
                     part.done.shorter += u64::from(got < bytes);
                     self.count([1, got as u64, 0]);
                 }
                 Err(error) => {
-                    part.failure = Some(format!("a READ failed: {}", in_words(&error)));
+                    part.failure =
+                        Some(format!("a {} failed: {}", self.operation.name(), in_words(&error)));
                     self.count([0, 0, 1]);
                     self.stop();
                     return part;
@@ -143,10 +155,25 @@ impl Shared {
         }
     }
 
+    /// One call: how many bytes it was answered with.
+    fn call(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let bytes = buffer.len();
+        match self.operation {
+            NfsOperation::Read => self.file.read_at(buffer, offset),
+            NfsOperation::WriteSync => self.file.write_at(self.pattern.at(offset, bytes), offset),
+            NfsOperation::Write => {
+                let written = self.file.write_at(self.pattern.at(offset, bytes), offset)?;
+                // Otherwise the kernel's client sends it when memory gets scarce, or after seconds.
+                writeback::begin(&self.file, offset, bytes)?;
+                Ok(written)
+            }
+        }
+    }
+
     fn count(&self, more: [u64; 3]) {
-        let [reads, bytes, failed] = more;
-        // The bytes of a READ that is counted are counted, too.
-        for (number, more) in [(1, bytes), (2, failed), (0, reads)] {
+        let [calls, bytes, failed] = more;
+        // The bytes of a call that is counted are counted, too.
+        for (number, more) in [(1, bytes), (2, failed), (0, calls)] {
             if let Some(number) = self.counts.get(number) {
                 number.fetch_add(more, Ordering::Release);
             }
@@ -175,6 +202,8 @@ mod tests {
     use super::super::words::NUMBERS;
     use super::*;
 
+    const READ: NfsOperation = NfsOperation::Read;
+
     fn file(bytes: usize) -> Arc<File> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; bytes]).unwrap();
@@ -190,11 +219,11 @@ mod tests {
     }
 
     const ORDER: Order =
-        Order { file: 0, bytes: 1000, depth: 3, per_s: None, reads: Some(10), begin_ns: 0 };
+        Order { file: 0, bytes: 1000, depth: 3, per_s: None, calls: Some(10), begin_ns: 0 };
 
     /// Waits until so many calls have been counted.
-    fn wait_for(counts: &SharedWords, reads: u64) {
-        while counts[0].load(Ordering::Acquire) < reads {
+    fn wait_for(counts: &SharedWords, calls: u64) {
+        while counts[0].load(Ordering::Acquire) < calls {
             std::thread::yield_now();
         }
     }
@@ -202,9 +231,9 @@ mod tests {
     #[test]
     fn as_many_calls_are_made_as_are_ordered_and_each_is_counted() {
         let counts = counts();
-        let reading = Reading::begin(file(2500), 2500, ORDER, Arc::clone(&counts)).unwrap();
+        let calls = Calls::begin(file(2500), 2500, READ, ORDER, Arc::clone(&counts)).unwrap();
         wait_for(&counts, 10);
-        let done = reading.end().unwrap();
+        let done = calls.end().unwrap();
         assert_eq!(numbers(&counts), [10, 10_000, 0]);
         assert_eq!((done.shorter, done.latency.count()), (0, 10));
     }
@@ -213,29 +242,48 @@ mod tests {
     fn calls_are_made_until_they_are_stopped_and_no_earlier_than_they_are_due() {
         let counts = counts();
         let begin_ns = monotonic_ns();
-        let order = Order { per_s: Some(1000.0), reads: None, begin_ns, depth: 2, ..ORDER };
-        let reading = Reading::begin(file(1000), 1000, order, Arc::clone(&counts)).unwrap();
+        let order = Order { per_s: Some(1000.0), calls: None, begin_ns, depth: 2, ..ORDER };
+        let calls = Calls::begin(file(1000), 1000, READ, order, Arc::clone(&counts)).unwrap();
         wait_for(&counts, 20);
         let took_ns = monotonic_ns() - begin_ns;
-        let done = reading.end().unwrap();
+        let done = calls.end().unwrap();
         assert!(took_ns >= 19_000_000, "the twentieth is due after 19 ms: {took_ns} ns");
         assert_eq!(done.latency.count(), numbers(&counts)[0]);
         // The next one is due in an hour.
         let order = Order { per_s: Some(1.0 / 3600.0), ..order };
-        let reading = Reading::begin(file(1000), 1000, order, Arc::clone(&counts)).unwrap();
-        reading.end().unwrap();
+        let calls = Calls::begin(file(1000), 1000, READ, order, Arc::clone(&counts)).unwrap();
+        calls.end().unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_the_pattern_at_its_place() {
+        for operation in [NfsOperation::Write, NfsOperation::WriteSync] {
+            let (counts, file) = (counts(), file(2500));
+            let order = Order { calls: Some(7), ..ORDER };
+            let calls =
+                Calls::begin(Arc::clone(&file), 2500, operation, order, Arc::clone(&counts));
+            let calls = calls.unwrap();
+            wait_for(&counts, 7);
+            calls.end().unwrap();
+            assert_eq!(numbers(&counts), [7, 7000, 0]);
+            let mut there = vec![0; 2500];
+            file.read_exact_at(&mut there, 0).unwrap();
+            assert_eq!(there[..2000], *Pattern::for_calls_of(2000).at(0, 2000));
+            assert_eq!(there[2000..], [7; 500], "two whole calls fit");
+        }
     }
 
     #[test]
     fn a_call_that_fails_ends_all_and_is_told() {
         let counts = counts();
         let not_read = File::options().write(true).open("/dev/null").unwrap();
-        let order = Order { reads: None, ..ORDER };
-        let reading = Reading::begin(Arc::new(not_read), 5000, order, Arc::clone(&counts)).unwrap();
+        let order = Order { calls: None, ..ORDER };
+        let calls =
+            Calls::begin(Arc::new(not_read), 5000, READ, order, Arc::clone(&counts)).unwrap();
         while numbers(&counts)[2] == 0 {
             std::thread::yield_now();
         }
-        let words = reading.end().unwrap_err();
+        let words = calls.end().unwrap_err();
         assert!(words.starts_with("a READ failed: "), "{words}");
         assert_eq!(numbers(&counts)[..2], [0, 0]);
     }
@@ -243,9 +291,9 @@ mod tests {
     #[test]
     fn calls_that_are_shorter_are_told_and_a_file_that_is_shorter_than_one_is_refused() {
         let counts = counts();
-        let reading = Reading::begin(file(100), 1000, ORDER, Arc::clone(&counts)).unwrap();
+        let calls = Calls::begin(file(100), 1000, READ, ORDER, Arc::clone(&counts)).unwrap();
         wait_for(&counts, 10);
-        assert_eq!(reading.end().unwrap().shorter, 10);
-        assert!(Reading::begin(file(100), 999, ORDER, counts).is_err());
+        assert_eq!(calls.end().unwrap().shorter, 10);
+        assert!(Calls::begin(file(100), 999, READ, ORDER, counts).is_err());
     }
 }

@@ -1,0 +1,259 @@
+//! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the other,
+//! and beside them zc's own server, which sends the same bytes by sendfile. What the server's CPU loses is
+//! the sender's cost, and what the client's loses the receiver's. Of a server that is there the client alone
+//! is measured, on the whole machine.
+
+mod cells;
+mod opening;
+mod options;
+mod place;
+mod workers;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::super::budget::Budget;
+use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
+use super::super::prepared::Prepared;
+use super::super::progress::Progress;
+use super::super::proving::cannot_run;
+use super::super::seed;
+use super::super::steps::Steps;
+use super::asked::{Asked, Bodies};
+use super::responses::own_load;
+use super::timing::timing;
+use crate::http::Reuse;
+use crate::meter::{self, InstanceLock};
+use crate::trial::{
+    self, Asker, InMount, NfsCopies, NfsLoad, OwnServer, Reader, ReaderProgram, Served, ServerRig,
+    ServerSetup,
+};
+use opening::File;
+use place::{Kind, Place};
+use zc_run::{
+    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, Plan, Result,
+    SendPath, SupportRow, Unavailable, Unsoaked,
+};
+
+pub use options::NfsOptions;
+
+/// The experiment's name.
+const EXPERIMENT: &str = "nfs";
+
+/// Connections of the reference to zc's own server.
+const CONNECTIONS: usize = 4;
+
+/// Versions that are usual for a client, and those that it speaks.
+const OF_USER: [&str; 2] = ["3", "4.0"];
+const OF_KERNEL: [&str; 2] = ["3", "4.2"];
+
+/// Prepares a run up to its first block. Call it while the process has one thread.
+///
+/// # Errors
+/// The server or the client cannot be had, or nothing can be measured here.
+pub(crate) fn prepare(
+    options: &NfsOptions,
+    budget: &Budget,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Prepared> {
+    let started_at = jiff::Timestamp::now().to_string();
+    let steps = &mut Steps { budget, states: None, stop, progress };
+    let program = place::program(options)?;
+    let there = program.is_none().then(|| Place::there(options)).transpose()?;
+    let in_mount = there.as_ref().and_then(Place::in_mount).filter(|_| by_mounts(options));
+    let (mut paths, mut unavailable) = spoken(options, in_mount)?;
+    let connections = connections(options, in_mount)?;
+    let seed = seed::or_fresh(options.seed)?;
+    trial::check_memory()?;
+    let instance_lock = InstanceLock::claim();
+    let host = meter::host();
+    let cpus = choose_cpus(options.cpus, true)?;
+    let reader_program = match options.client {
+        NfsClient::Kernel => ReaderProgram::mounting(in_mount.is_some())?,
+        NfsClient::User => {
+            steps.say("building the NFS client");
+            ReaderProgram::given_or_compiled(options.reader.as_deref())?
+        }
+    };
+    let mut place = match (there, program) {
+        (None, Some(program)) => Place::ours(options, program, cpus, seed, steps)?,
+        (Some(there), _) => there,
+        (None, None) => Place::there(options)?,
+    };
+    let link = Arc::clone(place.link());
+    let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
+    drop(reader_program);
+    let wanted = opening::wanted(options, &paths, &connections, &place);
+    let mut copies = (options.server == NfsServer::Knfsd).then(|| NfsCopies::on(cpus.sender));
+    let opened = opening::open(wanted, &mut reader, &mut place, copies.as_mut(), steps)?;
+    let File { bytes, crc32, mounts, refused } = opened;
+    unavailable.extend(refused);
+    paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
+    let mut warnings = place.warnings()?;
+    let Place { up, mut served, exported, mut files, congestion, placement, kind } = place;
+    if let Served::Nfs(serving) = &mut served {
+        serving.find_processes(); // before the first trial, whose bytes are compared too
+    }
+    if let Kind::There { .. } = kind {
+        (files.total_bytes, files.min_bytes, files.max_bytes) = (bytes, bytes, bytes);
+    }
+    let reads = options.operations.first() == Some(&NfsOperation::Read);
+    let beside = match &kind {
+        Kind::Ours { setup, .. } if reads => Some(setup),
+        _ => None,
+    };
+    let asked = cells::Asked {
+        paths: &paths,
+        sizes: &options.sizes,
+        connections: &connections,
+        mounts: &mounts,
+        beside_sendfile: beside.is_some(),
+        file_bytes: bytes,
+    };
+    let (cells, cannot) = asked.cells()?;
+    unavailable.extend(cannot);
+
+    let mut http = None;
+    if let Some(setup) = beside {
+        let own: Vec<Asked<'_>> = options
+            .sizes
+            .iter()
+            .map(|bytes| Asked { path: SendPath::Sendfile, bodies: Bodies::Of(*bytes) })
+            .collect();
+        let workers = [(SendPath::Sendfile, CONNECTIONS * own.len())];
+        let server = OwnServer::start(&link, cpus.sender, &workers, setup, &congestion)?;
+        http = Some(Arc::new(own_load(&link, cpus.receiver, &server, &own, Reuse::KeepAlive)?));
+        served = Served::Several(vec![served, Served::Own(server)]);
+    }
+    let calls = cells::calls(&cells, &mounts, connections[0]);
+    let origin_of = cells::origin_of(&calls, &mounts, &options.sizes, connections[0]);
+    let load = NfsLoad::new(reader, calls, options.depth, http);
+    let timing = timing(options.timing, false);
+    let mut rig = ServerRig::new(ServerSetup {
+        links: up.links.clone(),
+        load: Asker::Nfs(Arc::new(load)),
+        origin_of,
+        served,
+        fixed: FixedParams {
+            buffer_bytes: CALL_BUFFER,
+            flows: connections[0],
+            placement,
+            ..usual(link.facts().kind, cpus, options.soaker, congestion)?
+        },
+        timing,
+        replayed: None,
+    })?;
+    let mut facts = link.facts().clone();
+    facts.passed_over = up.passed_over;
+    steps.say("looking at the machine");
+    warnings.extend(link.warnings().to_vec());
+    let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
+    warnings.extend(others);
+    if by_mounts(options) && matches!(kind, Kind::Ours { .. }) {
+        warnings.extend(workers::warning(cpus.receiver));
+    }
+    let reference = cells[0].label.clone();
+    let (cells, speeds) = cells::at_one_rate(&mut rig, cells, options.rate_bytes_per_s, steps)?;
+    probes.extend(speeds);
+
+    let plan = Plan {
+        experiment: EXPERIMENT.to_owned(),
+        reference,
+        cells,
+        fixed: rig.fixed().clone(),
+        timing,
+        files,
+        seed,
+        budget_ns: options.budget_ns,
+        target: options.target,
+        factors: match connections.len() {
+            1 => vec![Factor::Message, Factor::Send],
+            _ => vec![Factor::Message, Factor::Flows, Factor::Send],
+        },
+        unsoaked: Unsoaked::None,
+        states: None,
+        server: None,
+        responses: None,
+        nfs: Some(NfsPlan {
+            server: options.server,
+            server_version: exported.server,
+            client: options.client,
+            depth: options.depth,
+            file_bytes: bytes,
+            crc32,
+            mounts,
+        }),
+    };
+    let header = Header {
+        unavailable,
+        warnings,
+        probes,
+        ..Header::new(started_at, options.command.clone(), plan, host, facts)
+    };
+    Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+fn by_mounts(options: &NfsOptions) -> bool {
+    options.client == NfsClient::Kernel
+}
+
+/// The paths that the client speaks, each version by each operation, and rows for the others. A mount that is
+/// there has one version.
+///
+/// # Errors
+/// It speaks none of them.
+fn spoken(
+    options: &NfsOptions,
+    in_mount: Option<&InMount>,
+) -> Result<(Vec<SendPath>, Vec<SupportRow>)> {
+    let usual: Vec<String> = match (options.client, in_mount) {
+        (NfsClient::User, _) => OF_USER.map(str::to_owned).into(),
+        (NfsClient::Kernel, None) => OF_KERNEL.map(str::to_owned).into(),
+        (NfsClient::Kernel, Some(mount)) => vec![mount.version.clone()],
+    };
+    let versions = if options.versions.is_empty() { &usual } else { &options.versions };
+    let speaks = |version: &str| match (options.client, in_mount) {
+        (NfsClient::User, _) => OF_USER.contains(&version),
+        (NfsClient::Kernel, None) => true,
+        (NfsClient::Kernel, Some(mount)) => mount.version == version,
+    };
+    let of = |version: &String| {
+        let operations = options.operations.iter();
+        operations.filter_map(|operation| SendPath::of_nfs(version, *operation)).collect::<Vec<_>>()
+    };
+    let (can, cannot): (Vec<SendPath>, Vec<SendPath>) = versions
+        .iter()
+        .flat_map(of)
+        .partition(|path| path.nfs().is_some_and(|(version, _)| speaks(version)));
+    let no = || match in_mount {
+        None => Unavailable::unsupported("libnfs speaks the versions 3 and 4.0"),
+        Some(mount) => {
+            Unavailable::refused(format!("the mount is one of version {}", mount.version))
+        }
+    };
+    let Some(first) = can.first() else {
+        return Err(no().remedy(format!("--vers {}", usual.join(","))).into_error("NFS"));
+    };
+    let rows = cannot.into_iter().map(|path| cannot_run(path.to_string(), first.name(), no()));
+    let rows = rows.collect::<Result<_>>()?;
+    Ok((can, rows))
+}
+
+/// The numbers of connections that are compared.
+///
+/// # Errors
+/// A mount that is there has another number.
+fn connections(options: &NfsOptions, in_mount: Option<&InMount>) -> Result<Vec<usize>> {
+    let of_mount = in_mount.map_or(1, |mount| mount.connections);
+    match (&options.connections[..], in_mount) {
+        ([], _) => Ok(vec![of_mount]),
+        (asked, Some(_)) if *asked != [of_mount] => {
+            let connections = if of_mount == 1 { "connection" } else { "connections" };
+            Err(Unavailable::refused(format!("the mount has {of_mount} {connections}"))
+                .remedy("leave --nconnect out, or name the file as HOST:/PATH")
+                .into_error("--nconnect"))
+        }
+        (asked, _) => Ok(asked.to_vec()),
+    }
+}

@@ -1,0 +1,198 @@
+//! Where the server is: one of zc's on one side of a veth pair, or one that is there, towards which packets
+//! go as they do.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use zc_kernel::netlink::Devices;
+
+use super::NfsOptions;
+use crate::link::Link;
+use crate::session::options::CpuPair;
+use crate::session::server::place::{a_cpu_each, sides_apart};
+use crate::session::steps::Steps;
+use crate::trial::{self, Exported, InMount, NfsServerProgram, SendSetup, Served, Up};
+use zc_run::{
+    Error, FileSetFacts, LinkKind, LinkOptions, NfsOperation, NfsServer, Placement, Result,
+    Severity, Warning,
+};
+
+/// The memory that must be free, in copies of the file: the server's, and half of one to work with.
+const COPIES: f64 = 1.5;
+
+/// Bytes of a file that are read at most where it is not zc's: what a server has in memory after the first
+/// READs of it.
+const MOST: u64 = 64 << 20;
+
+/// A server, and the way to it.
+pub(super) struct Place {
+    pub(super) up: Up,
+    pub(super) served: Served,
+    pub(super) exported: Exported,
+    pub(super) files: FileSetFacts,
+    pub(super) congestion: String,
+    pub(super) placement: Placement,
+    pub(super) kind: Kind,
+}
+
+/// Whose the server is.
+pub(super) enum Kind {
+    /// It serves these files, whose bytes have this CRC-32 once the client has opened them.
+    Ours { setup: SendSetup, crc32: u32 },
+    /// It was there, and its file may be in a mount.
+    There { in_mount: Option<InMount> },
+}
+
+impl Place {
+    /// Starts zc's server.
+    ///
+    /// # Errors
+    /// Its processes cannot be started; there is no link whose sides are apart; files cannot be used.
+    pub(super) fn ours(
+        options: &NfsOptions,
+        program: NfsServerProgram,
+        cpus: CpuPair,
+        seed: u64,
+        steps: &mut Steps<'_>,
+    ) -> Result<Self> {
+        a_cpu_each(cpus)?;
+        steps.say("bringing up the link");
+        let up = sides_apart(cpus, &LinkOptions::default())?;
+        let link = Arc::clone(up.links.base());
+        steps.say("reading the files");
+        let (buffer, sizes) = (crate::session::prepare::CALL_BUFFER, &options.sizes);
+        let (setup, files) = trial::open_files(&options.files, seed, buffer, sizes, cpus.sender)?;
+        fits(sizes, &files)?;
+        let writes = writes(options);
+        let crc32 = match writes {
+            true => trial::written_crc32(files.total_bytes),
+            false => trial::checksum(&setup.files)?,
+        };
+        let congestion = trial::usual_congestion(&*link);
+        steps.say("starting the NFS server");
+        let (serving, exported) =
+            trial::start_nfs_server(program, &setup.files, &*link, cpus.sender, writes)?;
+        Ok(Self {
+            up,
+            served: Served::Nfs(serving),
+            exported,
+            files,
+            congestion,
+            placement: Placement::Separate,
+            kind: Kind::Ours { setup, crc32 },
+        })
+    }
+
+    /// A server that is there.
+    ///
+    /// # Errors
+    /// No file is named, or none that can be; WRITEs are asked for; there is no way to the server.
+    pub(super) fn there(options: &NfsOptions) -> Result<Self> {
+        let Some(file) = &options.file else {
+            return Err(Error::usage("--nfs-server external needs a file of that server")
+                .help("--nfs-file HOST:/PATH, or a file in a mount of this machine"));
+        };
+        if writes(options) {
+            return Err(Error::usage("--write is for a server of zc's, whose file is a copy")
+                .help("--nfs-server ganesha or knfsd"));
+        }
+        let (exported, in_mount) = Exported::named(file)?;
+        let up = match exported.address.is_loopback() {
+            true => trial::bring_up(&[LinkKind::Loopback], 0, 0, &LinkOptions::default(), &[])?,
+            false => trial::towards(exported.address)?,
+        };
+        Ok(Self {
+            congestion: trial::default_congestion(&**up.links.base()),
+            up,
+            served: Served::RanAlready,
+            exported,
+            files: FileSetFacts {
+                origin: "given".to_owned(),
+                files: 1,
+                total_bytes: 0,
+                min_bytes: 0,
+                max_bytes: 0,
+                filesystem: "nfs".to_owned(),
+                skipped: Vec::new(),
+            },
+            placement: Placement::Free,
+            kind: Kind::There { in_mount },
+        })
+    }
+
+    /// A mount of this machine that has the file of a server that is there.
+    pub(super) fn in_mount(&self) -> Option<&InMount> {
+        match &self.kind {
+            Kind::Ours { .. } => None,
+            Kind::There { in_mount } => in_mount.as_ref(),
+        }
+    }
+
+    pub(super) fn link(&self) -> &Arc<dyn Link> {
+        self.up.links.base()
+    }
+
+    /// Bytes of the file that are read at most; `None`: all.
+    pub(super) fn most(&self) -> Option<u64> {
+        matches!(self.kind, Kind::There { .. }).then_some(MOST)
+    }
+
+    /// What is known about a server that is there.
+    ///
+    /// # Errors
+    /// The kernel does not say which addresses are this machine's.
+    pub(super) fn warnings(&self) -> Result<Vec<Warning>> {
+        match self.kind {
+            Kind::Ours { .. } => Ok(Vec::new()),
+            Kind::There { .. } => {
+                Ok(is_here(self.exported.address)?.then(here).into_iter().collect())
+            }
+        }
+    }
+}
+
+/// Whether anything is written.
+fn writes(options: &NfsOptions) -> bool {
+    options.operations.iter().any(|each| *each != NfsOperation::Read)
+}
+
+/// Whether the server is one of zc's: its program.
+///
+/// # Errors
+/// It cannot be had here.
+pub(super) fn program(options: &NfsOptions) -> Result<Option<NfsServerProgram>> {
+    match options.server {
+        NfsServer::Ganesha => NfsServerProgram::ganesha().map(Some),
+        NfsServer::Knfsd => NfsServerProgram::knfsd(options.threads).map(Some),
+        NfsServer::External => Ok(None),
+    }
+}
+
+/// Checks that a server can have the files in memory, and that calls of these sizes fit into them.
+///
+/// # Errors
+/// They do not.
+fn fits(sizes: &[usize], files: &FileSetFacts) -> Result<()> {
+    let most = sizes.iter().copied().max().unwrap_or_default() as u64;
+    // Those of the reference are not put together.
+    if files.max_bytes < most {
+        return Err(Error::input(format!(
+            "the longest READ or WRITE has {most} bytes, and the longest file {}",
+            files.max_bytes
+        ))
+        .help("give longer files, or none"));
+    }
+    trial::check_room((files.total_bytes as f64 * COPIES) as u64)
+}
+
+fn is_here(address: IpAddr) -> Result<bool> {
+    let devices = Devices::open().and_then(|devices| devices.is_local(address));
+    devices.map_err(|error| Error::os(format!("find the way to {address}"), error))
+}
+
+/// The warning that costs are of both ends.
+fn here() -> Warning {
+    let text = "the NFS server is on this machine: what it costs is in every cost of the client";
+    Warning::new("nfs-server-here", Severity::Note, text)
+        .remedy("--nfs-server ganesha or knfsd tells both ends apart")
+}

@@ -1,0 +1,236 @@
+//! What a server exports, and how each client is told where it is: one of zc's, or one that is there.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+
+use super::nfs_mounts;
+use super::place::{MOUNT_PORT, NFS_PORT};
+use zc_run::{Error, NfsOperation, Result, SendPath, escape, in_words};
+
+/// A file that a server exports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The program and its version; of a server that is there, where the file is.
+    pub server: String,
+    /// The server's address.
+    pub address: IpAddr,
+    /// The path of the folder by version 3 and by version 4.
+    pub(super) roots: [String; 2],
+    /// The file's name there.
+    pub(super) name: String,
+    /// Whether the server has the ports that zc gave it. Otherwise its port mapper knows them.
+    pub(super) has_our_ports: bool,
+}
+
+/// A file of a mount that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InMount {
+    /// Its path.
+    pub path: String,
+    /// The version by which it is mounted.
+    pub version: String,
+    /// Connections of the mount.
+    pub connections: usize,
+}
+
+impl Exported {
+    /// The file that a user names: `HOST:/PATH`, or one in a mount of this machine, which is told as well.
+    ///
+    /// # Errors
+    /// There is no such host or file; the file is in no mount of NFS; its name is none that a client can be
+    /// told.
+    pub fn named(text: &str) -> Result<(Self, Option<InMount>)> {
+        let (exported, mount) = match host_and_path(text) {
+            Some((host, path)) => (Self::at(text, address_of(host)?, path)?, None),
+            None => Self::mounted(text)?,
+        };
+        match exported.name.is_empty() {
+            true => Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
+                .help("name a file in it, of 1 MiB or more")),
+            false => Ok((exported, mount)),
+        }
+    }
+
+    fn mounted(text: &str) -> Result<(Self, Option<InMount>)> {
+        let shown = escape(text, 200);
+        let path = std::fs::canonicalize(text).map_err(|error| {
+            Error::input(format!("{shown}: {}", in_words(&error)))
+                .help("a file in a mount of NFS, or HOST:/PATH of one")
+        })?;
+        let mounts = nfs_mounts::listed().map_err(|error| Error::os("read the mounts", error))?;
+        let found = nfs_mounts::of(&mounts, &path).and_then(|mount| {
+            Some((mount, mount.path_of(&path)?, mount.option("addr")?.parse::<IpAddr>().ok()?))
+        });
+        let Some((mount, there, address)) = found else {
+            return Err(Error::input(format!("{shown} is in no mount of NFS"))
+                .help("a file in a mount of NFS, or HOST:/PATH of one"));
+        };
+        let in_mount = InMount {
+            version: mount.option("vers").unwrap_or_default().to_owned(),
+            connections: mount.option("nconnect").and_then(|text| text.parse().ok()).unwrap_or(1),
+            path: told(text, &path.to_string_lossy())?.to_owned(),
+        };
+        Ok((Self::at(text, address, &there)?, Some(in_mount)))
+    }
+
+    fn at(text: &str, address: IpAddr, path: &str) -> Result<Self> {
+        let (folder, name) = told(text, path)?.rsplit_once('/').unwrap_or(("", path));
+        let root = if folder.is_empty() { "/" } else { folder };
+        Ok(Self {
+            server: text.to_owned(),
+            address,
+            roots: [root, root].map(str::to_owned),
+            name: name.to_owned(),
+            has_our_ports: false,
+        })
+    }
+
+    /// The path of the folder.
+    fn root(&self, path: SendPath) -> &str {
+        let is_3 = path.nfs().is_some_and(|(version, _)| version == "3");
+        &self.roots[usize::from(!is_3)]
+    }
+
+    /// The URL of the file as libnfs knows it.
+    pub fn url(&self, path: SendPath) -> String {
+        // What stands before the last slash is mounted; for the root that is another one.
+        let (root, name) = (self.root(path), &self.name);
+        let version = match path.nfs() {
+            Some(("3", _)) => 3,
+            _ => 4,
+        };
+        let ports = match self.has_our_ports {
+            true => format!("&nfsport={NFS_PORT}&mountport={MOUNT_PORT}"),
+            false => String::new(),
+        };
+        let host = host(self.address);
+        format!("nfs://{host}{root}/{name}?version={version}{ports}")
+    }
+
+    /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each has
+    /// connections of its own (nosharecache); a server that is gone is an error (soft). Nothing is locked,
+    /// and the server need not call back.
+    pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
+        let (root, name, address) = (self.root(path), &self.name, self.address);
+        let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));
+        let port = |option: &str, port: u16| match self.has_our_ports {
+            true => format!(",{option}={port}"),
+            false => String::new(),
+        };
+        let of_version = match number {
+            "3" => {
+                let mount_port = port("mountport", MOUNT_PORT);
+                format!("nolock,mountproto=tcp,mountvers=3,mountaddr={address}{mount_port}")
+            }
+            _ => "clientaddr=0.0.0.0".to_owned(),
+        };
+        let nfs_port = port("port", NFS_PORT);
+        let of_size = match operation {
+            NfsOperation::Read => "rsize",
+            NfsOperation::Write | NfsOperation::WriteSync => "wsize",
+        };
+        let several = match connections {
+            1 => String::new(),
+            several => format!(",nconnect={several}"),
+        };
+        let host = host(address);
+        format!(
+            "{host}:{root} vers={number},proto=tcp{nfs_port},addr={address},{of_version},\
+             {of_size}={size},sec=sys,soft,timeo=50,retrans=1,nosharecache{several} {name}"
+        )
+    }
+}
+
+/// A path as a client is told it, in a line of words or in a URL.
+///
+/// # Errors
+/// It cannot be told.
+fn told<'p>(text: &str, path: &'p str) -> Result<&'p str> {
+    let is_plain = |c: char| c.is_ascii_graphic() && !"?#%&\\\"".contains(c);
+    if path.chars().all(is_plain) {
+        return Ok(path);
+    }
+    Err(Error::usage(format!(
+        "\"{}\" has characters that a client of NFS cannot be told here",
+        escape(text, 200)
+    ))
+    .help("a path of letters, digits and most signs of ASCII, without spaces"))
+}
+
+/// `HOST:/PATH` or `[ADDRESS]:/PATH`; `None`: a path of this machine.
+fn host_and_path(text: &str) -> Option<(&str, &str)> {
+    let (host, path) = text.split_once(":/")?;
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?,
+        None => host,
+    };
+    (!host.is_empty() && !host.contains('/')).then(|| (host, &text[text.len() - path.len() - 1..]))
+}
+
+fn address_of(host: &str) -> Result<IpAddr> {
+    let unknown = |why: String| {
+        Error::input(format!("the NFS server \"{}\" is not known: {why}", escape(host, 100)))
+    };
+    let mut found =
+        (host, NFS_PORT).to_socket_addrs().map_err(|error| unknown(in_words(&error)))?;
+    found.next().as_ref().map(SocketAddr::ip).ok_or_else(|| unknown("it has no address".to_owned()))
+}
+
+/// An address as a part of a URL or of a source.
+fn host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_server_is_a_host_and_a_path() {
+        let (exported, mount) = Exported::named("127.0.0.1:/srv/data/file").unwrap();
+        assert_eq!(mount, None);
+        assert_eq!(exported.url(SendPath::Nfs3), "nfs://127.0.0.1/srv/data/file?version=3");
+        let told = exported.mount(SendPath::Nfs42WriteSync, 65_536, 4);
+        assert!(
+            told.starts_with("127.0.0.1:/srv/data vers=4.2,proto=tcp,addr=127.0.0.1,"),
+            "{told}"
+        );
+        assert!(told.contains(",wsize=65536,") && told.ends_with(",nconnect=4 file"), "{told}");
+        let (root, _) = Exported::named("[::1]:/file").unwrap();
+        assert_eq!(root.url(SendPath::Nfs40), "nfs://[::1]//file?version=4");
+        assert!(
+            root.mount(SendPath::Nfs3, 4096, 1).starts_with("[::1]:/ vers=3,proto=tcp,addr=::1,")
+        );
+        for (wrong, says) in [
+            ("127.0.0.1:/srv/", "is a folder"),
+            ("127.0.0.1:/a b", "cannot be told"),
+            ("127.0.0.1:/a?b", "cannot be told"),
+            ("/proc/self/status", "is in no mount of NFS"),
+            ("/nowhere/file", "No such file"),
+            ("no-such-host.invalid:/file", "is not known"),
+        ] {
+            let error = Exported::named(wrong).unwrap_err();
+            assert!(error.message.to_lowercase().contains(&says.to_lowercase()), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn what_zc_serves_is_at_its_ports() {
+        let own = Exported {
+            server: String::new(),
+            address: IpAddr::from([10, 0, 0, 1]),
+            roots: ["/run/zc-export".to_owned(), "/".to_owned()],
+            name: "file".to_owned(),
+            has_our_ports: true,
+        };
+        assert_eq!(
+            own.url(SendPath::Nfs40),
+            "nfs://10.0.0.1//file?version=4&nfsport=2049&mountport=20048"
+        );
+        let told = own.mount(SendPath::Nfs3, 4096, 1);
+        assert!(told.starts_with("10.0.0.1:/run/zc-export vers=3,proto=tcp,port=2049,"), "{told}");
+        assert!(told.contains("mountport=20048") && told.contains(",rsize=4096,"), "{told}");
+    }
+}
