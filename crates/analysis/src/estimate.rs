@@ -44,6 +44,7 @@ pub fn estimate(run: &Run) -> Estimates {
         reference: run.header.plan.reference.clone(),
         sides_apart: sides_apart(&run.header),
         sender_alone: sender_alone(&run.header),
+        client_alone: run.header.plan.is_of_a_client(),
         cells,
         rough: rough::rough(run),
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),

@@ -88,7 +88,7 @@ pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<
     let irq_time = machine.irq_time;
     // A remote end with soakers of its own works on other CPUs.
     let shared = same_machine(header) && Machine::remote(header).is_none();
-    let unknown = header.plan.server_ran_already();
+    let unknown = header.plan.has_unknown_processes();
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
         match slot {

@@ -100,6 +100,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",
         None if run.header.plan.is_of_a_server() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",
+        None if estimates.client_alone => ", the client's side",
         None => "",
         Some(remote) => match &remote.machine {
             None => ", the sender alone: nothing measures at the other end",

@@ -97,6 +97,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         reference: "read+send".to_owned(),
         sides_apart: true,
         sender_alone: false,
+        client_alone: false,
         cells,
         rough: Vec::new(),
         cost_ratio_with_soakers: Some(figure(0.96, 0.03)),

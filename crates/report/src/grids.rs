@@ -29,13 +29,23 @@ pub(super) fn sides(estimates: &Estimates) -> &'static [(&'static str, CostOf)] 
         &[("the sender", |cell| cell.cost_ns_per_kib.both)]
     } else if estimates.sides_apart {
         &[
-            ("both ends", |cell| cell.cost_ns_per_kib.both),
+            (BOTH, |cell| cell.cost_ns_per_kib.both),
             ("the sender", |cell| cell.cost_ns_per_kib.sender),
             ("the receiver", |cell| cell.cost_ns_per_kib.receiver),
         ]
+    } else if estimates.client_alone {
+        &[(CLIENT, |cell| cell.cost_ns_per_kib.both)]
     } else {
-        &[("both ends", |cell| cell.cost_ns_per_kib.both)]
+        &[(BOTH, |cell| cell.cost_ns_per_kib.both)]
     }
+}
+
+const BOTH: &str = "both ends";
+const CLIENT: &str = "the client";
+
+/// Whose all of the measured cost is, where that is not the sender's alone.
+pub(super) fn whole(estimates: &Estimates) -> &'static str {
+    if estimates.client_alone { CLIENT } else { BOTH }
 }
 
 /// All grids that are not empty.
@@ -81,7 +91,10 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     }
     let bases: BTreeSet<&str> =
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
-    let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
+    let of = match estimates.sender_alone {
+        true => "the sender's cost".to_owned(),
+        false => format!("the cost of {}", whole(estimates)),
+    };
     let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());
     let mut part = table(run, pivot, caption, false, |placed| {
         let cell = placed.figures;

@@ -2,6 +2,7 @@
 
 use super::digits::{bytes, percent, seconds, significant, size};
 use super::experiments;
+use super::grids::whole;
 use super::note::{Note, note};
 use super::pivot::level;
 use super::rates::{each, rates, several_rates};
@@ -20,6 +21,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         None => vec![note("files", files(run)), note("rate", rate(run, estimates))],
     };
     notes.extend(experiments::about_replay(run));
+    notes.extend(run.header.plan.nfs.as_ref().map(experiments::about_nfs));
     notes.push(note("link", link_in_full(run)));
     notes.push(note("machine", machines(run, estimates)));
     notes.extend(card(run).map(|text| note("card", text)));
@@ -219,7 +221,7 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
     let more = if run.header.plan.factors.len() > 1 {
         "- where there is no figure".to_owned()
     } else {
-        let of = if estimates.sender_alone { sender(run) } else { "both ends" };
+        let of = if estimates.sender_alone { sender(run) } else { whole(estimates) };
         format!(
             "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
             shown(&estimates.reference)

@@ -120,6 +120,9 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             "over {} the receiver was not measured, so every figure is the sender's alone",
             fixed.link
         )
+    } else if estimates.client_alone {
+        "every figure is the client's: the loss of all CPUs of this machine, and the server is on another"
+            .to_owned()
     } else if run.header.remote.is_some() && !estimates.sides_apart {
         "both ends are on one machine: its soakers lose time to both, so only the cost of both is \
          given"

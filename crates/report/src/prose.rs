@@ -1,6 +1,7 @@
 //! The verdict in sentences, or the reasons for which it is withheld.
 
 use super::digits::{bound, percent};
+use super::grids::whole;
 use super::heading;
 use super::pivot::Pivot;
 use super::rates::rates;
@@ -180,6 +181,8 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
 pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
     let whose = if estimates.sender_alone {
         format!("{} alone", heading::sender(run))
+    } else if estimates.client_alone {
+        whole(estimates).to_owned()
     } else {
         "both ends together".to_owned()
     };

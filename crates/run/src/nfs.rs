@@ -62,6 +62,9 @@ pub struct NfsPlan {
     pub server: NfsServer,
     /// The server's program and version, as it names itself; of one that is there, where it is.
     pub server_version: String,
+    /// Whether a server that was there is on this machine, and what it costs in every cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_machine: bool,
     /// Who asks.
     pub client: NfsClient,
     /// READs or WRITEs at a time, at most.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HostState, Plan};
+use super::{HostState, NfsPlan, NfsServer, Plan};
 
 /// What a run of a server has beside its cells, which are its states. One request counts as one
 /// call of the sender, and the bytes of a response's body as its payload.
@@ -43,6 +43,17 @@ impl Plan {
     /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`].
     pub fn server_ran_already(&self) -> bool {
         self.server.as_ref().is_some_and(ServerPlan::ran_already)
+    }
+
+    /// Whether it is about a client whose server is on another machine, where nothing measures.
+    pub fn is_of_a_client(&self) -> bool {
+        let elsewhere = |nfs: &NfsPlan| nfs.server == NfsServer::External && !nfs.shares_machine;
+        self.nfs.as_ref().is_some_and(elsewhere)
+    }
+
+    /// Whether a server works on this machine whose processes zc does not know.
+    pub fn has_unknown_processes(&self) -> bool {
+        self.server_ran_already() || self.nfs.as_ref().is_some_and(|nfs| nfs.shares_machine)
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Estimates {
     /// Whether no receiver's cost is known, because there is no receiver (`null`) or it does not
     /// measure. Every `both` is then the sender's alone, and every `receiver` is `None`.
     pub sender_alone: bool,
+    /// Whether all costs are those of a client whose server is on another machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
     /// What is known of each cell where no block was kept, so that nothing else is. Empty where one

@@ -294,6 +294,7 @@ mod tests {
             let plan = NfsPlan {
                 server: NfsServer::Knfsd,
                 server_version: "the kernel's server, 8 threads".to_owned(),
+                shares_machine: false,
                 client: NfsClient::Kernel,
                 depth: 1,
                 file_bytes: 1,

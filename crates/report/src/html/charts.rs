@@ -84,7 +84,8 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
     } else {
         "sender, receiver and both ends"
     };
-    let whose = if sides.len() == 1 && !estimates.sender_alone { "both ends" } else { whose };
+    let whose =
+        if sides.len() == 1 && !estimates.sender_alone { grids::whole(estimates) } else { whose };
     let factor = run.header.plan.factors.first().copied().unwrap_or(Factor::Send);
     let by = if factor == Factor::Send { "send path".to_owned() } else { factor.to_string() };
     let mut note = note(cells.iter().any(|cell| hollow(cell)));
@@ -186,7 +187,8 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
         .collect();
     let crossings: Vec<Crossing> =
         if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
-    let whose = if senders || estimates.sender_alone { "the sender" } else { "both ends" };
+    let whose =
+        if senders || estimates.sender_alone { "the sender" } else { grids::whole(estimates) };
     let any_hollow = run
         .header
         .plan

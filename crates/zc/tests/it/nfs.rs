@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use crate::requests::has_a_block;
 use crate::server::{assert_refused, trials};
 use crate::support::{
-    Bounded as _, assert_ended, measuring, saved, stderr, text, until, wait_for_blocks, zc_in,
+    Bounded as _, Running, assert_ended, measuring, saved, stderr, text, until, wait_for_blocks,
+    zc_in,
 };
-use zc_run::{SendPath, Support};
+use zc_run::{NfsServer, SendPath, Support};
 
 /// A run that goes on until it is stopped; `None` where its programs or rights are not here.
 fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
@@ -27,6 +28,51 @@ fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
     let mut command = zc_in(folder, &["run", "nfs", "--budget", "600s", "--out", "run.json"]);
     command.args(words);
     Some(command)
+}
+
+/// An nfs-ganesha in namespaces of its own, which exports a file of 2 MiB by version 4. It ends with this.
+struct Server(Running);
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let config = r#"NFS_KRB5 { Active_krb5 = false; }
+NFS_CORE_PARAM {
+    NFS_Protocols = 4; Mount_Path_Pseudo = true; Enable_NLM = false; Enable_RQUOTA = false;
+    Enable_UDP = false; Plugins_Dir = "/usr/lib/x86_64-linux-gnu/ganesha";
+}
+NFSv4 { Graceless = true; RecoveryBackend = fs; Minor_Versions = 0; }
+EXPORT_DEFAULTS { SecType = sys; Squash = No_Root_Squash; Access_Type = RO; PrivilegedPort = false; }
+EXPORT { Export_Id = 1; Path = /run/export; Pseudo = /data; Protocols = 4; FSAL { Name = VFS; } }
+"#;
+        std::fs::write(folder.join("ganesha.conf"), config).unwrap();
+        let script = "ip link set lo up && mount -t tmpfs zc /run && mount -t tmpfs zc /var/lib &&
+            mkdir -p /run/ganesha /run/export /var/lib/nfs/ganesha && mount -t tmpfs zc /run/export &&
+            head -c 2097152 /dev/urandom >/run/export/file &&
+            exec ganesha.nfsd -F -L STDERR -N NIV_CRIT -f ganesha.conf -p /run/ganesha.pid";
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--mount", "sh", "-c", script]).current_dir(folder);
+        let server = Self(command.stdin(Stdio::null()).stderr(Stdio::null()).start().unwrap());
+        // 0801 is port 2049, and 0A that it listens.
+        until("nfs-ganesha listens", || {
+            let sockets = ["tcp", "tcp6"].map(|name| {
+                let place = format!("/proc/{}/net/{name}", server.0.id());
+                std::fs::read_to_string(place).unwrap_or_default()
+            });
+            let listens = |line: &str| line.contains(":0801 ") && line.contains(" 0A ");
+            sockets.concat().lines().any(listens).then_some(())
+        });
+        server
+    }
+
+    /// `zc run nfs` where the server is.
+    fn run(&self, folder: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.0.id().to_string()]).current_dir(folder);
+        command.arg(zc_in(folder, &[]).get_program());
+        command.args(["run", "nfs", "--budget", "600s", "--out", "run.json"]).args(words);
+        command.stdin(Stdio::null());
+        command
+    }
 }
 
 /// The process of nfs-ganesha below `zc`.
@@ -95,6 +141,94 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
 }
 
 #[test]
+fn writes_of_both_kinds_reach_the_server_s_file() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--vers", "3", "--write", "async,sync", "--rsize", "64k", "--seed", "1"];
+    let Some(mut command) = nfs(folder.path(), &words) else { return };
+    if !has_a_block(folder.path(), &mut command) {
+        return;
+    }
+    let run = saved(folder.path());
+    let plan = &run.header.plan;
+    let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    let expected = [
+        "64k nfs-v3-write",
+        "64k nfs-v3-write-sync",
+        "64k nfs-v3-write (A/A)",
+        "64k nfs-v3-write (+burn)",
+    ];
+    assert_eq!(labels, expected);
+    // What the server wrote is checked in each trial; what was asked for is whole WRITEs.
+    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    let seen: BTreeSet<&str> = trials(&run).map(|trial| trial.cell.as_str()).collect();
+    assert_eq!(seen.len(), expected.len(), "each cell has a trial: {seen:?}");
+    assert!(trials(&run).all(|trial| trial.whole_bytes > 0 && trial.whole_bytes % 65_536 == 0));
+    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
+    assert_ended(&shown);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("written by libnfs, up to 4 WRITEs at a time"), "{shown}");
+}
+
+#[test]
+fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    if nfs(folder.path(), &[]).is_none() {
+        return;
+    }
+    let server = Server::start(folder.path());
+    let there = ["--nfs-file", "127.0.0.1:/data/file", "--vers", "4.0"];
+    let mut command = server.run(folder.path(), &[&there[..], &["--rsize", "4k,64k"]].concat());
+    if has_a_block(folder.path(), &mut command) {
+        let run = saved(folder.path());
+        let nfs = run.header.plan.nfs.as_ref().unwrap();
+        assert!(nfs.shares_machine);
+        assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
+        assert!(run.header.warnings.iter().any(|each| each.name == "nfs-server-here"));
+        let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+        let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
+        let shown = text(&shown.stdout);
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        assert!(words.join(" ").contains("2097152 bytes of the file"), "{shown}");
+    }
+    let _ = std::fs::remove_file(folder.path().join("run.json"));
+    for (file, says) in [
+        ("127.0.0.1:/data/nothing", "the file cannot be opened"),
+        ("127.0.0.1:/nowhere/file", "the export cannot be mounted"),
+    ] {
+        let words = ["--nfs-file", file, "--vers", "4.0"];
+        let output = server.run(folder.path(), &words).finish().unwrap();
+        assert_refused(&output, 6, says);
+    }
+    // It hangs, and the client waits for 10 s.
+    let mut zc = server.run(folder.path(), &there);
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut zc, 1);
+    zc_kernel::spawn::kill(server.0.id() as i32, rustix::process::Signal::STOP.as_raw()).unwrap();
+    let output = zc.wait_with_output().unwrap();
+    assert_refused(&output, 6, "not answered within 10 s");
+}
+
+#[test]
+fn a_server_that_is_not_there_and_a_copy_that_is_too_large_are_sentences() {
+    let folder = tempfile::tempdir().unwrap();
+    if !Path::new("/usr/include/nfsc/libnfs.h").exists() {
+        return eprintln!("skipped: no libnfs");
+    }
+    let run = ["run", "nfs", "--budget", "20s"];
+    let words = [&run[..], &["--nfs-file", "127.0.0.1:/data/file"]].concat();
+    let output = zc_in(folder.path(), &words).finish().unwrap();
+    assert_refused(&output, 6, "the export cannot be mounted");
+    let large = folder.path().join("large");
+    std::fs::File::create(&large).unwrap().set_len(1 << 42).unwrap();
+    let Some(mut command) = nfs(folder.path(), &["--files", "large"]) else { return };
+    assert_refused(&command.finish().unwrap(), 4, "a copy of the files needs 6597070 MB");
+}
+
+#[test]
 fn files_of_the_user_s_are_served_as_one_and_long_reads_of_short_files_are_refused() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
@@ -103,7 +237,11 @@ fn files_of_the_user_s_are_served_as_one_and_long_reads_of_short_files_are_refus
     let words = ["--vers", "4.0", "--files", "a", "b", "--rsize"];
     let Some(mut command) = nfs(folder.path(), &words) else { return };
     let refused = command.args(["64k,128k"]).finish().unwrap();
-    assert_refused(&refused, 3, "the longest READ has 131072 bytes, and the longest file 100000");
+    assert_refused(
+        &refused,
+        3,
+        "the longest READ or WRITE has 131072 bytes, and the longest file 100000",
+    );
     let mut command = nfs(folder.path(), &[&words[..], &["16k"]].concat()).unwrap();
     if has_a_block(folder.path(), &mut command) {
         assert_eq!(saved(folder.path()).header.plan.nfs.unwrap().file_bytes, 170_001);
@@ -153,7 +291,7 @@ fn a_reader_that_is_none_is_named() {
 #[test]
 fn what_nfs_cannot_be_run_with_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 13] = [
+    let cases: [(&[&str], i32, &str); 20] = [
         (&["nfs", "--vers", "2"], 2, "no version of NFS"),
         (&["nfs", "--rsize", "3"], 2, "--rsize"),
         (&["nfs", "--depth", "0"], 2, "--depth"),
@@ -162,6 +300,13 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["paths", "--rsize", "4k"], 2, "are for \"zc run nfs\""),
         (&["nfs", "--vers", "4.1"], 4, "libnfs speaks the versions 3 and 4.0"),
         (&["nfs", "--nfs-server", "nfsd"], 2, "nfsd"),
+        (&["nfs", "--nfs-server", "external"], 2, "needs a file of that server"),
+        (&["nfs", "--nfs-file", "127.0.0.1:/a", "--write", "sync"], 2, "--write is for"),
+        (&["nfs", "--nfs-file", "127.0.0.1:/a", "--files", "b"], 2, "--files is for"),
+        (&["nfs", "--nfs-file", "127.0.0.1:/a", "--nfs-server", "knfsd"], 2, "--nfs-file is for"),
+        (&["nfs", "--nfs-file", "127.0.0.1:/a/"], 2, "is a folder"),
+        (&["nfs", "--nfs-file", "/proc/self/stat"], 3, "is in no mount of NFS"),
+        (&["nfs", "--write", "fsync"], 2, "no kind of WRITE"),
         (&["nfs", "--nfs-threads", "4"], 2, "--nfs-threads is for --nfs-server knfsd"),
         (&["nfs", "--nconnect", "4"], 2, "--nconnect is for --nfs-client kernel"),
         (&["nfs", "--nfs-client", "kernel", "--nconnect", "17"], 2, "--nconnect"),

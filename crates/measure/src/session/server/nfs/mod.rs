@@ -90,7 +90,8 @@ pub(crate) fn prepare(
     let File { bytes, crc32, mounts, refused } = opened;
     unavailable.extend(refused);
     paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
-    let mut warnings = place.warnings()?;
+    let shares_machine = place.shares_machine();
+    let mut warnings = Vec::from_iter(shares_machine.then(place::shared_machine));
     let Place { up, mut served, exported, mut files, congestion, placement, kind } = place;
     if let Served::Nfs(serving) = &mut served {
         serving.find_processes(); // before the first trial, whose bytes are compared too
@@ -178,6 +179,7 @@ pub(crate) fn prepare(
         nfs: Some(NfsPlan {
             server: options.server,
             server_version: exported.server,
+            shares_machine,
             client: options.client,
             depth: options.depth,
             file_bytes: bytes,

@@ -82,6 +82,8 @@ pub(super) fn open(
     for mount in wanted {
         steps.say(&format!("first calls by {}", name(&mount)));
         let patience = match mounts.is_empty() {
+            // One that is there is not just starting.
+            _ if most.is_some() => Duration::ZERO,
             true => START,
             // What was waited for at one size need not be at the next.
             false if failed == Some(mount.path) => Duration::ZERO,

@@ -40,7 +40,7 @@ pub(super) enum Kind {
     /// It serves these files, whose bytes have this CRC-32 once the client has opened them.
     Ours { setup: SendSetup, crc32: u32 },
     /// It was there, and its file may be in a mount.
-    There { in_mount: Option<InMount> },
+    There { in_mount: Option<InMount>, shares_machine: bool },
 }
 
 impl Place {
@@ -97,6 +97,7 @@ impl Place {
                 .help("--nfs-server ganesha or knfsd"));
         }
         let (exported, in_mount) = Exported::named(file)?;
+        let shares_machine = is_here(exported.address)?;
         let up = match exported.address.is_loopback() {
             true => trial::bring_up(&[LinkKind::Loopback], 0, 0, &LinkOptions::default(), &[])?,
             false => trial::towards(exported.address)?,
@@ -116,7 +117,7 @@ impl Place {
                 skipped: Vec::new(),
             },
             placement: Placement::Free,
-            kind: Kind::There { in_mount },
+            kind: Kind::There { in_mount, shares_machine },
         })
     }
 
@@ -124,7 +125,7 @@ impl Place {
     pub(super) fn in_mount(&self) -> Option<&InMount> {
         match &self.kind {
             Kind::Ours { .. } => None,
-            Kind::There { in_mount } => in_mount.as_ref(),
+            Kind::There { in_mount, .. } => in_mount.as_ref(),
         }
     }
 
@@ -137,17 +138,9 @@ impl Place {
         matches!(self.kind, Kind::There { .. }).then_some(MOST)
     }
 
-    /// What is known about a server that is there.
-    ///
-    /// # Errors
-    /// The kernel does not say which addresses are this machine's.
-    pub(super) fn warnings(&self) -> Result<Vec<Warning>> {
-        match self.kind {
-            Kind::Ours { .. } => Ok(Vec::new()),
-            Kind::There { .. } => {
-                Ok(is_here(self.exported.address)?.then(here).into_iter().collect())
-            }
-        }
+    /// Whether a server that was there is on this machine.
+    pub(super) fn shares_machine(&self) -> bool {
+        matches!(self.kind, Kind::There { shares_machine: true, .. })
     }
 }
 
@@ -191,7 +184,7 @@ fn is_here(address: IpAddr) -> Result<bool> {
 }
 
 /// The warning that costs are of both ends.
-fn here() -> Warning {
+pub(super) fn shared_machine() -> Warning {
     let text = "the NFS server is on this machine: what it costs is in every cost of the client";
     Warning::new("nfs-server-here", Severity::Note, text)
         .remedy("--nfs-server ganesha or knfsd tells both ends apart")
