@@ -209,11 +209,8 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
         (_, true) => "its bytes are those of the files".to_owned(),
         (_, false) => "its file is as long as the files are together, and in memory".to_owned(),
     };
-    let done = if is_read { "read" } else { "written" };
-    note(
-        "nfs",
-        format!("{server}, {done} by {client}, {at_a_time} at a time; {bytes}{}", copies(nfs)),
-    )
+    let (done, copies) = if is_read { ("read", copies(nfs)) } else { ("written", String::new()) };
+    note("nfs", format!("{server}, {done} by {client}, {at_a_time} at a time; {bytes}{copies}"))
 }
 
 /// The connections of each mount, where that is one number other than one.

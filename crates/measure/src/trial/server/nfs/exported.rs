@@ -107,8 +107,8 @@ impl Exported {
     }
 
     /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each has
-    /// connections of its own (nosharecache); a server that is gone is an error (soft). Nothing is locked,
-    /// and the server need not call back.
+    /// connections of its own (nosharecache); a server that does not answer for 9 s is an error (soft, 3 s and
+    /// twice as many). Nothing is locked, and the server need not call back.
     pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
         let (root, name, address) = (self.root(path), &self.name, self.address);
         let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));
@@ -135,7 +135,7 @@ impl Exported {
         let host = host(address);
         format!(
             "{host}:{root} vers={number},proto=tcp{nfs_port},addr={address},{of_version},\
-             {of_size}={size},sec=sys,soft,timeo=50,retrans=1,nosharecache{several} {name}"
+             {of_size}={size},sec=sys,soft,timeo=30,retrans=1,nosharecache{several} {name}"
         )
     }
 }

@@ -67,6 +67,7 @@ struct GoesOn {
     calls: Calls,
     /// The file's number, and what was counted of its mount before.
     of: usize,
+    bytes: usize,
     before: u64,
 }
 
@@ -76,6 +77,17 @@ struct Mounted {
     file: Arc<File>,
     operation: NfsOperation,
     bytes: u64,
+}
+
+impl Mounted {
+    /// What the kernel counts of its mount: calls, or bytes of those that go through the page cache, which the
+    /// kernel's client joins and splits.
+    fn sent(&self) -> Option<u64> {
+        match self.operation {
+            NfsOperation::Write => mountstats::written_bytes(&self.at),
+            operation => mountstats::calls(&self.at, operation),
+        }
+    }
 }
 
 impl Client {
@@ -151,30 +163,34 @@ impl Client {
 
     fn begin(&self, order: Order) -> Result<GoesOn, String> {
         let of = self.files.get(order.file).ok_or("there is no such file")?;
-        let before = mountstats::calls(&of.at, of.operation).ok_or("the mount is not listed")?;
+        let before = of.sent().ok_or("the mount is not listed")?;
         let (file, counts) = (Arc::clone(&of.file), Arc::clone(&self.counts));
         let calls = Calls::begin(file, of.bytes, of.operation, order, counts);
-        Ok(GoesOn { calls: calls.map_err(|error| in_words(&error))?, of: order.file, before })
+        let calls = calls.map_err(|error| in_words(&error))?;
+        Ok(GoesOn { calls, of: order.file, bytes: order.bytes, before })
     }
 
     fn stop(&mut self) -> Result<String, String> {
         let Some(goes_on) = self.goes_on.take() else {
             return Err("nothing is being read".to_owned());
         };
-        let GoesOn { calls, of, before } = goes_on?;
+        let GoesOn { calls, of, bytes, before } = goes_on?;
         let done = calls.end()?;
-        let Mounted { at, file, operation, .. } = &self.files[of];
-        if *operation == NfsOperation::Write {
-            file.sync_all().map_err(|error| format!("a COMMIT failed: {}", in_words(&error)))?;
+        let of = &self.files[of];
+        if of.operation == NfsOperation::Write {
+            of.file.sync_all().map_err(|error| format!("a COMMIT failed: {}", in_words(&error)))?;
         }
-        let sent = mountstats::calls(at, *operation).map(|after| after.wrapping_sub(before));
-        match sent == Some(done.latency.count()) {
-            true => Ok(done.line()),
-            false => Err(format!(
-                "the kernel has sent {} {}s for {} calls",
-                sent.unwrap_or_default(),
-                operation.name(),
-                done.latency.count()
+        let sent = of.sent().map_or(0, |after| after.wrapping_sub(before));
+        let calls = done.latency.count();
+        match of.operation {
+            NfsOperation::Write if sent == calls * bytes as u64 => Ok(done.line()),
+            NfsOperation::Write => {
+                Err(format!("the kernel has sent {sent} bytes for {calls} WRITEs of {bytes}"))
+            }
+            _ if sent == calls => Ok(done.line()),
+            _ => Err(format!(
+                "the kernel has sent {sent} {}s for {calls} calls",
+                of.operation.name()
             )),
         }
     }

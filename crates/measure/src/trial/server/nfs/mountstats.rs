@@ -18,16 +18,31 @@ pub(super) fn calls(at: &str, operation: NfsOperation) -> Option<u64> {
 }
 
 fn calls_of(stats: &str, at: &str, names: &[&str]) -> Option<u64> {
-    let device = |line: &str| line.strip_prefix("device ").map(str::to_owned);
-    let mut lines = stats
-        .lines()
-        .skip_while(|line| device(line).is_none_or(|rest| rest.split(' ').nth(3) != Some(at)));
-    lines.next()?;
     let of_name = |line: &str| {
         let (name, numbers) = line.trim_start().split_once(": ")?;
         names.contains(&name).then(|| numbers.split(' ').next()?.parse::<u64>().ok())?
     };
-    Some(lines.take_while(|line| device(line).is_none()).filter_map(of_name).sum())
+    Some(of_mount(stats, at)?.filter_map(of_name).sum())
+}
+
+/// Bytes that WRITEs have taken to the server so far for the mount at `at`: the sixth number of its line `bytes`.
+pub(super) fn written_bytes(at: &str) -> Option<u64> {
+    written_of(&fs::read_to_string("/proc/self/mountstats").ok()?, at)
+}
+
+fn written_of(stats: &str, at: &str) -> Option<u64> {
+    let numbers = of_mount(stats, at)?.find_map(|line| line.trim_start().strip_prefix("bytes:"))?;
+    numbers.split_whitespace().nth(5)?.parse().ok()
+}
+
+/// The lines of a mount.
+fn of_mount<'s>(stats: &'s str, at: &str) -> Option<impl Iterator<Item = &'s str>> {
+    let device = |line: &'s str| line.strip_prefix("device ");
+    let mut lines = stats
+        .lines()
+        .skip_while(move |line| device(line).is_none_or(|rest| rest.split(' ').nth(3) != Some(at)));
+    lines.next()?;
+    Some(lines.take_while(move |line| device(line).is_none()))
 }
 
 /// Bytes of a READ or WRITE that client and server agreed on for the mount at `at`: `rsize` or `wsize` of
@@ -54,7 +69,8 @@ mod tests {
     fn reads_are_those_of_one_mount_by_either_operation() {
         let stats = "device rootfs mounted on / with fstype rootfs\n\
                      device 10.0.0.1:/ mounted on /run/zc/0 with fstype nfs4 statvers=1.1\n\
-                     \topts:\tro,vers=4.2,rsize=65536\n\tper-op statistics\n\
+                     \topts:\tro,vers=4.2,rsize=65536\n\
+                     \tbytes:\t1 2 3 4 5 66 7 8 \n\tper-op statistics\n\
                      \t        NULL: 1 1 0 44 24 0 0 0 0\n\
                      \t        READ: 3 4 0 600 200 0 0 0 0\n\
                      \t       WRITE: 7 7 0 600 200 0 0 0 0\n\
@@ -67,6 +83,8 @@ mod tests {
         assert_eq!(reads("/run/zc"), None);
         assert_eq!(reads("/"), Some(0));
         assert_eq!(calls_of(stats, "/run/zc/0", &["WRITE"]), Some(7));
+        let written = ["/run/zc/0", "/run/zc/1", "/run"].map(|at| written_of(stats, at));
+        assert_eq!(written, [Some(66), None, None]);
     }
 
     #[test]

@@ -231,7 +231,10 @@ impl Reader {
             if Instant::now() >= until {
                 return Err(Error::new(
                     ErrorKind::Remote,
-                    format!("the NFS reader did not answer within {} s", patience.as_secs()),
+                    format!(
+                        "the NFS client did not answer within {} s: it may wait for the server",
+                        patience.as_secs()
+                    ),
                 ));
             }
         }
