@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-/// Begins to write back what is dirty of a part of a file, and does not wait for it.
+/// Begins to write back what is dirty of a part of a file, and does not wait for it. It waits until an earlier
+/// writing back of that part has ended: the kernel passes over pages that are being written back.
 ///
 /// The kernel writes as for its own reasons (WB_SYNC_NONE): a client of NFS sends UNSTABLE WRITEs, which
 /// fsync(2) has the server commit.
@@ -24,7 +25,8 @@ pub fn begin(file: &File, offset: u64, bytes: usize) -> io::Result<()> {
     let bytes = i64::try_from(bytes).map_err(out_of_range)?;
     // SAFETY: the descriptor is open for as long as the borrow, and no memory is handed over.
     let done = unsafe {
-        libc::sync_file_range(file.as_raw_fd(), offset, bytes, libc::SYNC_FILE_RANGE_WRITE)
+        let how = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
+        libc::sync_file_range(file.as_raw_fd(), offset, bytes, how)
     };
     match done {
         0 => Ok(()),

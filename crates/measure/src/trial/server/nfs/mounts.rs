@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags, fadvise};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -272,7 +272,9 @@ fn open_and_read(path: &Path, order: ToOpen<'_>) -> io::Result<(File, u64, u32)>
     Ok((file.unwrap_or(reading), bytes, crc.finalize()))
 }
 
-/// Writes the pattern to so many bytes of a file, and waits until they are committed.
+/// Writes the pattern to so many bytes of a file, and waits until they are committed. Nothing of them stays
+/// in the page cache: its pieces would be as long as these calls, and a shorter WRITE of later takes along
+/// what was written before to the same piece.
 fn write_once(file: &File, bytes: u64) -> io::Result<()> {
     let pattern = Pattern::for_calls_of(STEP);
     let mut at = 0;
@@ -281,5 +283,6 @@ fn write_once(file: &File, bytes: u64) -> io::Result<()> {
         file.write_all_at(pattern.at(at, length), at)?;
         at += length as u64;
     }
-    file.sync_all()
+    file.sync_all()?;
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
