@@ -49,7 +49,7 @@ pub use host::{CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, MemoryFacts, WHY_E
 pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
-pub use nfs::{NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer};
+pub use nfs::{NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport};
 pub use plan::{
     Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, StateCommand, Timing, Unsoaked,
 };

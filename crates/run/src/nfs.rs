@@ -28,6 +28,18 @@ names! {
     }
 }
 
+names! {
+    /// What NFS is carried over.
+    NfsTransport, "transport of NFS", {
+        /// TCP.
+        Tcp = "tcp",
+        /// UDP, as in 2001.
+        Udp = "udp",
+        /// RDMA.
+        Rdma = "rdma",
+    }
+}
+
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NfsOperation {

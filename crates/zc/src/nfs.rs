@@ -7,16 +7,17 @@ use super::{interrupt, quiet, resolve};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
 use zc_run::{
-    Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, RecvPath, Result,
-    SendPath, units,
+    Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, NfsTransport, RecvPath,
+    Result, SendPath, units,
 };
 
 /// The options of its own that it takes, and those of a sender.
-const TAKES: [&str; 12] = [
+const TAKES: [&str; 13] = [
     "--nfs-server",
     "--nfs-client",
     "--nfs-file",
     "--vers",
+    "--nfs-transport",
     "--write",
     "--rsize",
     "--depth",
@@ -102,6 +103,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         client,
         file: nfs.nfs_file.clone(),
         versions: nfs.vers.as_deref().map(versions).transpose()?.unwrap_or_default(),
+        transports: nfs.nfs_transport.as_deref().map(transports).transpose()?.unwrap_or_default(),
         operations: nfs.write.as_deref().map_or(Ok(vec![NfsOperation::Read]), operations)?,
         sizes: sizes(nfs.rsize.as_deref().unwrap_or(SIZES))?,
         depth: depth as usize,
@@ -160,6 +162,10 @@ fn versions(text: &str) -> Result<Vec<String>> {
             }
         }
     })
+}
+
+fn transports(text: &str) -> Result<Vec<NfsTransport>> {
+    each_once(text, |word| word.parse::<NfsTransport>().map_err(unknown))
 }
 
 fn operations(text: &str) -> Result<Vec<NfsOperation>> {

@@ -26,6 +26,10 @@ pub(super) struct NfsArgs {
     /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]
     #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true)]
     pub(super) vers: Option<String>,
+    /// Transports, separated by commas: tcp, udp, rdma. What cannot be had is a row with the reason
+    /// [default: tcp]
+    #[arg(long, value_name = "NAMES", allow_hyphen_values = true)]
+    pub(super) nfs_transport: Option<String>,
     /// WRITEs in place of READs: async (UNSTABLE, with a COMMIT after the last), sync (FILE_SYNC), or
     /// both, separated by a comma
     #[arg(long, value_name = "KINDS", allow_hyphen_values = true)]
@@ -55,6 +59,7 @@ impl NfsArgs {
             nfs_client,
             nfs_file,
             vers,
+            nfs_transport,
             write,
             rsize,
             depth,
@@ -62,8 +67,9 @@ impl NfsArgs {
             nfs_threads,
             nfs_reader,
         } = self;
-        [nfs_server, nfs_client, nfs_file, vers, write, rsize, depth, nconnect, nfs_threads]
+        [nfs_server, nfs_client, nfs_file, vers, nfs_transport]
             .into_iter()
+            .chain([write, rsize, depth, nconnect, nfs_threads])
             .any(Option::is_some)
             || nfs_reader.is_some()
     }

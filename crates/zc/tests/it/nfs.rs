@@ -291,7 +291,7 @@ fn a_reader_that_is_none_is_named() {
 #[test]
 fn what_nfs_cannot_be_run_with_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 20] = [
+    let cases: [(&[&str], i32, &str); 22] = [
         (&["nfs", "--vers", "2"], 2, "no version of NFS"),
         (&["nfs", "--rsize", "3"], 2, "--rsize"),
         (&["nfs", "--depth", "0"], 2, "--depth"),
@@ -307,6 +307,8 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["nfs", "--nfs-file", "127.0.0.1:/a/"], 2, "is a folder"),
         (&["nfs", "--nfs-file", "/proc/self/stat"], 3, "is in no mount of NFS"),
         (&["nfs", "--write", "fsync"], 2, "no kind of WRITE"),
+        (&["nfs", "--nfs-transport", "sctp"], 2, "unknown transport of NFS"),
+        (&["nfs", "--nfs-transport", "udp,rdma"], 4, "libnfs carries NFS over TCP alone"),
         (&["nfs", "--nfs-threads", "4"], 2, "--nfs-threads is for --nfs-server knfsd"),
         (&["nfs", "--nconnect", "4"], 2, "--nconnect is for --nfs-client kernel"),
         (&["nfs", "--nfs-client", "kernel", "--nconnect", "17"], 2, "--nconnect"),

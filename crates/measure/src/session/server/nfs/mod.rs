@@ -31,8 +31,8 @@ use crate::trial::{
 use opening::File;
 use place::{Kind, Place};
 use zc_run::{
-    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, Plan, Result,
-    SendPath, SupportRow, Unavailable, Unsoaked,
+    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
+    Result, SendPath, SupportRow, Unavailable, Unsoaked,
 };
 
 pub use options::NfsOptions;
@@ -59,11 +59,13 @@ pub(crate) fn prepare(
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
     let steps = &mut Steps { budget, states: None, stop, progress };
-    let program = place::program(options)?;
-    let there = program.is_none().then(|| Place::there(options)).transpose()?;
+    let is_there = options.server == NfsServer::External;
+    let there = is_there.then(|| Place::there(options)).transpose()?;
     let in_mount = there.as_ref().and_then(Place::in_mount).filter(|_| by_mounts(options));
     let (mut paths, mut unavailable) = spoken(options, in_mount)?;
+    unavailable.extend(carried(options, paths[0])?);
     let connections = connections(options, in_mount)?;
+    let program = place::program(options)?;
     let seed = seed::or_fresh(options.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
@@ -240,6 +242,34 @@ fn spoken(
     let rows = cannot.into_iter().map(|path| cannot_run(path.to_string(), first.name(), no()));
     let rows = rows.collect::<Result<_>>()?;
     Ok((can, rows))
+}
+
+/// Rows for transports that NFS is not carried over here. `first` is the first path over TCP.
+///
+/// # Errors
+/// TCP is not among those that were asked for.
+fn carried(options: &NfsOptions, first: SendPath) -> Result<Vec<SupportRow>> {
+    let why_not = |transport: NfsTransport| match (transport, options.client) {
+        (NfsTransport::Tcp, _) => None,
+        (NfsTransport::Udp, NfsClient::User) => Some("libnfs carries NFS over TCP alone"),
+        (NfsTransport::Udp, NfsClient::Kernel) => Some(
+            "kernels since 5.6 have NFS over UDP only if they were built with it (NFS_DISABLE_UDP_SUPPORT), and zc mounts over TCP alone",
+        ),
+        (NfsTransport::Rdma, _) => Some(
+            "what RDMA sends goes past the sockets and the CPU that zc counts, and its links have no such device",
+        ),
+    };
+    let row = |transport: &NfsTransport| {
+        let no = Unavailable::unsupported(why_not(*transport)?);
+        Some(cannot_run(format!("nfs over {transport}"), first.name(), no))
+    };
+    let rows = options.transports.iter().filter_map(row).collect::<Result<Vec<_>>>()?;
+    match options.transports.first().filter(|_| rows.len() == options.transports.len()) {
+        Some(only) => Err(Unavailable::unsupported(why_not(*only).unwrap_or_default())
+            .remedy("--nfs-transport tcp")
+            .into_error("NFS")),
+        None => Ok(rows),
+    }
 }
 
 /// The numbers of connections that are compared.

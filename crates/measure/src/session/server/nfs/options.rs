@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::session::options::CpuPair;
-use zc_run::{NfsClient, NfsOperation, NfsServer, SoakerKind};
+use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, SoakerKind};
 
 /// All options of `zc run nfs`.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct NfsOptions {
     /// Versions of NFS, the first of which is the one that others are compared with; empty: what the client
     /// usually speaks, or the version of a mount that is there.
     pub versions: Vec<String>,
+    /// What NFS is carried over; empty: TCP.
+    pub transports: Vec<NfsTransport>,
     /// What is asked for, at least one.
     pub operations: Vec<NfsOperation>,
     /// Bytes of a READ or WRITE, ascending, at least one.
