@@ -355,9 +355,9 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     let mut parts = Vec::new();
     if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
         let whose = match (estimates.requests.is_empty(), estimates.sender_alone) {
-            (false, _) => "the CPU clocks of the server's processes",
-            (true, true) => "getrusage of the sender",
-            (true, false) => "getrusage of both ends",
+            (false, _) => "the CPU clocks of the server's processes".to_owned(),
+            (true, true) => "getrusage of the sender".to_owned(),
+            (true, false) => format!("getrusage of {}", grids::whole(estimates)),
         };
         parts.push(format!("{whose} in the same windows {text}"));
     }

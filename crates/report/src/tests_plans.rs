@@ -196,6 +196,50 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
 }
 
 #[test]
+fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
+    let mut made = plan(
+        "nfs",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
+        Factor::Send,
+        |cell| match cell.levels.message_bytes {
+            Some(4096) => (8_000.0, 14_000.0),
+            _ => (900.0, 700.0),
+        },
+    );
+    let path = |path: &mut SendPath| {
+        *path = match path {
+            SendPath::ReadSend => SendPath::Nfs3Write,
+            _ => SendPath::Nfs3WriteSync,
+        }
+    };
+    made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
+    made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
+    let mount = |path| NfsMount::to_be(path, None, 1, String::new());
+    made.0.header.plan.nfs = Some(NfsPlan {
+        server: NfsServer::Ganesha,
+        server_version: "NFS-Ganesha Release = V4.3".to_owned(),
+        shares_machine: false,
+        client: NfsClient::User,
+        depth: 4,
+        file_bytes: 22_050_000,
+        crc32: 7,
+        mounts: vec![mount(SendPath::Nfs3Write), mount(SendPath::Nfs3WriteSync)],
+    });
+    let brief = Layout { verbose: false, ..Layout::plain(120) };
+    insta::assert_snapshot!("brief_nfs_write", table(&made.0, &made.1, brief));
+    // The same of a server that is elsewhere.
+    let nfs = made.0.header.plan.nfs.as_mut().unwrap();
+    (nfs.server, nfs.server_version) = (NfsServer::External, "files:/srv/big".to_owned());
+    (made.1.client_alone, made.1.sides_apart) = (true, false);
+    let text = table(&made.0, &made.1, Layout { verbose: true, ..brief });
+    for words in ["Cost of the client, us/MB", "Ratio of the cost of the client to that of"] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(!text.contains("both ends"), "{text}");
+    assert!(!crate::html(&[(&made.0, &made.1)]).contains("ends together"));
+}
+
+#[test]
 fn sizes_in_a_wide_terminal() {
     let text = shown(&sizes(), 120);
     fits(&text, 120);
