@@ -5,9 +5,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::{Program, ProgramError};
+use aya::{Ebpf, EbpfLoader};
 
 /// Step of loading and attaching a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,8 @@ impl Error for BpfError {}
 /// Creates the maps of an object. Programs and maps live as long as what is returned, or as they
 /// are attached.
 pub(super) fn object(bytes: &[u8]) -> Result<Ebpf, BpfError> {
-    Ebpf::load(bytes).map_err(|error| at(Stage::Map, &error))
+    // `Ebpf::load` reads the kernel's types twice.
+    EbpfLoader::new().load(bytes).map_err(|error| at(Stage::Map, &error))
 }
 
 /// A program of an object, by its type.

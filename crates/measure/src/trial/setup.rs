@@ -27,7 +27,7 @@ const TOUCHED_BYTES: u64 = 2 << 30;
 
 /// Limit on the time for touching memory. A build for tests gives no figures that it could spoil,
 /// and the two seconds were most of what a test's run took.
-const TOUCHING: Duration = Duration::from_millis(if cfg!(debug_assertions) { 100 } else { 2_000 });
+const TOUCHING: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20 } else { 2_000 });
 
 /// Links from the most informative to the one that every user can have.
 pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];

@@ -36,6 +36,8 @@ fn steady(folder: &Path, path: &str) -> Command {
 /// The same command, with that generator in place of zc's own load.
 fn steadily(folder: &Path, mut command: Command) -> Command {
     std::fs::write(folder.join("steady.py"), STEADY).unwrap();
+    // Fifteen responses in a window.
+    command.args(["--warmup", "50ms", "--window", "150ms", "--idle", "10ms"]);
     command.args(["--budget", "600s", "--", "python3", "steady.py", "{url}"]);
     command
 }

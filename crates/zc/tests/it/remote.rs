@@ -15,7 +15,7 @@ use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
 use crate::rights::status_field;
-use crate::server::Elsewhere;
+use crate::server::{Elsewhere, SHORT};
 use crate::support::{
     Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks,
     zc, zc_in,
@@ -582,7 +582,7 @@ fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost(
             let [one, two] = states(&server, host);
             let words = ["run", "server", "--state", &one, "--state", &two, "--via", &via];
             let mut command = zc_on(near_cpu, folder, &words);
-            command.args(["--requests", "100/s", "--connections", "2"]);
+            command.args(["--requests", "100/s", "--connections", "2"]).args(SHORT);
             command
         };
         let output = blocks_of(folder, &mut asking("10.83.0.1"), 2);

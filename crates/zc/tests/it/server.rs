@@ -70,6 +70,10 @@ os.rename("pid.new", "pid")
 threading.Event().wait()
 "#;
 
+/// Windows that are long enough where no figure is held against anything: most of a run of a server is
+/// waiting for them.
+pub(crate) const SHORT: [&str; 4] = ["--window", "40ms", "--idle", "10ms"];
+
 /// A folder with the server in it; `None`, with the reason said, where there is no Python.
 pub(crate) fn folder() -> Option<tempfile::TempDir> {
     let python = Command::new("python3").arg("-V").stdout(Stdio::null()).status();
@@ -175,7 +179,7 @@ fn a_server_is_asked_in_each_of_its_states_and_ends_with_the_run() {
     let _turn = measuring();
     let Some(folder) = folder() else { return };
     let mut command = ask(folder.path(), "/");
-    command.args(["--requests", "200/s"]);
+    command.args(["--requests", "200/s"]).args(SHORT);
     let output = blocks_of(folder.path(), &mut command, 2);
     if link_is_unavailable(&output) {
         return;
@@ -221,6 +225,7 @@ fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own
     let _turn = measuring();
     let Some(folder) = folder() else { return };
     let mut command = ask_for_lengths(folder.path(), [1000, 3_000_000]);
+    command.args(SHORT);
     let output = blocks_of(folder.path(), &mut command, 2);
     if link_is_unavailable(&output) {
         return;
@@ -339,7 +344,7 @@ fn states_may_be_commands_and_what_they_change_is_seen() {
     command.args(["--state", "small=echo s > state", "--state", "large=echo l > state"]);
     command.args(["--ab-restore", "echo before > state", "--ab-settle", "1ms"]);
     command.args(["--url", "http://localhost:8001/by-state", "--requests", "100/s"]);
-    command.args(["--connections", "2", "--out", "run.json"]);
+    command.args(["--connections", "2", "--out", "run.json"]).args(SHORT);
     let output = blocks_of(folder.path(), &mut command, 1);
     if link_is_unavailable(&output) {
         return;
@@ -355,7 +360,7 @@ fn a_server_that_runs_is_asked_where_it_is_and_is_left_alone() {
     let Some(server) = Elsewhere::start() else { return };
     let folder = server.folder.path();
     let mut command = server.ask("/");
-    command.args(["--requests", "200/s"]);
+    command.args(["--requests", "200/s"]).args(SHORT);
     blocks_of(folder, &mut command, 2);
     assert!(server.is_alive());
     let run = saved(folder);
@@ -387,6 +392,7 @@ fn states_of_a_server_that_runs_may_be_commands() {
     command.args(["--state", "small=echo s > state", "--state", "large=echo l > state"]);
     command.args(["--ab-restore", "echo before > state", "--ab-settle", "1ms"]);
     command.args(["--verify-state", "cat state", "--requests", "100/s", "--out", "run.json"]);
+    command.args(SHORT);
     blocks_of(folder, &mut command, 1);
     let run = saved(folder);
     let said = run.header.state_readings[0].values.iter();
@@ -430,7 +436,7 @@ fn a_server_that_is_gone_ends_the_run() {
     // In blocks.
     let Some(mut server) = Elsewhere::start() else { return };
     let mut command = server.ask("/");
-    command.args(["--requests", "100/s", "--budget", "600s"]);
+    command.args(["--requests", "100/s", "--budget", "600s"]).args(SHORT);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut zc = command.start().unwrap();
     wait_for_blocks(server.folder.path(), &mut zc, 1);
@@ -446,7 +452,7 @@ fn ctrl_c_leaves_a_server_that_ran_and_nothing_else() {
     let Some(server) = Elsewhere::start() else { return };
     let folder = server.folder.path();
     let mut command = server.ask("/");
-    command.args(["--requests", "100/s", "--budget", "600s"]);
+    command.args(["--requests", "100/s", "--budget", "600s"]).args(SHORT);
     let output =
         interrupted_when("a block is measured", &mut command, || blocks_saved(folder) >= 1);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
