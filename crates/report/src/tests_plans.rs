@@ -199,13 +199,16 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
 fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     let mut made = plan(
         "nfs",
-        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
+        &[(Factor::Message, &["4k", "64k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
         Factor::Send,
         |cell| match cell.levels.message_bytes {
             Some(4096) => (8_000.0, 14_000.0),
             _ => (900.0, 700.0),
         },
     );
+    let mut last = made.1.cells.iter_mut().filter(|cell| cell.label == "1m read+send");
+    last.next().unwrap().ratio.both = Some(ratio(1.0, 0.19));
+    made.0.header.plan.fixed.rate_chosen = true;
     let path = |path: &mut SendPath| {
         *path = match path {
             SendPath::ReadSend => SendPath::Nfs3Write,

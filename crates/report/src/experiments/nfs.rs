@@ -10,6 +10,7 @@ use crate::grids::{NONE, undecided};
 use crate::note::{Note, note};
 use crate::pivot::{Pivot, Placed};
 use crate::rates::rates;
+use crate::text::distinct;
 use zc_analysis::Estimates;
 use zc_analysis::rules::TICK_NS;
 use zc_run::{
@@ -29,7 +30,7 @@ const HISTORICAL: [(usize, [f64; 2], [f64; 2]); 5] = [
 
 pub(super) fn section(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Section {
     let parts = table(run, estimates, nfs, pivot).into_iter().chain(account(nfs, pivot)).collect();
-    Section { parts, conclusion: conclusion(estimates, nfs, pivot) }
+    Section { parts, conclusion: conclusion(run, estimates, nfs, pivot) }
 }
 
 /// A row for each size of a call and number of connections; `None` where none has a load.
@@ -241,8 +242,42 @@ fn copies(nfs: &NfsPlan) -> String {
     }
 }
 
+fn conclusion(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
+    let sentences = [against_sendfile(estimates, nfs, pivot), narrower(run, nfs, pivot)];
+    let told: Vec<String> = sentences.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+/// A ratio of neighbouring sizes is to be known to this.
+const WANTED: f64 = 0.1;
+
+/// How ratios of larger sizes get narrower, where the rate is what small ones leave and these are wide.
+fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
+    let first = first_path(nfs)?;
+    let placed: Vec<Placed> = pivot.cells().filter(|placed| placed.cell.send == first).collect();
+    let half_width = |placed: &Placed| placed.figures.ratio.both.and_then(|ratio| ratio.half_width);
+    let is_wide = |placed: &Placed| half_width(placed).is_some_and(|width| width > WANTED);
+    // Together with the one that it is compared with.
+    let from = placed.iter().position(is_wide)?.checked_sub(1).filter(|from| *from > 0)?;
+    let sizes = |of: &[Placed]| -> Vec<String> {
+        distinct(of.iter().filter_map(|each| each.cell.levels.message_bytes.map(size)))
+    };
+    let widest = placed.iter().filter_map(half_width).fold(0.0, f64::max);
+    run.header.plan.fixed.rate_chosen.then(|| {
+        format!(
+            "The rate, {}, is what {}s of {} leave, and ratios of larger ones are known to ±{} only: \
+             --rsize {} measures these at a higher one.",
+            rates(run),
+            operation(nfs).name(),
+            sizes(&placed[..1]).join(""),
+            percent(widest),
+            sizes(&placed[from..]).join(",")
+        )
+    })
+}
+
 /// What a byte costs by NFS, in costs of one by sendfile.
-fn conclusion(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
+fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let first = first_path(nfs)?;
     let sent = pivot.cells().filter(|Placed { cell, .. }| cell.send == SendPath::Sendfile);
     let mut times: Vec<(f64, String)> = Vec::new();
