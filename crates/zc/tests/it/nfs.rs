@@ -179,12 +179,14 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
         return;
     }
     let server = Server::start(folder.path());
-    let there = ["--nfs-file", "127.0.0.1:/data/file", "--vers", "4.0"];
+    // It has no version 3, which is a row.
+    let there = ["--nfs-file", "127.0.0.1:/data/file", "--vers", "3,4.0"];
     let mut command = server.run(folder.path(), &[&there[..], &["--rsize", "4k,64k"]].concat());
     if has_a_block(folder.path(), &mut command) {
         let run = saved(folder.path());
         let nfs = run.header.plan.nfs.as_ref().unwrap();
         assert!(nfs.shares_machine);
+        assert_eq!(run.header.unavailable[0].name, "nfs-v3");
         assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
         assert!(run.header.warnings.iter().any(|each| each.name == "nfs-server-here"));
         let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
@@ -222,6 +224,7 @@ fn a_server_that_is_not_there_and_a_copy_that_is_too_large_are_sentences() {
     let words = [&run[..], &["--nfs-file", "127.0.0.1:/data/file"]].concat();
     let output = zc_in(folder.path(), &words).finish().unwrap();
     assert_refused(&output, 6, "the export cannot be mounted");
+    assert!(stderr(&output).contains("hint: whether 127.0.0.1 serves NFS"), "{}", stderr(&output));
     let large = folder.path().join("large");
     std::fs::File::create(&large).unwrap().set_len(1 << 42).unwrap();
     let Some(mut command) = nfs(folder.path(), &["--files", "large"]) else { return };

@@ -106,13 +106,24 @@ pub(super) fn open(
                 mounts.push(NfsMount { largest, spliced, copied, ..mount });
             }
             // The last of them says why there is nothing to measure.
-            Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => return Err(error),
+            Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => {
+                return Err(match (&place.kind, error.kind) {
+                    (Kind::There { .. }, ErrorKind::Remote) => error.help(format!(
+                        "whether {} serves NFS, and exports that path to this machine",
+                        place.exported.address
+                    )),
+                    _ => error,
+                });
+            }
             Err(error) if error.kind == ErrorKind::Unsupported => {
                 let no = Unavailable::unsupported(error.message);
                 refused.push(cannot_run(name(&mount), "", no)?);
             }
-            // It answers, so there is something that it does not do by this version.
-            Err(error) if error.kind == ErrorKind::Remote && !mounts.is_empty() => {
+            // It answers, so there is something that it does not do by this version; one that is there may do
+            // another.
+            Err(error)
+                if error.kind == ErrorKind::Remote && (most.is_some() || !mounts.is_empty()) =>
+            {
                 failed = Some(mount.path);
                 let no = Unavailable::refused(error.message);
                 refused.push(cannot_run(name(&mount), "", no)?);
