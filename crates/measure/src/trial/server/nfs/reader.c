@@ -47,7 +47,11 @@
 #include <unistd.h>
 #include <nfsc/libnfs.h>
 
-enum { FILES = 16, CLASSES = 4 * 64, PATIENCE_MS = 10000 };
+/* How long an answer of the server may take. */
+#ifndef PATIENCE_MS
+#define PATIENCE_MS 10000
+#endif
+enum { FILES = 16, CLASSES = 4 * 64 };
 
 /* Bytes of a call in which a file is read or written once, and after which the pattern repeats itself. */
 enum { STEP = 1 << 20, PERIOD = 64 * 16411 };
