@@ -172,6 +172,7 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         server_version: "NFS-Ganesha Release = V4.3".to_owned(),
         shares_machine: false,
         client: NfsClient::User,
+        client_at: None,
         depth: 1,
         file_bytes: 22_050_000,
         crc32: 7,

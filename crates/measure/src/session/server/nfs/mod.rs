@@ -181,6 +181,7 @@ pub(crate) fn prepare(
             server_version: exported.server,
             shares_machine,
             client: options.client,
+            client_at: None,
             depth: options.depth,
             file_bytes: bytes,
             crc32,
