@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use zc_measure::agent::Client;
 use zc_measure::agent::connection::Connection;
 use zc_measure::agent::protocol::{
-    FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, Prepare, Reply, Request,
+    FarFile, FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, NfsWanted, Prepare, Reply, Request,
 };
-use zc_measure::trial::{RecvConfig, RemoteLoad as _, RemoteSide as _};
-use zc_run::{RecvPath, SoakerKind};
+use zc_measure::trial::{CallsOf, RecvConfig, RemoteLoad as _, RemoteSide as _};
+use zc_run::{NfsClient, RecvPath, SendPath, SoakerKind};
 
 use crate::edits::Edit;
 use crate::quarantine;
@@ -47,6 +47,9 @@ enum Call {
     Fetch,
     Go,
     Pause,
+    Nfs,
+    OpenNfs,
+    GoNfs,
 }
 
 /// A message of the protocol with changes, or bytes.
@@ -79,6 +82,7 @@ fn replies() -> Vec<Value> {
             "keeps_alive": true}),
         json!({"answer": "paused", "responses_per_s": 2000.0, "responses": 200, "body_bytes": 1000,
             "fault": null, "up_to_ns": [100_351, 2_000_895], "requests": [198, 2]}),
+        json!({"answer": "opened-nfs", "bytes": 2_097_152, "largest": 1_048_576, "crc32": 7}),
         json!({"answer": "cannot-run", "unavailable": {"kind": "refused", "reason": "it is off",
             "remedy": null}}),
         json!({"answer": "error", "kind": "failed", "message": "a receiver broke", "help": null}),
@@ -104,6 +108,11 @@ fn requests() -> Vec<Value> {
         json!({"ask": "fetch", "origin": 0}),
         json!({"ask": "go", "origin": 0, "per_s": 2000.0, "begins_in_ns": 1_000_000}),
         json!({"ask": "pause"}),
+        json!({"ask": "nfs", "boot_id": "0000", "client": "kernel", "address": "192.0.2.1"}),
+        json!({"ask": "open-nfs", "file": "/srv/file", "path": "nfs-v4.2", "size": 65536,
+            "connections": 1, "most": 67_108_864}),
+        json!({"ask": "go-nfs", "file": 0, "bytes": 65536, "depth": 4, "per_s": 100.0,
+            "begins_in_ns": 1_000_000}),
     ]
 }
 
@@ -164,6 +173,13 @@ impl Session {
                 Call::Load => drop(client.load(load())),
                 Call::Fetch => drop(client.fetch(0).map(|fetched| fetched.usable())),
                 Call::Go => drop(client.go(0, Some(1.0), 1)),
+                Call::Nfs => drop(client.nfs(nfs())),
+                Call::OpenNfs => {
+                    if let Ok(opened) = client.open_nfs(file()) {
+                        assert!(opened.bytes <= file().most);
+                    }
+                }
+                Call::GoNfs => drop(client.go_nfs(CallsOf { file: 0, bytes: 1 }, 1, None, 1)),
                 Call::Pause => {
                     if let Ok(phase) = client.pause() {
                         assert!(phase.latency.classes().all(|(_, requests)| requests > 0));
@@ -221,6 +237,24 @@ fn load() -> LoadWanted {
         headers: Vec::new(),
         checks_certificate: true,
         timeout_ns: 1,
+    }
+}
+
+fn nfs() -> NfsWanted {
+    NfsWanted {
+        boot_id: String::new(),
+        client: NfsClient::User,
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+    }
+}
+
+fn file() -> FarFile {
+    FarFile {
+        file: "/srv/file".to_owned(),
+        path: SendPath::Nfs3,
+        size: 1,
+        connections: 1,
+        most: 1 << 20,
     }
 }
 

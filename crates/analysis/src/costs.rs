@@ -26,7 +26,8 @@ use std::collections::HashMap;
 use super::machine::{Machine, is_emulated, same_machine};
 use super::plan_index::PlanIndex;
 use zc_run::{
-    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, Trial, TrialKind,
+    Block, Cell, FixedParams, Header, Levels, LinkKind, NfsPlan, Placement, Reading, Slot, Trial,
+    TrialKind,
 };
 
 /// The side that a cost belongs to.
@@ -169,7 +170,9 @@ pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
 fn apart_at(header: &Header, levels: &Levels) -> bool {
     let fixed = header.plan.fixed.at(levels);
     if fixed.link == LinkKind::Remote {
-        return !same_machine(header);
+        // Of NFS towards another machine one end has all of the cost, or both have it together.
+        let nfs = header.plan.nfs.as_ref();
+        return !same_machine(header) && nfs.is_none_or(NfsPlan::is_of_the_server);
     }
     fixed.placement == Placement::Separate
         && fixed.sender_cpu != fixed.receiver_cpu
@@ -184,6 +187,7 @@ pub fn sender_alone(header: &Header) -> bool {
     }
     match header.plan.fixed.link {
         LinkKind::Null => true,
+        LinkKind::Remote if header.plan.nfs.is_some() => false,
         LinkKind::Remote => Machine::remote(header).is_none() && !same_machine(header),
         LinkKind::Loopback | LinkKind::Veth => false,
     }
@@ -244,7 +248,8 @@ fn burned_ns(
     let (_, idle_units_per_ns) = rates(block, slot, &machine)?;
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
-    let free = fixed.placement == Placement::Free && header.plan.server.is_none();
+    let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();
+    let free = fixed.placement == Placement::Free && !beside_server;
     let rates: Vec<f64> = std::iter::zip(machine.cpus, &idle_units_per_ns)
         .filter(|(cpu, _)| free || **cpu == fixed.sender_cpu)
         .map(|(_, rate)| *rate)

@@ -22,6 +22,8 @@ pub use zc_kernel::privileges::{has_capabilities, no_new_privileges};
 pub enum Work {
     /// Serves clients of zc and of iperf3.
     Serving,
+    /// Serves a client of zc, and is a client of NFS for it.
+    ServingByNfs,
     /// Measures towards a far end.
     TowardsFarEnd {
         /// Commands of the user are started meanwhile, which may need all rights of the user.
@@ -50,6 +52,8 @@ impl Work {
                 // The count of BPF programs: kernels before 5.19 answer bpf(2) to no other user.
                 CapabilitySet::BPF,
             ]),
+            // To mount, in a mount namespace of its own.
+            Self::ServingByNfs => Self::Serving.capabilities() | CapabilitySet::SYS_ADMIN,
             Self::TowardsFarEnd { .. } => CapabilitySet::from_iter([
                 // A congestion control that is not allowed to every user, and what packets pass on
                 // this host.

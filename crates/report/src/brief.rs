@@ -95,12 +95,14 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.online
     );
     let server = run.header.plan.server.as_ref();
+    let nfs = run.header.plan.nfs.as_ref();
     let to = match &run.header.remote {
         None if server.is_some_and(|server| server.load_from.is_some()) => ", the server's side",
         None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",
         None if run.header.plan.is_of_a_server() => ", the server's side",
         None if estimates.sender_alone => ", the sender alone",
         None if estimates.client_alone => ", the client's side",
+        None if nfs.is_some_and(|nfs| nfs.shares_machine) => ", both ends on this machine",
         None => "",
         Some(remote) => match &remote.machine {
             None => ", the sender alone: nothing measures at the other end",
@@ -115,7 +117,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     };
     let mut notes = server.map_or_else(files, experiments::about_server);
     notes.extend(experiments::about_replay(run));
-    notes.extend(run.header.plan.nfs.as_ref().map(experiments::about_nfs));
+    notes.extend(nfs.map(experiments::about_nfs));
     notes.push(note("link", format!("{}{to}; {machine}", heading::link(run))));
     notes.push(note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))));
     notes

@@ -12,7 +12,7 @@ use super::rows::{self, cost, ratio_of, signs};
 use super::speed::Unit;
 use super::text::distinct;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
-use zc_run::{Factor, Run};
+use zc_run::{Factor, NfsPlan, Run};
 
 /// The text of a missing figure.
 pub(super) const NONE: &str = "-";
@@ -24,13 +24,16 @@ pub(super) const UNDECIDED: &str = "?";
 pub(super) type CostOf = fn(&CellEstimate) -> Option<Figure>;
 
 /// The sides whose costs a run has; the sum of both comes first.
-pub(super) fn sides(estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
+pub(super) fn sides(run: &Run, estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
     if estimates.sender_alone {
-        &[("the sender", |cell| cell.cost_ns_per_kib.both)]
+        match alone(run) {
+            SERVER => &[(SERVER, |cell| cell.cost_ns_per_kib.both)],
+            _ => &[(SENDER, |cell| cell.cost_ns_per_kib.both)],
+        }
     } else if estimates.sides_apart {
         &[
             (BOTH, |cell| cell.cost_ns_per_kib.both),
-            ("the sender", |cell| cell.cost_ns_per_kib.sender),
+            (SENDER, |cell| cell.cost_ns_per_kib.sender),
             ("the receiver", |cell| cell.cost_ns_per_kib.receiver),
         ]
     } else if estimates.client_alone {
@@ -40,8 +43,17 @@ pub(super) fn sides(estimates: &Estimates) -> &'static [(&'static str, CostOf)] 
     }
 }
 
+const SENDER: &str = "the sender";
+const SERVER: &str = "the server";
 const BOTH: &str = "both ends";
 const CLIENT: &str = "the client";
+
+/// Whose all of the measured cost is, where that is the sender's alone: in the run of a server of NFS it is
+/// the server.
+pub(super) fn alone(run: &Run) -> &'static str {
+    let nfs = run.header.plan.nfs.as_ref();
+    if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }
+}
 
 /// Whose all of the measured cost is, where that is not the sender's alone.
 pub(super) fn whole(estimates: &Estimates) -> &'static str {
@@ -51,7 +63,7 @@ pub(super) fn whole(estimates: &Estimates) -> &'static str {
 /// All grids that are not empty.
 pub(super) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (whose, of) in sides(estimates) {
+    for (whose, of) in sides(run, estimates) {
         parts.extend(table(run, pivot, format!("Cost of {whose}, us/MB"), true, |placed| {
             of(placed.figures).map(|figure| cost(Some(figure)) + &signs(placed.figures))
         }));
@@ -92,7 +104,7 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     let bases: BTreeSet<&str> =
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = match estimates.sender_alone {
-        true => "the sender's cost".to_owned(),
+        true => format!("{}'s cost", alone(run)),
         false => format!("the cost of {}", whole(estimates)),
     };
     let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());

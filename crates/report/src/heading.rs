@@ -155,6 +155,9 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
         };
         return format!("{}; {load}", machine(&run.header.host));
     }
+    if let Some(client_at) = plan.nfs.as_ref().and_then(|nfs| nfs.client_at.as_ref()) {
+        return format!("{}; client at {}", machine(&run.header.host), escape(client_at, 80));
+    }
     if plan.is_of_a_server() {
         return format!(
             "{}; server on CPU {}, load on CPU {}",

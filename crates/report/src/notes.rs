@@ -92,6 +92,9 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
 /// Which side's cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let (fixed, server) = (&run.header.plan.fixed, run.header.plan.server.as_ref());
+    let nfs = run.header.plan.nfs.as_ref();
+    let far_client =
+        nfs.filter(|nfs| nfs.is_of_the_server()).and_then(|nfs| nfs.client_at.as_ref());
     let text = if fixed.link == LinkKind::Null {
         format!(
             "the null link has no receiver: packets end at an ideal network card, so every figure \
@@ -103,6 +106,12 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             "every figure is what all CPUs of the server's machine lost; the load comes from {} and is \
              not counted",
             escape(from, 80)
+        )
+    } else if let Some(client_at) = far_client {
+        format!(
+            "every figure is the server's: the loss of all CPUs of this machine; the client is at {} and is \
+             not counted",
+            escape(client_at, 80)
         )
     } else if server.is_some_and(ServerPlan::ran_already) {
         format!(
@@ -123,7 +132,9 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     } else if estimates.client_alone {
         "every figure is the client's: the loss of all CPUs of this machine, and the server is on another"
             .to_owned()
-    } else if run.header.remote.is_some() && !estimates.sides_apart {
+    } else if (run.header.remote.is_some() || nfs.is_some_and(|nfs| nfs.shares_machine))
+        && !estimates.sides_apart
+    {
         "both ends are on one machine: its soakers lose time to both, so only the cost of both is \
          given"
             .to_owned()

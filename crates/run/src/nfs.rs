@@ -67,7 +67,7 @@ impl NfsOperation {
 /// READs or WRITEs: a client asks a server for parts of one file or gives it these, one call of the
 /// sender's to each, and bytes of data as payload. The server has the sender's CPU and the client the
 /// receiver's, with the softirqs of each, whichever way the data goes. A server that is there already is
-/// elsewhere, and the client has this machine.
+/// elsewhere, and the client has this machine; or the client is elsewhere, and the server has this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsPlan {
     /// Who serves.
@@ -79,6 +79,10 @@ pub struct NfsPlan {
     pub shares_machine: bool,
     /// Who asks.
     pub client: NfsClient,
+    /// The command that leads to the machine of the client, if that is not this one. Then every cost is the
+    /// server's, and the calls of a window are its length times the rate at which they were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_at: Option<String>,
     /// READs or WRITEs at a time, at most.
     pub depth: usize,
     /// Length in bytes of the file, or of its part that is read.
@@ -89,6 +93,19 @@ pub struct NfsPlan {
     /// What client and server agreed on, for each version, and for each size and number of connections where
     /// the client has a mount for each.
     pub mounts: Vec<NfsMount>,
+}
+
+impl NfsPlan {
+    /// Whether every cost is the client's: the server is on another machine, where nothing measures.
+    pub fn is_of_the_client(&self) -> bool {
+        let is_there = self.server == NfsServer::External;
+        is_there && !self.shares_machine && self.client_at.is_none()
+    }
+
+    /// Whether every cost is the server's: the client is on another machine, where nothing measures.
+    pub fn is_of_the_server(&self) -> bool {
+        self.client_at.is_some() && !self.shares_machine
+    }
 }
 
 /// What client and server agreed on.
@@ -154,6 +171,34 @@ impl SendPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn costs_are_of_the_end_that_is_on_this_machine() {
+        let whose = |server, shares_machine, client_at: Option<&str>| {
+            let plan = NfsPlan {
+                server,
+                server_version: String::new(),
+                shares_machine,
+                client: NfsClient::User,
+                client_at: client_at.map(str::to_owned),
+                depth: 1,
+                file_bytes: 0,
+                crc32: 0,
+                mounts: Vec::new(),
+            };
+            (plan.is_of_the_client(), plan.is_of_the_server())
+        };
+        let far = Some("ssh far");
+        assert_eq!(whose(NfsServer::External, false, None), (true, false));
+        assert_eq!(whose(NfsServer::External, false, far), (false, true));
+        for (server, shares_machine, client_at) in [
+            (NfsServer::External, true, None),
+            (NfsServer::External, true, far),
+            (NfsServer::Ganesha, false, None),
+        ] {
+            assert_eq!(whose(server, shares_machine, client_at), (false, false));
+        }
+    }
 
     #[test]
     fn a_path_of_nfs_is_a_version_and_an_operation() {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HostState, NfsPlan, NfsServer, Plan};
+use super::{HostState, NfsPlan, Plan};
 
 /// What a run of a server has beside its cells, which are its states. One request counts as one
 /// call of the sender, and the bytes of a response's body as its payload.
@@ -37,18 +37,20 @@ pub struct ServerPlan {
 impl Plan {
     /// Whether it is about a server, zc's own included, and the load is in no cost.
     pub fn is_of_a_server(&self) -> bool {
-        self.server.is_some() || self.responses.is_some()
+        let of_nfs = self.nfs.as_ref().is_some_and(NfsPlan::is_of_the_server);
+        self.server.is_some() || self.responses.is_some() || of_nfs
     }
 
-    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`].
+    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`]. Of one of NFS
+    /// whose client zc has started elsewhere, neither has processes that zc knows.
     pub fn server_ran_already(&self) -> bool {
-        self.server.as_ref().is_some_and(ServerPlan::ran_already)
+        let of_nfs = self.nfs.as_ref().is_some_and(|nfs| nfs.client_at.is_some());
+        self.server.as_ref().is_some_and(ServerPlan::ran_already) || of_nfs
     }
 
     /// Whether it is about a client whose server is on another machine, where nothing measures.
     pub fn is_of_a_client(&self) -> bool {
-        let elsewhere = |nfs: &NfsPlan| nfs.server == NfsServer::External && !nfs.shares_machine;
-        self.nfs.as_ref().is_some_and(elsewhere)
+        self.nfs.as_ref().is_some_and(NfsPlan::is_of_the_client)
     }
 
     /// Whether a server works on this machine whose processes zc does not know.

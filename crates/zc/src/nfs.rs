@@ -4,6 +4,7 @@
 use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
 use super::{interrupt, quiet, resolve};
+use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
 use zc_run::{
@@ -11,8 +12,9 @@ use zc_run::{
     Result, SendPath, units,
 };
 
-/// The options of its own that it takes, and those of a sender.
-const TAKES: [&str; 13] = [
+/// The options of its own that it takes, those of a sender, and those of another machine: --remote is
+/// refused for a reason of its own.
+const TAKES: [&str; 17] = [
     "--nfs-server",
     "--nfs-client",
     "--nfs-file",
@@ -26,6 +28,10 @@ const TAKES: [&str; 13] = [
     "--nfs-reader",
     "--files",
     "--rate",
+    "--via",
+    "--remote",
+    "--carry",
+    "--no-carry",
 ];
 /// The default budget.
 pub(super) const BUDGET: &str = "3min";
@@ -58,6 +64,9 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
+    if args.remote.is_given() {
+        privileges::keep_for(Work::TowardsFarEnd { starts_commands: args.starts_commands() })?;
+    }
     let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {
         session::run_nfs(&options, interim, stop, watcher)
     })?;
@@ -89,6 +98,9 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
                 .help(format!("leave {option} out, or add {needs}")));
         }
     }
+    if args.remote.is_given() {
+        afar(args)?;
+    }
     let number = |option, text: &Option<String>, usual, most| match text {
         None => Ok(usual),
         Some(text) => {
@@ -101,6 +113,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         command,
         server,
         client,
+        remote: args.remote.end()?,
         file: nfs.nfs_file.clone(),
         versions: nfs.vers.as_deref().map(versions).transpose()?.unwrap_or_default(),
         transports: nfs.nfs_transport.as_deref().map(transports).transpose()?.unwrap_or_default(),
@@ -124,6 +137,30 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         ],
         out: args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now())),
     })
+}
+
+/// Checks what a client on another machine needs.
+fn afar(args: &RunArgs) -> Result<()> {
+    let refused = |message: &str, help: &str| Err(Error::usage(message).help(help));
+    if !args.remote.is_by_command() {
+        return refused(
+            "--remote: only a command of yours can start a client of NFS on another machine",
+            "--via 'ssh HOST' in place of --remote",
+        );
+    }
+    if args.nfs.nfs_file.is_none() {
+        return refused(
+            "zc's own NFS server is in a network namespace, which no other machine reaches",
+            "--nfs-file HOST:/PATH names a file that this machine exports",
+        );
+    }
+    if args.nfs.nfs_reader.is_some() {
+        return refused(
+            "--nfs-reader names a program here, which the other machine has not",
+            "leave --nfs-reader out: the other machine compiles one",
+        );
+    }
+    Ok(())
 }
 
 /// The rate that was typed; `None` leaves the choice to zc.

@@ -20,7 +20,7 @@ pub(super) struct NfsArgs {
           hide_possible_values = true)]
     pub(super) nfs_client: Option<String>,
     /// A file of a server that is there: HOST:/PATH, or one in a mount of this machine. The client's
-    /// cost is measured
+    /// cost is measured; with --via the server's, which is on this machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) nfs_file: Option<String>,
     /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]

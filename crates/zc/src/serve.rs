@@ -9,7 +9,7 @@ use super::remote::host_and_port;
 use super::{interrupt, tell};
 use zc_measure::privileges::{self, Work};
 use zc_measure::session::serve::{
-    Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
+    Admission, Duties, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
 };
 use zc_measure::session::{PORT, Secret, SessionEnd};
 use zc_run::escape;
@@ -47,6 +47,10 @@ pub(super) struct ServeArgs {
     /// Serve the parent process, over stdin and stdout: what --via does
     #[arg(long)]
     stdio: bool,
+    /// With --stdio, be a client of NFS too, which keeps the right to mount: what --via of `zc run nfs`
+    /// does
+    #[arg(long, requires = "stdio")]
+    nfs: bool,
 }
 
 /// Serves until Ctrl-C, or to the end of the stream.
@@ -57,9 +61,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
     let stop = interrupt::flag()?;
     // What only root may read comes first.
     let token = args.token_file.as_deref().map(Secret::from_file).transpose()?;
-    privileges::keep_for(Work::Serving)?;
+    let (work, duties) = match args.nfs {
+        true => (Work::ServingByNfs, Duties::ReadsNfs),
+        false => (Work::Serving, Duties::Usual),
+    };
+    privileges::keep_for(work)?;
     if args.stdio {
-        return serve_stdio(args.data_port, &stop);
+        return serve_stdio(args.data_port, duties, &stop);
     }
     let listen =
         listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;

@@ -20,10 +20,10 @@ const MOST_CONNECTIONS: usize = 20_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Limit of requests per second: far more than one thread sends.
-const MOST_PER_S: f64 = 1e7;
+pub(super) const MOST_PER_S: f64 = 1e7;
 
 /// Limit of the delay before a phase.
-const LONGEST_DELAY_NS: u64 = 10_000_000_000;
+pub(super) const LONGEST_DELAY_NS: u64 = 10_000_000_000;
 
 /// A load that the client wants.
 pub(super) struct Asking {
@@ -89,15 +89,8 @@ impl Asking {
             Request::Pause => {
                 let load = Arc::clone(&self.load);
                 let phase = while_wanted(still_wanted, move || load.pause())?;
-                let (up_to_ns, requests) = phase.latency.classes().unzip();
-                Ok(Reply::Paused(FarPhase {
-                    responses_per_s: responses_per_s(&phase),
-                    responses: phase.drained.responses,
-                    body_bytes: phase.drained.body_bytes,
-                    fault: phase.fault(),
-                    up_to_ns,
-                    requests,
-                }))
+                let per_s = responses_per_s(&phase);
+                Ok(Reply::Paused(FarPhase::of(&phase.into(), per_s)))
             }
             _ => Err(Error::failed("the session is one of requests")),
         }
@@ -132,7 +125,7 @@ fn place(wanted: Option<IpAddr>, from: Option<IpAddr>) -> Result<IpAddr> {
 
 /// Does what may take its time on a thread of its own, and waits for it as long as somebody wants it.
 /// What nobody wants any more ends by itself, at the latest after the time for a response.
-fn while_wanted<T: Send + 'static>(
+pub(super) fn while_wanted<T: Send + 'static>(
     still_wanted: StillWanted<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

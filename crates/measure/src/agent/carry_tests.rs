@@ -10,6 +10,7 @@ use super::far_host::{
     Host, SHELLS, SOON, answering, carried_script, ends, installed, program, start,
 };
 use super::handshake::{PROTOCOL, VERSION};
+use super::server::Duties;
 use super::via::{Start, Via, script};
 use zc_run::{Error, ErrorKind};
 
@@ -188,7 +189,7 @@ fn a_stream_that_changes_bytes_is_noticed_before_anything_runs() {
 #[test]
 fn a_stream_that_ends_at_any_byte_leaves_nothing() {
     let Some(stdbuf) = installed("stdbuf") else { return };
-    let script = script(None).len();
+    let script = script(None, Duties::Usual).len();
     let announced = script + program(LARGE).offer(&Wanted::default()).unwrap().line().len();
     for (bytes, expected) in [
         (100, "ended before there was a zc"),
@@ -262,6 +263,7 @@ fn carrying_ends_when_it_is_not_wanted_any_more() {
     let error = Via::start(Start {
         command: &command,
         carry: &program(LARGE),
+        duties: Duties::Usual,
         patience: SOON,
         still_wanted: &|| match stop.load(Ordering::Relaxed) {
             true => Err(Error::new(ErrorKind::Interrupted, "stopped")),

@@ -6,18 +6,28 @@ use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
-use super::protocol::{FarPhase, LONGEST_REPLY, LoadWanted, Prepare, Ready, Reply, Request};
+use super::protocol::{
+    FarFile, FarPhase, LONGEST_REPLY, LoadWanted, NfsWanted, Prepare, Ready, Reply, Request,
+};
 use super::secret::SessionKey;
 use super::via::Via;
 use crate::http::{Fetched, Latencies};
 use crate::trial::{
-    AskedFor, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target, TrialError,
+    AskedFor, CallsOf, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target,
+    TrialError,
 };
 use zc_run::{Error, RemoteWindow, Result};
 
 /// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
 /// seconds on the server.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long a client of NFS may take to be compiled and to start there, and to open a file: it waits 40 s for
+/// its server.
+const FOR_NFS: Duration = Duration::from_secs(60);
+
+/// How long it may take to end its calls: it waits 15 s for its server.
+const FOR_READS: Duration = Duration::from_secs(30);
 
 /// How long each address of the server is tried.
 const TO_CONNECT: Duration = Duration::from_secs(2);
@@ -138,6 +148,51 @@ impl<T: Transport> Client<T> {
         self.for_response = PATIENCE + 2 * Duration::from_nanos(wanted.timeout_ns);
         match self.ask(&Request::Load(wanted), self.for_response)? {
             Reply::Asks { same_machine } => Ok(same_machine),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Has the server start a client of NFS, in place of [`prepare`](Self::prepare). Returns whether it runs on
+    /// this machine.
+    ///
+    /// # Errors
+    /// It refuses, or has no such client.
+    pub fn nfs(&mut self, wanted: NfsWanted) -> Result<bool> {
+        self.for_response = FOR_READS;
+        match self.ask(&Request::Nfs(wanted), FOR_NFS)? {
+            Reply::Asks { same_machine } => Ok(same_machine),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Has that client open a file.
+    ///
+    /// # Errors
+    /// It cannot: as [`Reader::open`](crate::trial::Reader::open).
+    pub fn open_nfs(&mut self, file: FarFile) -> Result<Opened> {
+        let most = file.most;
+        match self.ask(&Request::OpenNfs(file), FOR_NFS)? {
+            Reply::OpenedNfs { bytes, largest, crc32 } if bytes <= most => {
+                Ok(Opened { bytes, largest, crc32 })
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Has it begin to read.
+    ///
+    /// # Errors
+    /// It is gone, or does not make such READs.
+    pub fn go_nfs(
+        &mut self,
+        calls: CallsOf,
+        depth: usize,
+        per_s: Option<f64>,
+        begins_in_ns: u64,
+    ) -> Result<()> {
+        let CallsOf { file, bytes } = calls;
+        match self.ask(&Request::GoNfs { file, bytes, depth, per_s, begins_in_ns }, PATIENCE)? {
+            Reply::Done => Ok(()),
             _ => Err(unexpected()),
         }
     }

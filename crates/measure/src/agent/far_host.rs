@@ -12,6 +12,7 @@ use zc_kernel::spawn::{pidfd, wait_readable};
 use super::carry::{Carry, Program};
 use super::connection::{Connection, Received};
 use super::handshake::VERSION;
+use super::server::Duties;
 use super::stdio;
 use super::via::{Start, Via};
 use zc_run::{Error, Result};
@@ -151,7 +152,9 @@ pub(super) fn start(
     carry: &Carry,
     patience: Duration,
 ) -> Result<(Via, Connection)> {
-    let start = Start { command, carry, patience, still_wanted: &|| Ok(()), carrying: &mut |_| () };
+    let duties = Duties::Usual;
+    let still_wanted = &|| Ok(());
+    let start = Start { command, carry, duties, patience, still_wanted, carrying: &mut |_| () };
     Via::start_with(start, own_zc)
 }
 

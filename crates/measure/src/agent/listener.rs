@@ -576,11 +576,11 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&newer.replace(":9,", ":4,"), RejectReason::WrongToken),
+            (&newer.replace(":9,", ":5,"), RejectReason::WrongToken),
             (&newer, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = server.pending();
-            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":4,\"version\":"));
+            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":5,\"version\":"));
             pending.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(pending), "{\"zc\":\"refused\"}\n", "{said}");
             assert_eq!(server.why(), why, "{said}");

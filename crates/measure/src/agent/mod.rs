@@ -2,7 +2,7 @@
 //! server, and zc as an iperf3 client and server.
 //!
 //! The client sends the data and asks; the server receives the data and answers. Or the server sends
-//! requests to the client's machine, when it is told to. Nothing here prints or computes results.
+//! requests to the client's machine, or reads from an NFS server there, when it is told to. Nothing here prints or computes results.
 
 mod accept;
 mod asking;
@@ -13,6 +13,7 @@ mod client;
 pub mod connection;
 #[cfg(test)]
 mod far_host;
+mod far_reads;
 mod guesses;
 pub mod handshake;
 mod hex;
@@ -22,6 +23,7 @@ pub mod listener;
 pub mod log_limit;
 mod others;
 pub mod protocol;
+mod reading;
 pub mod reject_log;
 pub mod secret;
 mod server;
@@ -30,6 +32,7 @@ pub mod via;
 mod via_errors;
 
 pub use client::{Client, Found, Transport};
+pub use far_reads::FarReads;
 pub use others::{Discard, Iperf3};
-pub use protocol::{FarOrigin, LoadWanted, PORT, Prepare, Ready};
-pub use server::{DataPort, SessionEnd, serve};
+pub use protocol::{FarFile, FarOrigin, LoadWanted, NfsWanted, PORT, Prepare, Ready};
+pub use server::{DataPort, Duties, SessionEnd, serve};

@@ -6,7 +6,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::http::Fetched;
-use zc_run::{ErrorKind, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Unavailable, Warning};
+use crate::trial::AskedFor;
+use zc_run::{
+    ErrorKind, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SendPath, SoakerKind, Unavailable,
+    Warning,
+};
 
 /// Default control port of `zc serve`. Data uses the port above it.
 pub const PORT: u16 = 2223;
@@ -75,6 +79,50 @@ pub enum Request {
     },
     /// End the phase, and say what it was.
     Pause,
+    /// In place of `prepare`: be a client of an NFS server on the client's machine, when it says so. Only a
+    /// server that was started for it does so (`zc serve --stdio --nfs`).
+    Nfs(NfsWanted),
+    /// Open a file of that server, and read it once.
+    OpenNfs(FarFile),
+    /// Begin a phase of READs.
+    GoNfs {
+        /// The file, by its number among those that were opened.
+        file: usize,
+        /// Bytes of a READ.
+        bytes: usize,
+        /// READs at a time, at most.
+        depth: usize,
+        /// READs per second; `None`: as fast as the server answers.
+        per_s: Option<f64>,
+        /// Delay from the receipt of this request to the first one.
+        begins_in_ns: u64,
+    },
+}
+
+/// A client of NFS that is wanted, and the server that it reads from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NfsWanted {
+    /// Boot id of the client's kernel, as in [`Prepare`].
+    pub boot_id: String,
+    /// Which client.
+    pub client: NfsClient,
+    /// The server's address.
+    pub address: IpAddr,
+}
+
+/// A file of the NFS server, and how it is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarFile {
+    /// Its path, from the server's root.
+    pub file: String,
+    /// The version of NFS; it is one of READs.
+    pub path: SendPath,
+    /// Bytes of a READ of a mount.
+    pub size: usize,
+    /// Connections of a mount.
+    pub connections: usize,
+    /// Bytes of the file that are read at most.
+    pub most: u64,
 }
 
 /// A load of HTTP requests that the client wants.
@@ -123,6 +171,21 @@ pub struct FarPhase {
     pub requests: Vec<u64>,
 }
 
+impl FarPhase {
+    /// The phase of a load that came at this rate.
+    pub(super) fn of(asked: &AskedFor, responses_per_s: f64) -> Self {
+        let (up_to_ns, requests) = asked.latency.classes().unzip();
+        Self {
+            responses_per_s,
+            responses: asked.responses,
+            body_bytes: asked.body_bytes,
+            fault: asked.fault.clone(),
+            up_to_ns,
+            requests,
+        }
+    }
+}
+
 /// Description and wishes of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepare {
@@ -164,9 +227,9 @@ pub enum Reply {
         /// CRC-32 of the first flow; 0 where none was requested.
         crc32: u32,
     },
-    /// Answer to `soak` and `go`.
+    /// Answer to `soak`, `go` and `go-nfs`.
     Done,
-    /// Answer to `load`: connections stand.
+    /// Answer to `load`: connections stand. Answer to `nfs`: the client of NFS listens.
     Asks {
         /// Whether it runs on the client's machine.
         same_machine: bool,
@@ -175,6 +238,15 @@ pub enum Reply {
     Fetched(Fetched),
     /// Answer to `pause`.
     Paused(FarPhase),
+    /// Answer to `open-nfs`.
+    OpenedNfs {
+        /// Bytes of the file that were read.
+        bytes: u64,
+        /// The longest READ, which the server allows or which both agreed on.
+        largest: u64,
+        /// CRC-32 of what was read.
+        crc32: u32,
+    },
     /// Answer to `give-up`.
     GivenUp,
     /// The receive path cannot run on this machine.

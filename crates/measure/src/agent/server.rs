@@ -12,6 +12,7 @@ use super::accept::{Greeting, gather};
 use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
+use super::reading::Reads;
 use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
@@ -51,6 +52,15 @@ pub struct DataPort {
     pub from: Option<IpAddr>,
 }
 
+/// What a session may be, beside one that receives or asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duties {
+    /// Nothing else.
+    Usual,
+    /// A client of NFS too, which runs programs and mounts as the user that this process has.
+    ReadsNfs,
+}
+
 /// Why a session has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEnd {
@@ -68,7 +78,12 @@ pub enum SessionEnd {
 ///
 /// # Errors
 /// The stream broke. Failed requests are reported to the client, and the session goes on.
-pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> Result<SessionEnd> {
+pub fn serve(
+    mut connection: Connection,
+    data: DataPort,
+    duties: Duties,
+    stop: &AtomicBool,
+) -> Result<SessionEnd> {
     let mut work: Option<Work> = None;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
@@ -110,11 +125,20 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                     reply
                 })
             }
+            (Request::Nfs(wanted), _) => {
+                drop(work.take());
+                let allowed = duties == Duties::ReadsNfs;
+                Reads::begin(wanted, allowed, &still_wanted).map(|(reads, reply)| {
+                    work = Some(Work::Reads(reads));
+                    reply
+                })
+            }
             (_, None) => return Ok(SessionEnd::Nonsense),
             (_, Some(Work::Receives(session))) => {
                 session.answer(&request, &mut connection, &still_wanted)
             }
             (_, Some(Work::Asks(asking))) => asking.answer(&request, &still_wanted),
+            (_, Some(Work::Reads(reads))) => reads.answer(&request, &still_wanted),
         };
         if peer.is_gone() {
             return Ok(SessionEnd::Closed);
@@ -151,6 +175,8 @@ enum Work {
     Receives(Session),
     /// It asks a server of the client's machine.
     Asks(Asking),
+    /// It reads from an NFS server of the client's machine.
+    Reads(Reads),
 }
 
 /// What stays between trials.
@@ -223,11 +249,14 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         match *request {
-            // The first two are not reached: see `serve`.
+            // The first three are not reached: see `serve`.
             Request::Prepare(_)
             | Request::Load(_)
+            | Request::Nfs(_)
             | Request::Fetch { .. }
             | Request::Go { .. }
+            | Request::OpenNfs(_)
+            | Request::GoNfs { .. }
             | Request::Pause => Err(Error::failed("the session is one that receives")),
             Request::Meet => self.meet(connection, still_wanted),
             Request::Soak { on } => {
@@ -382,9 +411,9 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::thread::JoinHandle;
 
-    use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted};
+    use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted, NfsWanted};
     use super::*;
-    use zc_run::{RecvPath, SoakerKind};
+    use zc_run::{NfsClient, RecvPath, SoakerKind};
 
     const SOON: Duration = Duration::from_secs(20);
 
@@ -400,7 +429,7 @@ mod tests {
         };
         let data =
             DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false, from: None };
-        (client, std::thread::spawn(move || serve(server, data, &stop)))
+        (client, std::thread::spawn(move || serve(server, data, Duties::Usual, &stop)))
     }
 
     /// For this machine, all of whose CPUs are soaked by the client.
@@ -588,6 +617,21 @@ mod tests {
             assert_eq!(ends_soon(left, wait).unwrap(), SessionEnd::Closed, "{wait:?}");
             drop(open);
         }
+    }
+
+    #[test]
+    fn a_session_is_a_client_of_nfs_only_where_it_was_started_to_be_one() {
+        let (mut connection, session) = session();
+        let wanted = Request::Nfs(NfsWanted {
+            boot_id: String::new(),
+            client: NfsClient::User,
+            address: "127.0.0.1".parse().unwrap(),
+        });
+        let message = refusal(&mut connection, &wanted);
+        assert_eq!(message, "this zc was not started to be a client of NFS");
+        // Nothing has begun.
+        connection.send(&Request::Pause).unwrap();
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
     }
 
     /// A load over one connection.

@@ -21,6 +21,7 @@ use super::carry::{Carried, Carry, Offer, Refusal};
 use super::connection::{Connection, Received};
 use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
+use super::server::Duties;
 use super::via_errors::Failure;
 use crate::stderr_tail::{StderrTail, shown};
 use crate::trial::StillWanted;
@@ -69,6 +70,8 @@ pub struct Start<'a> {
     pub command: &'a str,
     /// What is done where there is no zc.
     pub carry: &'a Carry,
+    /// What the server is started for.
+    pub duties: Duties,
     /// Limit for all of it. What is carried has more time, by its size.
     pub patience: Duration,
     /// Asked every now and then: an error once nobody wants it any more.
@@ -100,7 +103,7 @@ impl Via {
         let (mut via, mut connection) = Self::spawn(command)?;
         let mut found = Found::new(own_zc);
         // A command that does not read it has ended, or will report why.
-        drop(connection.write_all(script(own_zc).as_bytes()));
+        drop(connection.write_all(script(own_zc, start.duties).as_bytes()));
         let (hello, until) = match via.hello(&mut connection, &mut found, &mut start) {
             Ok(hello) => hello,
             Err(failure) => return Err(via.explain(connection, failure, &found)),
@@ -336,10 +339,16 @@ fn hello_in(line: &[u8]) -> Option<Line> {
     serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
 }
 
-pub(super) fn script(own_zc: Option<&Path>) -> String {
+pub(super) fn script(own_zc: Option<&Path>, duties: Duties) -> String {
     let own_zc = own_zc.map(|path| path.display().to_string()).unwrap_or_default();
     let own_zc = own_zc.replace('\'', r"'\''");
-    format!("zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{own_zc}'\n{SCRIPT}")
+    let options = match duties {
+        Duties::Usual => "",
+        Duties::ReadsNfs => "--nfs",
+    };
+    format!(
+        "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{own_zc}'\nzc_options={options}\n{SCRIPT}"
+    )
 }
 
 /// Path of this program, for another machine with the same files. `None` if others may write to its
@@ -432,7 +441,7 @@ mod tests {
             '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
         let error = refused(&host.script("bin/zc", new).command(), None, SOON);
         assert!(
-            error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 4"),
+            error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 5"),
             "{error}"
         );
         assert!(

@@ -1,7 +1,8 @@
 # Executed by a shell at the far end of `zc run --via`: finds zc and becomes it. Where there is none
-# that speaks the client's protocol, it asks the client for one. Three lines precede it:
-# zc_version='zc VERSION', zc_protocol=NUMBER, and zc_own='PATH of the client's own zc'. That path
-# is tried last; it works in a namespace, or where both machines share a file system.
+# that speaks the client's protocol, it asks the client for one. Four lines precede it:
+# zc_version='zc VERSION', zc_protocol=NUMBER, zc_own='PATH of the client's own zc', and
+# zc_options=OPTION of zc serve, or nothing. That path is tried last; it works in a namespace, or
+# where both machines share a file system.
 #
 # The braces make it one command, so that a shell that reads its input line by line has read all of
 # it before zc starts and reads what follows. For shells that read ahead the client sends nothing
@@ -35,7 +36,7 @@
     done
     if [ -n "$zc_runs" ]; then
         zc_say "runs $zc_is at $zc_runs"
-        exec "$zc_runs" serve --stdio
+        exec "$zc_runs" serve --stdio $zc_options
     fi
 
     # It is to be carried here. What that takes:
@@ -102,5 +103,5 @@
         *) zc_say "unfit $zc_can $zc_says"; exit 127 ;;
     esac
     zc_say "carried $zc_says"
-    exec /proc/self/fd/8 8<&8 serve --stdio
+    exec /proc/self/fd/8 8<&8 serve --stdio $zc_options
 }

@@ -11,7 +11,7 @@ use crate::agent::carry::Carried;
 use crate::agent::connection::Connection;
 use crate::agent::handshake::authenticate;
 use crate::agent::via::{Start, Via};
-use crate::agent::{Client, Discard, Found, Iperf3, Prepare, Transport};
+use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
 use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
@@ -63,7 +63,7 @@ pub(super) fn reach(
     match end {
         RemoteEnd::Zc { .. } | RemoteEnd::Via { .. } => {
             let Control { connection, transport, peer, warnings, .. } =
-                control(end, stop, carrying)?;
+                control(end, Duties::Usual, stop, carrying)?;
             let named = match end {
                 RemoteEnd::Via { address, .. } => *address,
                 _ => peer.map(|peer| peer.ip()),
@@ -105,12 +105,13 @@ pub(super) struct Control {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Connects to zc on another machine. `carrying` is told before a program is sent there.
+/// Connects to zc on another machine, which is started for these duties if it is started. `carrying` is told before a program is sent there.
 ///
 /// # Errors
 /// It cannot be found or reached, or refuses; `stop` was set; no zc measures at that end.
 pub(super) fn control(
     end: &RemoteEnd,
+    duties: Duties,
     stop: &AtomicBool,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Control> {
@@ -136,6 +137,7 @@ pub(super) fn control(
             let (via, connection) = Via::start(Start {
                 command,
                 carry,
+                duties,
                 patience: PATIENCE_WITH_COMMANDS,
                 still_wanted: &still_wanted,
                 carrying,

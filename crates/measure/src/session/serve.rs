@@ -10,6 +10,7 @@ use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
 use zc_run::{Error, Result};
 
+pub use crate::agent::Duties;
 pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::reject_log::ListenerEvent;
 
@@ -136,7 +137,7 @@ pub fn serve(
         let end = std::thread::scope(|scope| {
             let session = std::thread::Builder::new().spawn_scoped(scope, || {
                 let _done = SetOnDrop(&done); // also on a panic
-                agent::serve(client.connection, data, stop)
+                agent::serve(client.connection, data, Duties::Usual, stop)
             });
             let session =
                 session.map_err(|error| Error::os("start a thread for the session", error))?;
@@ -164,7 +165,7 @@ impl Drop for SetOnDrop<'_> {
 ///
 /// # Errors
 /// There is no zc at the other end.
-pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
+pub fn serve_stdio(data_port: Option<u16>, duties: Duties, stop: &AtomicBool) -> Result<()> {
     // A zc that was carried here was executed as /proc/self/fd/8, and would be shown as "8".
     let _ = rustix::thread::set_name(c"zc");
     let connection = stdio::welcome(stdio::connection()?, PATIENCE, stop)?;
@@ -172,5 +173,6 @@ pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
     // IPv6 and IPv4 if the host has both.
     let six = any(IpAddr::from([0_u16; 8]));
     let at = if TcpListener::bind(six).is_ok() { six } else { any(IpAddr::from([0, 0, 0, 0])) };
-    agent::serve(connection, DataPort { at, or_another: false, from: None }, stop).map(drop)
+    let data = DataPort { at, or_another: false, from: None };
+    agent::serve(connection, data, duties, stop).map(drop)
 }

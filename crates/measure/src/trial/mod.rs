@@ -47,11 +47,11 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use server::{
-    AskedFor, Asker, CallsOf, Copies as NfsCopies, Exported, Generator, HEAD_BYTES, InMount,
-    NfsLoad, Opened, OriginOf, OwnServer, Reader, ReaderProgram, RemoteLoad, Replayed, Served,
-    ServerProgram as NfsServerProgram, ServerRig, ServerSetup, Serving, ToOpen,
-    URL as GENERATOR_URL, Whole, keep as keep_server, read_by_mounts, serve as serve_nfs,
-    start_server as start_nfs_server, why_not, written_crc32,
+    AskedFor, Asker, Calling, CallsOf, Copies as NfsCopies, Exported, Generator, HEAD_BYTES,
+    InMount, NfsLoad, Opened, Order as NfsOrder, OriginOf, OwnServer, Reader, ReaderProgram,
+    RemoteLoad, Replayed, Served, ServerProgram as NfsServerProgram, ServerRig, ServerSetup,
+    Serving, ToOpen, URL as GENERATOR_URL, Whole, keep as keep_server, read_by_mounts,
+    serve as serve_nfs, start_server as start_nfs_server, why_not, written_crc32,
 };
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, check_room, checksum, choose_congestion,

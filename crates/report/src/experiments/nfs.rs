@@ -91,9 +91,12 @@ pub(crate) fn table(
     any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })
 }
 
-/// The ends whose cost is measured: one that is there already is elsewhere.
+/// The ends whose cost is measured: of a server that is there already, one end is elsewhere, or both are
+/// here and share the CPUs.
 fn ends(nfs: &NfsPlan) -> &'static [(&'static str, End)] {
     match nfs.server {
+        NfsServer::External if nfs.shares_machine => &[("both ends", End::Both)],
+        NfsServer::External if nfs.is_of_the_server() => &[("server", End::Both)],
         NfsServer::External => &[("client", End::Both)],
         NfsServer::Knfsd | NfsServer::Ganesha => {
             &[("client", End::Receiver), ("server", End::Sender)]
@@ -196,6 +199,10 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
     let client = match nfs.client {
         NfsClient::User => "libnfs".to_owned(),
         NfsClient::Kernel => format!("the kernel's client{}", over(nfs)),
+    };
+    let client = match &nfs.client_at {
+        None => client,
+        Some(command) => format!("{client} at {}", escape(command, 80)),
     };
     let (is_read, calls) = match operation(nfs) {
         NfsOperation::Read => (true, "READ"),
@@ -328,6 +335,7 @@ mod tests {
                 server_version: "the kernel's server, 8 threads".to_owned(),
                 shares_machine: false,
                 client: NfsClient::Kernel,
+                client_at: None,
                 depth: 1,
                 file_bytes: 1,
                 crc32: 0,

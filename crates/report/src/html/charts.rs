@@ -27,7 +27,7 @@ pub(super) fn charts(page: &mut Page, run: &Run, estimates: &Estimates) {
     let Some(pivot) = Pivot::of(run, estimates) else {
         return paths(page, run, estimates);
     };
-    let each = grids::sides(estimates);
+    let each = grids::sides(run, estimates);
     // Where the sides are separate, each has a chart; the sum is in the tables.
     let each = if each.len() > 1 { &each[1..] } else { each };
     if pivot.keys.contains(&Factor::Sockbuf) {
@@ -60,7 +60,7 @@ fn note(any_hollow: bool) -> String {
 
 /// One row per path, with a dot per side.
 fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let sides = grids::sides(estimates);
+    let sides = grids::sides(run, estimates);
     let cells = rows::sorted(estimates);
     let rows: Vec<Row> = cells
         .iter()
@@ -188,7 +188,7 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     let crossings: Vec<Crossing> =
         if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
     let whose =
-        if senders || estimates.sender_alone { "the sender" } else { grids::whole(estimates) };
+        if senders || estimates.sender_alone { grids::alone(run) } else { grids::whole(estimates) };
     let any_hollow = run
         .header
         .plan

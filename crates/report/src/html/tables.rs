@@ -95,7 +95,7 @@ pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
 /// The grids of a plan of several factors.
 pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &Pivot) {
     // The grids of costs come first, in the order of `sides`.
-    let mut whose: Vec<CostOf> = grids::sides(estimates).iter().map(|(_, of)| *of).collect();
+    let mut whose: Vec<CostOf> = grids::sides(run, estimates).iter().map(|(_, of)| *of).collect();
     whose.retain(|of| pivot.cells().any(|placed| of(placed.figures).is_some()));
     for (place, part) in grids::grids(run, estimates, pivot).iter().enumerate() {
         match (part, whose.get(place)) {

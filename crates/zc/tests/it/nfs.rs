@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::remote::{Wire, asked, zc_on};
 use crate::requests::has_a_block;
 use crate::server::{assert_refused, trials};
 use crate::support::{
@@ -33,8 +35,16 @@ fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
 /// An nfs-ganesha in namespaces of its own, which exports a file of 2 MiB by version 4. It ends with this.
 struct Server(Running);
 
+/// An address of the network namespace of a [`Server`], which is not one of loopback.
+const ADDRESS: &str = "10.83.7.1";
+
 impl Server {
     fn start(folder: &Path) -> Self {
+        Self::start_in(&["--net", "--mount"], folder)
+    }
+
+    /// In these new namespaces.
+    fn start_in(namespaces: &[&str], folder: &Path) -> Self {
         let config = r#"NFS_KRB5 { Active_krb5 = false; }
 NFS_CORE_PARAM {
     NFS_Protocols = 4; Mount_Path_Pseudo = true; Enable_NLM = false; Enable_RQUOTA = false;
@@ -45,12 +55,12 @@ EXPORT_DEFAULTS { SecType = sys; Squash = No_Root_Squash; Access_Type = RO; Priv
 EXPORT { Export_Id = 1; Path = /run/export; Pseudo = /data; Protocols = 4; FSAL { Name = VFS; } }
 "#;
         std::fs::write(folder.join("ganesha.conf"), config).unwrap();
-        let script = "ip link set lo up && mount -t tmpfs zc /run && mount -t tmpfs zc /var/lib &&
+        let script = "ip link set lo up && ip address add $0/32 dev lo && mount -t tmpfs zc /run && mount -t tmpfs zc /var/lib &&
             mkdir -p /run/ganesha /run/export /var/lib/nfs/ganesha && mount -t tmpfs zc /run/export &&
             head -c 2097152 /dev/urandom >/run/export/file &&
             exec ganesha.nfsd -F -L STDERR -N NIV_CRIT -f ganesha.conf -p /run/ganesha.pid";
         let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "sh", "-c", script]).current_dir(folder);
+        command.args(namespaces).args(["sh", "-c", script, ADDRESS]).current_dir(folder);
         let server = Self(command.stdin(Stdio::null()).stderr(Stdio::null()).start().unwrap());
         // 0801 is port 2049, and 0A that it listens.
         until("nfs-ganesha listens", || {
@@ -77,6 +87,14 @@ EXPORT { Export_Id = 1; Path = /run/export; Pseudo = /data; Protocols = 4; FSAL 
 
 /// The process of nfs-ganesha below `zc`.
 fn ganesha_of(zc: u32) -> Option<i32> {
+    below(zc, |pid| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "ganesha.nfsd"
+    })
+}
+
+/// A process below `zc` that `is` it.
+fn below(zc: u32, is: impl Fn(i32) -> bool) -> Option<i32> {
     let parent = |pid: i32| -> Option<i32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
@@ -84,10 +102,8 @@ fn ganesha_of(zc: u32) -> Option<i32> {
     let is_below =
         |pid: i32| std::iter::successors(Some(pid), |pid| parent(*pid)).any(|pid| pid == zc as i32);
     let pids = std::fs::read_dir("/proc").ok()?.flatten();
-    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).find(|pid| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.trim_end() == "ganesha.nfsd" && is_below(*pid)
-    })
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| is_below(*pid)).find(|pid| is(*pid))
 }
 
 #[test]
@@ -214,6 +230,122 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
     assert_refused(&output, 6, "not answered within 3 s");
 }
 
+/// What is shown of the saved run, on one line.
+fn shown_of(folder: &Path, options: &[&str]) -> String {
+    let words = [&["show", "run.json"], options].concat();
+    let shown = zc_in(folder, &words).finish().unwrap();
+    assert_ended(&shown);
+    text(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_server_is_read_from_another_machine_and_all_cpus_of_this_one_are_its_cost() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    if nfs(folder.path(), &[]).is_none() {
+        return;
+    }
+    // In a thread of its own: a namespace belongs to a thread.
+    let test = std::thread::spawn(move || {
+        let folder = folder.path();
+        let [near_cpu, far_cpu, ..] = zc_kernel::sched::allowed_cpus().unwrap()[..] else {
+            return eprintln!("skipped: two machines need two CPUs");
+        };
+        let Some(wire) = Wire::new() else { return };
+        let _server = Server::start_in(&["--mount"], folder);
+        let via = wire.via(folder, far_cpu);
+        let words = ["run", "nfs", "--nfs-file", "10.83.0.1:/data/file", "--vers", "4.0", "--via"];
+        let mut command = zc_on(near_cpu, folder, &[&words[..], &[&via]].concat());
+        command.args(["--rsize", "4k,64k", "--rate", "4MB/s", "--budget", "600s"]);
+        assert!(has_a_block(folder, &mut command));
+        let run = saved(folder);
+        let plan = &run.header.plan;
+        let nfs = plan.nfs.as_ref().unwrap();
+        assert_eq!((&nfs.client_at, nfs.shares_machine), (&Some(via), false));
+        assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
+        assert_eq!(plan.fixed.soaked_cpus, [near_cpu]);
+        assert!(plan.is_of_a_server() && !plan.is_of_a_client());
+        assert!(!run.header.warnings.iter().any(|each| each.name == "load-here"));
+        let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+        assert!(asked(&run) > 0);
+        // 4 MB/s of 64k are 61 READs per second, in windows of a fraction of one.
+        for trial in trials(&run).filter(|trial| trial.cell == "64k nfs-v4.0") {
+            assert!(trial.whole_bytes > 0 && trial.whole_bytes % 65_536 == 0, "{trial:?}");
+            assert_eq!(trial.closed.receiver.cpu_ns, 0, "the client's account is not here");
+        }
+        let shown = shown_of(folder, &[]);
+        assert!(shown.contains(", the server's side; "), "{shown}");
+        let shown = shown + &shown_of(folder, &["-v"]);
+        for words in
+            ["every figure is the server's", "read by libnfs at nsenter", "client at nsenter"]
+        {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        assert!(!shown.contains("the sender") && !shown.contains("both ends"), "{shown}");
+    });
+    test.join().unwrap();
+}
+
+#[test]
+fn a_command_that_leads_to_this_machine_is_told_and_the_end_of_what_it_started_ends_the_run() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    if nfs(folder.path(), &[]).is_none() {
+        return;
+    }
+    let server = Server::start(folder.path());
+    let file = format!("{ADDRESS}:/data/file");
+    let there = ["--nfs-file", &file, "--vers", "4.0", "--rsize", "64k", "--via", "env"];
+    let mut zc = server.run(folder.path(), &there);
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut zc, 1);
+    let serves = |pid: i32| {
+        let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.ends_with("serve\0--stdio\0--nfs\0")
+    };
+    let reads = |pid: i32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "reader"
+    };
+    let far = below(zc.id(), serves).expect("the far end is below zc");
+    let reader = below(zc.id(), reads).expect("the far end has a reader");
+    zc_kernel::spawn::kill(far, 9).unwrap();
+    let output = zc.wait_with_output().unwrap();
+    assert_refused(&output, 6, "gone"); // before a request, or before its answer
+    let is_gone = || !Path::new(&format!("/proc/{reader}")).exists();
+    until("the reader has ended", || is_gone().then_some(()));
+    let run = saved(folder.path());
+    let nfs = run.header.plan.nfs.as_ref().unwrap();
+    assert_eq!((nfs.client_at.as_deref(), nfs.shares_machine), (Some("env"), true));
+    assert!(run.header.warnings.iter().any(|each| each.name == "load-here"));
+    let shown = shown_of(folder.path(), &[]);
+    assert!(shown.contains(", both ends on this machine; "), "{shown}");
+    let shown = shown + &shown_of(folder.path(), &["-v"]);
+    assert!(shown.contains("both ends are on one machine"), "{shown}");
+    assert!(!shown.contains("the sender") && !shown.contains("'s side"), "{shown}");
+
+    // What the far end says of the server is said here.
+    let _ = std::fs::remove_file(folder.path().join("run.json"));
+    let nothing = format!("{ADDRESS}:/data/nothing");
+    let words = ["--nfs-file", &nothing, "--vers", "4.0", "--via", "env"];
+    let output = server.run(folder.path(), &words).finish().unwrap();
+    assert_refused(&output, 6, "at the far end: the NFS client says: the file cannot be opened");
+
+    // The server hangs, for which the client waits 10 s, and the run is gone.
+    zc_kernel::spawn::kill(server.0.id() as i32, rustix::process::Signal::STOP.as_raw()).unwrap();
+    let mut zc = server.run(folder.path(), &there);
+    let mut zc = zc.stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    let reader = until("the far end has a reader", || below(zc.id(), reads));
+    let far = below(zc.id(), serves).unwrap();
+    zc.kill().unwrap();
+    zc.wait().unwrap();
+    let began = Instant::now();
+    let are_gone = || [far, reader].iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+    until("the far end has ended", || are_gone().then_some(()));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[test]
 fn a_server_that_is_not_there_and_a_copy_that_is_too_large_are_sentences() {
     let folder = tempfile::tempdir().unwrap();
@@ -294,7 +426,8 @@ fn a_reader_that_is_none_is_named() {
 #[test]
 fn what_nfs_cannot_be_run_with_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 22] = [
+    let local = "127.0.0.1:/a";
+    let cases: [(&[&str], i32, &str); 28] = [
         (&["nfs", "--vers", "2"], 2, "no version of NFS"),
         (&["nfs", "--rsize", "3"], 2, "--rsize"),
         (&["nfs", "--depth", "0"], 2, "--depth"),
@@ -316,6 +449,20 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["nfs", "--nconnect", "4"], 2, "--nconnect is for --nfs-client kernel"),
         (&["nfs", "--nfs-client", "kernel", "--nconnect", "17"], 2, "--nconnect"),
         (&["nfs", "--nfs-server", "knfsd", "--nfs-threads", "0"], 2, "--nfs-threads"),
+        (&["nfs", "--via", "env"], 2, "which no other machine reaches"),
+        (&["nfs", "--nfs-file", local, "--via", "env"], 2, "does not reach the server"),
+        (&["nfs", "--nfs-file", "192.0.2.1:/a", "--via", "env"], 2, "is not on this machine"),
+        (&["nfs", "--nfs-file", local, "--remote", "far"], 2, "only a command of yours"),
+        (
+            &["nfs", "--nfs-file", local, "--via", "env", "--nfs-reader", "/bin/true"],
+            2,
+            "which the other machine has not",
+        ),
+        (
+            &["nfs", "--nfs-file", local, "--via", "env", "--far-address", "192.0.2.1"],
+            2,
+            "no option of the experiment \"nfs\"",
+        ),
         (
             &["nfs", "--nfs-client", "kernel", "--nfs-reader", "/bin/true"],
             2,

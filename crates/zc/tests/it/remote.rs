@@ -498,12 +498,12 @@ impl Far {
 
 /// Two connected namespaces. This thread is in the near one, and the far one is entered through a
 /// file descriptor. Both end with the test.
-struct Wire {
+pub(crate) struct Wire {
     far: NetNs,
 }
 
 impl Wire {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let Ok(far) = NetNs::unshare() else {
             eprintln!("skipped: needs CAP_SYS_ADMIN");
             return None;
@@ -524,7 +524,7 @@ impl Wire {
 
     /// A command for --via to the far one, with another boot id, so that it looks like another machine,
     /// and on this CPU.
-    fn via(&self, folder: &Path, far_cpu: usize) -> String {
+    pub(crate) fn via(&self, folder: &Path, far_cpu: usize) -> String {
         let mut boot_id = File::create(folder.join("boot_id")).unwrap();
         boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();
         let far = std::os::fd::AsRawFd::as_raw_fd(&self.far.as_fd());
@@ -545,7 +545,7 @@ impl Wire {
 }
 
 /// `zc` on this CPU alone.
-fn zc_on(cpu: usize, folder: &Path, words: &[&str]) -> Command {
+pub(crate) fn zc_on(cpu: usize, folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu.to_string(), ZC]).args(words).args(["--out", "run.json"]);
     command.current_dir(folder).stdin(Stdio::null());
@@ -559,7 +559,7 @@ fn states(server: &Elsewhere, host: &str) -> [String; 2] {
 }
 
 /// The requests of a run's windows.
-fn asked(run: &Run) -> u64 {
+pub(crate) fn asked(run: &Run) -> u64 {
     let of = |slot: &Slot| match slot {
         Slot::Trial(trial) => trial.closed.sent.calls - trial.opened.sent.calls,
         Slot::Idle(_) => 0,

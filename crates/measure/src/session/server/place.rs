@@ -206,15 +206,21 @@ fn told_apart(link: &LinkFacts) -> Result<()> {
 /// # Errors
 /// An address of the origin's host is not one of this machine.
 fn must_be_here(origin: &Origin) -> Result<()> {
-    let devices =
-        Devices::open().map_err(|error| Error::os("ask for the way to the server", error))?;
     for address in origin.ips() {
-        let here = devices.is_local(address);
-        if !here.map_err(|error| Error::os(format!("find the way to {address}"), error))? {
+        if !is_here(address)? {
             return Err(elsewhere(origin, address));
         }
     }
     Ok(())
+}
+
+/// Whether an address is one of this machine.
+///
+/// # Errors
+/// The kernel does not say.
+pub(super) fn is_here(address: IpAddr) -> Result<bool> {
+    let here = Devices::open().and_then(|devices| devices.is_local(address));
+    here.map_err(|error| Error::os(format!("find the way to {address}"), error))
 }
 
 /// The error of a server on another machine.

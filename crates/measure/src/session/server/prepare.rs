@@ -19,6 +19,7 @@ use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each};
 use super::timing::timing;
 use super::{cells, lengths, rate, starting};
+use crate::agent::Duties;
 use crate::agent::carry::Carried;
 use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
@@ -59,7 +60,7 @@ pub(crate) fn prepare(
         (_, Some(end)) => {
             progress.preparing("connecting to the other machine", budget.left());
             let mut carrying = |carried: &Carried| progress.carrying(carried);
-            let control = remote::control(end, stop, &mut carrying)?;
+            let control = remote::control(end, Duties::Usual, stop, &mut carrying)?;
             load_from = Some(name(end, &control));
             warnings.extend_from_slice(&control.warnings);
             Place::from_afar(options, control)?

@@ -19,8 +19,17 @@ pub trait RemoteLoad: Send {
     /// Reads one response of an origin.
     ///
     /// # Errors
-    /// The server does not answer there, or the other machine is gone.
+    /// The server does not answer there, or the other machine is gone; it is no load of HTTP.
     fn fetch(&mut self, origin: usize) -> Result<Fetched>;
+
+    /// Looks whether the server answers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind::Remote): it does not.
+    fn look(&mut self) -> Result<()> {
+        // Twice: a connection may be one that the server has just closed.
+        self.fetch(0).or_else(|_| self.fetch(0)).map(drop)
+    }
 
     /// Begins a phase, `begins_in_ns` after this has arrived; without a rate, as fast as the server
     /// answers. Returns when it has arrived.
@@ -74,7 +83,8 @@ impl Asker {
     pub(super) fn look(&self) -> Result<()> {
         match self {
             Self::Nfs(_) => Ok(()),
-            // Twice: a connection may be one that the server has just closed.
+            Self::There(load) => taken(load).look(),
+            // Twice, as above.
             _ => self.fetch(0).or_else(|_| self.fetch(0)).map(drop),
         }
     }

@@ -21,8 +21,8 @@ pub use asker::{Asker, RemoteLoad};
 pub use generator::{Generator, URL};
 pub use kept::keep;
 pub use nfs::{
-    CallsOf, Copies, Exported, InMount, NfsLoad, Opened, Reader, ReaderProgram, ServerProgram,
-    Serving, ToOpen, read_by_mounts, serve, start_server, written_crc32,
+    Calling, CallsOf, Copies, Exported, InMount, NfsLoad, Opened, Order, Reader, ReaderProgram,
+    ServerProgram, Serving, ToOpen, read_by_mounts, serve, start_server, written_crc32,
 };
 pub use own::{HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};

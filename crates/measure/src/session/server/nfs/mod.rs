@@ -1,8 +1,9 @@
 //! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the other,
 //! and beside them zc's own server, which sends the same bytes by sendfile. What the server's CPU loses is
 //! the sender's cost, and what the client's loses the receiver's. Of a server that is there the client alone
-//! is measured, on the whole machine.
+//! is measured, on the whole machine; or the server alone, where the client is on another machine.
 
+mod asks;
 mod cells;
 mod opening;
 mod options;
@@ -25,14 +26,14 @@ use super::timing::timing;
 use crate::http::Reuse;
 use crate::meter::{self, InstanceLock};
 use crate::trial::{
-    self, Asker, InMount, NfsCopies, NfsLoad, OwnServer, Reader, ReaderProgram, Served, ServerRig,
-    ServerSetup,
+    self, InMount, NfsCopies, OwnServer, Reader, ReaderProgram, Served, ServerRig, ServerSetup,
 };
+use asks::{Afar, Asks};
 use opening::File;
 use place::{Kind, Place};
 use zc_run::{
-    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
-    Result, SendPath, SupportRow, Unavailable, Unsoaked,
+    Error, Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport,
+    Plan, Result, SendPath, SupportRow, Unavailable, Unsoaked,
 };
 
 pub use options::NfsOptions;
@@ -70,13 +71,16 @@ pub(crate) fn prepare(
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, true)?;
-    let reader_program = match options.client {
-        NfsClient::Kernel => ReaderProgram::mounting(in_mount.is_some())?,
-        NfsClient::User => {
-            steps.say("building the NFS client");
-            ReaderProgram::given_or_compiled(options.reader.as_deref())?
+    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
+    let afar = match (&options.remote, &there) {
+        (Some(end), Some(there)) => {
+            Some(Asks::from_afar(end, options, there.exported.address, steps)?)
         }
+        _ => None,
+    };
+    let reader_program = match afar {
+        Some(_) => None,
+        None => Some(reader_program(options, in_mount, steps)?),
     };
     let mut place = match (there, program) {
         (None, Some(program)) => Place::ours(options, program, cpus, seed, steps)?,
@@ -84,16 +88,33 @@ pub(crate) fn prepare(
         (None, None) => Place::there(options)?,
     };
     let link = Arc::clone(place.link());
-    let mut reader = Reader::start(&reader_program, &*link, cpus.receiver)?;
-    drop(reader_program);
+    let (mut warnings, mut client_at) = (Vec::new(), None);
+    let mut asks = match (afar, reader_program) {
+        (Some(afar), _) => {
+            let Afar { asks, command, same_machine, warnings: of_control } = afar;
+            client_at = Some(command);
+            warnings.extend(of_control);
+            match same_machine {
+                true => warnings.push(place::client_here()),
+                false => place.client_is_elsewhere(),
+            }
+            asks
+        }
+        (None, Some(program)) => {
+            let shares_machine = place.shares_machine();
+            warnings.extend(shares_machine.then(place::shared_machine));
+            let reader = Reader::start(&program, || link.enter_receiver(), cpus.receiver)?;
+            Asks::Here(reader)
+        }
+        (None, None) => return Err(Error::failed("there is no client of NFS")),
+    };
     let wanted = opening::wanted(options, &paths, &connections, &place);
     let mut copies = (options.server == NfsServer::Knfsd).then(|| NfsCopies::on(cpus.sender));
-    let opened = opening::open(wanted, &mut reader, &mut place, copies.as_mut(), steps)?;
+    let opened = opening::open(wanted, &mut asks, &mut place, copies.as_mut(), steps)?;
     let File { bytes, crc32, mounts, refused } = opened;
     unavailable.extend(refused);
     paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
     let shares_machine = place.shares_machine();
-    let mut warnings = Vec::from_iter(shares_machine.then(place::shared_machine));
     let Place { up, mut served, exported, mut files, congestion, placement, kind } = place;
     if let Served::Nfs(serving) = &mut served {
         serving.find_processes(); // before the first trial, whose bytes are compared too
@@ -131,11 +152,11 @@ pub(crate) fn prepare(
     }
     let calls = cells::calls(&cells, &mounts, connections[0]);
     let origin_of = cells::origin_of(&calls, &mounts, &options.sizes, connections[0]);
-    let load = NfsLoad::new(reader, calls, options.depth, http);
+    let load = asks.into_load(calls, options.depth, http);
     let timing = timing(options.timing, false);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
-        load: Asker::Nfs(Arc::new(load)),
+        load,
         origin_of,
         served,
         fixed: FixedParams {
@@ -183,6 +204,7 @@ pub(crate) fn prepare(
             server_version: exported.server,
             shares_machine,
             client: options.client,
+            client_at,
             depth: options.depth,
             file_bytes: bytes,
             crc32,
@@ -196,6 +218,24 @@ pub(crate) fn prepare(
         ..Header::new(started_at, options.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// The program of a client on this machine.
+///
+/// # Errors
+/// It cannot be had.
+fn reader_program(
+    options: &NfsOptions,
+    in_mount: Option<&InMount>,
+    steps: &mut Steps<'_>,
+) -> Result<ReaderProgram> {
+    match options.client {
+        NfsClient::Kernel => ReaderProgram::mounting(in_mount.is_some()),
+        NfsClient::User => {
+            steps.say("building the NFS client");
+            ReaderProgram::given_or_compiled(options.reader.as_deref())
+        }
+    }
 }
 
 fn by_mounts(options: &NfsOptions) -> bool {

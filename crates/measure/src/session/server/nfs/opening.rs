@@ -3,16 +3,15 @@
 
 use std::time::Duration;
 
-use super::NfsOptions;
+use super::asks::Asks;
 use super::cells::label;
+use super::options::NfsOptions;
 use super::place::{Kind, Place};
 use crate::session::proving::cannot_run;
 use crate::session::server::starting::as_soon_as_it_answers;
 use crate::session::steps::Steps;
-use crate::trial::{NfsCopies, Opened, Reader, ToOpen};
-use zc_run::{
-    Error, ErrorKind, NfsClient, NfsMount, NfsOperation, Result, SendPath, SupportRow, Unavailable,
-};
+use crate::trial::{NfsCopies, Opened};
+use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow, Unavailable};
 
 /// How long the server may take until the client can mount what it exports.
 const START: Duration = Duration::from_secs(15);
@@ -66,7 +65,7 @@ pub(super) fn wanted(
 /// Nothing can be opened: the last attempt's error. The server has ended; the file is another one.
 pub(super) fn open(
     wanted: Vec<NfsMount>,
-    reader: &mut Reader,
+    asks: &mut Asks,
     place: &mut Place,
     mut copies: Option<&mut NfsCopies>,
     steps: &mut Steps<'_>,
@@ -89,11 +88,10 @@ pub(super) fn open(
             false if failed == Some(mount.path) => Duration::ZERO,
             false => AGAIN,
         };
-        let operation = mount.path.nfs().map_or(NfsOperation::Read, |(_, operation)| operation);
         let mut before = None;
         let opened = as_soon_as_it_answers(patience, &mut place.served, steps, || {
             before = copies.as_mut().and_then(|copies| copies.watch());
-            reader.open(&ToOpen { operation, most, what: &mount.url })
+            asks.open(&mount, &place.exported, most)
         });
         match opened {
             Ok(opened) => {

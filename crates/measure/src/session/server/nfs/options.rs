@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::session::options::CpuPair;
+use crate::session::remote_end::RemoteEnd;
 use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, SoakerKind};
 
 /// All options of `zc run nfs`.
@@ -18,6 +19,8 @@ pub struct NfsOptions {
     pub file: Option<String>,
     /// Who asks.
     pub client: NfsClient,
+    /// The other machine on which it does; `None`: this one.
+    pub remote: Option<RemoteEnd>,
     /// Versions of NFS, the first of which is the one that others are compared with; empty: what the client
     /// usually speaks, or the version of a mount that is there.
     pub versions: Vec<String>,

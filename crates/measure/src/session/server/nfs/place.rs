@@ -1,20 +1,17 @@
 //! Where the server is: one of zc's on one side of a veth pair, or one that is there, towards which packets
-//! go as they do.
+//! go as they do, or from which they go to a client on another machine.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use zc_kernel::netlink::Devices;
-
-use super::NfsOptions;
+use super::options::NfsOptions;
 use crate::link::Link;
 use crate::session::options::CpuPair;
-use crate::session::server::place::{a_cpu_each, sides_apart};
+use crate::session::server::place::{a_cpu_each, is_here, sides_apart};
 use crate::session::steps::Steps;
 use crate::trial::{self, Exported, InMount, NfsServerProgram, SendSetup, Served, Up};
 use zc_run::{
     Error, FileSetFacts, LinkKind, LinkOptions, NfsOperation, NfsServer, Placement, Result,
-    Severity, Warning,
+    Severity, Warning, escape,
 };
 
 /// The memory that must be free, in copies of the file: the server's, and half of one to work with.
@@ -83,10 +80,11 @@ impl Place {
         })
     }
 
-    /// A server that is there.
+    /// A server that is there. One that another machine reads from is on this one.
     ///
     /// # Errors
-    /// No file is named, or none that can be; WRITEs are asked for; there is no way to the server.
+    /// No file is named, or none that can be; WRITEs are asked for; there is no way to the server; a client on
+    /// another machine does not reach it.
     pub(super) fn there(options: &NfsOptions) -> Result<Self> {
         let Some(file) = &options.file else {
             return Err(Error::usage("--nfs-server external needs a file of that server")
@@ -98,6 +96,9 @@ impl Place {
         }
         let (exported, in_mount) = Exported::named(file)?;
         let shares_machine = is_here(exported.address)?;
+        if options.remote.is_some() {
+            reached_from_afar(&exported, in_mount.is_some(), shares_machine)?;
+        }
         let up = match exported.address.is_loopback() {
             true => trial::bring_up(&[LinkKind::Loopback], 0, 0, &LinkOptions::default(), &[])?,
             false => trial::towards(exported.address)?,
@@ -138,7 +139,14 @@ impl Place {
         matches!(self.kind, Kind::There { .. }).then_some(MOST)
     }
 
-    /// Whether a server that was there is on this machine.
+    /// Says on which machine the client is, if that is another one than this.
+    pub(super) fn client_is_elsewhere(&mut self) {
+        if let Kind::There { shares_machine, .. } = &mut self.kind {
+            *shares_machine = false;
+        }
+    }
+
+    /// Whether a server that was there is on this machine, and the client too.
     pub(super) fn shares_machine(&self) -> bool {
         matches!(self.kind, Kind::There { shares_machine: true, .. })
     }
@@ -178,9 +186,35 @@ fn fits(sizes: &[usize], files: &FileSetFacts) -> Result<()> {
     trial::check_room((files.total_bytes as f64 * COPIES) as u64)
 }
 
-fn is_here(address: IpAddr) -> Result<bool> {
-    let devices = Devices::open().and_then(|devices| devices.is_local(address));
-    devices.map_err(|error| Error::os(format!("find the way to {address}"), error))
+/// # Errors
+/// The server is not on this machine, or a client on another machine does not reach it by its address.
+fn reached_from_afar(exported: &Exported, is_in_mount: bool, is_here: bool) -> Result<()> {
+    let (file, address) = (escape(&exported.server, 200), exported.address);
+    if is_in_mount {
+        return Err(Error::usage(format!("\"{file}\" is in a mount of this machine"))
+            .help("with --via the server is on this machine: name the file as HOST:/PATH"));
+    }
+    if !is_here {
+        return Err(Error::usage(format!(
+            "the server of \"{file}\" is not on this machine, whose CPUs are measured: packets to \
+             {address} would leave it"
+        ))
+        .help("run zc where the server is, and leave --via out to measure the client"));
+    }
+    if address.is_loopback() {
+        return Err(Error::usage(format!(
+            "the other machine does not reach the server of \"{file}\""
+        ))
+        .help("name the server by an address that the other machine reaches"));
+    }
+    Ok(())
+}
+
+/// The warning that the client is on this machine although a command led to it.
+pub(super) fn client_here() -> Warning {
+    let text = "the client of NFS runs on this machine too, and what it takes is in every cost";
+    Warning::new("load-here", Severity::Withhold, text)
+        .remedy("--via 'ssh HOST' of another machine")
 }
 
 /// The warning that costs are of both ends.

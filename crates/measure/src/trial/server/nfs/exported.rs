@@ -39,15 +39,27 @@ impl Exported {
     /// There is no such host or file; the file is in no mount of NFS; its name is none that a client can be
     /// told.
     pub fn named(text: &str) -> Result<(Self, Option<InMount>)> {
-        let (exported, mount) = match host_and_path(text) {
-            Some((host, path)) => (Self::at(text, address_of(host)?, path)?, None),
-            None => Self::mounted(text)?,
-        };
-        match exported.name.is_empty() {
-            true => Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
-                .help("name a file in it, of 1 MiB or more")),
-            false => Ok((exported, mount)),
+        match host_and_path(text) {
+            Some((host, path)) => Ok((Self::at(text, address_of(host)?, path)?, None)),
+            None => Self::mounted(text),
         }
+    }
+
+    /// The file at an absolute path of the server with this address, as another machine names it.
+    ///
+    /// # Errors
+    /// The path is none of a file, or none that a client can be told.
+    pub fn of_server(address: IpAddr, path: &str) -> Result<Self> {
+        if !path.starts_with('/') {
+            return Err(Error::usage(format!("\"{}\" is no absolute path", escape(path, 200))));
+        }
+        Self::at(path, address, path)
+    }
+
+    /// The path of the file, of which [`of_server`](Self::of_server) makes the same again.
+    pub fn path(&self) -> String {
+        let [root, _] = &self.roots;
+        format!("{}/{}", root.trim_end_matches('/'), self.name)
     }
 
     fn mounted(text: &str) -> Result<(Self, Option<InMount>)> {
@@ -74,6 +86,10 @@ impl Exported {
 
     fn at(text: &str, address: IpAddr, path: &str) -> Result<Self> {
         let (folder, name) = told(text, path)?.rsplit_once('/').unwrap_or(("", path));
+        if name.is_empty() {
+            return Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
+                .help("name a file in it, of 1 MiB or more"));
+        }
         let root = if folder.is_empty() { "/" } else { folder };
         Ok(Self {
             server: text.to_owned(),
@@ -213,6 +229,21 @@ mod tests {
         ] {
             let error = Exported::named(wrong).unwrap_err();
             assert!(error.message.to_lowercase().contains(&says.to_lowercase()), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn another_machine_makes_the_same_of_the_parts() {
+        for text in ["192.0.2.1:/srv/data/file", "[2001:db8::1]:/file"] {
+            let (exported, _) = Exported::named(text).unwrap();
+            let again = Exported::of_server(exported.address, &exported.path()).unwrap();
+            assert_eq!(again.url(SendPath::Nfs3), exported.url(SendPath::Nfs3));
+            let mount = |of: &Exported| of.mount(SendPath::Nfs42, 4096, 2);
+            assert_eq!(mount(&again), mount(&exported));
+        }
+        let address = IpAddr::from([192, 0, 2, 1]);
+        for wrong in ["", "file", "/", "/srv/", "/a b", "/a\nb", "/a?version=3", "/a%2fb"] {
+            assert!(Exported::of_server(address, wrong).is_err(), "{wrong}");
         }
     }
 

@@ -4,8 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::asked_for::AskedFor;
+use super::calling::Calling;
 use super::reader::{CallCounts, Reader};
-use super::words::{Done, Order};
+use super::words::Order;
 use crate::http::{HttpCounts, Load, Pace};
 use zc_kernel::clock::monotonic_ns;
 use zc_run::{Error, Result};
@@ -24,19 +25,13 @@ pub struct NfsLoad {
     calls: Vec<CallsOf>,
     depth: usize,
     http: Option<Arc<Load>>,
-    now: Mutex<Now>,
-}
-
-/// The reader, and what it had counted before the calls that go on, if any do.
-struct Now {
-    reader: Reader,
-    before: Option<CallCounts>,
+    calling: Mutex<Calling>,
 }
 
 impl NfsLoad {
     /// Calls by `reader`, `depth` of them at a time at most.
     pub fn new(reader: Reader, calls: Vec<CallsOf>, depth: usize, http: Option<Arc<Load>>) -> Self {
-        Self { calls, depth, http, now: Mutex::new(Now { reader, before: None }) }
+        Self { calls, depth, http, calling: Mutex::new(Calling::by(reader)) }
     }
 
     /// zc's own load, and the number of an origin there; `None` where that is one of calls.
@@ -62,45 +57,27 @@ impl NfsLoad {
             Pace::At { per_s } => Some(per_s),
             Pace::Unpaced => None,
         };
-        let mut now = self.now();
-        let before = now.reader.counts();
+        let mut calling = self.calling();
         let begin_ns = monotonic_ns() + lead_ns;
-        now.reader.go(Order { file, bytes, depth: self.depth, per_s, calls, begin_ns })?;
-        now.before = Some(before);
+        calling.go(Order { file, bytes, depth: self.depth, per_s, calls, begin_ns })?;
         Ok(begin_ns)
     }
 
     /// Ends the phase, and says what it was.
     pub(crate) fn pause(&self) -> Result<AskedFor> {
-        let Now { reader, before } = &mut *self.now();
-        let Some(before) = before.take() else {
-            let http = self.http().ok_or_else(|| Error::failed("nothing goes on"))?;
-            return http.pause().map(AskedFor::from);
-        };
-        let Done { shorter, latency } = reader.stop()?;
-        let counts = reader.counts();
-        let failed = counts.failed - before.failed;
-        let fault = match (failed, shorter) {
-            (0, 0) => None,
-            (0, _) => Some(format!("{shorter} calls had fewer bytes than asked for")),
-            (..) => Some(format!("{failed} calls failed")),
-        };
-        Ok(AskedFor {
-            responses_per_s: None,
-            responses: counts.calls - before.calls,
-            body_bytes: counts.bytes - before.bytes,
-            fault,
-            latency,
-        })
+        if let Some(phase) = self.calling().pause()? {
+            // What came in a window is counted.
+            return Ok(AskedFor { responses_per_s: None, ..phase });
+        }
+        let http = self.http().ok_or_else(|| Error::failed("nothing goes on"))?;
+        http.pause().map(AskedFor::from)
     }
 
     /// What was counted since a moment before the phase.
     pub(crate) fn counts(&self) -> HttpCounts {
-        let now = self.now();
-        if now.before.is_none() {
+        let Some(CallCounts { calls, bytes, failed }) = self.calling().counts() else {
             return self.http().map(Load::counts).unwrap_or_default();
-        }
-        let CallCounts { calls, bytes, failed } = now.reader.counts();
+        };
         HttpCounts {
             requests: calls + failed,
             responses: calls,
@@ -111,11 +88,11 @@ impl NfsLoad {
 
     /// CPU time of the reader's processes so far.
     pub(crate) fn cpu_ns(&self) -> u64 {
-        self.now().reader.cpu_ns()
+        self.calling().cpu_ns()
     }
 
     /// A panic while it was held leaves nothing half done that matters.
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calling(&self) -> MutexGuard<'_, Calling> {
+        self.calling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

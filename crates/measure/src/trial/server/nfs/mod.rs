@@ -6,6 +6,7 @@
 //! left when its last process is gone.
 
 mod bytes;
+mod calling;
 mod calls;
 mod copies;
 mod exported;
@@ -25,6 +26,7 @@ mod serving;
 mod words;
 
 pub(crate) use bytes::same_bytes;
+pub use calling::Calling;
 pub use copies::Copies;
 pub use exported::{Exported, InMount};
 pub use load::{CallsOf, NfsLoad};
@@ -33,4 +35,4 @@ pub use pattern::written_crc32;
 pub use reader::{Reader, ReaderProgram};
 pub use serve::{ServerProgram, serve, start_server};
 pub use serving::Serving;
-pub use words::{Opened, ToOpen};
+pub use words::{Opened, Order, ToOpen};

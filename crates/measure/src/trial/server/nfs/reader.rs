@@ -18,7 +18,6 @@ use super::place::may_mount;
 use super::program::has_file_system;
 use super::words::{Done, NEVER, NO, NUMBERS, Opened, Order, READY, STOP, ToOpen};
 use crate::internal::{INTERNAL, NFS_READ};
-use crate::link::Link;
 use zc_run::{Error, ErrorKind, Result, Unavailable, escape, in_words};
 
 /// The reader by libnfs. See there for what is said to it and by it.
@@ -138,11 +137,15 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Starts it on `cpu`, on the receiver's side of a link.
+    /// Starts it on `cpu`, on the side of a link that `enter` goes to.
     ///
     /// # Errors
     /// It cannot be started, or says nothing.
-    pub fn start(program: &ReaderProgram, link: &dyn Link, cpu: usize) -> Result<Self> {
+    pub fn start(
+        program: &ReaderProgram,
+        enter: impl FnOnce() -> Result<()> + Send,
+        cpu: usize,
+    ) -> Result<Self> {
         let folder = program.folder.path();
         let cannot = |what: &'static str| move |error: std::io::Error| Error::os(what, error);
         for name in [ORDERS, ANSWERS] {
@@ -164,7 +167,7 @@ impl Reader {
             cpus: vec![cpu],
             patience: END,
         };
-        let kept = Kept::start(wanted, || link.enter_receiver())?;
+        let kept = Kept::start(wanted, enter)?;
         let mut own = Self { kept, orders, answers: BufReader::new(answers), counts };
         match own.answer()?.as_str() {
             READY => own.kept.find_processes(),

@@ -60,19 +60,19 @@ fn word(operation: NfsOperation) -> &'static str {
 
 /// What is to be read or written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Order {
+pub struct Order {
     /// Which of the opened files.
-    pub(super) file: usize,
+    pub file: usize,
     /// Bytes of a call.
-    pub(super) bytes: usize,
+    pub bytes: usize,
     /// Calls at a time, at most.
-    pub(super) depth: usize,
+    pub depth: usize,
     /// Calls per second; `None`: as fast as they are answered.
-    pub(super) per_s: Option<f64>,
+    pub per_s: Option<f64>,
     /// How many; `None`: until it is stopped.
-    pub(super) calls: Option<u64>,
+    pub calls: Option<u64>,
     /// When the first one is due, by CLOCK_MONOTONIC.
-    pub(super) begin_ns: u64,
+    pub begin_ns: u64,
 }
 
 impl Order {

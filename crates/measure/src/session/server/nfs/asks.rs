@@ -1,0 +1,106 @@
+//! Who asks: a client of this machine, or one of another that is told when.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use super::options::NfsOptions;
+use crate::agent::carry::Carried;
+use crate::agent::{Client, Duties, FarFile, FarReads, NfsWanted, Transport};
+use crate::http::Load;
+use crate::meter;
+use crate::session::remote::{self, Control};
+use crate::session::remote_end::RemoteEnd;
+use crate::session::steps::Steps;
+use crate::trial::{Asker, CallsOf, Exported, NfsLoad, Opened, Reader, RemoteLoad, ToOpen};
+use zc_run::{Error, NfsMount, NfsOperation, Result, Warning};
+
+/// A client that listens.
+pub(super) enum Asks {
+    Here(Reader),
+    There(FarReads<Box<dyn Transport>>),
+}
+
+/// A client on another machine, whose server is on this one.
+pub(super) struct Afar {
+    pub(super) asks: Asks,
+    /// What led there.
+    pub(super) command: String,
+    /// Whether it is this machine.
+    pub(super) same_machine: bool,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl Asks {
+    /// Has another machine start the client.
+    ///
+    /// # Errors
+    /// It is not reached by a command, or not at all; it has no such client.
+    pub(super) fn from_afar(
+        end: &RemoteEnd,
+        options: &NfsOptions,
+        address: IpAddr,
+        steps: &mut Steps<'_>,
+    ) -> Result<Afar> {
+        let RemoteEnd::Via { command, .. } = end else {
+            return Err(Error::usage(
+                "only a command of yours can start a client of NFS elsewhere",
+            )
+            .help("--via 'ssh HOST' in place of --remote"));
+        };
+        steps.say("connecting to the other machine");
+        let stop = steps.stop;
+        let mut carrying = |carried: &Carried| steps.progress.carrying(carried);
+        let control = remote::control(end, Duties::ReadsNfs, stop, &mut carrying)?;
+        let Control { connection, transport, warnings, .. } = control;
+        steps.say("starting the NFS client there");
+        let wanted = NfsWanted {
+            boot_id: meter::boot_id().unwrap_or_default(),
+            client: options.client,
+            address,
+        };
+        let reads = FarReads::start(Client::new(connection, transport), wanted)?;
+        let same_machine = reads.same_machine();
+        Ok(Afar { asks: Self::There(reads), command: command.clone(), same_machine, warnings })
+    }
+
+    /// Has it open a file, and read it once.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; the other machine is gone.
+    pub(super) fn open(
+        &mut self,
+        mount: &NfsMount,
+        exported: &Exported,
+        most: Option<u64>,
+    ) -> Result<Opened> {
+        let operation = mount.path.nfs().map_or(NfsOperation::Read, |(_, operation)| operation);
+        match self {
+            Self::Here(reader) => reader.open(&ToOpen { operation, most, what: &mount.url }),
+            Self::There(reads) => reads.open(FarFile {
+                file: exported.path(),
+                path: mount.path,
+                // Of a client that sends them of any size it is not used.
+                size: mount.size.map_or(1, |size| size as usize),
+                connections: mount.connections,
+                most: most.unwrap_or(u64::MAX),
+            }),
+        }
+    }
+
+    /// The load of a rig, with requests to zc's own server beside a client of this machine.
+    pub(super) fn into_load(
+        self,
+        calls: Vec<CallsOf>,
+        depth: usize,
+        http: Option<Arc<Load>>,
+    ) -> Asker {
+        match self {
+            Self::Here(reader) => Asker::Nfs(Arc::new(NfsLoad::new(reader, calls, depth, http))),
+            Self::There(reads) => {
+                let load: Arc<Mutex<dyn RemoteLoad>> =
+                    Arc::new(Mutex::new(reads.into_load(calls, depth)));
+                Asker::There(load)
+            }
+        }
+    }
+}
