@@ -3,8 +3,8 @@
 
 use super::*;
 use zc_run::{
-    Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, TrialKind,
-    Warning,
+    Dropped, EndReason, Factor, IdleWindow, LinkKind, NfsClient, NfsPlan, NfsServer, Placement,
+    Reading, Run, SendPath, Severity, Slot, Trial, TrialKind, Warning,
 };
 use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
@@ -251,6 +251,56 @@ fn without_a_receiver_there_are_no_receiver_figures() {
         assert_eq!((getrusage.receiver, getrusage.both), (None, getrusage.sender));
         assert_eq!(cell.traffic.recv_calls_per_mb, None);
         assert!(cell.traffic.send_calls_per_mb.is_some());
+    }
+}
+
+/// A run of NFS with a server that was there, towards another machine.
+fn of_nfs(shares_machine: bool, client_at: Option<&str>) -> Run {
+    let mut run = Synthetic { blocks: 20, ..Synthetic::default() }.run();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    run.header.plan.fixed.placement = Placement::Free;
+    run.header.plan.nfs = Some(NfsPlan {
+        server: NfsServer::External,
+        server_version: "192.0.2.1:/srv/file".to_owned(),
+        shares_machine,
+        client: NfsClient::User,
+        client_at: client_at.map(str::to_owned),
+        depth: 4,
+        file_bytes: 1 << 20,
+        crc32: 7,
+        mounts: Vec::new(),
+    });
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        if let (Slot::Trial(trial), Some(_)) = (slot, client_at) {
+            // The client's account is on the other machine.
+            (trial.opened.receiver.cpu_ns, trial.closed.receiver.cpu_ns) = (0, 0);
+        }
+    }
+    run
+}
+
+#[test]
+fn of_a_server_of_nfs_that_was_there_the_costs_are_of_the_end_that_is_here() {
+    let far = Some("ssh far");
+    for (shares_machine, client_at, client_alone, sender_alone) in [
+        (false, None, true, false),
+        (false, far, false, true),
+        (true, None, false, false),
+        (true, far, false, false),
+    ] {
+        let estimates = estimate(&of_nfs(shares_machine, client_at));
+        let whose = (estimates.client_alone, estimates.sender_alone);
+        assert_eq!(whose, (client_alone, sender_alone), "{shares_machine} {client_at:?}");
+        assert_eq!(estimates.sides_apart, sender_alone, "one end has all, or both have it");
+        for cell in &estimates.cells {
+            let cost = &cell.cost_ns_per_kib;
+            assert!(cost.both.is_some());
+            assert_eq!(cost.receiver, None);
+            assert_eq!(cost.sender, cost.both.filter(|_| sender_alone));
+            // Neither end has a process that zc knows where the client is started by a command.
+            let getrusage = cell.others.getrusage_soaked.cost_ns_per_kib;
+            assert_eq!(getrusage.both.is_some(), client_at.is_none());
+        }
     }
 }
 

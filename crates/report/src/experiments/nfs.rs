@@ -323,6 +323,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn costs_are_named_by_the_end_that_is_on_this_machine() {
+        let plan = |server, shares_machine, client_at: Option<&str>| NfsPlan {
+            server,
+            server_version: "192.0.2.1:/srv/file".to_owned(),
+            shares_machine,
+            client: NfsClient::User,
+            client_at: client_at.map(str::to_owned),
+            depth: 4,
+            file_bytes: 9,
+            crc32: 0,
+            mounts: Vec::new(),
+        };
+        let names =
+            |plan: NfsPlan| -> Vec<&str> { ends(&plan).iter().map(|(name, _)| *name).collect() };
+        let (there, far) = (NfsServer::External, Some("ssh far"));
+        assert_eq!(names(plan(there, false, None)), ["client"]);
+        assert_eq!(names(plan(there, false, far)), ["server"]);
+        assert_eq!(names(plan(there, true, far)), ["both ends"]);
+        assert_eq!(names(plan(there, true, None)), ["both ends"]);
+        assert_eq!(names(plan(NfsServer::Knfsd, false, None)), ["client", "server"]);
+        let text = about(&plan(there, false, far)).text;
+        assert!(
+            text.starts_with("192.0.2.1:/srv/file, read by libnfs at ssh far, up to"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn whether_the_server_copies_is_told_where_it_is_known() {
         let mount = |spliced, copied| NfsMount {
             spliced,
