@@ -338,6 +338,10 @@ fn a_command_that_leads_to_this_machine_is_told_and_the_end_of_what_it_started_e
     let mut zc = zc.stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     let reader = until("the far end has a reader", || below(zc.id(), reads));
     let far = below(zc.id(), serves).unwrap();
+    until("the client is connected", || {
+        let sockets = std::fs::read_to_string(format!("/proc/{reader}/net/tcp")).unwrap();
+        sockets.contains(":0801 01 ").then_some(())
+    });
     zc.kill().unwrap();
     zc.wait().unwrap();
     let began = Instant::now();
