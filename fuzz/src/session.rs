@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use zc_measure::agent::Client;
 use zc_measure::agent::connection::Connection;
 use zc_measure::agent::protocol::{
-    FarFile, FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, NfsWanted, Prepare, Reply, Request,
+    FarFile, FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, NfsWanted, Prepare, Reply,
+    Request,
 };
 use zc_measure::trial::{CallsOf, RecvConfig, RemoteLoad as _, RemoteSide as _};
 use zc_run::{NfsClient, RecvPath, SendPath, SoakerKind};

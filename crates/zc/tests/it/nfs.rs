@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::remote::{Wire, asked, zc_on};
+use crate::remote::{Wire, asked, has_only, zc_on};
 use crate::requests::has_a_block;
 use crate::server::{assert_refused, trials};
 use crate::support::{
@@ -310,6 +310,10 @@ fn a_command_that_leads_to_this_machine_is_told_and_the_end_of_what_it_started_e
     };
     let far = below(zc.id(), serves).expect("the far end is below zc");
     let reader = below(zc.id(), reads).expect("the far end has a reader");
+    // CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_SYS_RESOURCE and CAP_BPF.
+    let keeps = [10, 12, 14, 21, 24, 39].iter().fold(0, |bits, number| bits | 1 << number);
+    has_only(keeps, far as u32);
+    has_only(keeps, reader as u32);
     zc_kernel::spawn::kill(far, 9).unwrap();
     let output = zc.wait_with_output().unwrap();
     assert_refused(&output, 6, "gone"); // before a request, or before its answer

@@ -160,7 +160,7 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
 /// Checks that every thread of a process has given up all capabilities of this one but `keep`, and
 /// those that programs could give it.
 #[track_caller]
-fn has_only(keep: u64, process: u32) {
+pub(crate) fn has_only(keep: u64, process: u32) {
     let of = |status: &str, name: &str| {
         u64::from_str_radix(&status_field(status, name), 16).unwrap_or_else(|_| panic!("{name}"))
     };
