@@ -26,14 +26,15 @@ use super::timing::timing;
 use crate::http::Reuse;
 use crate::meter::{self, InstanceLock};
 use crate::trial::{
-    self, InMount, NfsCopies, OwnServer, Reader, ReaderProgram, Served, ServerRig, ServerSetup,
+    self, InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served,
+    ServerRig, ServerSetup,
 };
 use asks::{Afar, Asks};
 use opening::File;
 use place::{Kind, Place};
 use zc_run::{
-    Error, Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport,
-    Plan, Result, SendPath, SupportRow, Unavailable, Unsoaked,
+    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
+    Result, SendPath, SupportRow, Unavailable, Unsoaked,
 };
 
 pub use options::NfsOptions;
@@ -47,6 +48,20 @@ const CONNECTIONS: usize = 4;
 /// Versions that are usual for a client, and those that it speaks.
 const OF_USER: [&str; 2] = ["3", "4.0"];
 const OF_KERNEL: [&str; 2] = ["3", "4.2"];
+
+/// A server that zc is to start, or one that is there.
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
+enum Server {
+    Ours(NfsServerProgram),
+    There(Place),
+}
+
+/// A client that zc is to start, or one that another machine has started.
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
+enum Client {
+    Here(ReaderProgram),
+    Afar(Afar),
+}
 
 /// Prepares a run up to its first block. Call it while the process has one thread.
 ///
@@ -63,34 +78,33 @@ pub(crate) fn prepare(
     let is_there = options.server == NfsServer::External;
     let there = is_there.then(|| Place::there(options)).transpose()?;
     let in_mount = there.as_ref().and_then(Place::in_mount).filter(|_| by_mounts(options));
-    let (mut paths, mut unavailable) = spoken(options, in_mount)?;
+    let in_mount = in_mount.cloned();
+    let (mut paths, mut unavailable) = spoken(options, in_mount.as_ref())?;
     unavailable.extend(carried(options, paths[0])?);
-    let connections = connections(options, in_mount)?;
-    let program = place::program(options)?;
+    let connections = connections(options, in_mount.as_ref())?;
+    let server = match there {
+        Some(place) => Server::There(place),
+        None => Server::Ours(place::program(options)?),
+    };
     let seed = seed::or_fresh(options.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
     let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
-    let afar = match (&options.remote, &there) {
-        (Some(end), Some(there)) => {
-            Some(Asks::from_afar(end, options, there.exported.address, steps)?)
+    let client = match (&options.remote, &server) {
+        (Some(end), Server::There(place)) => {
+            Client::Afar(Asks::from_afar(end, options, place.exported.address, steps)?)
         }
-        _ => None,
+        _ => Client::Here(reader_program(options, in_mount.as_ref(), steps)?),
     };
-    let reader_program = match afar {
-        Some(_) => None,
-        None => Some(reader_program(options, in_mount, steps)?),
-    };
-    let mut place = match (there, program) {
-        (None, Some(program)) => Place::ours(options, program, cpus, seed, steps)?,
-        (Some(there), _) => there,
-        (None, None) => Place::there(options)?,
+    let mut place = match server {
+        Server::Ours(program) => Place::ours(options, program, cpus, seed, steps)?,
+        Server::There(place) => place,
     };
     let link = Arc::clone(place.link());
     let (mut warnings, mut client_at) = (Vec::new(), None);
-    let mut asks = match (afar, reader_program) {
-        (Some(afar), _) => {
+    let mut asks = match client {
+        Client::Afar(afar) => {
             let Afar { asks, command, same_machine, warnings: of_control } = afar;
             client_at = Some(command);
             warnings.extend(of_control);
@@ -100,13 +114,12 @@ pub(crate) fn prepare(
             }
             asks
         }
-        (None, Some(program)) => {
+        Client::Here(program) => {
             let shares_machine = place.shares_machine();
             warnings.extend(shares_machine.then(place::shared_machine));
             let reader = Reader::start(&program, || link.enter_receiver(), cpus.receiver)?;
             Asks::Here(reader)
         }
-        (None, None) => return Err(Error::failed("there is no client of NFS")),
     };
     let wanted = opening::wanted(options, &paths, &connections, &place);
     let mut copies = (options.server == NfsServer::Knfsd).then(|| NfsCopies::on(cpus.sender));

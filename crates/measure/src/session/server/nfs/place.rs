@@ -157,15 +157,14 @@ fn writes(options: &NfsOptions) -> bool {
     options.operations.iter().any(|each| *each != NfsOperation::Read)
 }
 
-/// Whether the server is one of zc's: its program.
+/// The program of a server of zc's.
 ///
 /// # Errors
 /// It cannot be had here.
-pub(super) fn program(options: &NfsOptions) -> Result<Option<NfsServerProgram>> {
+pub(super) fn program(options: &NfsOptions) -> Result<NfsServerProgram> {
     match options.server {
-        NfsServer::Ganesha => NfsServerProgram::ganesha().map(Some),
-        NfsServer::Knfsd => NfsServerProgram::knfsd(options.threads).map(Some),
-        NfsServer::External => Ok(None),
+        NfsServer::Knfsd => NfsServerProgram::knfsd(options.threads),
+        NfsServer::Ganesha | NfsServer::External => NfsServerProgram::ganesha(),
     }
 }
 
