@@ -14,6 +14,10 @@ use crate::support::{
 };
 use zc_run::{NfsServer, SendPath, Support};
 
+/// A run of short blocks, which goes on until it is stopped.
+const RUN: [&str; 10] =
+    ["run", "nfs", "--budget", "600s", "--window", "10ms", "--idle", "10ms", "--out", "run.json"];
+
 /// A run that goes on until it is stopped; `None` where its programs or rights are not here.
 fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
     let has = |program: &str| {
@@ -27,7 +31,7 @@ fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
         eprintln!("skipped: nfs-ganesha needs root");
         return None;
     }
-    let mut command = zc_in(folder, &["run", "nfs", "--budget", "600s", "--out", "run.json"]);
+    let mut command = zc_in(folder, &RUN);
     command.args(words);
     Some(command)
 }
@@ -222,7 +226,7 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
         assert_refused(&output, 6, says);
     }
     // It hangs, and the client waits for 3 s, where a release waits for 10.
-    let mut zc = server.run(folder.path(), &there);
+    let mut zc = server.run(folder.path(), &[&there[..], &["--rsize", "4k"]].concat());
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     wait_for_blocks(folder.path(), &mut zc, 1);
     zc_kernel::spawn::kill(server.0.id() as i32, rustix::process::Signal::STOP.as_raw()).unwrap();

@@ -15,8 +15,8 @@ use zc_run::{Error, Result};
 /// How often it is looked whether all have come.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// Beyond the time that the schedule takes, how long the last responses may take.
-const PATIENCE_NS: u64 = 30_000_000_000;
+/// Beyond the time that the schedule takes, how long nothing may come.
+const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// With fewer responses than this in a window of the usual length, it is over whole ones.
 const FEW: f64 = 30.0;
@@ -76,10 +76,14 @@ impl Whole {
             Pace::Unpaced => 0,
         };
         let ends_ns = begin_ns.saturating_add(schedule_ns);
-        let until_ns = ends_ns.saturating_add(PATIENCE_NS);
+        let (mut came, mut until_ns) = ((0, 0), ends_ns.saturating_add(PATIENCE_NS));
         loop {
             let counts = load.counts().unwrap_or_default().since(before);
             let now_ns = monotonic_ns();
+            let now_came = (counts.responses, counts.body_bytes);
+            if now_came != came {
+                (came, until_ns) = (now_came, now_ns.max(ends_ns).saturating_add(PATIENCE_NS));
+            }
             if counts.responses >= self.responses && now_ns >= ends_ns {
                 return Ok(now_ns);
             }
