@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::pattern::Pattern;
+use super::pattern;
 use super::words::{Done, Order};
 use crate::http::Latencies;
 use zc_kernel::clock::monotonic_ns;
@@ -32,8 +32,6 @@ pub(super) struct Calls {
 struct Shared {
     file: Arc<File>,
     operation: NfsOperation,
-    /// What is written.
-    pattern: Pattern,
     order: Order,
     /// Whole calls that the file has room for.
     calls_of_file: u64,
@@ -71,10 +69,6 @@ impl Calls {
         let shared = Arc::new(Shared {
             file,
             operation,
-            pattern: Pattern::for_calls_of(match operation {
-                NfsOperation::Read => 0,
-                NfsOperation::Write | NfsOperation::WriteSync => order.bytes,
-            }),
             order,
             calls_of_file,
             counts,
@@ -160,9 +154,9 @@ impl Shared {
         let bytes = buffer.len();
         match self.operation {
             NfsOperation::Read => self.file.read_at(buffer, offset),
-            NfsOperation::WriteSync => self.file.write_at(self.pattern.at(offset, bytes), offset),
+            NfsOperation::WriteSync => self.file.write_at(pattern::at(offset, bytes), offset),
             NfsOperation::Write => {
-                let written = self.file.write_at(self.pattern.at(offset, bytes), offset)?;
+                let written = self.file.write_at(pattern::at(offset, bytes), offset)?;
                 // Otherwise the kernel's client sends it when memory gets scarce, or after seconds.
                 writeback::begin(&self.file, offset, bytes)?;
                 Ok(written)
@@ -268,7 +262,7 @@ mod tests {
             assert_eq!(numbers(&counts), [7, 7000, 0]);
             let mut there = vec![0; 2500];
             file.read_exact_at(&mut there, 0).unwrap();
-            assert_eq!(there[..2000], *Pattern::for_calls_of(2000).at(0, 2000));
+            assert_eq!(there[..2000], *pattern::at(0, 2000));
             assert_eq!(there[2000..], [7; 500], "two whole calls fit");
         }
     }

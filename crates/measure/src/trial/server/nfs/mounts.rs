@@ -20,7 +20,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use super::calls::Calls;
 use super::mountstats;
 use super::nfs_mounts;
-use super::pattern::Pattern;
+use super::pattern;
 use super::place;
 use super::words::{NEVER, NO, Opened, Order, READY, STOP, ToOpen};
 use zc_kernel::words::SharedWords;
@@ -273,14 +273,13 @@ fn open_and_read(path: &Path, order: ToOpen<'_>) -> io::Result<(File, u64, u32)>
 }
 
 /// Writes the pattern to so many bytes of a file, and waits until they are committed. Nothing of them stays
-/// in the page cache: its pieces would be as long as these calls, and a shorter WRITE of later takes along
-/// what was written before to the same piece.
+/// in the page cache: its folios would be as long as these calls, and a shorter WRITE later would take along
+/// what was written before to the same folio.
 fn write_once(file: &File, bytes: u64) -> io::Result<()> {
-    let pattern = Pattern::for_calls_of(STEP);
     let mut at = 0;
     while at < bytes {
         let length = (bytes - at).min(STEP as u64) as usize;
-        file.write_all_at(pattern.at(at, length), at)?;
+        file.write_all_at(pattern::at(at, length), at)?;
         at += length as u64;
     }
     file.sync_all()?;

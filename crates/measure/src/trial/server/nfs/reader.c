@@ -19,8 +19,8 @@
  * OPERATION is read, write (UNSTABLE) or write-sync (FILE_SYNC). SIZE is that of what is read, LARGEST that of a call which the
  * server allows. What is written is the pattern of pattern.rs.
  *
- * Whatever fails is answered with `no WORDS`, for `go` at the next `stop`, and with `never WORDS` what need not be tried again. COUNTS has the calls that were answered, their bytes,
- * and those that failed; zc reads it at any moment.
+ * Whatever fails is answered with `no WORDS`, for `go` at the next `stop`, and with `never WORDS` what need not be tried again.
+ * COUNTS has the calls that were answered, their bytes, and those that failed; zc reads it at any moment.
  *
  * A call is late by the time from when it was due to its answer. The classes of that time are powers of two and a quarter of
  * the way to the next.
@@ -81,7 +81,6 @@ static int gone; /* the connection that is read from */
 static struct {
     struct file *of;
     uint64_t bytes, offset, end, left, begin_ns, sent, shorter;
-    char *pattern; /* of what is written */
     double spacing_ns;
     unsigned depth, under_way;
     struct call *free;
@@ -129,7 +128,8 @@ static const char *name_of(const struct file *file)
     return file && file->operation != READ ? "WRITE" : "READ"; /* none: late answers */
 }
 
-/* What is written: any byte of the file is pattern[its offset % PERIOD]. Enough of it for a call at any offset. */
+/* What is written: any byte of the file is pattern()[its offset % PERIOD]. Enough of it for a call at any offset; made when the
+ * first file is opened to be written, and NULL only where that has failed. */
 static char *pattern(void)
 {
     static unsigned char *made;
@@ -169,13 +169,13 @@ static int send_call(struct call *call)
     struct nfsfh *handle = phase.of->handle;
 #ifdef LIBNFS_API_V2
     if (phase.of->operation != READ)
-        return nfs_pwrite_async(nfs, handle, phase.pattern + phase.offset % PERIOD, phase.bytes, phase.offset, answered, call);
+        return nfs_pwrite_async(nfs, handle, pattern() + phase.offset % PERIOD, phase.bytes, phase.offset, answered, call);
     if (!(call->buffer = realloc(call->buffer, phase.bytes)))
         return fail("out of memory"), -1;
     return nfs_pread_async(nfs, handle, call->buffer, phase.bytes, phase.offset, answered, call);
 #else
     if (phase.of->operation != READ)
-        return nfs_pwrite_async(nfs, handle, phase.offset, phase.bytes, phase.pattern + phase.offset % PERIOD, answered, call);
+        return nfs_pwrite_async(nfs, handle, phase.offset, phase.bytes, pattern() + phase.offset % PERIOD, answered, call);
     return nfs_pread_async(nfs, handle, phase.offset, phase.bytes, answered, call);
 #endif
 }
@@ -374,12 +374,11 @@ static void go(const char *words)
     phase.free = free_calls;
     gone = 0;
     if (sscanf(words, "%u %" SCNu64 " %u %lf %" SCNu64 " %" SCNu64, &at, &bytes, &depth, &per_s, &calls, &begin_ns) != 6 ||
-        at >= (unsigned)known || !bytes || bytes > STEP || !depth || files[at].size < bytes || !pattern()) {
+        at >= (unsigned)known || !bytes || bytes > STEP || !depth || files[at].size < bytes) {
         fail("the order is not understood: go %s", words);
         return;
     }
     phase.of = &files[at];
-    phase.pattern = pattern();
     phase.bytes = bytes;
     phase.end = phase.of->size;
     phase.left = calls ? calls : UINT64_MAX;
