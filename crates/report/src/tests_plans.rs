@@ -232,14 +232,22 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     });
     let brief = Layout { verbose: false, ..Layout::plain(120) };
     insta::assert_snapshot!("brief_nfs_write", table(&made.0, &made.1, brief));
-    // The same of a server that is elsewhere.
+    // The same of a server that was there, on this machine.
     let nfs = made.0.header.plan.nfs.as_mut().unwrap();
     (nfs.server, nfs.server_version) = (NfsServer::External, "files:/srv/big".to_owned());
+    nfs.shares_machine = true;
+    let shared = table(&made.0, &made.1, Layout { verbose: true, ..brief });
+    let account = "Whose the cost of both ends with nfs-v3-write is, us/MB: the client's program by its clock";
+    let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(on_one_line(&shared).contains(account), "{shared}");
+    // And elsewhere.
+    made.0.header.plan.nfs.as_mut().unwrap().shares_machine = false;
     (made.1.client_alone, made.1.sides_apart) = (true, false);
     let text = table(&made.0, &made.1, Layout { verbose: true, ..brief });
     for words in ["Cost of the client, us/MB", "Ratio of the cost of the client to that of"] {
         assert!(text.contains(words), "{text}");
     }
+    assert!(on_one_line(&text).contains("Whose the cost of the client with"), "{text}");
     assert!(!text.contains("both ends"), "{text}");
     assert!(!crate::html(&[(&made.0, &made.1)]).contains("ends together"));
 }

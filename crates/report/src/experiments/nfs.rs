@@ -41,14 +41,13 @@ pub(crate) fn table(
     pivot: &Pivot,
 ) -> Option<Part> {
     let (first, operation) = (first_path(nfs)?, operation(nfs));
-    let paths = shown_paths(first, pivot);
     let is_read = operation == NfsOperation::Read;
+    let of_ends = |path| ends(nfs).iter().map(move |(name, end)| (path, *name, *end));
+    let loads: Vec<(SendPath, &str, End)> =
+        shown_paths(first, pivot).into_iter().flat_map(of_ends).collect();
     let mut columns = keys(nfs, pivot);
-    columns.push(Column::right(if is_read { "READs" } else { "WRITEs" }, "/s"));
-    let ends = ends(nfs);
-    for (path, (name, _)) in paths.iter().flat_map(|path| ends.iter().map(move |end| (path, end))) {
-        columns.push(Column::right(path.name(), *name));
-    }
+    columns.push(Column::right(format!("{}s", operation.name()), "/s"));
+    columns.extend(loads.iter().map(|(path, name, _)| Column::right(path.name(), *name)));
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("interrupts", "/s"));
     if is_read {
@@ -63,9 +62,7 @@ pub(crate) fn table(
         let Some(read) = of(first) else { continue };
         let mut texts = row.levels.clone();
         texts.push(per_s(run.header.plan.messages_per_s(read.cell)));
-        for (path, (_, end)) in
-            paths.iter().flat_map(|path| ends.iter().map(move |end| (path, end)))
-        {
+        for (path, _, end) in &loads {
             let load = of(*path).and_then(|placed| end.load(run, estimates, placed.figures));
             any |= load.is_some();
             texts.push(load.unwrap_or_else(|| NONE.to_owned()));
@@ -166,10 +163,11 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
         texts.push(share.unwrap_or_else(|| NONE.to_owned()));
         rows.push(texts);
     }
-    let (of, programs) = match has_server {
-        true => ("both ends", "the server's and the client's program by their clocks"),
-        false => ("the client", "its program by its clock"),
+    let programs = match has_server {
+        true => "the server's and the client's program by their clocks",
+        false => "the client's program by its clock",
     };
+    let of = if nfs.is_of_the_client() { "the client" } else { "both ends" };
     let caption = format!(
         "Whose the cost of {of} with {first} is, us/MB: {programs}, \
          what /proc/stat counts besides (interrupts, softirqs, threads of the kernel), and the share in no account"
@@ -204,10 +202,8 @@ pub(crate) fn about(nfs: &NfsPlan) -> Note {
         None => client,
         Some(command) => format!("{client} at {}", escape(command, 80)),
     };
-    let (is_read, calls) = match operation(nfs) {
-        NfsOperation::Read => (true, "READ"),
-        NfsOperation::Write | NfsOperation::WriteSync => (false, "WRITE"),
-    };
+    let operation = operation(nfs);
+    let (is_read, calls) = (operation == NfsOperation::Read, operation.name());
     let at_a_time = match nfs.depth {
         1 => format!("one {calls}"),
         several => format!("up to {several} {calls}s"),
