@@ -88,7 +88,6 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
     for (option, is_misplaced, needs) in [
         ("--nfs-file", nfs.nfs_file.is_some() && !is_there, "--nfs-server external"),
         ("--files", !args.files.is_empty() && is_there, is_ours),
-        ("--write", nfs.write.is_some() && is_there, is_ours),
         ("--nfs-threads", nfs.nfs_threads.is_some() && !in_kernel, "--nfs-server knfsd"),
         ("--nconnect", nfs.nconnect.is_some() && !mounts, "--nfs-client kernel"),
         ("--nfs-reader", nfs.nfs_reader.is_some() && mounts, "--nfs-client user"),

@@ -2,7 +2,8 @@
 //! server, and zc as an iperf3 client and server.
 //!
 //! The client sends the data and asks; the server receives the data and answers. Or the server sends
-//! requests to the client's machine, or reads from an NFS server there, when it is told to. Nothing here prints or computes results.
+//! requests to the client's machine, or reads from an NFS server there, when it is told to. Nothing here
+//! prints or computes results.
 
 mod accept;
 mod asking;

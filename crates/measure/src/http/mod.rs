@@ -41,7 +41,7 @@ pub use latencies::Latencies;
 pub use load::{Load, bind_to};
 pub use options::{LoadOptions, Pace, Reuse, Trust};
 pub use origin::{Origin, is_target};
-pub use phase::{Fetched, Phase};
+pub use phase::{Fetched, Phase, schedule_was_kept};
 pub use request::check_header;
 pub use targets::Targets;
 pub use zc_kernel::clock::monotonic_ns;

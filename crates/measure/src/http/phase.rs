@@ -72,8 +72,13 @@ impl Phase {
     /// Whether the schedule was kept: fewer than one in a hundred of the requests due waited for a
     /// connection when the phase ended, or, where that is less than one request, none did but one.
     pub fn kept_its_rate(&self) -> bool {
-        self.unsent as f64 <= (self.due as f64 / 100.0).max(1.0)
+        schedule_was_kept(self.due as f64, self.unsent as f64)
     }
+}
+
+/// Whether a schedule was kept of whose `due` requests so many are missing: see [`Phase::kept_its_rate`].
+pub fn schedule_was_kept(due: f64, missing: f64) -> bool {
+    missing <= (due / 100.0).max(1.0)
 }
 
 /// A response that was read.

@@ -105,7 +105,8 @@ pub(super) struct Control {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Connects to zc on another machine, which is started for these duties if it is started. `carrying` is told before a program is sent there.
+/// Connects to zc on another machine, or starts one there for these duties. `carrying` is told before a
+/// program is sent there.
 ///
 /// # Errors
 /// It cannot be found or reached, or refuses; `stop` was set; no zc measures at that end.

@@ -110,9 +110,11 @@ pub fn try_out_link(kind: LinkKind) -> Support {
 /// The congestion control that a server on the sender's side of a link gets if it does not choose one;
 /// empty if it cannot be read.
 pub fn default_congestion(link: &dyn Link) -> String {
-    let read = || std::fs::read_to_string(DEFAULT_CONGESTION).ok();
-    let text = on_senders_side(link, read).ok().flatten().unwrap_or_default();
-    text.trim().to_owned()
+    on_senders_side(link, read_default_congestion).unwrap_or_default()
+}
+
+fn read_default_congestion() -> String {
+    std::fs::read_to_string(DEFAULT_CONGESTION).unwrap_or_default().trim().to_owned()
 }
 
 /// Gives a server on the sender's side of a link in namespaces of zc's, if it does not choose, the first of
@@ -121,10 +123,10 @@ pub fn default_congestion(link: &dyn Link) -> String {
 /// host that begins with bbr, `reno` but not `cubic`.
 pub fn usual_congestion(link: &dyn Link) -> String {
     let set = || {
-        CONGESTIONS.iter().find(|name| std::fs::write(DEFAULT_CONGESTION, name).is_ok()).copied()
+        let _ = CONGESTIONS.iter().find(|name| std::fs::write(DEFAULT_CONGESTION, name).is_ok());
+        read_default_congestion()
     };
-    drop(on_senders_side(link, set));
-    default_congestion(link)
+    on_senders_side(link, set).unwrap_or_default()
 }
 
 fn message(kind: LinkKind, no: &Unavailable) -> String {

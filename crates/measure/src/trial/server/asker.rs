@@ -27,8 +27,7 @@ pub trait RemoteLoad: Send {
     /// # Errors
     /// [`ErrorKind::Remote`](zc_run::ErrorKind::Remote): it does not.
     fn look(&mut self) -> Result<()> {
-        // Twice: a connection may be one that the server has just closed.
-        self.fetch(0).or_else(|_| self.fetch(0)).map(drop)
+        fetch_twice(|| self.fetch(0))
     }
 
     /// Begins a phase, `begins_in_ns` after this has arrived; without a rate, as fast as the server
@@ -84,8 +83,7 @@ impl Asker {
         match self {
             Self::Nfs(_) => Ok(()),
             Self::There(load) => taken(load).look(),
-            // Twice, as above.
-            _ => self.fetch(0).or_else(|_| self.fetch(0)).map(drop),
+            Self::Here(_) | Self::Generator(_) => fetch_twice(|| self.fetch(0)),
         }
     }
 
@@ -196,6 +194,11 @@ impl Asker {
             }
         }
     }
+}
+
+/// Twice, if the first attempt fails: a connection may be one that the server has just closed.
+fn fetch_twice(mut fetch: impl FnMut() -> Result<Fetched>) -> Result<()> {
+    fetch().or_else(|_| fetch()).map(drop)
 }
 
 /// Begins a phase of zc's own load.

@@ -71,6 +71,7 @@ pub(super) fn open(
     steps: &mut Steps<'_>,
 ) -> Result<File> {
     let most = place.most();
+    let is_there = matches!(place.kind, Kind::There { .. });
     let (mut mounts, mut refused) = (Vec::<NfsMount>::new(), Vec::new());
     let mut whole = match &place.kind {
         Kind::Ours { crc32, .. } => Some((place.files.total_bytes, *crc32)),
@@ -80,13 +81,13 @@ pub(super) fn open(
     let mut failed = None;
     for mount in wanted {
         steps.say(&format!("first calls by {}", name(&mount)));
-        let patience = match mounts.is_empty() {
-            // One that is there is not just starting.
-            _ if most.is_some() => Duration::ZERO,
-            true => START,
-            // What was waited for at one size need not be at the next.
-            false if failed == Some(mount.path) => Duration::ZERO,
-            false => AGAIN,
+        // One that is there is not just starting, and what was waited for at one size need not be at the next.
+        let patience = if is_there || failed == Some(mount.path) {
+            Duration::ZERO
+        } else if mounts.is_empty() {
+            START
+        } else {
+            AGAIN
         };
         let mut before = None;
         let opened = as_soon_as_it_answers(patience, &mut place.served, steps, || {
@@ -105,12 +106,12 @@ pub(super) fn open(
             }
             // The last of them says why there is nothing to measure.
             Err(error) if mounts.is_empty() && Some(&mount) == last.as_ref() => {
-                return Err(match (&place.kind, error.kind) {
-                    (Kind::There { .. }, ErrorKind::Remote) => error.help(format!(
+                return Err(match is_there && error.kind == ErrorKind::Remote {
+                    true => error.help(format!(
                         "whether {} serves NFS, and exports that path to this machine",
                         place.exported.address
                     )),
-                    _ => error,
+                    false => error,
                 });
             }
             Err(error) if error.kind == ErrorKind::Unsupported => {
@@ -119,9 +120,7 @@ pub(super) fn open(
             }
             // It answers, so there is something that it does not do by this version; one that is there may do
             // another.
-            Err(error)
-                if error.kind == ErrorKind::Remote && (most.is_some() || !mounts.is_empty()) =>
-            {
+            Err(error) if error.kind == ErrorKind::Remote && (is_there || !mounts.is_empty()) => {
                 failed = Some(mount.path);
                 let no = Unavailable::refused(error.message);
                 refused.push(cannot_run(name(&mount), "", no)?);

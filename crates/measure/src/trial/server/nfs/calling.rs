@@ -3,6 +3,7 @@
 use super::super::asked_for::AskedFor;
 use super::reader::{CallCounts, Reader};
 use super::words::{Done, Opened, Order, ToOpen};
+use crate::http::schedule_was_kept;
 use zc_kernel::clock::monotonic_ns;
 use zc_run::Result;
 
@@ -89,12 +90,12 @@ struct Seen {
 }
 
 /// Calls per second in the middle of a phase, of which `all` were made: the rate of the schedule where that
-/// was kept, as for requests of HTTP (`Phase::kept_its_rate`), else those that were answered by its end.
+/// was kept, else those that were answered by its end.
 fn per_s(order: &Order, at_end: Seen, all: u64) -> f64 {
     let seconds = at_end.at_ns.saturating_sub(order.begin_ns) as f64 / 1e9;
     if let Some(per_s) = order.per_s {
         let due = (seconds * per_s).floor() + 1.0;
-        if due - all as f64 <= (due / 100.0).max(1.0) {
+        if schedule_was_kept(due, due - all as f64) {
             return per_s;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
-use super::nfs_mounts;
+use super::mountinfo;
 use super::place::{MOUNT_PORT, NFS_PORT};
 use zc_run::{Error, NfsOperation, Result, SendPath, escape, in_words};
 
@@ -68,8 +68,8 @@ impl Exported {
             Error::input(format!("{shown}: {}", in_words(&error)))
                 .help("a file in a mount of NFS, or HOST:/PATH of one")
         })?;
-        let mounts = nfs_mounts::listed().map_err(|error| Error::os("read the mounts", error))?;
-        let found = nfs_mounts::of(&mounts, &path).and_then(|mount| {
+        let mounts = mountinfo::listed().map_err(|error| Error::os("read the mounts", error))?;
+        let found = mountinfo::of(&mounts, &path).and_then(|mount| {
             Some((mount, mount.path_of(&path)?, mount.option("addr")?.parse::<IpAddr>().ok()?))
         });
         let Some((mount, there, address)) = found else {

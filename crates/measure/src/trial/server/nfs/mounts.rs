@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::calls::Calls;
+use super::mountinfo;
 use super::mountstats;
-use super::nfs_mounts;
 use super::pattern;
 use super::place;
 use super::words::{NEVER, NO, Opened, Order, READY, STOP, ToOpen};
@@ -198,8 +198,8 @@ impl Client {
 
 /// Where the mount is that a file is in.
 fn mount_of(path: &Path) -> Result<String, NotOpened> {
-    let mounts = nfs_mounts::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
-    match nfs_mounts::of(&mounts, path) {
+    let mounts = mountinfo::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
+    match mountinfo::of(&mounts, path) {
         Some(mount) => Ok(mount.at.display().to_string()),
         None => Err(NotOpened::Never(format!("{} is in no mount of NFS", path.display()))),
     }
