@@ -12,7 +12,7 @@ use crate::support::{
     Bounded as _, Running, assert_ended, measuring, saved, stderr, text, until, wait_for_blocks,
     zc_in,
 };
-use zc_run::{NfsServer, SendPath, Support};
+use zc_run::{NfsServer, Run, SendPath, Support};
 
 /// A run of short blocks, which goes on until it is stopped.
 const RUN: [&str; 10] =
@@ -110,6 +110,28 @@ fn below(zc: u32, is: impl Fn(i32) -> bool) -> Option<i32> {
     pids.filter(|pid| is_below(*pid)).find(|pid| is(*pid))
 }
 
+/// Checks that a run has these cells, that each has a trial, that none has failed (what the server read or
+/// wrote is checked in each), and that what came is whole calls.
+fn assert_whole_trials(run: &Run, expected: &[&str]) {
+    let plan = &run.header.plan;
+    let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    assert_eq!(labels, expected);
+    assert_none_failed(run);
+    let mut seen = BTreeSet::new();
+    for trial in trials(run) {
+        let cell = plan.cells.iter().find(|cell| cell.label == trial.cell).unwrap();
+        let bytes = cell.levels.message_bytes.unwrap() as u64;
+        assert!(trial.whole_bytes > 0 && trial.whole_bytes % bytes == 0, "{}", trial.cell);
+        seen.insert(trial.cell.as_str());
+    }
+    assert_eq!(seen.len(), plan.cells.len(), "each cell has a trial: {seen:?}");
+}
+
+fn assert_none_failed(run: &Run) {
+    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
 #[test]
 fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     let _turn = measuring();
@@ -121,7 +143,6 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     }
     let run = saved(folder.path());
     let plan = &run.header.plan;
-    let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     let expected = [
         "64k nfs-v3",
         "64k nfs-v4.0",
@@ -132,7 +153,7 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
         "64k nfs-v3 (A/A)",
         "64k nfs-v3 (+burn)",
     ];
-    assert_eq!(labels, expected);
+    assert_whole_trials(&run, &expected);
     let nfs = plan.nfs.as_ref().unwrap();
     assert!(nfs.server_version.contains("Ganesha"), "{nfs:?}");
     assert_eq!(nfs.file_bytes, plan.files.total_bytes);
@@ -142,20 +163,7 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     let row = &run.header.unavailable[0];
     assert_eq!(row.name, "nfs-v4.2");
     assert!(matches!(&row.support, Support::No(no) if no.reason.contains("libnfs")), "{row:?}");
-    // What the server read is checked in each trial; what came is whole READs.
-    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    assert!(failed.is_empty(), "{failed:?}");
-    let mut seen = BTreeSet::new();
-    for trial in trials(&run) {
-        let cell = plan.cells.iter().find(|cell| cell.label == trial.cell).unwrap();
-        let bytes = cell.levels.message_bytes.unwrap() as u64;
-        assert!(trial.whole_bytes > 0 && trial.whole_bytes % bytes == 0, "{}", trial.cell);
-        seen.insert(trial.cell.as_str());
-    }
-    assert_eq!(seen.len(), plan.cells.len(), "each cell has a trial: {seen:?}");
-    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
-    assert_ended(&shown);
-    let shown = text(&shown.stdout);
+    let shown = shown_of(folder.path(), &[]);
     assert!(shown.contains("read by libnfs, up to 4 READs at a time"), "{shown}");
     assert!(shown.contains("libnfs speaks the versions 3 and 4.0"), "{shown}");
 }
@@ -169,25 +177,14 @@ fn writes_of_both_kinds_reach_the_server_s_file() {
     if !has_a_block(folder.path(), &mut command) {
         return;
     }
-    let run = saved(folder.path());
-    let plan = &run.header.plan;
-    let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     let expected = [
         "64k nfs-v3-write",
         "64k nfs-v3-write-sync",
         "64k nfs-v3-write (A/A)",
         "64k nfs-v3-write (+burn)",
     ];
-    assert_eq!(labels, expected);
-    // What the server wrote is checked in each trial; what was asked for is whole WRITEs.
-    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    assert!(failed.is_empty(), "{failed:?}");
-    let seen: BTreeSet<&str> = trials(&run).map(|trial| trial.cell.as_str()).collect();
-    assert_eq!(seen.len(), expected.len(), "each cell has a trial: {seen:?}");
-    assert!(trials(&run).all(|trial| trial.whole_bytes > 0 && trial.whole_bytes % 65_536 == 0));
-    let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
-    assert_ended(&shown);
-    let shown = text(&shown.stdout);
+    assert_whole_trials(&saved(folder.path()), &expected);
+    let shown = shown_of(folder.path(), &[]);
     assert!(shown.contains("written by libnfs, up to 4 WRITEs at a time"), "{shown}");
 }
 
@@ -209,12 +206,9 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
         assert_eq!(run.header.unavailable[0].name, "nfs-v3");
         assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
         assert!(run.header.warnings.iter().any(|each| each.name == "nfs-server-here"));
-        let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-        assert!(failed.is_empty(), "{failed:?}");
-        let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
-        let shown = text(&shown.stdout);
-        let words: Vec<&str> = shown.split_whitespace().collect();
-        assert!(words.join(" ").contains("2097152 bytes of the file"), "{shown}");
+        assert_none_failed(&run);
+        let shown = shown_of(folder.path(), &["-v"]);
+        assert!(shown.contains("2097152 bytes of the file"), "{shown}");
     }
     let _ = std::fs::remove_file(folder.path().join("run.json"));
     for (file, says) in [
@@ -270,8 +264,7 @@ fn a_server_is_read_from_another_machine_and_all_cpus_of_this_one_are_its_cost()
         assert_eq!(plan.fixed.soaked_cpus, [near_cpu]);
         assert!(plan.is_of_a_server() && !plan.is_of_a_client());
         assert!(!run.header.warnings.iter().any(|each| each.name == "load-here"));
-        let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-        assert!(failed.is_empty(), "{failed:?}");
+        assert_none_failed(&run);
         assert!(asked(&run) > 0);
         // 4 MB/s of 64k are 61 READs per second, in windows of a fraction of one.
         for trial in trials(&run).filter(|trial| trial.cell == "64k nfs-v4.0") {
