@@ -76,19 +76,16 @@ impl Whole {
             Pace::Unpaced => 0,
         };
         let ends_ns = begin_ns.saturating_add(schedule_ns);
-        let (mut came, mut until_ns) = ((0, 0), ends_ns.saturating_add(PATIENCE_NS));
+        let mut silence = Silence { since_ns: ends_ns, came: (0, 0) };
         loop {
             let counts = load.counts().unwrap_or_default().since(before);
             let now_ns = monotonic_ns();
-            let now_came = (counts.responses, counts.body_bytes);
-            if now_came != came {
-                (came, until_ns) = (now_came, now_ns.max(ends_ns).saturating_add(PATIENCE_NS));
-            }
+            let is_silent = silence.is_too_long(now_ns, (counts.responses, counts.body_bytes));
             if counts.responses >= self.responses && now_ns >= ends_ns {
                 return Ok(now_ns);
             }
             // What a request got instead is said when the phase ends.
-            if now_ns >= until_ns || counts.unanswered() > 0 {
+            if is_silent || counts.unanswered() > 0 {
                 return Err(Error::failed(format!(
                     "{} of {} responses were not whole in time",
                     self.responses.saturating_sub(counts.responses),
@@ -114,9 +111,43 @@ impl Whole {
     }
 }
 
+/// How long nothing has come.
+struct Silence {
+    /// The end of the schedule, or when something came after it.
+    since_ns: u64,
+    /// Responses and bytes of bodies by then.
+    came: (u64, u64),
+}
+
+impl Silence {
+    /// Whether it has lasted for too long, where so much has come until now.
+    fn is_too_long(&mut self, now_ns: u64, came: (u64, u64)) -> bool {
+        if came != self.came {
+            *self = Self { since_ns: self.since_ns.max(now_ns), came };
+        }
+        now_ns >= self.since_ns.saturating_add(PATIENCE_NS)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_responses_may_take_their_time_as_long_as_something_comes() {
+        let second = 1_000_000_000;
+        let mut silence = Silence { since_ns: 100 * second, came: (0, 0) };
+        // Before the end of the schedule nothing is late.
+        assert!(!silence.is_too_long(50 * second, (0, 0)));
+        assert!(!silence.is_too_long(90 * second, (3, 300)));
+        assert!(!silence.is_too_long(109 * second, (3, 300)));
+        // A part of a response is something.
+        assert!(!silence.is_too_long(109 * second, (3, 301)));
+        assert!(!silence.is_too_long(118 * second, (3, 301)));
+        assert!(silence.is_too_long(119 * second, (3, 301)));
+        let mut mute = Silence { since_ns: 100 * second, came: (0, 0) };
+        assert!(mute.is_too_long(110 * second, (0, 0)));
+    }
 
     #[test]
     fn few_responses_are_whole_and_of_many_parts_do_not_matter() {
