@@ -76,10 +76,11 @@ impl Calls {
             stop: AtomicBool::new(false),
             stopped: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
-        let mut calls = Self { shared, threads: Vec::with_capacity(order.depth) };
-        for _ in 0..order.depth {
+        let depth = shared.depth();
+        let mut calls = Self { shared, threads: Vec::with_capacity(depth) };
+        for thread in 0..depth {
             let shared = Arc::clone(&calls.shared);
-            let made = std::thread::Builder::new().spawn(move || shared.make_them());
+            let made = std::thread::Builder::new().spawn(move || shared.make_them(thread));
             match made {
                 Ok(thread) => calls.threads.push(thread),
                 Err(error) => {
@@ -114,14 +115,36 @@ impl Shared {
         let _ = rustix::io::write(&self.stopped, &1_u64.to_ne_bytes()); // a counter that takes more
     }
 
+    /// Calls at a time: at most what is ordered.
+    fn depth(&self) -> usize {
+        match self.operation {
+            // Each thread has a place at least.
+            NfsOperation::Write => self.order.depth.min(self.calls_of_file as usize),
+            NfsOperation::Read | NfsOperation::WriteSync => self.order.depth,
+        }
+    }
+
+    /// The offset of a call by its number, and by its thread, of which it is the `nth`.
+    fn offset(&self, number: u64, thread: usize, nth: u64) -> u64 {
+        let depth = self.depth() as u64;
+        let place = match self.operation {
+            // No two threads write to one place: what is written again before it is sent is sent once.
+            NfsOperation::Write => {
+                (nth * depth + thread as u64) % (self.calls_of_file / depth * depth)
+            }
+            NfsOperation::Read | NfsOperation::WriteSync => number % self.calls_of_file,
+        };
+        place * self.order.bytes as u64
+    }
+
     /// The life of a thread.
-    fn make_them(&self) -> Part {
+    fn make_them(&self, thread: usize) -> Part {
         drop(sched::set_timer_slack(1)); // otherwise calls are later by 50 us
         let Order { bytes, per_s, calls, begin_ns, .. } = self.order;
         let mut buffer = vec![0; bytes];
         let mut part =
             Part { done: Done { shorter: 0, latency: Latencies::default() }, failure: None };
-        loop {
+        for nth in 0.. {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if calls.is_some_and(|calls| number >= calls) {
                 return part;
@@ -131,8 +154,7 @@ impl Shared {
                 return part;
             }
             let due_ns = if per_s.is_some() { begin_ns + since_ns } else { monotonic_ns() };
-            let offset = number % self.calls_of_file * bytes as u64;
-            match self.call(&mut buffer, offset) {
+            match self.call(&mut buffer, self.offset(number, thread, nth)) {
                 Ok(got) => {
                     part.done.latency.record(monotonic_ns().saturating_sub(due_ns));
                     part.done.shorter += u64::from(got < bytes);
@@ -147,6 +169,7 @@ impl Shared {
                 }
             }
         }
+        part
     }
 
     /// One call: how many bytes it was answered with.
@@ -264,6 +287,32 @@ mod tests {
             file.read_exact_at(&mut there, 0).unwrap();
             assert_eq!(there[..2000], *pattern::at(0, 2000));
             assert_eq!(there[2000..], [7; 500], "two whole calls fit");
+        }
+    }
+
+    #[test]
+    fn no_two_threads_write_through_the_page_cache_to_one_place() {
+        let shared = |calls_of_file, depth| Shared {
+            file: file(1),
+            operation: NfsOperation::Write,
+            order: Order { depth, ..ORDER },
+            calls_of_file,
+            counts: counts(),
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            stopped: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
+        };
+        for (calls_of_file, depth, expected) in [(64, 4, 4), (7, 3, 3), (2, 4, 2), (1, 4, 1)] {
+            let shared = shared(calls_of_file, depth);
+            assert_eq!(shared.depth(), expected);
+            let places = |thread| -> std::collections::BTreeSet<u64> {
+                (0..200).map(|nth| shared.offset(0, thread, nth)).collect()
+            };
+            let each: Vec<_> = (0..expected).map(places).collect();
+            assert!(each.iter().flatten().all(|offset| *offset < calls_of_file * 1000));
+            let together: std::collections::BTreeSet<u64> =
+                each.iter().flatten().copied().collect();
+            assert_eq!(together.len(), each.iter().map(|of| of.len()).sum::<usize>());
         }
     }
 
