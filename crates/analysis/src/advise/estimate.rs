@@ -104,7 +104,10 @@ pub(super) fn advised(
         std::iter::zip(groups, &paths).enumerate().filter_map(|(path, (group, costs))| {
             of_path.advice(&group.name, costs.as_ref()?, (path != place).then_some(of_today))
         });
-    let paths = advised.collect();
+    let advised: Vec<PathAdvice> = advised.collect();
+    let is_priced = |name: &str| advised.iter().any(|path| path.path == name);
+    let names = groups.iter().map(|group| &group.name);
+    let without_cost = names.filter(|name| !is_priced(name)).cloned().collect();
     let mut saturated_bytes: Vec<usize> = groups
         .iter()
         .flat_map(|group| &group.cells)
@@ -120,13 +123,14 @@ pub(super) fn advised(
         slices: log.slices,
         keepalive: priced.keepalive,
         left_out: priced.left_out,
+        without_cost,
         below: outside(smallest, &|size| size < smallest as f64),
         beyond,
         saturated_bytes,
         withheld: verdict.withheld,
         control_error: verdict.control_error,
         rates,
-        paths,
+        paths: advised,
     })
 }
 

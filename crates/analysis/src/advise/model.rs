@@ -23,6 +23,9 @@ pub struct CostAdvice {
     pub keepalive: bool,
     /// Paths, or configurations, of which the run has one length only, and so no costs here.
     pub left_out: Vec<String>,
+    /// Paths, or configurations, that have no cost here although they have several lengths: one of them
+    /// was measured in no block that counts, or scatter made its cost less than nothing.
+    pub without_cost: Vec<String>,
     /// What responses have that are shorter than the shortest in the run. Each is counted with the
     /// cost of that one.
     pub below: Outside,

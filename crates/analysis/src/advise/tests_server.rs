@@ -1,7 +1,7 @@
 //! The estimator on runs of a server that is not zc's, in configurations of it.
 
 use super::*;
-use zc_run::{HostStates, Run, StateCommand};
+use zc_run::{HostStates, Run, Slot, StateCommand};
 use zc_testkit::server::by_length;
 use zc_testkit::synthetic::Synthetic;
 
@@ -77,6 +77,17 @@ fn a_configuration_with_one_length_is_left_out_and_named() {
     let advice = advise(&run, &log(), None, None).unwrap();
     assert_eq!(advice.left_out, ["b-1024"]);
     assert_eq!(advice.paths.len(), 1);
+}
+
+/// As on a machine whose neighbours left too few blocks.
+#[test]
+fn a_configuration_without_a_cost_is_named() {
+    let mut run = run_of(&[("a", OFF.0, OFF.1), ("b", ON.0, ON.1)], &LENGTHS);
+    let is_of_it = |slot: &Slot| matches!(slot, Slot::Trial(trial) if trial.cell == "b-1024");
+    run.blocks.iter_mut().for_each(|block| block.slots.retain(|slot| !is_of_it(slot)));
+    let advice = advise(&run, &log(), None, None).unwrap();
+    assert_eq!(advice.without_cost, ["b"]);
+    assert!(advice.left_out.is_empty() && advice.paths.len() == 1);
 }
 
 #[test]

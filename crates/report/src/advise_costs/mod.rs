@@ -217,6 +217,14 @@ impl Costs {
                 list(&names)
             ));
         }
+        if !advice.without_cost.is_empty() {
+            let names = advice.without_cost.iter().map(|name| escape(name, 40));
+            doubts.push(format!(
+                "the run has no cost of {}: a length of it was measured in no block that counts, or \
+                 scatter made its cost less than nothing",
+                list(&names.collect::<Vec<_>>())
+            ));
+        }
         if advice.slices.is_none() {
             doubts.push(
                 "the log is too short to tell how it varies, so intervals have only the run in them"

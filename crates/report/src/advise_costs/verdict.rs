@@ -14,7 +14,11 @@ pub(super) fn sentence(advice: &CostAdvice, priced: Priced, withheld_because: &[
         advice.paths.iter().filter_map(|path| Some((path, path.verdict?))).collect();
     if others.is_empty() {
         let one = priced.one;
-        return format!("The run has no other {one} than {today}, so nothing can be compared.");
+        let has = match advice.without_cost.is_empty() {
+            true => format!("no other {one} than"),
+            false => format!("a cost of no other {one} than of"),
+        };
+        return format!("The run has {has} {today}, so nothing can be compared.");
     }
     if !advice.withheld.is_empty() {
         return format!(
