@@ -18,6 +18,7 @@ mod cost_series;
 pub mod costs;
 mod estimate;
 mod figures;
+pub mod fleet;
 mod harness;
 mod idle_host;
 pub mod interim;
