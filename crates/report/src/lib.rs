@@ -14,6 +14,7 @@ mod digits;
 mod dma;
 mod doctor;
 mod experiments;
+pub mod fleet;
 mod grid;
 mod grids;
 mod heading;

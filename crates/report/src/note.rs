@@ -15,6 +15,19 @@ pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
     Note { label, text: text.into() }
 }
 
+/// The same notes; of neighbours with the same label only the first one has it.
+pub(super) fn once(mut notes: Vec<Note>) -> Vec<Note> {
+    let mut last = "";
+    for note in &mut notes {
+        let label = note.label;
+        if label == last {
+            note.label = "";
+        }
+        last = label;
+    }
+    notes
+}
+
 /// Where the text of notes begins on a terminal.
 const INDENT: usize = 14;
 

@@ -1,0 +1,67 @@
+//! The report of a fleet: what each path costs in each group of hosts, which hosts and pairs are
+//! odd, what conditions explain, and what is missing. As text, JSON, CSV, metrics and a page.
+
+pub(crate) mod names;
+mod tables;
+pub(crate) mod words;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::layout::Layout;
+use super::note;
+use super::text::wrap;
+use zc_analysis::fleet::Fleet;
+
+/// A measurement that was planned and has no run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Missing {
+    /// What was planned: `n03 to n07, paths`.
+    pub cell: String,
+    /// Why there is no run, as the end of a sentence: `the job was cancelled`.
+    pub why: String,
+}
+
+/// What `zc fleet report --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc fleet report --json")]
+struct Document<'a> {
+    /// What the runs say together.
+    #[serde(flatten)]
+    fleet: &'a Fleet,
+    /// Measurements that were planned and have no run.
+    missing: &'a [Missing],
+}
+
+/// For a terminal, in at most `columns` columns where that is possible.
+pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
+    let layout = Layout::plain(columns);
+    let mut out = note::terminal(&words::heading(fleet), layout);
+    out.push('\n');
+    for sentence in words::answer(fleet, missing) {
+        out.push_str(&wrap("", &sentence, 0, columns));
+    }
+    for part in tables::costs(fleet).iter().chain(&tables::spreads(fleet)) {
+        out.push('\n');
+        out.push_str(&part.terminal(layout));
+    }
+    out.push('\n');
+    let below = [words::odd(fleet), words::absent(fleet, missing), words::method(fleet)].concat();
+    out.push_str(&note::terminal(&note::once(below), layout));
+    out
+}
+
+/// As one JSON document, indented, with a line feed at its end.
+pub fn json(fleet: &Fleet, missing: &[Missing]) -> String {
+    super::json::text(&Document { fleet, missing })
+}
+
+/// The JSON Schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    super::json::schema_of::<Document<'static>>()
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

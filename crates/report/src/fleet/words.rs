@@ -1,0 +1,450 @@
+//! The sentences of a fleet's report, and the notes around its tables.
+
+use super::Missing;
+use super::names::{MOST, Names, cell, count, end, some, the, times};
+use crate::digits::{bound, percent};
+use crate::note::{Note, note};
+use crate::text::{distinct, list};
+use zc_analysis::fleet::{Condition, End, Fleet, LeftOut, OddHost, OddPair, Row};
+use zc_run::escape;
+
+/// At most this many odd hosts, odd pairs and conditions are listed; further ones are counted.
+const LISTED: usize = 20;
+/// At most this many names are listed for a reason.
+const NAMES: usize = 5;
+/// At most this many values of a fact are listed.
+const VALUES: usize = 6;
+/// At most this many groups are named in a sentence.
+const GROUPS: usize = 8;
+/// The longest name of a host, a file or a planned measurement, and the longest reason.
+const LONG: usize = 200;
+
+/// What was measured.
+pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
+    let versions: Vec<String> = fleet.zc_versions.iter().map(|name| escape(name, MOST)).collect();
+    let mut notes = vec![
+        note(
+            "fleet",
+            format!(
+                "{} over {}: {} of {}{}",
+                escape(&fleet.experiment, MOST),
+                escape(&fleet.link, MOST),
+                count(fleet.runs, "run"),
+                count(fleet.hosts, "host"),
+                Names::of_fleet(fleet).grouping()
+            ),
+        ),
+        note("begun", begun(&fleet.first_at, &fleet.last_at)),
+    ];
+    if !versions.is_empty() {
+        notes.push(note("zc", some(versions.iter().cloned(), versions.len(), 10)));
+    }
+    notes
+}
+
+/// When the first and the last run began.
+fn begun(first: &str, last: &str) -> String {
+    if first == last {
+        escape(first, MOST)
+    } else {
+        format!("from {} to {}", escape(first, MOST), escape(last, MOST))
+    }
+}
+
+/// The cheapest path by group, and what is odd or missing.
+pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
+    let mut sentences = vec![cheapest(fleet)];
+    let mut odd = vec![
+        examined(fleet.odd_hosts.len(), fleet.hosts_examined, "host", "is odd", "are odd"),
+        examined(fleet.odd_pairs.len(), fleet.pairs_examined, "pair", "is odd", "are odd"),
+    ];
+    odd.push(examined(
+        fleet.conditions.len(),
+        fleet.conditions_examined,
+        "fact",
+        "correlates with costs",
+        "correlate with costs",
+    ));
+    sentences.push(format!("{}.", capital(&list(&odd))));
+    let mut absent = Vec::new();
+    if !missing.is_empty() {
+        let what = count(missing.len(), "planned measurement");
+        absent.push(format!("{what} {} missing", if missing.len() == 1 { "is" } else { "are" }));
+    }
+    if !fleet.left_out.is_empty() {
+        let (left, are) =
+            (fleet.left_out.len(), if fleet.left_out.len() == 1 { "is" } else { "are" });
+        absent.push(format!("{} {are} left out", count(left, "run")));
+    }
+    if !absent.is_empty() {
+        sentences.push(format!("{}.", capital(&list(&absent))));
+    }
+    sentences
+}
+
+/// `2 of 200 hosts are odd`, `no host of 200 is odd`.
+fn examined(found: usize, of: usize, thing: &str, one: &str, several: &str) -> String {
+    match (found, of) {
+        (0, 0) => format!("no {thing} was examined"),
+        (0, _) => format!("no {thing} of {of} {one}"),
+        (1, _) => format!("1 of {} {one}", count(of, thing)),
+        _ => format!("{found} of {} {several}", count(of, thing)),
+    }
+}
+
+/// The end whose costs are compared: the sender where it is apart.
+pub(crate) fn compared_end(fleet: &Fleet) -> End {
+    let sender = fleet.rows.iter().any(|row| row.end == End::Sender);
+    if sender { End::Sender } else { End::Both }
+}
+
+/// A value with its interval.
+#[derive(Clone, Copy)]
+struct Span {
+    value: f64,
+    ends: Option<(f64, f64)>,
+}
+
+/// The paths of a group that may be the cheapest: the one that costs least, and those whose
+/// intervals overlap with its own.
+struct Cheapest<'a> {
+    group: usize,
+    /// Each with its cost, divided by that of the reference where `relative`.
+    paths: Vec<(&'a Row, Span)>,
+    relative: bool,
+}
+
+impl Cheapest<'_> {
+    fn labels(&self) -> Vec<&str> {
+        self.paths.iter().map(|(row, _)| row.label.as_str()).collect()
+    }
+
+    /// What a path costs in the group.
+    fn figure(&self, label: &str) -> String {
+        let Some((_, span)) = self.paths.iter().find(|(row, _)| row.label == label) else {
+            return String::new();
+        };
+        let half = span.ends.map(|(low, high)| (high - low) / 2.0);
+        match (self.relative, half) {
+            (true, half) => bound(span.value, half.unwrap_or(0.01)),
+            (false, half) => format!("{} us/MB", crate::digits::with_half_width(span.value, half)),
+        }
+    }
+}
+
+fn cheapest_of<'a>(fleet: &'a Fleet, group: usize, end: End) -> Option<Cheapest<'a>> {
+    let rows: Vec<&Row> =
+        fleet.rows.iter().filter(|row| row.group == group && row.end == end).collect();
+    let is_reference = |row: &Row| row.label == fleet.reference;
+    // Ratios are within runs, so that what hosts differ in cancels.
+    let relative = rows.iter().all(|row| row.ratio.is_some() || is_reference(row));
+    let span = |row: &Row| match row.ratio.filter(|_| relative) {
+        None if relative => Span { value: 1.0, ends: Some((1.0, 1.0)) },
+        mean => {
+            let mean = mean.unwrap_or(row.us_per_mb);
+            Span { value: mean.value, ends: mean.low.zip(mean.high) }
+        }
+    };
+    let mut paths: Vec<(&Row, Span)> = rows.into_iter().map(|row| (row, span(row))).collect();
+    paths.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+    let (_, least) = *paths.first()?;
+    paths.retain(|(_, other)| match (least.ends, other.ends) {
+        (Some((_, high)), Some((low, _))) => other.value <= least.value || low <= high,
+        _ => true,
+    });
+    Some(Cheapest { group, paths, relative })
+}
+
+/// Which path costs least, and whether groups differ in that.
+fn cheapest(fleet: &Fleet) -> String {
+    let end = compared_end(fleet);
+    let groups: Vec<Cheapest> =
+        (0..fleet.groups.len()).filter_map(|group| cheapest_of(fleet, group, end)).collect();
+    let Some(first) = groups.first() else { return "No path has a cost.".to_owned() };
+    // A path that may be the cheapest in every group.
+    let common = first
+        .labels()
+        .into_iter()
+        .map(str::to_owned)
+        .find(|label| groups.iter().all(|group| group.labels().contains(&label.as_str())));
+    let names = Names::of_fleet(fleet);
+    let of_reference = |relative: bool| {
+        if relative {
+            format!(" times as much as {}", cell(&fleet.reference))
+        } else {
+            String::new()
+        }
+    };
+    let Some(common) = common else {
+        let mut said = false;
+        let each = groups.iter().map(|group| {
+            let figures: Vec<String> =
+                group.labels().iter().map(|label| group.figure(label)).collect();
+            let labels: Vec<String> = group.labels().into_iter().map(cell).collect();
+            let times = if said { "" } else { &of_reference(group.relative) };
+            said = true;
+            format!(
+                "{} in {} ({}{times})",
+                labels.join(" or "),
+                names.group(group.group),
+                list(&figures)
+            )
+        });
+        return format!(
+            "Groups differ in which path costs {} least: {}.",
+            the(end),
+            some(each, groups.len(), GROUPS)
+        );
+    };
+    let tied: Vec<String> = distinct(
+        groups.iter().flat_map(|group| group.labels()).filter(|label| *label != common).map(cell),
+    );
+    let least = if common == fleet.reference && groups.iter().all(|group| group.relative) {
+        format!("No path was shown to cost {} less than {}", the(end), cell(&common))
+    } else {
+        let first = format!("{} costs {} least", cell(&common), the(end));
+        match groups.as_slice() {
+            [only] => {
+                let (figure, times) = (only.figure(&common), of_reference(only.relative));
+                format!("{first}: {figure}{times}")
+            }
+            several => {
+                let mut said = false;
+                let each = several.iter().map(|group| {
+                    let times = if said { "" } else { &of_reference(group.relative) };
+                    said = true;
+                    let figure = group.figure(&common);
+                    format!("{figure}{times} in {}", names.group(group.group))
+                });
+                let each = some(each, several.len(), GROUPS);
+                format!("{first} in all {} groups: {each}", several.len())
+            }
+        }
+    };
+    match tied.len() {
+        0 => format!("{least}."),
+        1 => {
+            format!("{least}; {} cannot be distinguished from it{}.", tied[0], everywhere(&groups))
+        }
+        _ => format!(
+            "{least}; {} cannot be distinguished from it{}.",
+            some(tied.iter().cloned(), tied.len(), NAMES),
+            everywhere(&groups)
+        ),
+    }
+}
+
+/// Where paths are tied.
+fn everywhere(groups: &[Cheapest]) -> &'static str {
+    if groups.iter().all(|group| group.paths.len() > 1) { "" } else { " in every group" }
+}
+
+/// What is odd, and what conditions explain; for each, what was examined where nothing was found.
+pub(crate) fn odd(fleet: &Fleet) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut add = |label, found: usize, none: String, each: Vec<String>| {
+        if found == 0 {
+            notes.push(note(label, none));
+        }
+        let more = found.saturating_sub(each.len());
+        notes.extend(each.into_iter().map(|text| note(label, text)));
+        if more > 0 {
+            notes.push(note(label, format!("and {more} more")));
+        }
+    };
+    add(
+        "odd hosts",
+        fleet.odd_hosts.len(),
+        examined(0, fleet.hosts_examined, "host", "is odd", ""),
+        fleet.odd_hosts.iter().take(LISTED).map(|host| odd_host(fleet, host)).collect(),
+    );
+    add(
+        "odd pairs",
+        fleet.odd_pairs.len(),
+        examined(0, fleet.pairs_examined, "pair", "is odd", ""),
+        fleet.odd_pairs.iter().take(LISTED).map(odd_pair).collect(),
+    );
+    add(
+        "conditions",
+        fleet.conditions.len(),
+        examined(0, fleet.conditions_examined, "fact", "correlates with costs", ""),
+        fleet.conditions.iter().take(LISTED).map(condition).collect(),
+    );
+    let found = fleet.odd_hosts.len() + fleet.odd_pairs.len() + fleet.conditions.len();
+    if found > 0 {
+        notes.push(note("error rate", discoveries(fleet)));
+    }
+    notes
+}
+
+/// The rate of false discoveries.
+pub(crate) fn discoveries(fleet: &Fleet) -> String {
+    format!(
+        "at most {} of the hosts that are called odd are expected to be false discoveries \
+         (Benjamini and Hochberg); the same holds for pairs and for facts",
+        percent_of(fleet.false_discovery_rate)
+    )
+}
+
+/// `n17 (gen1) costs 1.31 (1.22 to 1.41) times its group as sender, most in mmap+write (1.50)`.
+fn odd_host(fleet: &Fleet, host: &OddHost) -> String {
+    let group = if fleet.by.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", Names::of_fleet(fleet).group(host.group))
+    };
+    format!(
+        "{}{group} costs {} times its group {}{}; {}",
+        escape(&host.host, LONG),
+        times(host.by, host.low, host.high),
+        as_what(host.end),
+        most(host).map_or_else(String::new, |most| format!(", most in {most}")),
+        count(host.runs, "run")
+    )
+}
+
+/// The cell in which a host differs most, with the ratio.
+pub(crate) fn most(host: &OddHost) -> Option<String> {
+    host.most.as_ref().map(|(label, ratio)| format!("{} ({ratio:.2})", cell(label)))
+}
+
+fn as_what(of: End) -> String {
+    match of {
+        End::Both => "at both ends".to_owned(),
+        other => format!("as {}", end(other)),
+    }
+}
+
+fn odd_pair(pair: &OddPair) -> String {
+    let other = match pair.other_direction {
+        Some(ratio) => format!("the other direction {ratio:.2} times"),
+        None => "the other direction was not measured".to_owned(),
+    };
+    format!(
+        "{} to {} costs {} times what its hosts predict, {other}; {}",
+        escape(&pair.near, LONG),
+        escape(&pair.far, LONG),
+        times(pair.by, pair.low, pair.high),
+        count(pair.runs, "run")
+    )
+}
+
+fn condition(condition: &Condition) -> String {
+    let values = condition.values.iter().map(|value| {
+        let value_text = match value.value.as_str() {
+            "" => "nothing".to_owned(),
+            text => escape(text, 60),
+        };
+        let by = match (value.by, value.low, value.high) {
+            (Some(by), Some(low), Some(high)) => {
+                format!(", which cost {} times as much", times(by, low, high))
+            }
+            (Some(by), ..) => format!(", which cost {by:.2} times as much"),
+            _ => String::new(),
+        };
+        format!("{value_text} in {}{by}", count(value.hosts, "host"))
+    });
+    let all = condition.values.len();
+    let mut text = format!(
+        "{} explains {} of the variance between hosts of a group {}: {}",
+        escape(&condition.fact, MOST * 2),
+        percent(condition.explains),
+        as_what(condition.end),
+        some(values, all, VALUES)
+    );
+    if !condition.same_as.is_empty() {
+        let same = condition.same_as.iter().map(|fact| escape(fact, MOST * 2));
+        text.push_str("; cannot be distinguished from ");
+        text.push_str(&some(same, condition.same_as.len(), NAMES));
+    }
+    text
+}
+
+/// What is missing, and what was left out, by reason.
+pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
+    let missing: Vec<(&str, &str)> =
+        missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
+    let mut notes: Vec<Note> =
+        by_reason(&missing, "measurement").into_iter().map(|text| note("missing", text)).collect();
+    notes.extend(left_out(&fleet.left_out).into_iter().map(|text| note("left out", text)));
+    notes
+}
+
+/// Runs that are not in the figures, by reason.
+pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
+    let runs: Vec<(&str, &str)> =
+        runs.iter().map(|run| (run.name.as_str(), run.why.as_str())).collect();
+    by_reason(&runs, "run")
+}
+
+/// `3 runs: it has too few blocks that count: a.json (2 of 40), b.json (3 of 40) and 1 more`, the
+/// most frequent reason first. What a reason has in brackets at its end stays with the name.
+pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>, usize)> = Vec::new();
+    for (name, why) in all {
+        let (reason, detail) = match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
+            Some((reason, detail)) => (reason, format!(" ({})", escape(detail, LONG))),
+            None => (*why, String::new()),
+        };
+        let at = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or_else(|| {
+            reasons.push((reason, Vec::new(), 0));
+            reasons.len() - 1
+        });
+        let (_, names, found) = &mut reasons[at];
+        *found += 1;
+        if names.len() < NAMES {
+            names.push(format!("{}{detail}", escape(name, LONG)));
+        }
+    }
+    reasons.sort_by_key(|(.., found)| std::cmp::Reverse(*found)); // stable
+    let more = reasons.iter().skip(LISTED).map(|(.., found)| found).sum::<usize>();
+    let mut texts: Vec<String> = reasons
+        .iter()
+        .take(LISTED)
+        .map(|(reason, names, found)| {
+            format!(
+                "{}, {}: {}",
+                count(*found, thing),
+                escape(reason, LONG),
+                some(names.iter().cloned(), *found, NAMES)
+            )
+        })
+        .collect();
+    if more > 0 {
+        texts.push(format!("{}, for other reasons", count(more, thing)));
+    }
+    texts
+}
+
+/// How the figures came about.
+pub(crate) fn method(fleet: &Fleet) -> Vec<Note> {
+    let confidence = percent_of(fleet.confidence);
+    vec![
+        note(
+            "costs",
+            format!(
+                "geometric means over the hosts of a group, by random effects (REML), with the \
+                 half-width of their {confidence} intervals (Hartung and Knapp)"
+            ),
+        ),
+        note(
+            "one more",
+            format!(
+                "where one more host of the group lies in one more session, with a probability of \
+                 {confidence}"
+            ),
+        ),
+    ]
+}
+
+/// 0.95 as `95 %`.
+pub(crate) fn percent_of(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+pub(crate) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
