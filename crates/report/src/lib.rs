@@ -41,6 +41,7 @@ mod speed;
 mod summary;
 mod table;
 mod text;
+pub mod trend;
 mod vega_lite;
 mod width;
 
