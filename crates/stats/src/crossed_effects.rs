@@ -1,0 +1,682 @@
+//! Random effects of two crossed factors: values that each belong to a unit and to a partner, units
+//! that belong to levels, known errors.
+//!
+//! As in a fleet of machines: a value is what a host was found to cost in a session with another
+//! host, and hosts are of some generations.
+
+use crate::StudentT;
+use crate::interval::{Interval, alpha};
+use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS, Variances};
+
+/// A value, and what it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossed {
+    /// The value.
+    pub value: f64,
+    /// Its known standard error.
+    pub error: f64,
+    /// Index of its level.
+    pub level: usize,
+    /// Index of its unit.
+    pub unit: usize,
+    /// Index of its partner; the effect of partners is fitted only where each value has one.
+    pub partner: Option<usize>,
+}
+
+/// Estimates of [`crossed_effects`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CrossedEffects {
+    /// The mean of each level; `None` for a level without a value.
+    pub means: Vec<Option<LevelMean>>,
+    /// Covariance of the levels' means by the model alone; 0 for a level without a value.
+    pub covariance: Vec<Vec<f64>>,
+    /// The effect of each unit; `None` for one without a value.
+    pub units: Vec<Option<RandomEffect>>,
+    /// The effect of each partner; `None` for all where it was not fitted.
+    pub partners: Vec<Option<RandomEffect>>,
+    /// Each value less the effects that were fitted to it.
+    pub residuals: Vec<f64>,
+    /// Variance of the error of what was fitted to each value.
+    pub fitted_variances: Vec<f64>,
+    /// Variance of each value's session and own error.
+    pub own_variances: Vec<f64>,
+    /// Variance between units of a level, 0 where what is below explains it all. With one value to
+    /// a unit it contains that between sessions.
+    pub unit_variance: f64,
+    /// Variance by partner; `None` where the values do not tell it from that of units.
+    pub partner_variance: Option<f64>,
+    /// Variance between sessions (values of one unit and partner), beyond their errors; `None`
+    /// where the values do not tell it.
+    pub session_variance: Option<f64>,
+    /// The share of the variance of values that their own errors do not explain.
+    pub heterogeneity: f64,
+    /// Degrees of freedom of the sum of the variances of units, partners and sessions.
+    pub freedom: f64,
+}
+
+/// The mean of a level over its units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelMean {
+    /// The mean.
+    pub value: f64,
+    /// Its units.
+    pub units: usize,
+    /// Its variance; `None` with fewer than two units.
+    variance: Option<f64>,
+    /// Degrees of freedom of that.
+    freedom: f64,
+    /// Its variance by the model alone.
+    by_model: f64,
+}
+
+impl LevelMean {
+    /// Its standard error, scaled as [`crossed_effects`] says; `None` with fewer than two units.
+    pub fn error(&self) -> Option<f64> {
+        self.variance.map(f64::sqrt)
+    }
+
+    /// Its interval. `None` with fewer than two units, and unless `confidence` is strictly between 0
+    /// and 1.
+    pub fn interval(&self, confidence: f64) -> Option<Interval> {
+        around(self.value, self.variance?, self.freedom, confidence)
+    }
+}
+
+/// The effect of a unit or of a partner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RandomEffect {
+    /// The best linear unbiased predictor: what was seen of it, drawn to 0 the more the less was.
+    pub predicted: f64,
+    /// Standard error of the predictor.
+    pub error: f64,
+    /// What was seen of it, without that: its mean less that of its level, with itself left out.
+    pub seen: f64,
+    /// Variance of `seen` if it is like the others.
+    pub variance: f64,
+}
+
+/// Fits means of levels, effects of units and of partners, and sessions to values with known errors.
+///
+/// A value is the mean of its level, plus the effects of its unit and of its partner, plus that of
+/// its session (of itself), plus an error of the given standard deviation; all effects are normal
+/// and independent. A unit is usually of one level, and then means of levels are means over units.
+///
+/// **Variances** maximise the restricted likelihood (Patterson and Thompson, Biometrika 58, 1971) by
+/// Newton's steps with the average information (Gilmour, Thompson and Cullis, Biometrics 51, 1995),
+/// from a start by the analysis of variance, with every step shortened until the likelihood rises.
+/// One at 0 is an ordinary outcome. The effect of partners is left out where some value has none
+/// and where fewer than two of its degrees of freedom are not those of units; that of sessions where
+/// no value is left to tell it.
+///
+/// **Means** have the variance of generalised least squares, scaled in the manner of Hartung and
+/// Knapp (Knapp and Hartung, Statistics in Medicine 22, 2003). Their factor q is the weighted sum of
+/// squares of the units' means around the level's, divided by its degrees of freedom: it is 1 on
+/// average, and smaller or larger as the units of this level differ less or more than the variances
+/// say. With crossed effects it is the weighted mean of squares of the units' standardised
+/// predictors, which is the same where there are no partners. q multiplies the part of the variance
+/// that comes from units, sessions and errors, and has k - 1 degrees of freedom with k units. The
+/// part that comes from partners is added as it is, with one fewer degrees of freedom than partners:
+/// units of a level share them. Student's t has the degrees of freedom of the sum (Satterthwaite).
+/// Where units are of several levels, q is 1 and the degrees of freedom are those of all values.
+///
+/// **The share** of heterogeneity is I^2 (Higgins and Thompson, Statistics in Medicine 21, 2002),
+/// with their typical variance of errors.
+///
+/// Dense algebra over levels and partners: O((levels + partners)^3) for each of some six steps.
+/// `None` without a value, for values and errors that are not finite and errors below 0, and where
+/// numbers do not suffice.
+///
+/// ```
+/// use zc_stats::Crossed;
+/// let of = |value, unit| Crossed { value, error: 0.1, level: 0, unit, partner: None };
+/// let values = [of(1.0, 0), of(1.2, 0), of(2.0, 1), of(2.2, 1), of(3.1, 2), of(2.9, 2)];
+/// let found = zc_stats::crossed_effects(&values).unwrap();
+/// let mean = found.means[0].unwrap();
+/// assert!((mean.value - 2.07).abs() < 0.01);
+/// assert!(mean.interval(0.95).unwrap().contains(2.0));
+/// assert!((found.unit_variance - 0.9).abs() < 0.1);
+/// ```
+pub fn crossed_effects(values: &[Crossed]) -> Option<CrossedEffects> {
+    let valid =
+        |each: &Crossed| each.value.is_finite() && each.error.is_finite() && each.error >= 0.0;
+    if values.is_empty() || !values.iter().all(valid) {
+        return None;
+    }
+    let names = Names::of(values);
+    let freedom = Freedom::of(values, &names);
+    let with_partners = freedom.partners >= 2;
+    let centre = values.iter().map(|each| each.value).sum::<f64>() / values.len() as f64;
+    let place = |each: &Crossed| {
+        let partner = each.partner.filter(|_| with_partners);
+        (
+            names.levels.place(each.level),
+            names.units.place(each.unit),
+            partner.map(|partner| names.partners.place(partner)),
+        )
+    };
+    let design = Design::new(
+        values.iter().map(|each| each.value - centre).collect(),
+        values.iter().map(|each| each.error.powi(2)).collect(),
+        values.iter().map(place).collect(),
+        (
+            names.levels.count(),
+            names.units.count(),
+            if with_partners { names.partners.count() } else { 0 },
+        ),
+    );
+    let with_sessions = if with_partners { freedom.sessions } else { freedom.without_partners };
+    let solution = fit(&design, with_sessions >= 1)?;
+    Some(results(values, &names, &design, &solution, centre, with_sessions >= 1))
+}
+
+/// Numbers of levels, units or partners, without those that have no value.
+struct Numbers {
+    /// Of each index, its place among those with values.
+    places: Vec<Option<usize>>,
+    count: usize,
+}
+
+impl Numbers {
+    fn of(indices: impl Iterator<Item = usize>) -> Self {
+        let (mut places, mut count) = (Vec::new(), 0);
+        for index in indices {
+            if places.len() <= index {
+                places.resize(index + 1, None);
+            }
+            if places[index].is_none() {
+                places[index] = Some(count);
+                count += 1;
+            }
+        }
+        Self { places, count }
+    }
+
+    fn place(&self, index: usize) -> usize {
+        self.places.get(index).copied().flatten().unwrap_or(0)
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Results by index, from results by place.
+    fn spread<T: Copy>(&self, by_place: &[T]) -> Vec<Option<T>> {
+        self.places.iter().map(|place| by_place.get((*place)?).copied()).collect()
+    }
+}
+
+struct Names {
+    levels: Numbers,
+    units: Numbers,
+    partners: Numbers,
+}
+
+impl Names {
+    fn of(values: &[Crossed]) -> Self {
+        Self {
+            levels: Numbers::of(values.iter().map(|each| each.level)),
+            units: Numbers::of(values.iter().map(|each| each.unit)),
+            partners: Numbers::of(values.iter().filter_map(|each| each.partner)),
+        }
+    }
+}
+
+/// Degrees of freedom of effects, each after those before it: ranks of 0/1 matrices, by what is
+/// connected.
+struct Freedom {
+    /// 0 where some value has no partner.
+    partners: usize,
+    sessions: usize,
+    without_partners: usize,
+}
+
+impl Freedom {
+    fn of(values: &[Crossed], names: &Names) -> Self {
+        let (levels, units) = (names.levels.count(), names.units.count());
+        // Levels and units together: their number less that of connected parts.
+        let fixed = |each: &Crossed| names.levels.place(each.level);
+        let unit = |each: &Crossed| levels + names.units.place(each.unit);
+        let mut parts = Parts::new(levels + units);
+        values.iter().for_each(|each| parts.join(fixed(each), unit(each)));
+        let rank_of_units = levels + units - parts.count();
+        let without_partners = values.len().saturating_sub(rank_of_units);
+        if values.iter().any(|each| each.partner.is_none()) {
+            return Self { partners: 0, sessions: without_partners, without_partners };
+        }
+        // Where units are of one level each, that adds nothing to units and partners.
+        let partners = names.partners.count();
+        let mut parts = Parts::new(units + partners);
+        for each in values {
+            let partner = each.partner.map_or(0, |partner| names.partners.place(partner));
+            parts.join(unit(each) - levels, units + partner);
+        }
+        let rank = (units + partners - parts.count()).max(rank_of_units);
+        Self {
+            partners: rank - rank_of_units,
+            sessions: values.len().saturating_sub(rank),
+            without_partners,
+        }
+    }
+}
+
+/// Which things are connected.
+struct Parts {
+    parents: Vec<usize>,
+    count: usize,
+}
+
+impl Parts {
+    fn new(things: usize) -> Self {
+        Self { parents: (0..things).collect(), count: things }
+    }
+
+    fn root(&mut self, mut thing: usize) -> usize {
+        while self.parents[thing] != thing {
+            self.parents[thing] = self.parents[self.parents[thing]];
+            thing = self.parents[thing];
+        }
+        thing
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        if one != other {
+            self.parents[one] = other;
+            self.count -= 1;
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// A variance that counts as 0, as a share of the variance of all values around their levels.
+const FLOOR: f64 = 1e-5;
+
+/// Most steps towards the largest likelihood.
+const STEPS: usize = 40;
+
+/// The equations solved at the variances of the largest restricted likelihood.
+fn fit(design: &Design, with_sessions: bool) -> Option<Solution<'_>> {
+    let (start, floor) = start(design);
+    let fitted = [true, design.partners > 0, with_sessions];
+    // Without sessions, their variance is that of none.
+    let start = [0, 1, 2].map(|each| if fitted[each] { start[each] } else { floor });
+    let mut best = design.solve(start)?;
+    for _ in 0..STEPS {
+        let score = best.inverse().score();
+        let information = best.information();
+        let free = [0, 1, 2]
+            .map(|each: usize| fitted[each] && (best.variances[each] > floor || score[each] > 0.0));
+        let Some(step) = newton(&information, &score, free) else { break };
+        let gain: f64 = step.iter().zip(&score).map(|(step, score)| step * score).sum();
+        if gain.is_nan() || gain.abs() < 1e-4 {
+            break;
+        }
+        let mut share = 1.0;
+        let better = loop {
+            let moved =
+                [0, 1, 2].map(|each: usize| (best.variances[each] + share * step[each]).max(floor));
+            match design.solve(moved) {
+                Some(next) if next.ln_likelihood > best.ln_likelihood - 1e-9 => break Some(next),
+                _ if share < 1e-3 => break None,
+                _ => share /= 3.0,
+            }
+        };
+        let Some(better) = better else { break };
+        best = better;
+    }
+    Some(best)
+}
+
+/// Newton's step in the free variances; 0 in the others. `None` where none is free.
+fn newton(information: &[[f64; 3]; 3], score: &[f64; 3], free: [bool; 3]) -> Option<[f64; 3]> {
+    let inverse = inverse_of(information, free)?;
+    let mut step = [0.0; 3];
+    for (step, row) in step.iter_mut().zip(&inverse) {
+        *step = row.iter().zip(score).map(|(a, b)| a * b).sum();
+    }
+    step.iter().all(|each| each.is_finite()).then_some(step)
+}
+
+/// The inverse of the rows and columns that are free; 0 elsewhere. `None` where none is free.
+fn inverse_of(matrix: &[[f64; 3]; 3], free: [bool; 3]) -> Option<[[f64; 3]; 3]> {
+    let rows: Vec<usize> = (0..3).filter(|each| free[*each]).collect();
+    let mut dense = crate::dense::Symmetric::zeros(rows.len());
+    for (place, row) in rows.iter().enumerate() {
+        for (other, column) in rows.iter().enumerate().take(place + 1) {
+            dense.add(place, other, matrix[*row][*column]);
+        }
+    }
+    let factor = (!rows.is_empty()).then(|| dense.cholesky()).flatten()?;
+    let mut inverse = [[0.0; 3]; 3];
+    for (place, row) in rows.iter().enumerate() {
+        let mut unit = vec![0.0; rows.len()];
+        unit[place] = 1.0;
+        factor.solve(&mut unit);
+        for (value, column) in unit.iter().zip(&rows) {
+            inverse[*row][*column] = *value;
+        }
+    }
+    Some(inverse)
+}
+
+/// Variances by the analysis of variance: of values within units, of the means of partners in what
+/// is left, and of the means of units. And the variance that counts as 0.
+fn start(design: &Design) -> (Variances, f64) {
+    let n = design.values.len() as f64;
+    let of_values = design.places.iter().zip(&design.values);
+    let levels = Means::of(design.levels, of_values.map(|(place, value)| (place.0, *value)));
+    let left: Vec<f64> = design
+        .values
+        .iter()
+        .zip(&design.places)
+        .map(|(value, place)| value - levels.mean(place.0))
+        .collect();
+    let total = square(&left) / (n - design.levels as f64).max(1.0);
+    let own = design.own.iter().sum::<f64>() / n;
+    // Equal values without errors leave nothing to scale by.
+    let largest = design.values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let scale = total.max(own).max(1e-12 * (1.0 + largest.powi(2)));
+    let floor = FLOOR * scale;
+    let units = Means::of(
+        design.units,
+        left.iter().zip(&design.places).map(|(value, place)| (place.1, *value)),
+    );
+    let within: Vec<f64> =
+        left.iter().zip(&design.places).map(|(value, place)| value - units.mean(place.1)).collect();
+    let freedom = (n - design.units as f64).max(1.0);
+    let rest = (square(&within) / freedom - own).max(0.0);
+    let of_units = square(&units.means) / (design.units as f64 - design.levels as f64).max(1.0);
+    let by_rest = (rest + own) * design.units as f64 / n;
+    let of_partners = if design.partners > 1 {
+        let partners = within.iter().zip(&design.places);
+        let partners = partners.filter_map(|(value, place)| Some((place.2?, *value)));
+        let means = Means::of(design.partners, partners);
+        let seen = square(&means.means) / (design.partners as f64 - 1.0);
+        (seen - (rest + own) * design.partners as f64 / n).max(0.0)
+    } else {
+        0.0
+    };
+    let least = 0.02 * scale;
+    let start = [of_units - by_rest, of_partners, rest - of_partners];
+    (start.map(|variance| variance.max(least)), floor)
+}
+
+fn square(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.powi(2)).sum()
+}
+
+/// Means of values by index.
+struct Means {
+    means: Vec<f64>,
+}
+
+impl Means {
+    fn of(count: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
+        let mut sums = vec![(0.0, 0.0); count];
+        for (index, value) in values {
+            sums[index].0 += value;
+            sums[index].1 += 1.0;
+        }
+        let mean = |(sum, n): (f64, f64)| if n > 0.0 { sum / n } else { 0.0 };
+        Self { means: sums.into_iter().map(mean).collect() }
+    }
+
+    fn mean(&self, index: usize) -> f64 {
+        self.means[index]
+    }
+}
+
+fn results(
+    values: &[Crossed],
+    names: &Names,
+    design: &Design,
+    solution: &Solution<'_>,
+    centre: f64,
+    with_sessions: bool,
+) -> CrossedEffects {
+    let inverse = solution.inverse();
+    let floor = start(design).1;
+    let variance = |which: usize| {
+        let found = solution.variances[which];
+        if found > floor * 1.01 { found } else { 0.0 }
+    };
+    let with_partners = design.partners > 0;
+    let means = Level::all(design, solution, &inverse);
+    let rows: Vec<Vec<f64>> = means.iter().map(|level| level.row.clone()).collect();
+    let of_levels: Vec<LevelMean> = means
+        .iter()
+        .map(|level| LevelMean { value: level.mean.value + centre, ..level.mean })
+        .collect();
+    let units: Vec<RandomEffect> = solution
+        .of_units
+        .iter()
+        .zip(&inverse.of_units)
+        .map(|(predicted, error)| effect(*predicted, *error, solution.variances[UNITS]))
+        .collect();
+    let partners: Vec<RandomEffect> = (0..design.partners)
+        .map(|partner| {
+            let predicted = solution.effects[design.levels + partner];
+            effect(predicted, inverse.of_partner(partner), solution.variances[PARTNERS])
+        })
+        .collect();
+    let covariance = |one: usize, other: usize| {
+        let place = |index: usize| names.levels.places.get(index).copied().flatten();
+        match (place(one), place(other)) {
+            (Some(one), Some(other)) => rows[one][other],
+            _ => 0.0,
+        }
+    };
+    let count = names.levels.places.len();
+    let [of_units, of_partners, of_sessions] = [UNITS, PARTNERS, SESSIONS].map(variance);
+    let sum = of_units
+        + if with_partners { of_partners } else { 0.0 }
+        + if with_sessions { of_sessions } else { 0.0 };
+    CrossedEffects {
+        means: names.levels.spread(&of_levels),
+        covariance: (0..count)
+            .map(|one| (0..count).map(|other| covariance(one, other)).collect())
+            .collect(),
+        units: names.units.spread(&units),
+        partners: if with_partners {
+            names.partners.spread(&partners)
+        } else {
+            vec![None; names.partners.places.len()]
+        },
+        residuals: solution.residuals.clone(),
+        fitted_variances: inverse.of_values(),
+        own_variances: solution.weights.iter().map(|weight| 1.0 / weight).collect(),
+        unit_variance: of_units,
+        partner_variance: with_partners.then_some(of_partners),
+        session_variance: with_sessions.then_some(of_sessions),
+        heterogeneity: heterogeneity(values, sum),
+        freedom: freedom_of_sum(solution, sum, floor, [true, with_partners, with_sessions]),
+    }
+}
+
+/// An effect from its predictor. With z = 1 - error / variance, the share of what was seen that is
+/// left of it, the predictor is z times what was seen.
+fn effect(predicted: f64, error: f64, variance: f64) -> RandomEffect {
+    let share = (1.0 - error / variance).max(f64::EPSILON);
+    RandomEffect {
+        predicted,
+        error: error.max(0.0).sqrt(),
+        seen: predicted / share,
+        variance: variance / share,
+    }
+}
+
+/// I squared, with the typical variance of errors of Higgins and Thompson.
+fn heterogeneity(values: &[Crossed], sum: f64) -> f64 {
+    let weights: Vec<f64> = values.iter().map(|each| each.error.powi(-2)).collect();
+    let all: f64 = weights.iter().sum();
+    let typical = (weights.len() as f64 - 1.0) * all / (all.powi(2) - square(&weights));
+    // One value, or errors of 0.
+    let typical = if typical.is_finite() { typical } else { values[0].error.powi(2) };
+    if sum + typical > 0.0 { sum / (sum + typical) } else { 0.0 }
+}
+
+/// Degrees of freedom of the sum of variances: twice its square by its variance, which is the sum of
+/// the inverse of the information.
+fn freedom_of_sum(solution: &Solution<'_>, sum: f64, floor: f64, fitted: [bool; 3]) -> f64 {
+    let information = solution.information();
+    let free = [0, 1, 2].map(|each: usize| fitted[each] && solution.variances[each] > floor * 1.01);
+    let most = solution.weights.len() as f64;
+    let Some(inverse) = inverse_of(&information, free) else { return most };
+    let variance: f64 = inverse.iter().flatten().sum();
+    let freedom = 2.0 * sum.powi(2) / variance;
+    if freedom.is_nan() { most } else { freedom.clamp(1.0, most) }
+}
+
+/// A level's mean, and its row of the covariance.
+struct Level {
+    mean: LevelMean,
+    row: Vec<f64>,
+}
+
+impl Level {
+    fn all(design: &Design, solution: &Solution<'_>, inverse: &Inverse<'_>) -> Vec<Self> {
+        let mut levels_of_unit = vec![None; design.units];
+        let mut nested = true;
+        for (level, unit, _) in &design.places {
+            let known = levels_of_unit[*unit].get_or_insert(*level);
+            nested &= known == level;
+        }
+        let levels_of_unit: Vec<usize> = levels_of_unit.into_iter().flatten().collect();
+        let scales = nested.then(|| scales(design, solution, inverse, &levels_of_unit));
+        (0..design.levels)
+            .map(|level| Self::of(level, design, solution, scales.as_deref()))
+            .collect()
+    }
+
+    fn of(
+        level: usize,
+        design: &Design,
+        solution: &Solution<'_>,
+        scales: Option<&[Scale]>,
+    ) -> Self {
+        let (row, of_units) = solution.row_of_level(level);
+        let by_model = row[level];
+        // What the mean is of each value, added up over the values of a partner.
+        let mut by_partner = vec![0.0; design.partners];
+        for (at, (level, unit, partner)) in design.places.iter().enumerate() {
+            let Some(partner) = partner else { continue };
+            let fitted = row[*level] + row[design.levels + partner] + of_units[*unit];
+            by_partner[*partner] += solution.weights[at] * fitted;
+        }
+        let of_partners = solution.variances[PARTNERS] * square(&by_partner);
+        let of_partners = if design.partners > 0 { of_partners.min(by_model) } else { 0.0 };
+        let (variance, freedom, units) = match scales.map(|scales| scales[level]) {
+            Some(Scale { q, units }) if units >= 2 => {
+                let own = q * (by_model - of_partners);
+                let partners = (design.partners as f64 - 1.0).max(1.0);
+                let variance = own + of_partners;
+                let of_sum = own.powi(2) / (units as f64 - 1.0) + of_partners.powi(2) / partners;
+                let freedom = if of_sum > 0.0 { variance.powi(2) / of_sum } else { 1.0 };
+                (Some(variance), freedom, units)
+            }
+            Some(Scale { units, .. }) => (None, 1.0, units),
+            None => {
+                let mut units: Vec<usize> = design
+                    .places
+                    .iter()
+                    .filter(|place| place.0 == level)
+                    .map(|place| place.1)
+                    .collect();
+                units.sort_unstable();
+                units.dedup();
+                let freedom = (design.values.len() - design.levels).max(1) as f64;
+                (Some(by_model), freedom, units.len())
+            }
+        };
+        let value = solution.effects[level];
+        let mut row = row;
+        row.truncate(design.levels);
+        Self { mean: LevelMean { value, units, variance, freedom, by_model }, row }
+    }
+}
+
+/// The factor of Hartung and Knapp of a level, and its units.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    q: f64,
+    units: usize,
+}
+
+/// With w the weights of the units' means, q of Knapp and Hartung is the mean of the squares of
+/// standardised effects, weighted by 1 - w / sum of w. That is also right, on average, where effects
+/// of partners are taken off the means.
+fn scales(
+    design: &Design,
+    solution: &Solution<'_>,
+    inverse: &Inverse<'_>,
+    levels_of_unit: &[usize],
+) -> Vec<Scale> {
+    let variance = solution.variances[UNITS];
+    let mut inner = vec![0.0; design.units];
+    for ((_, unit, _), weight) in design.places.iter().zip(&solution.weights) {
+        inner[*unit] += weight;
+    }
+    let weights: Vec<f64> = inner.iter().map(|inner| 1.0 / (variance + 1.0 / inner)).collect();
+    let mut of_levels = vec![0.0; design.levels];
+    for (level, weight) in levels_of_unit.iter().zip(&weights) {
+        of_levels[*level] += weight;
+    }
+    let mut sums = vec![(0.0, 0.0, 0); design.levels];
+    for (unit, level) in levels_of_unit.iter().enumerate() {
+        let share = 1.0 - weights[unit] / of_levels[*level];
+        let expected = variance - inverse.of_units[unit];
+        if expected > 0.0 {
+            sums[*level].0 += share * solution.of_units[unit].powi(2) / expected;
+            sums[*level].1 += share;
+        }
+        sums[*level].2 += 1;
+    }
+    let scale = |(squares, shares, units)| Scale {
+        q: if shares > 0.0 { squares / shares } else { 1.0 },
+        units,
+    };
+    sums.into_iter().map(scale).collect()
+}
+
+impl CrossedEffects {
+    /// The interval in which the value of one more unit of a level lies, with one more partner in
+    /// one more session, without an error of its own (Higgins, Thompson and Spiegelhalter, Journal
+    /// of the Royal Statistical Society A 172, 2009). The degrees of freedom of Student's t are those
+    /// of the sum of the variances, by its information. `None` where the level's mean has no
+    /// interval.
+    pub fn one_more(&self, level: usize, confidence: f64) -> Option<Interval> {
+        let mean = (*self.means.get(level)?)?;
+        let scatter = self.unit_variance
+            + self.partner_variance.unwrap_or(0.0)
+            + self.session_variance.unwrap_or(0.0);
+        let (scaled, sum) = (mean.variance?, scatter + mean.variance?);
+        let of_sum = scatter.powi(2) / self.freedom + scaled.powi(2) / mean.freedom;
+        let freedom = if of_sum > 0.0 { sum.powi(2) / of_sum } else { 1.0 };
+        around(mean.value, sum, freedom, confidence)
+    }
+
+    /// The difference of the means of two levels, and its standard error by the model alone. `None`
+    /// where one has no value.
+    pub fn difference(&self, of: usize, from: usize) -> Option<(f64, f64)> {
+        let (above, below) = ((*self.means.get(of)?)?, (*self.means.get(from)?)?);
+        let variance = above.by_model + below.by_model - 2.0 * self.covariance[of][from];
+        Some((above.value - below.value, variance.max(0.0).sqrt()))
+    }
+}
+
+fn around(value: f64, variance: f64, freedom: f64, confidence: f64) -> Option<Interval> {
+    alpha(confidence)?;
+    let half = StudentT::new(freedom)?.critical_value(confidence)? * variance.sqrt();
+    half.is_finite().then_some(Interval {
+        low: value - half,
+        high: value + half,
+        achieved_confidence: confidence,
+    })
+}
+
+#[cfg(test)]
+mod tests;
