@@ -16,16 +16,16 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
 
 /// A metric family of an exposition.
 #[derive(Debug, Default)]
-struct Family {
+pub(crate) struct Family {
     unit: Option<String>,
-    help: Option<String>,
+    pub(crate) help: Option<String>,
     /// Keyed by name and labels of the sample.
-    samples: BTreeMap<String, f64>,
+    pub(crate) samples: BTreeMap<String, f64>,
 }
 
 /// Parses an exposition by what OpenMetrics text 1.0 and Prometheus text 0.0.4 both allow, as far as
 /// zc's output uses it: the older format knows gauges, but no info and no state set.
-fn exposed(text: &str) -> BTreeMap<String, Family> {
+pub(crate) fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut now = String::new();

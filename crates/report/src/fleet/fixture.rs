@@ -163,3 +163,68 @@ pub(crate) fn alike() -> Fleet {
     fleet.conditions.clear();
     fleet
 }
+
+/// A fleet with `text` in every string from outside.
+pub(crate) fn containing(text: &str) -> (Fleet, Vec<Missing>) {
+    let mut fleet = fleet();
+    let put = |at: &mut String| *at = format!("x{text}");
+    let before = |at: &mut String| *at = format!("x{text}{at}");
+    for at in [&mut fleet.experiment, &mut fleet.link, &mut fleet.first_at, &mut fleet.last_at] {
+        put(at);
+    }
+    fleet.zc_versions.iter_mut().for_each(put);
+    for out in &mut fleet.left_out {
+        put(&mut out.name);
+        put(&mut out.why);
+    }
+    fleet.by.iter_mut().for_each(put);
+    fleet.groups.iter_mut().flat_map(|group| &mut group.values).for_each(put);
+    before(&mut fleet.reference);
+    fleet.rows.iter_mut().for_each(|row| before(&mut row.label));
+    fleet.spreads.iter_mut().for_each(|spread| before(&mut spread.label));
+    for host in &mut fleet.odd_hosts {
+        put(&mut host.host);
+        host.most.iter_mut().for_each(|(label, _)| before(label));
+    }
+    for pair in &mut fleet.odd_pairs {
+        put(&mut pair.near);
+        put(&mut pair.far);
+    }
+    for condition in &mut fleet.conditions {
+        put(&mut condition.fact);
+        condition.same_as.iter_mut().for_each(put);
+        condition.values.iter_mut().for_each(|value| put(&mut value.value));
+    }
+    let mut missing = missing();
+    for one in &mut missing {
+        put(&mut one.cell);
+        put(&mut one.why);
+    }
+    (fleet, missing)
+}
+
+/// A fleet of many groups, with many odd hosts and many reasons.
+pub(crate) fn large() -> (Fleet, Vec<Missing>) {
+    let mut fleet = fleet();
+    let group = fleet.groups[0].clone();
+    fleet.groups = (0..60)
+        .map(|at| Group {
+            values: vec![format!("gen{}", at % 4), format!("6.{}.{}", at % 15, at)],
+            ..group.clone()
+        })
+        .collect();
+    let rows: Vec<Row> = fleet.rows.iter().filter(|row| row.group == 0).cloned().collect();
+    fleet.rows = (0..60)
+        .flat_map(|group| rows.iter().map(move |row| Row { group, ..row.clone() }))
+        .collect();
+    let host = fleet.odd_hosts[0].clone();
+    fleet.odd_hosts =
+        (0..2000).map(|at| OddHost { host: format!("n{at}"), ..host.clone() }).collect();
+    let pair = fleet.odd_pairs[0].clone();
+    fleet.odd_pairs =
+        (0..2000).map(|at| OddPair { near: format!("n{at}"), ..pair.clone() }).collect();
+    let missing = (0..5000)
+        .map(|at| Missing { cell: format!("n{at} to n1"), why: format!("reason {at}") })
+        .collect();
+    (fleet, missing)
+}

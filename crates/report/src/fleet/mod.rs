@@ -1,9 +1,16 @@
 //! The report of a fleet: what each path costs in each group of hosts, which hosts and pairs are
 //! odd, what conditions explain, and what is missing. As text, JSON, CSV, metrics and a page.
 
+pub(crate) mod csv;
 pub(crate) mod names;
+pub(crate) mod openmetrics;
+pub(crate) mod page;
 mod tables;
 pub(crate) mod words;
+
+pub use csv::csv;
+pub use openmetrics::openmetrics;
+pub use page::html;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -39,6 +39,11 @@ pub(crate) fn caption(end: End) -> &'static str {
     }
 }
 
+/// The column of the cost in [`costs_of`].
+pub(crate) fn cost_column(fleet: &Fleet) -> usize {
+    fleet.by.len() + 3
+}
+
 /// The table of some rows.
 pub(crate) fn costs_of(fleet: &Fleet, rows: &[&Row]) -> Grid {
     let names = Names::of_fleet(fleet);
@@ -53,7 +58,7 @@ pub(crate) fn costs_of(fleet: &Fleet, rows: &[&Row]) -> Grid {
     if relative {
         columns.push(Column::right("relative to", cell(&fleet.reference)));
     }
-    columns.push(Column::right("one more", "host"));
+    columns.push(Column::right("one more host", "us/MB"));
     let line = |row: &&Row| {
         let mut line = vec![cell(&row.label)];
         line.extend(names.values(row.group));

@@ -1,7 +1,11 @@
 //! Every form of a fleet by hand.
 
-use super::fixture::{alike, fleet, missing};
+use proptest::prelude::*;
+
+use super::fixture::{alike, containing, fleet, large, missing};
 use super::*;
+use crate::html::tests::{no_id_is_there_twice, tags};
+use crate::tests_forms::exposed;
 
 fn fits(text: &str, columns: usize) {
     assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
@@ -36,5 +40,108 @@ fn json_has_every_figure_and_what_is_missing() {
     let properties = schema["properties"].as_object().unwrap();
     for name in document.as_object().unwrap().keys() {
         assert!(properties.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn csv_has_a_line_for_each_row_and_a_column_for_each_fact() {
+    let text = csv(&fleet());
+    insta::assert_snapshot!("fleet_csv", text);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let heading = reader.headers().unwrap().clone();
+    assert_eq!(&heading[2], "generation");
+    assert_eq!(reader.records().map(Result::unwrap).count(), fleet().rows.len());
+    // A fact has another name where a column has its own.
+    let mut other = fleet();
+    other.by = vec!["cell".to_owned(), "hosts".to_owned()];
+    assert!(csv(&other).starts_with("cell,end,group_cell,group_hosts,hosts,runs,"));
+}
+
+#[test]
+fn metrics_conform_to_the_specification() {
+    let text = openmetrics(&fleet(), &missing());
+    insta::assert_snapshot!("fleet_openmetrics", text);
+    let families = exposed(&text);
+    assert!(families.values().all(|family| family.help.is_some()));
+    let costs = &families["zc_fleet_cost_seconds_per_byte"].samples;
+    assert_eq!(costs.len(), fleet().rows.len());
+    let series = costs.keys().find(|series| {
+        ["splice", "sender", "gen2"].iter().all(|word| series.contains(&format!("\"{word}\"")))
+    });
+    assert!((costs[series.unwrap()] / 168.1e-12 - 1.0).abs() < 1e-12);
+    assert!(families["zc_fleet_missing_measurements"].samples.values().all(|count| *count == 8.0));
+    // What a fact is called may not be the name of a label.
+    let mut other = fleet();
+    other.by = vec!["host".to_owned(), "8 \"cores\"".to_owned()];
+    let text = openmetrics(&other, &[]);
+    exposed(&text);
+    assert!(text.contains("group_host=\"gen1\",group_8__cores_=\"6.8.0-45\""), "{text}");
+}
+
+#[test]
+fn a_page_opens_with_the_answer_and_has_a_table_that_is_sorted_and_filtered() {
+    let page = html(&fleet(), &missing());
+    tags(&page);
+    assert_eq!(page, html(&fleet(), &missing()), "the same document, the same bytes");
+    let place =
+        |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
+    assert!(place("Groups differ in which path") < place("<figure"));
+    assert!(
+        place("<figure") < place("class=\"filters\"")
+            && place("class=\"filters\"") < place("<table>")
+    );
+    assert!(page.contains("<option value=\"1\">gen2</option>"));
+    assert!(page.contains("<tr data-g=\"1\">"));
+    assert!(place(">n17<") < place("the node was drained"));
+    no_id_is_there_twice(&page);
+    let alike = html(&alike(), &[]);
+    tags(&alike);
+    assert!(alike.contains("No host of 20 is odd.") && !alike.contains("class=\"filters\""));
+    assert!(!alike.contains("id=\"missing\""));
+}
+
+#[test]
+fn many_odd_hosts_and_reasons_are_counted() {
+    let (fleet, missing) = large();
+    let page = html(&fleet, &missing);
+    tags(&page);
+    assert!(page.len() < 600_000, "{} bytes", page.len());
+    assert!(page.contains("And 1800 more"), "of hosts and of pairs");
+    assert!(page.contains("The first 40 of 60 groups"));
+    let text = text(&fleet, &missing, 120);
+    assert!(text.contains("and 1980 more") && text.contains("for other reasons"), "{text}");
+    assert!(text.lines().count() < 900, "{}", text.lines().count());
+}
+
+/// Text, CSV and metrics have no control character but line feeds, whatever a name contains.
+#[test]
+fn no_name_is_an_escape_sequence_or_begins_a_line() {
+    let (fleet, missing) = containing("\u{1b}[31m\n\r\u{202e}\"|<script>,\u{7}");
+    for made in [text(&fleet, &missing, 100), csv(&fleet), openmetrics(&fleet, &missing)] {
+        assert!(made.chars().all(|c| c == '\n' || zc_run::is_safe(c)), "{made}");
+    }
+    let made = json(&fleet, &missing);
+    assert!(made.chars().all(|c| c == '\n' || zc_run::is_safe(c)), "{made}");
+    exposed(&openmetrics(&fleet, &missing));
+    let lines = csv(&fleet);
+    let mut reader = ::csv::Reader::from_reader(lines.as_bytes());
+    assert_eq!(reader.records().map(Result::unwrap).count(), fleet.rows.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_page_has_the_same_tags_whatever_its_names_contain(
+        text in prop_oneof![
+            any::<String>(),
+            "(<|>|&|\"|'|/|script|style|!--|-->|]]>|svg|a| |=|onload){1,12}",
+        ]
+    ) {
+        let of = |text: &str| {
+            let (fleet, missing) = containing(text);
+            tags(&html(&fleet, &missing))
+        };
+        prop_assert_eq!(of(&text), of("text"));
     }
 }

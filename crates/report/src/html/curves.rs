@@ -110,7 +110,7 @@ pub(super) fn curves(
                     "path",
                     &[
                         ("class", &(class.clone() + " band")),
-                        ("d", &(polyline(there.chain(back)) + "z")),
+                        ("d", &(plot::polyline(there.chain(back)) + "z")),
                     ],
                 );
             }
@@ -130,7 +130,7 @@ pub(super) fn curves(
                         .collect(),
                 };
             let class = format!("{class} line d{}", series % 4);
-            out.empty("path", &[("class", &class), ("d", &polyline(path.into_iter()))]);
+            out.empty("path", &[("class", &class), ("d", &plot::polyline(path.into_iter()))]);
             if curve.line.is_some() {
                 let each = curve.points.iter().filter_map(|point| ends(point, &x, &up));
                 let each = each.map(|(x, low, high)| {
@@ -186,12 +186,4 @@ fn ends(point: &Point, x: &Scale, up: &impl Fn(f64) -> f64) -> Option<(f64, f64,
 /// The cost on a fitted line at a size, in ns per KiB.
 fn on_line((call_ns, ns_per_kib): (f64, f64), bytes: f64) -> f64 {
     call_ns * 1024.0 / bytes + ns_per_kib
-}
-
-fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
-    let each = points.enumerate().map(|(place, (x, y))| {
-        let command = if place == 0 { 'M' } else { 'L' };
-        format!("{command}{} {y:.1}", plot::along(x))
-    });
-    each.collect()
 }

@@ -1,5 +1,5 @@
 //! Runs as one self-contained page of HTML: no network, no asset, no JavaScript needed. Its own
-//! script adds sorting, tooltips and a choice of units.
+//! script adds sorting, filters, tooltips and a choice of units.
 //!
 //! Escaping in [`markup`] is not the only defence: the page's Content-Security-Policy allows the
 //! one style sheet and the one script by their hashes, and nothing else.
@@ -9,10 +9,12 @@ mod bars;
 mod charts;
 mod curves;
 pub(crate) mod dots;
+pub(crate) mod filters;
 mod heat;
 mod icicle;
 mod machine;
 mod markup;
+pub(crate) mod nights;
 pub(crate) mod page;
 pub(crate) mod plot;
 mod policy;
@@ -152,11 +154,7 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
         .flat_map(|(_, estimates)| &estimates.cells)
         .any(|cell| cell.cost_ns_per_kib.both.is_some());
     if costs {
-        out.raw("<h3>Units of cost</h3>\n<dl>\n");
-        for unit in page.costs.units().to_vec() {
-            page.out.element("dt", &[], &unit.name).element("dd", &[], &unit.about).raw("\n");
-        }
-        page.out.raw("</dl>\n");
+        units::about(page);
     }
     page.out.raw("</section>\n");
 }
@@ -169,4 +167,4 @@ fn foot(page: &mut Page, runs: &[(&Run, &Estimates)]) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

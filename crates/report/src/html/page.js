@@ -1,4 +1,4 @@
-// What the page can do beyond being read: sort tables, show a mark's figure, change the unit of costs, whose texts are all in the
+// What the page can do beyond being read: sort and filter tables, show a mark's figure, change the unit of costs, whose texts are all in the
 // page. The one thing that it computes is how many cores a typed rate of requests keeps busy.
 'use strict';
 (function () {
@@ -45,6 +45,19 @@
         body.append(...rows.map((each) => each.row));
       });
     });
+  });
+
+  // Choices: of the rows in the same section, those are shown whose group is in each of them.
+  all('.filters').forEach((box) => {
+    const choices = all('select', box);
+    const filter = () => {
+      const rows = all('tr[data-g]', box.parentElement);
+      rows.forEach((row) => { row.hidden = !choices.every((each) => !each.value || each.value.split(' ').includes(row.dataset.g)); });
+      box.querySelector('output').textContent = rows.filter((row) => !row.hidden).length + ' of ' + rows.length + ' rows';
+    };
+    choices.forEach((each) => each.addEventListener('change', filter));
+    box.hidden = false;
+    filter();
   });
 
   // Charts: the figure of the mark under the pointer, or of the one that the arrow keys lead to.

@@ -171,6 +171,15 @@ pub(crate) fn along(share: f64) -> String {
     format!("{:.0}", share * WIDE)
 }
 
+/// A line through points: horizontal shares of the width, and pixels from the top.
+pub(crate) fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let each = points.enumerate().map(|(place, (x, y))| {
+        let command = if place == 0 { 'M' } else { 'L' };
+        format!("{command}{} {y:.1}", along(x))
+    });
+    each.collect()
+}
+
 /// The horizontal axis of costs: grid lines over the plot and numbers below it, for each unit; the
 /// first unit is shown.
 pub(crate) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {

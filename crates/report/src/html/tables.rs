@@ -150,6 +150,18 @@ pub(crate) fn table(
     grid: &Grid,
     behind: impl Fn(usize, usize) -> Behind,
 ) {
+    of_groups(page, caption, keys, grid, &behind, &|_| None);
+}
+
+/// The same for rows of groups, which the choices of [`super::filters`] above it show or hide.
+pub(crate) fn of_groups(
+    page: &mut Page,
+    caption: &str,
+    keys: usize,
+    grid: &Grid,
+    behind: &dyn Fn(usize, usize) -> Behind,
+    group: &dyn Fn(usize) -> Option<usize>,
+) {
     let id = page.id();
     let first = page.costs.first().to_owned();
     // Empty columns are left out: telephones have no room for them.
@@ -197,7 +209,9 @@ pub(crate) fn table(
     }
     page.out.raw("</tr></thead>\n<tbody>");
     for (place, row) in grid.rows.iter().enumerate() {
-        page.out.raw("<tr>");
+        let group = group(place).map(|group| group.to_string());
+        let attributes: Vec<_> = group.iter().map(|group| ("data-g", group.as_str())).collect();
+        page.out.open("tr", &attributes);
         for (&index, column) in shown.iter().map(|index| (index, &grid.columns[*index])) {
             let text = row.get(index).map_or("", String::as_str);
             let behind = behind(place, index);

@@ -29,7 +29,7 @@ fn plans() -> Vec<(Run, Estimates)> {
 const VOID: [&str; 2] = ["meta", "!doctype"];
 
 /// The page's tags in their order. Panics if one is not closed by its own end tag.
-fn tags(page: &str) -> Vec<String> {
+pub(crate) fn tags(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Vec<String> = Vec::new();
     let mut rest = page;
@@ -59,6 +59,15 @@ fn tags(page: &str) -> Vec<String> {
     found
 }
 
+#[track_caller]
+pub(crate) fn no_id_is_there_twice(page: &str) {
+    let mut seen = std::collections::BTreeSet::new();
+    for id in page.split(" id=\"").skip(1) {
+        let id = id.split('"').next().unwrap_or_default();
+        assert!(seen.insert(id), "{id} is there twice");
+    }
+}
+
 #[test]
 fn every_page_is_well_formed_and_has_no_address() {
     let runs = all();
@@ -68,6 +77,7 @@ fn every_page_is_well_formed_and_has_no_address() {
     pages.push(html(&[]));
     for page in pages {
         tags(&page);
+        no_id_is_there_twice(&page);
         // The addresses of a server are text.
         let page = page.replace(SCRIPT, "").replace(STYLE, "").replace("http://localhost:", "");
         assert!(

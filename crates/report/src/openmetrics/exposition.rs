@@ -8,21 +8,21 @@ use std::fmt::Write as _;
 use zc_run::escape;
 
 /// Labels and their values.
-pub(super) type Labels = Vec<(String, String)>;
+pub(crate) type Labels = Vec<(String, String)>;
 
 /// The most characters of a label's value: those of a host or a cell come from the file.
 const MOST: usize = 400;
 
 /// The text so far, and the series in it: each may occur only once.
 #[derive(Default)]
-pub(super) struct Exposition {
+pub(crate) struct Exposition {
     text: String,
     seen: BTreeSet<String>,
 }
 
 impl Exposition {
     /// Begins a family of gauges. Its name ends in its unit, if it has one.
-    pub(super) fn family(&mut self, name: &str, unit: &str, help: &str) {
+    pub(crate) fn family(&mut self, name: &str, unit: &str, help: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.text, "# TYPE {name} gauge");
         if !unit.is_empty() {
@@ -33,7 +33,7 @@ impl Exposition {
 
     /// Writes a sample of the family that was begun last. Of several samples of one series only the
     /// first is written.
-    pub(super) fn sample(&mut self, name: &str, labels: &[(String, String)], value: &str) {
+    pub(crate) fn sample(&mut self, name: &str, labels: &[(String, String)], value: &str) {
         let each: Vec<String> = labels
             .iter()
             .map(|(name, value)| format!("{name}=\"{}\"", label_value(value)))
@@ -45,7 +45,7 @@ impl Exposition {
     }
 
     /// The whole text.
-    pub(super) fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.text.push_str("# EOF\n");
         self.text
     }
@@ -58,6 +58,6 @@ fn label_value(text: &str) -> String {
 
 /// A floating-point number, always with a point or an exponent, as in Rust's debug format; `None`
 /// if it is not finite.
-pub(super) fn real(value: f64) -> Option<String> {
+pub(crate) fn real(value: f64) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }

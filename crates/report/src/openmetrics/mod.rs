@@ -8,7 +8,7 @@
 //! series. What does change (when the run began, how it ended) is a value, or a label of
 //! `zc_run_info`.
 
-mod exposition;
+pub(crate) mod exposition;
 mod families;
 mod requests;
 

@@ -100,3 +100,62 @@ pub(crate) fn flat() -> Trend {
         Some(TrendJudgement { margin: 0.03, worse: vec![], undecided: vec![], not_worse: 22 });
     trend
 }
+
+/// A trend with `text` in every string from outside.
+pub(crate) fn containing(text: &str) -> (Trend, Vec<Event>) {
+    let mut trend = trend();
+    let put = |at: &mut String| *at = format!("x{text}");
+    let before = |at: &mut String| *at = format!("x{text}{at}");
+    put(&mut trend.experiment);
+    put(&mut trend.link);
+    before(&mut trend.reference);
+    trend.nights.iter_mut().for_each(before);
+    for out in &mut trend.left_out {
+        put(&mut out.name);
+        put(&mut out.why);
+    }
+    trend.by.iter_mut().for_each(put);
+    trend.groups.iter_mut().flat_map(|group| &mut group.values).for_each(put);
+    for line in &mut trend.lines {
+        before(&mut line.label);
+        for change in &mut line.changes {
+            change.with.iter_mut().for_each(put);
+            change.events.iter_mut().for_each(put);
+        }
+    }
+    if let Some(judged) = &mut trend.judgement {
+        judged.worse.iter_mut().chain(&mut judged.undecided).for_each(put);
+    }
+    let mut events = events();
+    for event in &mut events {
+        put(&mut event.day);
+        put(&mut event.what);
+    }
+    (trend, events)
+}
+
+/// A year of nights in twelve groups, in which every line changes in the same night.
+pub(crate) fn long() -> Trend {
+    let mut trend = trend();
+    let first: jiff::civil::Date = "2026-01-01".parse().unwrap();
+    trend.nights =
+        (0..365).map(|day| first.saturating_add(jiff::Span::new().days(day)).to_string()).collect();
+    let group = trend.groups[0].clone();
+    trend.groups =
+        (0..12).map(|at| Group { values: vec![format!("gen{at}")], ..group.clone() }).collect();
+    let lines: Vec<TrendLine> =
+        trend.lines.iter().filter(|line| line.group == 0).cloned().collect();
+    let change = trend.lines.iter().find_map(|line| line.changes.first().cloned()).unwrap();
+    trend.lines = (0..12)
+        .flat_map(|group| lines.iter().map(move |line| TrendLine { group, ..line.clone() }))
+        .map(|mut line| {
+            line.changes = vec![change.clone()];
+            line.last_by_before = Some(change.by);
+            line.points = (0..365)
+                .map(|night| Point { night, ..line.points[night % line.points.len()].clone() })
+                .collect();
+            line
+        })
+        .collect();
+    trend
+}

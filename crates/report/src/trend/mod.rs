@@ -1,8 +1,15 @@
 //! The report of a trend: from which night on a path has another cost, by how much, what changed
 //! with it, and what did not change. As text, JSON, CSV, metrics and a page.
 
+mod csv;
+mod openmetrics;
+mod page;
 mod tables;
 mod words;
+
+pub use csv::csv;
+pub use openmetrics::openmetrics;
+pub use page::html;
 
 use schemars::JsonSchema;
 use serde::Serialize;

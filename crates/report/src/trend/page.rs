@@ -1,0 +1,336 @@
+//! A trend as a page: what changed and from which night on, a chart of all nights for each group and
+//! end, the lines without a change, and the figures of each night. The texts are those of the
+//! terminal.
+
+use jiff::civil::Date;
+
+use super::tables;
+use super::words;
+use crate::digits::signed_percent;
+use crate::fleet::names::{Names, cell, count, end as end_name, plus_minus, the};
+use crate::fleet::page::{answer, figure, list, said, section};
+use crate::fleet::words::percent_of;
+use crate::grid::{Column, Grid};
+use crate::html::nights::{self, Change, Line, Nights, Noted, Point};
+use crate::html::page::Page;
+use crate::html::plot::Caption;
+use crate::html::skeleton::{begin, end, navigation};
+use crate::html::tables::{Behind, of_groups};
+use crate::html::units;
+use zc_analysis::Figure;
+use zc_analysis::fleet::{ChangePoint, End, Event, Trend, TrendLine};
+use zc_run::escape;
+
+/// The most charts, each of a group and an end.
+const CHARTS: usize = 24;
+/// About so many nights have marks in all charts together; lines and bands have all nights.
+const MARKS: usize = 3000;
+/// The most nights in a table of nights: the last ones.
+const NIGHTS: usize = 60;
+/// The longest label at a line of a chart.
+const LABEL: usize = 24;
+/// The most characters of an event that is read out.
+const LONG: usize = 200;
+
+/// The trend as one self-contained page of HTML.
+pub fn html(trend: &Trend, events: &[Event]) -> String {
+    let mut page = Page::new(units::units(&[]));
+    let title = format!("What sending over TCP costs over {}", count(trend.nights.len(), "night"));
+    let about: Vec<String> = words::heading(trend).into_iter().map(said).collect();
+    begin(&mut page, &title, &about);
+    let mut sections =
+        vec![("changes", "Changes"), ("nights", "Nights"), ("lines", "Without a change")];
+    if !events.is_empty() || !trend.left_out.is_empty() {
+        sections.push(("notes", "Notes"));
+    }
+    let named = sections.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned()));
+    navigation(&mut page, &named.collect::<Vec<_>>());
+    page.out.raw("<main id=\"main\">\n");
+    answer(&mut page, &words::answer(trend));
+    changes(&mut page, trend);
+    charts(&mut page, trend, events);
+    unchanged(&mut page, trend);
+    notes(&mut page, trend, events);
+    method(&mut page, trend);
+    page.out.raw("</main>\n");
+    end(&mut page, "Reported", env!("CARGO_PKG_VERSION"));
+    page.out.finish()
+}
+
+fn plain(page: &mut Page, caption: &str, keys: usize, grid: &Grid) {
+    of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
+}
+
+fn changes(page: &mut Page, trend: &Trend) {
+    section(page, "changes", "Changes");
+    let occasions = words::occasions(trend);
+    if occasions.is_empty() {
+        page.out.raw("<p>No line changed.</p>\n");
+    }
+    for occasion in &occasions {
+        let sentences = words::occasion(trend, occasion);
+        let Some((when, why)) = sentences.split_first() else { continue };
+        page.out.element("h3", &[], when.trim_end_matches('.')).raw("\n");
+        for sentence in why {
+            page.out.element("p", &[], sentence).raw("\n");
+        }
+        let caption = format!(
+            "Cost from that night on, divided by the cost before, with {} intervals",
+            percent_of(trend.confidence)
+        );
+        plain(page, &caption, tables::keys(trend), &tables::changes(trend, occasion));
+    }
+    page.out.raw("</section>\n");
+}
+
+/// The lines of a group and an end.
+struct Panel<'a> {
+    group: usize,
+    end: End,
+    lines: Vec<&'a TrendLine>,
+}
+
+/// All panels, those with changes first.
+fn panels(trend: &Trend) -> Vec<Panel<'_>> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for line in &trend.lines {
+        let of = |panel: &&mut Panel| panel.group == line.group && panel.end == line.end;
+        match panels.iter_mut().find(of) {
+            Some(panel) => panel.lines.push(line),
+            None => panels.push(Panel { group: line.group, end: line.end, lines: vec![line] }),
+        }
+    }
+    panels.sort_by_key(|panel| {
+        (panel.lines.iter().all(|line| line.changes.is_empty()), panel.group, panel.end)
+    });
+    panels
+}
+
+/// Days since the first night; `None` where a night is not a day.
+fn day(night: &str, first: Date) -> Option<f64> {
+    let day: Date = night.parse().ok()?;
+    Some(f64::from((day - first).get_days()))
+}
+
+/// Where each night is on the axis: by its day, or by its number where nights are not days.
+fn along(trend: &Trend) -> (Nights, impl Fn(&str) -> Option<f64>) {
+    let first: Option<Date> = trend.nights.first().and_then(|night| night.parse().ok());
+    let days: Option<Vec<f64>> =
+        first.and_then(|first| trend.nights.iter().map(|night| day(night, first)).collect());
+    let dated = days.is_some();
+    let days = days.unwrap_or_else(|| (0..trend.nights.len()).map(|at| at as f64).collect());
+    let last = days.last().copied().unwrap_or(0.0);
+    let share = move |day: f64| if last > 0.0 { day / last } else { 0.5 };
+    let year = first.map(|first| first.year()).filter(|year| {
+        dated
+            && trend.nights.last().and_then(|last| last.parse().ok()).map(Date::year) == Some(*year)
+    });
+    let label = |night: &String| match year {
+        Some(_) => night.get(5..).unwrap_or(night).to_owned(),
+        None => escape(night, 12),
+    };
+    let title = year.map_or_else(|| "night".to_owned(), |year| format!("night of {year}"));
+    let nights = days.iter().map(|day| share(*day)).zip(trend.nights.iter().map(label)).collect();
+    let place = move |event: &str| {
+        let place = share(day(event, first.filter(|_| dated)?)?);
+        (0.0..=1.0).contains(&place).then_some(place)
+    };
+    (Nights { title, nights }, place)
+}
+
+fn charts(page: &mut Page, trend: &Trend, events: &[Event]) {
+    section(page, "nights", "Costs of all nights");
+    let panels = panels(trend);
+    let shown = &panels[..panels.len().min(CHARTS)];
+    if shown.is_empty() {
+        page.out.raw("<p>No path has a cost.</p>\n");
+    }
+    let points = shown.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len());
+    let every = points.sum::<usize>().div_ceil(MARKS).max(1);
+    let (along, place) = along(trend);
+    let noted: Vec<Noted> = events
+        .iter()
+        .filter_map(|event| {
+            let what = escape(&event.what, LONG);
+            Some(Noted {
+                place: place(&event.day)?,
+                name: format!("{}: {what}", event.day),
+                text: short(&what),
+            })
+        })
+        .collect();
+    for panel in shown {
+        chart(page, trend, panel, &along, &noted, every);
+        table(page, trend, panel, every == 1);
+    }
+    if panels.len() > shown.len() {
+        let rest = format!(
+            "{} of {} charts are shown, those with changes first; all figures are in the CSV.",
+            shown.len(),
+            panels.len()
+        );
+        page.out.element("p", &[], &rest).raw("\n");
+    }
+    page.out.raw("</section>\n");
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= LABEL {
+        text.to_owned()
+    } else {
+        text.chars().take(LABEL - 1).chain(['…']).collect()
+    }
+}
+
+fn cost(trend: &Trend, point: &zc_analysis::fleet::Point) -> Figure {
+    figure(point.us_per_mb, point.low, point.high, trend.confidence)
+}
+
+fn chart(
+    page: &mut Page,
+    trend: &Trend,
+    panel: &Panel,
+    along: &Nights,
+    noted: &[Noted],
+    every: usize,
+) {
+    let group = Names::of_trend(trend).group(panel.group);
+    let line = |line: &&TrendLine| Line {
+        name: cell(&line.label),
+        points: line
+            .points
+            .iter()
+            .map(|point| Point {
+                night: point.night,
+                cost: cost(trend, point),
+                name: format!("{}, {}", cell(&line.label), words::night(trend, point.night)),
+            })
+            .collect(),
+    };
+    let change = |series: usize, line: &TrendLine, change: &ChangePoint| {
+        let by = signed_percent(change.by - 1.0);
+        let label = cell(&line.label);
+        Change {
+            series,
+            night: change.night,
+            earliest: change.earliest,
+            latest: change.latest,
+            text: format!("{} {by}", short(&label)),
+            name: format!(
+                "{label} {by} from {} on{}",
+                words::night(trend, change.night),
+                words::interval(trend, change)
+            ),
+        }
+    };
+    let lines: Vec<Line> = panel.lines.iter().map(line).collect();
+    let changes: Vec<Change> = panel
+        .lines
+        .iter()
+        .enumerate()
+        .flat_map(|(series, line)| line.changes.iter().map(move |of| change(series, line, of)))
+        .collect();
+    let mut note =
+        format!("Bands are {} intervals; logarithmic axis.", percent_of(trend.confidence));
+    if !changes.is_empty() {
+        note.push_str(" A vertical line is the first night of a new level, with its interval.");
+    }
+    if !noted.is_empty() {
+        note.push_str(" Broken lines are noted events.");
+    }
+    if every > 1 {
+        note.push_str(&format!(" One night in {every} has a mark."));
+    }
+    let title = format!("{group}: what each path costs {}, us/MB", the(panel.end));
+    let caption = Caption { title, note, description: String::new() };
+    nights::nights(page, caption, along, &lines, &changes, noted, every);
+}
+
+/// The figures of a chart: a row for each night, a column for each path.
+fn table(page: &mut Page, trend: &Trend, panel: &Panel, with_units: bool) {
+    let first = trend.nights.len().saturating_sub(NIGHTS);
+    let mut columns = vec![Column::left("night", "")];
+    columns.extend(panel.lines.iter().map(|line| Column::right(cell(&line.label), "us/MB")));
+    let nights: Vec<usize> = (first..trend.nights.len()).collect();
+    let point = |line: &TrendLine, night: usize| {
+        line.points.iter().find(|point| point.night == night).cloned()
+    };
+    let row = |night: &usize| {
+        let mut row = vec![words::night(trend, *night)];
+        row.extend(panel.lines.iter().map(|line| {
+            point(line, *night).map_or_else(String::new, |point| {
+                plus_minus(point.us_per_mb, point.low, point.high)
+            })
+        }));
+        row
+    };
+    let grid = Grid::new(columns, nights.iter().map(row).collect());
+    let group = Names::of_trend(trend).group(panel.group);
+    let summary = format!("{group}, {}: figures of each night", end_name(panel.end));
+    let caption = if first > 0 {
+        format!("The last {NIGHTS} of {} nights; all are in the CSV", trend.nights.len())
+    } else {
+        "Costs in us/MB, each with the half-width of its interval".to_owned()
+    };
+    page.out.raw("<details>").element("summary", &[], &summary).raw("\n");
+    let behind = |row: usize, column: usize| {
+        let line = column.checked_sub(1).and_then(|at| panel.lines.get(at));
+        let found = line.zip(nights.get(row)).and_then(|(line, night)| point(line, *night));
+        let cost = found.filter(|_| with_units).map(|point| cost(trend, &point));
+        Behind { cost, ..Behind::default() }
+    };
+    of_groups(page, &caption, 1, &grid, &behind, &|_| None);
+    page.out.raw("</details>\n");
+}
+
+fn unchanged(page: &mut Page, trend: &Trend) {
+    section(page, "lines", "Lines without a change");
+    match tables::unchanged(trend) {
+        None => {
+            page.out.raw("<p>All lines changed.</p>\n");
+        }
+        Some(grid) => {
+            let lines = tables::without_change(trend);
+            let keys = tables::keys(trend);
+            let behind = |row: usize, column: usize| {
+                let last = lines.get(row).and_then(|line| line.points.last());
+                let cost = last.filter(|_| column == keys + 1).map(|point| cost(trend, point));
+                Behind { cost, ..Behind::default() }
+            };
+            of_groups(page, tables::UNCHANGED, keys, &grid, &behind, &|_| None);
+        }
+    }
+    page.out.raw("</section>\n");
+}
+
+fn notes(page: &mut Page, trend: &Trend, events: &[Event]) {
+    let noted = words::events(events);
+    let left_out = words::left_out(trend);
+    if noted.is_empty() && left_out.is_empty() {
+        return;
+    }
+    section(page, "notes", "Notes");
+    for (title, notes) in [("Events", noted), ("Runs that are not in the figures", left_out)] {
+        if !notes.is_empty() {
+            page.out.element("h3", &[], title).raw("\n");
+            list(page, &notes.into_iter().map(|note| note.text).collect::<Vec<_>>());
+        }
+    }
+    page.out.raw("</section>\n");
+}
+
+fn method(page: &mut Page, trend: &Trend) {
+    section(page, "method", "Method");
+    let text = format!(
+        "A line is what a path costs an end of the hosts of a group, night by night, net of which \
+         hosts were measured in a night. Its change points divide it into stretches of one level. \
+         If no line had changed, any change would be found anywhere with a probability of {}. The \
+         interval of a night and of a ratio has a confidence of {}. A fact that changed within the \
+         interval need not be the cause.",
+        percent_of(trend.false_alarm),
+        percent_of(trend.confidence)
+    );
+    page.out.element("p", &[], &text).raw("\n");
+    units::about(page);
+    page.out.raw("</section>\n");
+}
