@@ -1,10 +1,24 @@
 //! Many runs of many hosts: what each path costs in each group of hosts, which hosts and pairs are odd,
 //! what their conditions explain, and how it changes from night to night.
 
+mod conditions;
+mod estimate;
 mod facts;
 mod figures;
+mod grouping;
 pub mod model;
+mod observations;
+mod odd_hosts;
+mod odd_pairs;
+mod selection;
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
 
+pub use estimate::{FALSE_DISCOVERY_RATE, fleet};
 pub use facts::SharedFacts;
 pub use figures::figures;
+pub use grouping::Grouping;
 pub use model::*;
+pub use selection::NoFleet;

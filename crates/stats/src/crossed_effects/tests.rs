@@ -28,12 +28,12 @@ impl World {
         };
         let (own, far) = (effects(&mut random, self.by[0]), effects(&mut random, self.by[1]));
         let mut values = Vec::new();
-        for unit in 0..units {
+        for (unit, of_unit) in own.iter().enumerate() {
             for turn in 0..self.values_of_unit {
                 // Partners at several distances around a circle.
                 let partner = (unit + 1 + turn * (turn + 3) / 2) % units;
                 let error = self.by[3] * (0.5 + random.random::<f64>());
-                let value = own[unit]
+                let value = of_unit
                     + if self.with_partners { far[partner] } else { 0.0 }
                     + self.by[2] * normal(&mut random)
                     + error * normal(&mut random);

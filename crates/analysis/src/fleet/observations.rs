@@ -1,0 +1,155 @@
+//! What runs say of one cell, or of all cells on average, in the form that random effects are fitted
+//! to.
+
+use std::collections::BTreeSet;
+
+use zc_stats::{Crossed, CrossedEffects, crossed_effects};
+
+use super::grouping::Grouped;
+use super::model::{CellFigures, End, Logarithm, RunFigures};
+
+/// The runs of a fleet that are used, and their places.
+pub(super) struct Observed<'a> {
+    pub(super) runs: Vec<&'a RunFigures>,
+    pub(super) grouped: Grouped,
+    /// Labels of cells, in the order of the plan that has the most of them.
+    pub(super) labels: Vec<String>,
+    /// For each run, the place of each label among its cells.
+    cells: Vec<Vec<Option<usize>>>,
+}
+
+/// What is observed of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// The cost of an end.
+    Cost(End),
+    /// The ratio to the reference; of the sender, or of both.
+    Ratio(End),
+}
+
+impl Quantity {
+    pub(super) fn end(self) -> End {
+        match self {
+            Self::Cost(end) | Self::Ratio(end) => end,
+        }
+    }
+}
+
+impl<'a> Observed<'a> {
+    pub(super) fn of(runs: Vec<&'a RunFigures>, grouped: Grouped) -> Self {
+        let labels = labels(&runs);
+        let cells = runs
+            .iter()
+            .map(|run| {
+                let place = |label: &String| run.cells.iter().position(|it| it.label == *label);
+                labels.iter().map(place).collect()
+            })
+            .collect();
+        Self { runs, grouped, labels, cells }
+    }
+
+    /// A cell of a run.
+    pub(super) fn cell(&self, run: usize, label: usize) -> Option<&'a CellFigures> {
+        self.runs[run].cells.get(self.cells[run][label]?)
+    }
+
+    /// The ends that a cell has costs of. Where some runs tell both sides apart, runs that do not
+    /// have no part in it.
+    pub(super) fn ends(&self, label: usize) -> Vec<End> {
+        let has = |of: fn(&CellFigures) -> Option<Logarithm>| {
+            (0..self.runs.len()).any(|run| self.cell(run, label).and_then(of).is_some())
+        };
+        match (has(|cell| cell.sender), has(|cell| cell.receiver)) {
+            (false, false) if has(|cell| cell.both) => vec![End::Both],
+            (sender, receiver) => {
+                let ends = [(sender, End::Sender), (receiver, End::Receiver)];
+                ends.into_iter().filter(|(has, _)| *has).map(|(_, end)| end).collect()
+            }
+        }
+    }
+
+    fn logarithm(&self, run: usize, label: usize, quantity: Quantity) -> Option<Logarithm> {
+        let cell = self.cell(run, label)?;
+        match quantity {
+            Quantity::Cost(End::Sender) => cell.sender,
+            Quantity::Cost(End::Receiver) => cell.receiver,
+            Quantity::Cost(End::Both) => cell.both,
+            Quantity::Ratio(_) => cell.ratio,
+        }
+    }
+
+    fn crossed(&self, run: usize, end: End, value: Logarithm) -> Crossed {
+        let unit = self.grouped.unit(run, end);
+        Crossed {
+            value: value.ln,
+            error: value.error,
+            level: self.grouped.units[unit].group,
+            unit,
+            partner: self.grouped.partner(run, end),
+        }
+    }
+
+    /// Fits the cell's random effects; `None` without a run that has it.
+    pub(super) fn fit(&self, label: usize, quantity: Quantity) -> Option<Fitted> {
+        let (runs, values) = (0..self.runs.len())
+            .filter_map(|run| {
+                let value = self.logarithm(run, label, quantity)?;
+                Some((run, self.crossed(run, quantity.end(), value)))
+            })
+            .unzip();
+        Fitted::of(runs, values)
+    }
+
+    /// What runs cost at an end, as the mean over cells of the distance from the cell's mean in the
+    /// group: one value for a run, whichever of the cells it has. Its cells have their session in
+    /// common, so their errors do not average out.
+    pub(super) fn on_average(&self, end: End, cells: &[(usize, &Fitted)]) -> Vec<(usize, Crossed)> {
+        let of_run = |run: usize| {
+            let group = self.grouped.units[self.grouped.unit(run, end)].group;
+            let (mut ln, mut error, mut n) = (0.0, 0.0, 0.0);
+            for (label, fitted) in cells {
+                let Some(value) = self.logarithm(run, *label, Quantity::Cost(end)) else {
+                    continue;
+                };
+                let Some(Some(mean)) = fitted.effects.means.get(group) else { continue };
+                ln += value.ln - mean.value;
+                error += value.error;
+                n += 1.0;
+            }
+            let value = Logarithm { ln: ln / n, error: error / n };
+            (n > 0.0).then(|| (run, self.crossed(run, end, value)))
+        };
+        (0..self.runs.len()).filter_map(of_run).collect()
+    }
+}
+
+/// Labels in the order of the first of the runs that have most cells, then others.
+fn labels(runs: &[&RunFigures]) -> Vec<String> {
+    let longest = runs.iter().rev().max_by_key(|run| run.cells.len());
+    let mut labels: Vec<String> =
+        longest.iter().flat_map(|run| &run.cells).map(|cell| cell.label.clone()).collect();
+    let mut known: BTreeSet<String> = labels.iter().cloned().collect();
+    for cell in runs.iter().flat_map(|run| &run.cells) {
+        if !known.contains(&cell.label) {
+            known.insert(cell.label.clone());
+            labels.push(cell.label.clone());
+        }
+    }
+    labels
+}
+
+/// Random effects fitted to what runs say.
+pub(super) struct Fitted {
+    /// Indices of runs.
+    pub(super) runs: Vec<usize>,
+    /// One for each of the runs.
+    pub(super) values: Vec<Crossed>,
+    pub(super) effects: CrossedEffects,
+}
+
+impl Fitted {
+    pub(super) fn of(runs: Vec<usize>, values: Vec<Crossed>) -> Option<Self> {
+        let effects = crossed_effects(&values)?;
+        Some(Self { runs, values, effects })
+    }
+}

@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+
+use super::simulated::{Random, Simulated};
+use super::*;
+
+fn by(names: &[&str]) -> Grouping {
+    Grouping {
+        by: names.iter().map(|name| (*name).to_owned()).collect(),
+        features: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn rows_hold_the_truth_of_every_cell_and_group() {
+    let runs = Simulated { generations: 3, ..Simulated::default() }.runs();
+    let found = fleet(&runs, &by(&["generation"])).unwrap();
+    assert_eq!((found.runs, found.hosts, found.groups.len()), (96, 24, 3));
+    assert_eq!(found.groups[1].values, ["g1"]);
+    assert_eq!(found.groups.iter().map(|group| group.runs_receiving).sum::<usize>(), 96);
+    assert_eq!(found.rows.len(), 6 * 2 * 3);
+    for row in &found.rows {
+        let truth = Simulated::truth(&row.label, row.group, row.end == End::Receiver);
+        assert!((row.us_per_mb.value / truth - 1.0).abs() < 0.05, "{row:?} {truth}");
+        assert_eq!((row.hosts, row.runs), (8, 32));
+        let is_reference = row.label == found.reference;
+        assert_eq!(row.ratio.is_some(), row.end == End::Sender && !is_reference);
+    }
+    let spread = &found.spreads[0];
+    assert!((0.01..0.04).contains(&spread.cost.between_hosts), "{spread:?}");
+    assert_eq!(spread.cost.within_runs, 0.01);
+    let text = format!("{found:?}");
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn one_run_and_one_host_alone_have_no_interval_and_no_odd_one() {
+    let runs = Simulated { hosts: 2, partners: 1, ..Simulated::default() }.runs();
+    for some in [&runs[..1], &runs[..2]] {
+        let found = fleet(some, &by(&[])).unwrap();
+        assert!(found.odd_hosts.is_empty() && found.odd_pairs.is_empty());
+        assert!(found.rows.iter().all(|row| row.us_per_mb.low.is_none() == (some.len() == 1)));
+    }
+}
+
+#[test]
+fn intervals_of_groups_and_of_one_more_host_hold_as_often_as_they_say() {
+    let world = |seed| Simulated { seed, generations: 2, hosts: 16, ..Simulated::default() };
+    let (mut held, mut more, mut all) = (0, 0, 0);
+    for seed in 0..60 {
+        let found = fleet(&world(seed).runs(), &by(&["generation"])).unwrap();
+        let mut random = Random(seed);
+        for row in found.rows {
+            let truth = Simulated::truth(&row.label, row.group, row.end == End::Receiver);
+            let mean = row.us_per_mb;
+            let inside = |low: Option<f64>, high: Option<f64>, value: f64| {
+                i32::from(low.unwrap() <= value && value <= high.unwrap())
+            };
+            held += inside(mean.low, mean.high, truth);
+            let by: f64 = [0.02, 0.01, 0.005, 0.01].iter().map(|by| by * random.normal()).sum();
+            more += inside(mean.one_more_low, mean.one_more_high, truth * by.exp());
+            all += 1;
+        }
+    }
+    let (held, more) = (f64::from(held) / f64::from(all), f64::from(more) / f64::from(all));
+    println!("means {held:.4}, one more {more:.4}");
+    assert!((0.92..0.98).contains(&held), "{held}");
+    assert!((0.92..0.98).contains(&more), "{more}");
+}
+
+#[test]
+fn odd_hosts_are_found_and_no_others() {
+    let (mut found_odd, mut all_odd, mut false_ones, mut found) = (0, 0, 0, 0);
+    for seed in 0..6 {
+        let world = Simulated {
+            seed,
+            hosts: 99,
+            generations: 3,
+            odd: Some((33, 1.12)),
+            ..Simulated::default()
+        };
+        let fleet = fleet(&world.runs(), &by(&["generation"])).unwrap();
+        assert_eq!(fleet.hosts_examined, 99);
+        for odd in &fleet.odd_hosts {
+            let host: usize = odd.host[1..].parse().unwrap();
+            found += 1;
+            if world.is_odd(host) && odd.end == End::Sender {
+                found_odd += 1;
+                assert!((1.02..1.25).contains(&odd.by), "{odd:?}");
+                assert!(odd.low < odd.by && odd.by < odd.high && odd.most.is_some());
+            } else {
+                false_ones += 1;
+            }
+        }
+        all_odd += (0..99).filter(|host| world.is_odd(*host)).count();
+    }
+    println!("{found_odd} of {all_odd} odd hosts found, {false_ones} of {found} false");
+    assert!(found_odd * 10 >= all_odd * 8, "{found_odd} of {all_odd}");
+    assert!(false_ones * 10 <= found * 3, "{false_ones} of {found}");
+}
+
+#[test]
+fn where_no_host_is_odd_one_is_found_as_rarely_as_it_says() {
+    let of = |seed| {
+        let runs = Simulated { seed, hosts: 40, generations: 2, ..Simulated::default() }.runs();
+        let found = fleet(&runs, &by(&["generation"])).unwrap();
+        (!found.odd_hosts.is_empty(), !found.odd_pairs.is_empty())
+    };
+    let all: Vec<(bool, bool)> = (0..60).map(of).collect();
+    let hosts = all.iter().filter(|each| each.0).count();
+    let pairs = all.iter().filter(|each| each.1).count();
+    println!("an odd host in {hosts}, an odd pair in {pairs} of {} fleets", all.len());
+    assert!(hosts <= 8 && pairs <= 8, "{hosts} {pairs}");
+}
+
+#[test]
+fn an_odd_pair_is_found_in_its_direction() {
+    let world =
+        Simulated { hosts: 30, partners: 6, odd_pair: Some((3, 4, 1.15)), ..Simulated::default() };
+    let found = fleet(&world.runs(), &by(&[])).unwrap();
+    let [pair] = &found.odd_pairs[..] else { panic!("{:?}", found.odd_pairs) };
+    assert_eq!((pair.near.as_str(), pair.far.as_str()), ("n003", "n004"));
+    assert!((1.08..1.22).contains(&pair.by) && pair.low > 1.0, "{pair:?}");
+    assert_eq!(found.pairs_examined, 180);
+}
