@@ -35,7 +35,9 @@ pub use interval::Interval;
 pub use location::huber_location;
 pub use midmean::Midmean;
 pub use monotone_cubic::MonotoneCubic;
-pub use order_statistics::{mad, median, median_interval, median_min_n, quantile};
+pub use order_statistics::{
+    mad, median, median_interval, median_min_n, quantile, robust_deviation,
+};
 pub use rank_sum::{
     MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p_value,
 };

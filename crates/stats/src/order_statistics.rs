@@ -130,6 +130,45 @@ pub(crate) fn binomial_depth(n: usize, confidence: f64) -> Option<(usize, f64)> 
     Some((holds, tail(holds)))
 }
 
+/// A robust standard deviation: Q_n of Rousseeuw and Croux ("Alternatives to the Median Absolute
+/// Deviation", Journal of the American Statistical Association 88, 1993), the first quartile of the
+/// distances between two values, or nearly, made consistent for normal values with their factors
+/// for small samples.
+///
+/// As the median absolute deviation it bears nearly half of the values far off, and it is as
+/// efficient as 82 % of the values would be by their ordinary standard deviation; the former, 37 %.
+///
+/// `None` with fewer than two values and for a value that is not finite. O(n^2).
+///
+/// ```
+/// let mut values: Vec<f64> = (0..40).map(|at| f64::from(at * 17 % 40)).collect();
+/// let before = zc_stats::robust_deviation(&values).unwrap();
+/// values[3] = 1e9;
+/// assert!((zc_stats::robust_deviation(&values).unwrap() / before - 1.0).abs() < 0.1);
+/// ```
+pub fn robust_deviation(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    if n < 2 || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let mut distances: Vec<f64> = values
+        .iter()
+        .enumerate()
+        .flat_map(|(place, a)| values[..place].iter().map(move |b| (a - b).abs()))
+        .collect();
+    let half = n / 2 + 1;
+    let rank = half * (half - 1) / 2;
+    let (_, at, _) = distances.select_nth_unstable_by(rank - 1, f64::total_cmp);
+    const OF_FEW: [f64; 10] = [0.0, 0.0, 0.399, 0.994, 0.512, 0.844, 0.611, 0.857, 0.669, 0.872];
+    let count = n as f64;
+    let factor = match OF_FEW.get(n) {
+        Some(factor) => *factor,
+        None if n % 2 == 1 => count / (count + 1.4),
+        None => count / (count + 3.8),
+    };
+    Some(2.2219 * factor * *at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,5 +231,20 @@ mod tests {
         assert_eq!(median_min_n(0.95), Some(6));
         assert_eq!(median_min_n(0.99), Some(8));
         assert!(binomial_depth(100_000, 0.95).is_some());
+    }
+
+    #[test]
+    fn the_robust_deviation_of_normal_values_is_their_standard_deviation() {
+        // Normal scores of n values, whose deviation is nearly 1.
+        for n in [30_u32, 101, 400] {
+            let scores: Vec<f64> = (0..n)
+                .map(|at| crate::normal::normal_quantile((f64::from(at) + 0.5) / f64::from(n)))
+                .collect();
+            let found = robust_deviation(&scores).unwrap();
+            assert!((found - 1.0).abs() < 0.05, "{found} of {n}");
+        }
+        assert_eq!(robust_deviation(&[1.0]), None);
+        assert_eq!(robust_deviation(&[1.0, f64::NAN]), None);
+        assert_eq!(robust_deviation(&[1.0; 9]), Some(0.0));
     }
 }

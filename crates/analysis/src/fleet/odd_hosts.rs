@@ -3,13 +3,14 @@
 //! A host is judged as sender and as receiver, by what it costs in all its cells on average. Its mean
 //! is compared with that of its group without it, and the distance with what hosts of the group
 //! differ by. Odd hosts must not hide in the spread that they make themselves: those that lie more
-//! than three robust standard deviations from their group are set apart, with a mean of their own,
-//! and the others are fitted again, until no further one is found. What is left is a spread of hosts
-//! that are alike.
+//! than two and a half robust standard deviations from their group are set apart, with a mean of their own,
+//! and the others are fitted again, until no further one is found. What is left is the spread of hosts
+//! that are alike, cut at that distance, and its variance is divided by that of a normal distribution
+//! that is cut there.
 
 use std::collections::BTreeSet;
 
-use zc_stats::{Crossed, StudentT, false_discovery_q_values, mad};
+use zc_stats::{Crossed, StudentT, false_discovery_q_values, robust_deviation};
 
 use super::estimate::{CellFit, FALSE_DISCOVERY_RATE};
 use super::model::{End, OddHost};
@@ -17,7 +18,7 @@ use super::observations::{Fitted, Observed};
 use crate::interim::CONFIDENCE;
 
 /// Robust standard deviations beyond which a host is set apart.
-const SET_APART: f64 = 3.0;
+const SET_APART: f64 = 2.5;
 
 /// Fewest hosts of a group that has a spread of its own; smaller ones have that of all hosts.
 const LEAST_HOSTS: usize = 8;
@@ -25,8 +26,8 @@ const LEAST_HOSTS: usize = 8;
 /// Most times that hosts are set apart.
 const ROUNDS: usize = 5;
 
-/// Median absolute deviation of a normal distribution, in standard deviations.
-const MAD_OF_NORMAL: f64 = 0.674_49;
+/// Variance of a normal distribution that is cut at [`SET_APART`], divided by that of the whole.
+const CUT: f64 = 0.9112;
 
 /// What runs cost at an end, all cells together, with odd hosts set apart.
 pub(super) struct OnAverage {
@@ -180,11 +181,10 @@ fn group_of(observed: &Observed<'_>, each: &Judged) -> usize {
     observed.grouped.units[each.unit].group
 }
 
-/// The standard deviation of standardised distances, by the median of their sizes. `None` with too
-/// few of them, or if most are 0.
+/// The standard deviation of standardised distances. `None` with too few of them, or if most are 0.
 fn robust_scale<'a>(judged: impl Iterator<Item = &'a Judged>) -> Option<f64> {
     let all: Vec<f64> = judged.map(Judged::standardised).collect();
-    let found = mad(&all).filter(|_| all.len() >= LEAST_HOSTS)? / MAD_OF_NORMAL;
+    let found = robust_deviation(&all).filter(|_| all.len() >= LEAST_HOSTS)?;
     (found > 0.1).then_some(found)
 }
 
@@ -213,7 +213,7 @@ fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
         };
         let (sum, n) = if each.is_apart { (sum, n) } else { (sum - own, n.saturating_sub(1)) };
         each.freedom = n.saturating_sub(means).max(1) as f64;
-        let scale = if n > 0 { sum / n as f64 } else { 1.0 };
+        let scale = if n > 0 { sum / n as f64 / CUT } else { 1.0 };
         let t = each.standardised() / scale.max(f64::MIN_POSITIVE).sqrt();
         let p_value = StudentT::new(each.freedom).map(|student| 2.0 * student.survival(t.abs()));
         each.p_value = p_value.filter(|p| p.is_finite()).unwrap_or(1.0).min(1.0);

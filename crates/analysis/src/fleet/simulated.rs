@@ -87,7 +87,7 @@ impl Random {
 impl Simulated {
     /// Whether a host is odd.
     pub(super) fn is_odd(&self, host: usize) -> bool {
-        self.odd.is_some_and(|(every, _)| host % every == every / 2)
+        self.odd.is_some_and(|(every, _)| host % every == (every / 2 + host / every) % every)
     }
 
     /// Name of a host.
