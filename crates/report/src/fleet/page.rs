@@ -306,7 +306,7 @@ fn odd(page: &mut Page, fleet: &Fleet) {
         let caption = format!(
             "Hosts whose costs are unlike those of their group: {} of {}, the surest first, with \
              {} intervals",
-            fleet.odd_hosts.len(),
+            words::odd_hosts(fleet),
             fleet.hosts_examined,
             percent_of(fleet.confidence)
         );
@@ -377,7 +377,7 @@ fn conditions(page: &mut Page, fleet: &Fleet) {
             "Facts that hosts of a group differ in and that correlate with their costs: {} of {}, \
              the surest first. Times the first: cost divided by that of hosts with the fact's first \
              value. Explains: share of the variance between hosts of a group",
-            fleet.conditions.len(),
+            words::facts(fleet),
             fleet.conditions_examined
         );
         of_groups(page, &caption, 2, &Grid::new(columns, rows), &|_, _| Behind::default(), &|_| {

@@ -6,6 +6,7 @@ use super::fixture::{alike, containing, fleet, large, missing};
 use super::*;
 use crate::html::tests::{no_id_is_there_twice, tags};
 use crate::tests_forms::exposed;
+use zc_analysis::fleet::End;
 
 fn fits(text: &str, columns: usize) {
     assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
@@ -25,6 +26,96 @@ fn where_nothing_is_odd_it_is_said_what_was_examined() {
     let text = text(&alike(), &[], 100);
     fits(&text, 100);
     insta::assert_snapshot!("fleet_alike", text);
+}
+
+/// The sentence about the cheapest path.
+fn cheapest(change: impl Fn(&mut Fleet)) -> String {
+    let mut fleet = fleet();
+    fleet.by.truncate(1);
+    fleet.groups.iter_mut().for_each(|group| group.values.truncate(1));
+    change(&mut fleet);
+    words::answer(&fleet, &[]).remove(0)
+}
+
+fn ratio_of(fleet: &mut Fleet, label: &str, group: usize, ratio: f64) {
+    for row in &mut fleet.rows {
+        if let Some(mean) = &mut row.ratio
+            && row.label == label
+            && row.group == group
+        {
+            (mean.value, mean.low, mean.high) = (ratio, Some(ratio * 0.98), Some(ratio * 1.02));
+        }
+    }
+}
+
+#[test]
+fn the_answer_is_the_cheapest_path_of_each_group() {
+    // The same in both.
+    let same = cheapest(|fleet| ratio_of(fleet, "sendfile", 1, 0.4));
+    assert_eq!(
+        same,
+        "sendfile costs the sender least in all 2 groups: 0.361 times as much as read+send in \
+         gen1, 0.400 in gen2."
+    );
+    // Not the same, but it cannot be told that it is not.
+    let tied = cheapest(|fleet| ratio_of(fleet, "sendfile", 1, 0.425));
+    assert_eq!(
+        tied,
+        "sendfile costs the sender least in all 2 groups: 0.361 times as much as read+send in \
+         gen1, 0.425 in gen2; in some groups splice cannot be distinguished from it."
+    );
+    // The reference itself.
+    let none = cheapest(|fleet| {
+        for (label, ..) in fixture::PATHS {
+            (0..2).for_each(|group| ratio_of(fleet, label, group, 1.3));
+        }
+    });
+    assert_eq!(none, "No path was shown to cost the sender less than read+send.");
+    // Both ends together, without ratios, and one host in a group: no interval.
+    let absolute = cheapest(|fleet| {
+        fleet.rows.retain(|row| row.end == End::Sender && row.label != "splice");
+        for row in &mut fleet.rows {
+            row.end = End::Both;
+            row.ratio = None;
+        }
+    });
+    assert_eq!(
+        absolute,
+        "sendfile costs both ends least in all 2 groups: 181 ±4 us/MB in gen1, 193 ±5 us/MB in \
+         gen2; in some groups uring-send-zc cannot be distinguished from it."
+    );
+    let alone = cheapest(|fleet| {
+        for mean in fleet.rows.iter_mut().filter_map(|row| row.ratio.as_mut()) {
+            (mean.low, mean.high) = (None, None);
+        }
+    });
+    assert!(alone.contains("cannot be distinguished from it"), "{alone}");
+    assert_eq!(cheapest(|fleet| fleet.rows.clear()), "No path has a cost.");
+}
+
+#[test]
+fn many_groups_that_differ_are_counted() {
+    let (mut fleet, _) = large();
+    for group in 0..20 {
+        ratio_of(&mut fleet, "splice", group, 0.2 + 0.001 * group as f64);
+    }
+    assert_eq!(
+        words::answer(&fleet, &[])[0],
+        "Groups differ in which path costs the sender least: splice in 20 groups (from 0.200 times \
+         as much as read+send in gen0 / 6.0.0 to 0.219 in gen3 / 6.4.19), sendfile in 40 groups \
+         (from 0.361 in gen0 / 6.5.20 to 0.361 in gen3 / 6.14.59)."
+    );
+}
+
+#[test]
+fn a_host_that_is_odd_at_both_ends_counts_once() {
+    let mut fleet = fleet();
+    let mut receiver = fleet.odd_hosts[0].clone();
+    receiver.end = End::Receiver;
+    fleet.odd_hosts.push(receiver);
+    let answer = words::answer(&fleet, &[]).join(" ");
+    assert!(answer.contains("1 of 20 hosts is odd"), "{answer}");
+    assert!(text(&fleet, &[], 100).contains("as receiver"));
 }
 
 #[test]

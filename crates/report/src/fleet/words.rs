@@ -1,5 +1,7 @@
 //! The sentences of a fleet's report, and the notes around its tables.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Missing;
 use super::names::{MOST, Names, cell, count, end, some, the, times};
 use crate::digits::{bound, percent};
@@ -14,8 +16,10 @@ const LISTED: usize = 20;
 const NAMES: usize = 5;
 /// At most this many values of a fact are listed.
 const VALUES: usize = 6;
-/// At most this many groups are named in a sentence.
+/// At most this many sets of cheapest paths are named in a sentence.
 const GROUPS: usize = 8;
+/// Of more groups than this, the range of their costs is named.
+const NAMED: usize = 4;
 /// The longest name of a host, a file or a planned measurement, and the longest reason.
 const LONG: usize = 200;
 
@@ -54,17 +58,17 @@ fn begun(first: &str, last: &str) -> String {
 /// The cheapest path by group, and what is odd or missing.
 pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
     let mut sentences = vec![cheapest(fleet)];
-    let mut odd = vec![
-        examined(fleet.odd_hosts.len(), fleet.hosts_examined, "host", "is odd", "are odd"),
+    let odd = [
+        examined(odd_hosts(fleet), fleet.hosts_examined, "host", "is odd", "are odd"),
         examined(fleet.odd_pairs.len(), fleet.pairs_examined, "pair", "is odd", "are odd"),
+        examined(
+            facts(fleet),
+            fleet.conditions_examined,
+            "fact",
+            "correlates with costs",
+            "correlate with costs",
+        ),
     ];
-    odd.push(examined(
-        fleet.conditions.len(),
-        fleet.conditions_examined,
-        "fact",
-        "correlates with costs",
-        "correlate with costs",
-    ));
     sentences.push(format!("{}.", capital(&list(&odd))));
     let mut absent = Vec::new();
     if !missing.is_empty() {
@@ -80,6 +84,16 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
         sentences.push(format!("{}.", capital(&list(&absent))));
     }
     sentences
+}
+
+/// The number of odd hosts: one that is odd at both ends counts once.
+pub(crate) fn odd_hosts(fleet: &Fleet) -> usize {
+    fleet.odd_hosts.iter().map(|host| &host.host).collect::<BTreeSet<_>>().len()
+}
+
+/// The number of facts that correlate with costs, at either end.
+pub(crate) fn facts(fleet: &Fleet) -> usize {
+    fleet.conditions.iter().map(|condition| &condition.fact).collect::<BTreeSet<_>>().len()
 }
 
 /// `2 of 200 hosts are odd`, `no host of 200 is odd`.
@@ -119,11 +133,13 @@ impl Cheapest<'_> {
         self.paths.iter().map(|(row, _)| row.label.as_str()).collect()
     }
 
+    fn span(&self, label: &str) -> Option<Span> {
+        self.paths.iter().find(|(row, _)| row.label == label).map(|(_, span)| *span)
+    }
+
     /// What a path costs in the group.
     fn figure(&self, label: &str) -> String {
-        let Some((_, span)) = self.paths.iter().find(|(row, _)| row.label == label) else {
-            return String::new();
-        };
+        let Some(span) = self.span(label) else { return String::new() };
         let half = span.ends.map(|(low, high)| (high - low) / 2.0);
         match (self.relative, half) {
             (true, half) => bound(span.value, half.unwrap_or(0.01)),
@@ -132,12 +148,8 @@ impl Cheapest<'_> {
     }
 }
 
-fn cheapest_of<'a>(fleet: &'a Fleet, group: usize, end: End) -> Option<Cheapest<'a>> {
-    let rows: Vec<&Row> =
-        fleet.rows.iter().filter(|row| row.group == group && row.end == end).collect();
-    let is_reference = |row: &Row| row.label == fleet.reference;
-    // Ratios are within runs, so that what hosts differ in cancels.
-    let relative = rows.iter().all(|row| row.ratio.is_some() || is_reference(row));
+fn cheapest_of(fleet: &Fleet, group: usize, end: End, relative: bool) -> Option<Cheapest<'_>> {
+    let rows = fleet.rows.iter().filter(|row| row.group == group && row.end == end);
     let span = |row: &Row| match row.ratio.filter(|_| relative) {
         None if relative => Span { value: 1.0, ends: Some((1.0, 1.0)) },
         mean => {
@@ -145,7 +157,7 @@ fn cheapest_of<'a>(fleet: &'a Fleet, group: usize, end: End) -> Option<Cheapest<
             Span { value: mean.value, ends: mean.low.zip(mean.high) }
         }
     };
-    let mut paths: Vec<(&Row, Span)> = rows.into_iter().map(|row| (row, span(row))).collect();
+    let mut paths: Vec<(&Row, Span)> = rows.map(|row| (row, span(row))).collect();
     paths.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let (_, least) = *paths.first()?;
     paths.retain(|(_, other)| match (least.ends, other.ends) {
@@ -158,85 +170,97 @@ fn cheapest_of<'a>(fleet: &'a Fleet, group: usize, end: End) -> Option<Cheapest<
 /// Which path costs least, and whether groups differ in that.
 fn cheapest(fleet: &Fleet) -> String {
     let end = compared_end(fleet);
-    let groups: Vec<Cheapest> =
-        (0..fleet.groups.len()).filter_map(|group| cheapest_of(fleet, group, end)).collect();
+    // Ratios are within runs, so that what hosts differ in cancels.
+    let has_ratio = |row: &Row| row.ratio.is_some() || row.label == fleet.reference;
+    let relative = fleet.rows.iter().filter(|row| row.end == end).all(has_ratio);
+    let groups: Vec<Cheapest> = (0..fleet.groups.len())
+        .filter_map(|group| cheapest_of(fleet, group, end, relative))
+        .collect();
     let Some(first) = groups.first() else { return "No path has a cost.".to_owned() };
     // A path that may be the cheapest in every group.
     let common = first
         .labels()
         .into_iter()
-        .map(str::to_owned)
-        .find(|label| groups.iter().all(|group| group.labels().contains(&label.as_str())));
-    let names = Names::of_fleet(fleet);
-    let of_reference = |relative: bool| {
-        if relative {
-            format!(" times as much as {}", cell(&fleet.reference))
-        } else {
-            String::new()
-        }
-    };
+        .find(|label| groups.iter().all(|group| group.labels().contains(label)));
     let Some(common) = common else {
-        let mut said = false;
-        let each = groups.iter().map(|group| {
-            let figures: Vec<String> =
-                group.labels().iter().map(|label| group.figure(label)).collect();
-            let labels: Vec<String> = group.labels().into_iter().map(cell).collect();
-            let times = if said { "" } else { &of_reference(group.relative) };
-            said = true;
-            format!(
-                "{} in {} ({}{times})",
-                labels.join(" or "),
-                names.group(group.group),
-                list(&figures)
-            )
-        });
-        return format!(
-            "Groups differ in which path costs {} least: {}.",
-            the(end),
-            some(each, groups.len(), GROUPS)
-        );
-    };
-    let tied: Vec<String> = distinct(
-        groups.iter().flat_map(|group| group.labels()).filter(|label| *label != common).map(cell),
-    );
-    let least = if common == fleet.reference && groups.iter().all(|group| group.relative) {
-        format!("No path was shown to cost {} less than {}", the(end), cell(&common))
-    } else {
-        let first = format!("{} costs {} least", cell(&common), the(end));
-        match groups.as_slice() {
-            [only] => {
-                let (figure, times) = (only.figure(&common), of_reference(only.relative));
-                format!("{first}: {figure}{times}")
-            }
-            several => {
-                let mut said = false;
-                let each = several.iter().map(|group| {
-                    let times = if said { "" } else { &of_reference(group.relative) };
-                    said = true;
-                    let figure = group.figure(&common);
-                    format!("{figure}{times} in {}", names.group(group.group))
-                });
-                let each = some(each, several.len(), GROUPS);
-                format!("{first} in all {} groups: {each}", several.len())
+        let mut sets: Vec<(Vec<&str>, Vec<&Cheapest>)> = Vec::new();
+        for group in &groups {
+            match sets.iter_mut().find(|(labels, _)| *labels == group.labels()) {
+                Some((_, of)) => of.push(group),
+                None => sets.push((group.labels(), vec![group])),
             }
         }
+        let all = sets.len();
+        let mut times = times_of(fleet, relative);
+        let each = sets.into_iter().map(|(labels, of)| {
+            let names: Vec<String> = labels.iter().map(|label| cell(label)).collect();
+            // Of several, that of the cheapest: they cannot be distinguished.
+            let least = labels.first().copied().unwrap_or_default();
+            let (place, costs) = match of.as_slice() {
+                [only] => {
+                    let name = Names::of_fleet(fleet).group(only.group);
+                    (name, only.figure(least) + &times)
+                }
+                several => {
+                    (format!("{} groups", of.len()), costs_in(fleet, least, several, &times))
+                }
+            };
+            times.clear(); // said once
+            format!("{} in {place} ({costs})", names.join(" or "))
+        });
+        let each = some(each, all, GROUPS);
+        return format!("Groups differ in which path costs {} least: {each}.", the(end));
     };
+    let tied = distinct(
+        groups.iter().flat_map(Cheapest::labels).filter(|label| *label != common).map(cell),
+    );
+    let least = if common == fleet.reference && relative {
+        format!("No path was shown to cost {} less than {}", the(end), cell(common))
+    } else {
+        let all: Vec<&Cheapest> = groups.iter().collect();
+        let times = times_of(fleet, relative);
+        let (place, costs) = match all.as_slice() {
+            [only] => (String::new(), only.figure(common) + &times),
+            several => (
+                format!(" in all {} groups", several.len()),
+                costs_in(fleet, common, several, &times),
+            ),
+        };
+        format!("{} costs {} least{place}: {costs}", cell(common), the(end))
+    };
+    let everywhere = groups.iter().all(|group| group.paths.len() > 1);
+    let where_tied = if everywhere { "" } else { "in some groups " };
     match tied.len() {
         0 => format!("{least}."),
-        1 => {
-            format!("{least}; {} cannot be distinguished from it{}.", tied[0], everywhere(&groups))
+        all => {
+            let tied = some(tied.into_iter(), all, NAMES);
+            format!("{least}; {where_tied}{tied} cannot be distinguished from it.")
         }
-        _ => format!(
-            "{least}; {} cannot be distinguished from it{}.",
-            some(tied.iter().cloned(), tied.len(), NAMES),
-            everywhere(&groups)
-        ),
     }
 }
 
-/// Where paths are tied.
-fn everywhere(groups: &[Cheapest]) -> &'static str {
-    if groups.iter().all(|group| group.paths.len() > 1) { "" } else { " in every group" }
+/// ` times as much as read+send`; empty where costs are absolute.
+fn times_of(fleet: &Fleet, relative: bool) -> String {
+    if relative { format!(" times as much as {}", cell(&fleet.reference)) } else { String::new() }
+}
+
+/// What a path costs in several groups: in each, or the range in many. `times` is said once.
+fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> String {
+    let names = Names::of_fleet(fleet);
+    let figure = |group: &Cheapest, times: &str| {
+        format!("{}{times} in {}", group.figure(label), names.group(group.group))
+    };
+    if groups.len() <= NAMED {
+        let each = groups.iter().enumerate();
+        let each = each.map(|(place, group)| figure(group, if place == 0 { times } else { "" }));
+        return some(each, groups.len(), NAMED);
+    }
+    let value = |group: &Cheapest| group.span(label).map_or(f64::NAN, |span| span.value);
+    let by = |a: &&&Cheapest, b: &&&Cheapest| value(a).total_cmp(&value(b));
+    let (Some(least), Some(most)) = (groups.iter().min_by(by), groups.iter().max_by(by)) else {
+        return String::new();
+    };
+    format!("from {} to {}", figure(least, times), figure(most, ""))
 }
 
 /// What is odd, and what conditions explain; for each, what was examined where nothing was found.
@@ -381,12 +405,13 @@ pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
 /// most frequent reason first. What a reason has in brackets at its end stays with the name.
 pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>, usize)> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, why) in all {
         let (reason, detail) = match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
             Some((reason, detail)) => (reason, format!(" ({})", escape(detail, LONG))),
             None => (*why, String::new()),
         };
-        let at = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or_else(|| {
+        let at = *known.entry(reason).or_insert_with(|| {
             reasons.push((reason, Vec::new(), 0));
             reasons.len() - 1
         });

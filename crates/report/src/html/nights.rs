@@ -170,12 +170,9 @@ fn label(out: &mut Markup, at: f64, top: f64, class: &str, text: &str, name: &st
     let (anchor, aside) = if at > 0.55 { ("e", "-6") } else { ("", "6") };
     let room = if text.chars().count() > SHORT { "o" } else { "" };
     let classes: Vec<&str> =
-        [anchor, class, room].into_iter().filter(|class| !class.is_empty()).collect();
+        [anchor, class, room, "halo"].into_iter().filter(|class| !class.is_empty()).collect();
     let (x, y, classes) = (percent(at), number(top + 10.0), classes.join(" "));
-    let mut attributes = vec![("x", x.as_str()), ("dx", aside), ("y", &y)];
-    if !classes.is_empty() {
-        attributes.push(("class", &classes));
-    }
-    attributes.push(("data-n", name));
+    let attributes =
+        [("x", x.as_str()), ("dx", aside), ("y", &y), ("class", &classes), ("data-n", name)];
     out.element("text", &attributes, text);
 }

@@ -40,7 +40,8 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     }
     for occasion in words::occasions(trend) {
         out.push('\n');
-        for sentence in words::occasion(trend, &occasion) {
+        let when = format!("{}.", words::when(trend, &occasion));
+        for sentence in [vec![when], words::why(&occasion)].concat() {
             out.push_str(&wrap("", &sentence, 0, columns));
         }
         out.push_str(&tables::terminal(

@@ -68,11 +68,9 @@ fn changes(page: &mut Page, trend: &Trend) {
         page.out.raw("<p>No line changed.</p>\n");
     }
     for occasion in &occasions {
-        let sentences = words::occasion(trend, occasion);
-        let Some((when, why)) = sentences.split_first() else { continue };
-        page.out.element("h3", &[], when.trim_end_matches('.')).raw("\n");
-        for sentence in why {
-            page.out.element("p", &[], sentence).raw("\n");
+        page.out.element("h3", &[], &words::when(trend, occasion)).raw("\n");
+        for sentence in words::why(occasion) {
+            page.out.element("p", &[], &sentence).raw("\n");
         }
         let caption = format!(
             "Cost from that night on, divided by the cost before, with {} intervals",
@@ -217,8 +215,9 @@ fn chart(
             latest: change.latest,
             text: format!("{} {by}", short(&label)),
             name: format!(
-                "{label} {by} from {} on{}",
+                "{label} {by} from {} on ({}: {})",
                 words::night(trend, change.night),
+                percent_of(trend.confidence),
                 words::interval(trend, change)
             ),
         }

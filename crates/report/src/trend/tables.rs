@@ -1,8 +1,9 @@
 //! The tables of a trend: lines that changed, and lines that did not.
 
-use super::words::Occasion;
+use super::words::{Occasion, interval, night};
 use crate::digits::signed_percent;
 use crate::fleet::names::{Names, cell, end, plus_minus, range, times};
+use crate::fleet::words::percent_of;
 use crate::grid::{Column, Grid};
 use crate::layout::Layout;
 use zc_analysis::fleet::{Trend, TrendLine};
@@ -31,11 +32,18 @@ fn key_cells(trend: &Trend, line: &TrendLine) -> Vec<String> {
 /// The lines that changed on an occasion.
 pub(crate) fn changes(trend: &Trend, occasion: &Occasion) -> Grid {
     let mut columns = key_columns(trend);
-    columns.extend([Column::right("cost,", "new / old"), Column::right("", "by")]);
+    columns.extend([
+        Column::right("cost,", "new / old"),
+        Column::right("by", ""),
+        Column::left("from", ""),
+        Column::left(percent_of(trend.confidence), "interval"),
+    ]);
     let row = |(line, change): &(&TrendLine, &zc_analysis::fleet::ChangePoint)| {
         let mut row = key_cells(trend, line);
         row.push(times(change.by, change.low, change.high));
         row.push(signed_percent(change.by - 1.0));
+        row.push(night(trend, change.night));
+        row.push(interval(trend, change));
         row
     };
     Grid::new(columns, occasion.lines.iter().map(row).collect())

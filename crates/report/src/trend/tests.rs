@@ -28,6 +28,31 @@ fn where_nothing_changed_it_is_said() {
 }
 
 #[test]
+fn changes_whose_intervals_have_a_night_in_common_are_one_occasion() {
+    let mut trend = trend();
+    let mut changed = trend.lines.iter_mut().filter(|line| !line.changes.is_empty());
+    let (first, second) = (changed.next().unwrap(), changed.next().unwrap());
+    let early = &mut first.changes[0];
+    (early.night, early.earliest, early.latest) = (11, 10, 12);
+    early.events.clear();
+    // Another one of the same line, later.
+    let mut later = second.changes[0].clone();
+    (later.night, later.earliest, later.latest) = (16, 16, 16);
+    later.with.clear();
+    later.events.clear();
+    second.changes.push(later);
+    let occasions = words::occasions(&trend);
+    assert_eq!(occasions.iter().map(|each| each.lines.len()).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(words::when(&trend, &occasions[0]), "Changed between 2026-11-12 and 2026-11-13");
+    assert_eq!(
+        words::why(&occasions[0]),
+        ["Noted: new kernel on gen2 (1 of 2 lines).", "Changed with it: kernel: 6.11.9 -> 6.12.1."]
+    );
+    assert_eq!(words::when(&trend, &occasions[1]), "Changed on 2026-11-17");
+    assert!(words::why(&occasions[1])[0].starts_with("No fact of the hosts changed"));
+}
+
+#[test]
 fn json_has_every_night_and_the_events() {
     let text = json(&trend(), &events());
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -84,7 +109,7 @@ fn a_page_shows_what_changed_first_and_every_night() {
     assert_eq!(page, html(&trend(), &events()), "the same document, the same bytes");
     let place =
         |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
-    assert!(place("2 of 24 lines changed") < place("From 2026-11-13 on"));
+    assert!(place("2 of 24 lines changed") < place("Changed on 2026-11-13"));
     assert!(place("gen2: what each path costs the sender") < place("gen1: what each path"));
     assert!(place("data-n=\"splice +8.1 % from 2026-11-13 on") < place("<details>"));
     assert!(page.contains("data-n=\"2026-11-05: switch 2 replaced\""));

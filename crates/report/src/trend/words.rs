@@ -14,15 +14,12 @@ const LISTED: usize = 20;
 /// The longest text of a fact or an event.
 const LONG: usize = 200;
 
-/// Lines that changed within the same nights, and what changed with them.
+/// Changes that may be one: the intervals of their nights have a night in common.
 pub(crate) struct Occasion<'a> {
+    /// In the order of the document.
     pub(crate) lines: Vec<(&'a TrendLine, &'a ChangePoint)>,
-}
-
-impl<'a> Occasion<'a> {
-    fn change(&self) -> Option<&'a ChangePoint> {
-        self.lines.first().map(|(_, change)| *change)
-    }
+    /// The nights that all intervals have in common.
+    common: (usize, usize),
 }
 
 /// What was measured.
@@ -65,8 +62,10 @@ pub(crate) fn line(trend: &Trend, line: &TrendLine) -> String {
 
 /// What changed, and the answer to `--fail-if-worse`.
 pub(crate) fn answer(trend: &Trend) -> Vec<String> {
-    let changed: Vec<&TrendLine> =
+    let mut changed: Vec<&TrendLine> =
         trend.lines.iter().filter(|line| !line.changes.is_empty()).collect();
+    let by = |line: &TrendLine| line.last_by_before.map_or(0.0, |by| by.ln().abs());
+    changed.sort_by(|a, b| by(b).total_cmp(&by(a))); // stable
     let all = trend.lines.len();
     let mut sentences = Vec::new();
     match changed.len() {
@@ -119,30 +118,34 @@ pub(crate) fn judgement(trend: &Trend) -> Vec<String> {
     sentences
 }
 
-/// Changes by night, the first one first. Lines with the same night, interval and facts are
-/// together.
+/// Changes by night, the first one first.
 pub(crate) fn occasions(trend: &Trend) -> Vec<Occasion<'_>> {
-    let mut occasions: Vec<Occasion> = Vec::new();
-    for line in &trend.lines {
-        for change in &line.changes {
-            let same = |other: &&mut Occasion| {
-                other.change().is_some_and(|other| {
-                    (other.night, other.earliest, other.latest)
-                        == (change.night, change.earliest, change.latest)
-                        && other.with == change.with
-                        && other.events == change.events
-                })
-            };
-            match occasions.iter_mut().find(same) {
-                Some(occasion) => occasion.lines.push((line, change)),
-                None => occasions.push(Occasion { lines: vec![(line, change)] }),
+    let mut all: Vec<(usize, &TrendLine, &ChangePoint)> = Vec::new();
+    for (place, line) in trend.lines.iter().enumerate() {
+        all.extend(line.changes.iter().map(|change| (place, line, change)));
+    }
+    all.sort_by_key(|(_, _, change)| (change.night, change.earliest, change.latest)); // stable
+    let mut occasions: Vec<(Occasion, Vec<usize>)> = Vec::new();
+    for (place, line, change) in all {
+        let joined = |(occasion, places): &(Occasion, Vec<usize>)| {
+            let (from, to) = occasion.common;
+            change.earliest.max(from) <= change.latest.min(to) && !places.contains(&place)
+        };
+        match occasions.iter_mut().rev().find(|each| joined(each)) {
+            Some((occasion, places)) => {
+                let (from, to) = occasion.common;
+                occasion.common = (change.earliest.max(from), change.latest.min(to));
+                let at = places.partition_point(|other| *other < place);
+                occasion.lines.insert(at, (line, change));
+                places.insert(at, place);
+            }
+            None => {
+                let common = (change.earliest, change.latest);
+                occasions.push((Occasion { lines: vec![(line, change)], common }, vec![place]));
             }
         }
     }
-    occasions.sort_by_key(|occasion| {
-        occasion.change().map(|change| (change.night, change.earliest, change.latest))
-    });
-    occasions
+    occasions.into_iter().map(|(occasion, _)| occasion).collect()
 }
 
 /// The night by its index.
@@ -150,41 +153,66 @@ pub(crate) fn night(trend: &Trend, at: usize) -> String {
     trend.nights.get(at).map_or_else(|| "-".to_owned(), |night| escape(night, MOST))
 }
 
-/// From which night on, and what changed with it.
-pub(crate) fn occasion(trend: &Trend, occasion: &Occasion) -> Vec<String> {
-    let Some(change) = occasion.change() else { return Vec::new() };
-    let mut sentences =
-        vec![format!("From {} on{}.", night(trend, change.night), interval(trend, change))];
-    if !change.events.is_empty() {
-        sentences.push(format!("Noted: {}.", facts(&change.events)));
+/// `Changed on 2026-11-13`, `Changed between 2026-11-12 and 2026-11-14`.
+pub(crate) fn when(trend: &Trend, occasion: &Occasion) -> String {
+    let nights = || occasion.lines.iter().map(|(_, change)| change.night);
+    match (nights().min(), nights().max()) {
+        (Some(first), Some(last)) if first != last => {
+            format!("Changed between {} and {}", night(trend, first), night(trend, last))
+        }
+        (Some(only), _) => format!("Changed on {}", night(trend, only)),
+        (None, _) => String::new(),
     }
-    sentences.push(match change.with.len() {
-        0 => "No fact of the hosts changed within these nights.".to_owned(),
-        _ => format!("Changed with it: {}.", facts(&change.with)),
+}
+
+/// What was noted, and which facts changed with it.
+pub(crate) fn why(occasion: &Occasion) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let noted = counted(occasion, |change| &change.events);
+    if !noted.is_empty() {
+        sentences.push(format!("Noted: {noted}."));
+    }
+    let facts = counted(occasion, |change| &change.with);
+    sentences.push(if facts.is_empty() {
+        "No fact of the hosts changed within the intervals of these nights.".to_owned()
+    } else {
+        format!("Changed with it: {facts}.")
     });
     sentences
 }
 
-/// ` (95 %: 2026-11-11 to 2026-11-13)`; empty where only one night is possible.
-pub(crate) fn interval(trend: &Trend, change: &ChangePoint) -> String {
-    if change.earliest == change.latest {
-        return String::new();
+/// The texts of all changes of an occasion, each once, with how many lines have it.
+fn counted(occasion: &Occasion, of: fn(&ChangePoint) -> &Vec<String>) -> String {
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    for text in occasion.lines.iter().flat_map(|(_, change)| of(change)) {
+        match found.iter_mut().find(|(known, _)| known == text) {
+            Some((_, lines)) => *lines += 1,
+            None => found.push((text, 1)),
+        }
     }
-    format!(
-        " ({}: {} to {})",
-        percent_of(trend.confidence),
-        night(trend, change.earliest),
-        night(trend, change.latest)
-    )
-}
-
-pub(crate) fn facts(facts: &[String]) -> String {
-    let all = facts.len();
-    let mut texts: Vec<String> = facts.iter().take(LISTED).map(|fact| escape(fact, LONG)).collect();
-    if all > texts.len() {
-        texts.push(format!("{} more", all - LISTED));
+    found.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines)); // stable
+    let all = occasion.lines.len();
+    let more = found.len().saturating_sub(LISTED);
+    let mut texts: Vec<String> = found
+        .into_iter()
+        .take(LISTED)
+        .map(|(text, lines)| match lines {
+            lines if lines == all => escape(text, LONG),
+            lines => format!("{} ({lines} of {all} lines)", escape(text, LONG)),
+        })
+        .collect();
+    if more > 0 {
+        texts.push(format!("{more} more"));
     }
     texts.join("; ")
+}
+
+/// `2026-11-11 to 2026-11-13`: the interval of the night.
+pub(crate) fn interval(trend: &Trend, change: &ChangePoint) -> String {
+    if change.earliest == change.latest {
+        return night(trend, change.earliest);
+    }
+    format!("{} to {}", night(trend, change.earliest), night(trend, change.latest))
 }
 
 /// The user's notes.
