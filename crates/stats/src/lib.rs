@@ -4,6 +4,8 @@
 mod alpha_spending;
 mod autocorrelation;
 mod bootstrap;
+mod change_point_limits;
+mod change_points;
 mod crossed_effects;
 mod dense;
 mod dip;
@@ -28,6 +30,7 @@ mod welch;
 pub use alpha_spending::AlphaSpending;
 pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
+pub use change_points::{ChangePoints, LevelChange, change_points};
 pub use crossed_effects::{Crossed, CrossedEffects, LevelMean, RandomEffect, crossed_effects};
 pub use dip::{dip, unimodality_p_value};
 pub use false_discovery::false_discovery_q_values;
