@@ -59,7 +59,6 @@ pub use vega_lite::vega_lite;
 pub use zc_run::escape;
 
 #[cfg(test)]
-#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_plans;

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")]
 
 mod advise;
+mod fleet;
 #[path = "../it/support/running.rs"]
 #[expect(dead_code, reason = "the tests of the page need a part of it")]
 mod running;
