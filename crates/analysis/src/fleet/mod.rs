@@ -1,11 +1,13 @@
 //! Many runs of many hosts: what each path costs in each group of hosts, which hosts and pairs are odd,
 //! what their conditions explain, and how it changes from night to night.
 
+mod changed_facts;
 mod conditions;
 mod estimate;
 mod facts;
 mod figures;
 mod grouping;
+mod judgement;
 pub mod model;
 mod observations;
 mod odd_hosts;
@@ -15,6 +17,7 @@ mod selection;
 mod simulated;
 #[cfg(test)]
 mod tests;
+mod trend;
 
 pub use estimate::{FALSE_DISCOVERY_RATE, fleet};
 pub use facts::SharedFacts;
@@ -22,3 +25,4 @@ pub use figures::figures;
 pub use grouping::Grouping;
 pub use model::*;
 pub use selection::NoFleet;
+pub use trend::{FALSE_ALARM, trend};

@@ -91,13 +91,17 @@ impl<'a> Observed<'a> {
 
     /// Fits the cell's random effects; `None` without a run that has it.
     pub(super) fn fit(&self, label: usize, quantity: Quantity) -> Option<Fitted> {
-        let (runs, values) = (0..self.runs.len())
-            .filter_map(|run| {
-                let value = self.logarithm(run, label, quantity)?;
-                Some((run, self.crossed(run, quantity.end(), value)))
-            })
-            .unzip();
+        let (runs, values) = self.values(label, quantity).into_iter().unzip();
         Fitted::of(runs, values)
+    }
+
+    /// The runs that have the cell, and what they say of it. Levels are groups.
+    pub(super) fn values(&self, label: usize, quantity: Quantity) -> Vec<(usize, Crossed)> {
+        let of_run = |run: usize| {
+            let value = self.logarithm(run, label, quantity)?;
+            Some((run, self.crossed(run, quantity.end(), value)))
+        };
+        (0..self.runs.len()).filter_map(of_run).collect()
     }
 
     /// What runs cost at an end, as the mean over cells of the distance from the cell's mean in the

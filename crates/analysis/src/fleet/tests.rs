@@ -122,3 +122,83 @@ fn an_odd_pair_is_found_in_its_direction() {
     assert!((1.08..1.22).contains(&pair.by) && pair.low > 1.0, "{pair:?}");
     assert_eq!(found.pairs_examined, 180);
 }
+
+fn nightly() -> Simulated {
+    Simulated { hosts: 12, partners: 2, nights: 20, between_nights: 0.006, ..Simulated::default() }
+}
+
+#[test]
+fn a_new_kernel_that_costs_three_percent_is_found_with_its_name() {
+    let mut found_lines = 0;
+    for seed in 0..4 {
+        let world = Simulated { seed, new_kernel: Some((12, 1.03)), ..nightly() };
+        let events = [
+            Event { day: "2026-01-12".to_owned(), what: "new kernel".to_owned() },
+            Event { day: "2026-01-02".to_owned(), what: "something else".to_owned() },
+        ];
+        let found = trend(&world.runs(), &by(&[]), &events, Some(0.01)).unwrap();
+        assert_eq!((found.nights.len(), found.lines.len()), (20, 12));
+        assert_eq!(found.nights[0], "2026-01-01");
+        for line in &found.lines {
+            assert_eq!(line.points.len(), 20);
+            if line.end == End::Receiver {
+                assert!(line.changes.is_empty(), "{line:?}");
+                continue;
+            }
+            let Some(change) = line.changes.first() else { continue };
+            found_lines += 1;
+            assert!(change.earliest <= 12 && 12 <= change.latest, "{change:?}");
+            assert!(change.low > 1.0 && change.low <= 1.035 && 1.02 <= change.high, "{change:?}");
+            assert_eq!(change.with, ["kernel: 6.1.0 -> 6.12.1 (12 of 12 hosts)"]);
+            assert_eq!(change.events, ["2026-01-12: new kernel"]);
+            assert!((line.last_by_before.unwrap() / change.by - 1.0).abs() < 1e-9);
+        }
+        let judgement = found.judgement.unwrap();
+        let all = judgement.worse.len() + judgement.undecided.len() + judgement.not_worse;
+        assert_eq!(all, 12);
+        assert!(judgement.worse.iter().all(|name| name.ends_with(", sender")), "{judgement:?}");
+    }
+    println!("{found_lines} of 24 lines");
+    assert!(found_lines >= 20, "{found_lines} of 24");
+}
+
+#[test]
+fn where_no_kernel_changed_a_change_is_found_as_rarely_as_it_says() {
+    let of = |seed| {
+        let found = trend(&Simulated { seed, ..nightly() }.runs(), &by(&[]), &[], None).unwrap();
+        found.lines.iter().any(|line| !line.changes.is_empty())
+    };
+    let found = (0..40).filter(|seed| of(*seed)).count();
+    println!("a change in {found} of 40 trends");
+    assert!(found <= 5, "{found}");
+}
+
+#[test]
+fn a_night_without_the_cheapest_hosts_is_not_dearer() {
+    let world = Simulated { between_hosts: 0.2, between_nights: 0.001, ..nightly() };
+    let mut runs = world.runs();
+    // Half of the hosts are missing in every night from the tenth on.
+    runs.retain(|run| run.started_at.as_str() < "2026-01-11" || run.near.host.as_str() < "n006");
+    let found = trend(&runs, &by(&[]), &[], Some(0.02)).unwrap();
+    let changed = found.lines.iter().filter(|line| !line.changes.is_empty()).count();
+    assert_eq!(changed, 0);
+    assert_eq!(found.judgement.unwrap().worse, [""; 0]);
+}
+
+#[test]
+fn a_trend_of_one_night_or_two_says_that_it_cannot_tell() {
+    for nights in [1, 2] {
+        let world = Simulated { nights, ..nightly() };
+        let found = trend(&world.runs(), &by(&[]), &[], Some(0.02)).unwrap();
+        let judgement = found.judgement.unwrap();
+        assert_eq!((judgement.worse.len(), judgement.undecided.len()), (0, 12));
+        assert!(found.lines.iter().all(|line| line.points.len() == nights));
+        assert!(found.lines[0].points[0].low.is_some());
+    }
+    let mut runs = nightly().runs();
+    runs.truncate(1);
+    let found = trend(&runs, &by(&[]), &[], None).unwrap();
+    assert_eq!(found.lines[0].points[0].low, None);
+    runs[0].started_at = "yesterday".to_owned();
+    assert!(matches!(trend(&runs, &by(&[]), &[], None), Err(NoFleet::NoRun { .. })));
+}
