@@ -7,6 +7,7 @@
 use crate::StudentT;
 use crate::interval::{Interval, alpha};
 use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS, Variances};
+use crate::parts::Parts;
 
 /// A value, and what it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -257,38 +258,6 @@ impl Freedom {
             sessions: values.len().saturating_sub(rank),
             without_partners,
         }
-    }
-}
-
-/// Which things are connected.
-struct Parts {
-    parents: Vec<usize>,
-    count: usize,
-}
-
-impl Parts {
-    fn new(things: usize) -> Self {
-        Self { parents: (0..things).collect(), count: things }
-    }
-
-    fn root(&mut self, mut thing: usize) -> usize {
-        while self.parents[thing] != thing {
-            self.parents[thing] = self.parents[self.parents[thing]];
-            thing = self.parents[thing];
-        }
-        thing
-    }
-
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.root(one), self.root(other));
-        if one != other {
-            self.parents[one] = other;
-            self.count -= 1;
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.count
     }
 }
 

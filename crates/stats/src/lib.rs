@@ -3,6 +3,7 @@
 
 mod alpha_spending;
 mod autocorrelation;
+mod blocked_anova;
 mod bootstrap;
 mod change_point_limits;
 mod change_points;
@@ -17,6 +18,7 @@ mod mixed_model;
 mod monotone_cubic;
 mod normal;
 mod order_statistics;
+mod parts;
 mod rank_sum;
 mod regression;
 mod selection;
@@ -29,6 +31,7 @@ mod welch;
 
 pub use alpha_spending::AlphaSpending;
 pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
+pub use blocked_anova::{BlockedAnova, Classed, blocked_anova};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
 pub use change_points::{ChangePoints, LevelChange, change_points};
 pub use crossed_effects::{Crossed, CrossedEffects, LevelMean, RandomEffect, crossed_effects};

@@ -173,11 +173,11 @@ mod tests {
         assert_eq!((found.hosts.len(), found.units.len(), found.groups.len()), (4, 5, 2));
         assert_eq!(found.groups[1].values, ["9"]);
         assert_eq!((found.groups[1].hosts, found.groups[1].runs_sending), (1, 1));
-        for run in 0..runs.len() {
+        for (run, figures) in runs.iter().enumerate() {
             let (own, other) =
                 (found.unit(run, End::Receiver), found.partner(run, End::Receiver).unwrap());
-            assert_eq!(Some(&found.units[own].host), runs[run].far.as_ref().map(|far| &far.host));
-            assert_eq!(found.hosts[other], runs[run].near.host);
+            assert_eq!(Some(&found.units[own].host), figures.far.as_ref().map(|far| &far.host));
+            assert_eq!(found.hosts[other], figures.near.host);
         }
     }
 }

@@ -111,8 +111,8 @@ impl Simulated {
             ("kernel", kernel.to_owned()),
             ("generation", format!("g{}", host % self.generations)),
             ("serial", format!("{host}")),
-            ("sysctl a", format!("{}", usize::from(host % 3 == 0))),
-            ("sysctl b", if host % 3 == 0 { "on" } else { "off" }.to_owned()),
+            ("sysctl a", format!("{}", usize::from(host.is_multiple_of(3)))),
+            ("sysctl b", if host.is_multiple_of(3) { "on" } else { "off" }.to_owned()),
             ("sysctl c", format!("{}", host / 2 % 2)),
             ("sysctl d", format!("{}", host * 7 % 5)),
             ("sysctl all", "1".to_owned()),
@@ -152,7 +152,8 @@ impl Simulated {
                         Some((from, by)) if night >= from => by,
                         _ => 1.0,
                     };
-                    let condition = self.condition.filter(|_| near % 3 == 0).unwrap_or(1.0);
+                    let condition =
+                        self.condition.filter(|_| near.is_multiple_of(3)).unwrap_or(1.0);
                     let session = [draw(self.between_sessions), draw(self.between_sessions)];
                     let mut cost = |path: usize, end: usize| {
                         let (host, other) = if end == 0 { (near, to) } else { (to, near) };

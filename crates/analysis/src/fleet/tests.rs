@@ -202,3 +202,40 @@ fn a_trend_of_one_night_or_two_says_that_it_cannot_tell() {
     runs[0].started_at = "yesterday".to_owned();
     assert!(matches!(trend(&runs, &by(&[]), &[], None), Err(NoFleet::NoRun { .. })));
 }
+
+#[test]
+fn a_condition_is_found_with_the_facts_that_divide_hosts_alike() {
+    let world = Simulated {
+        hosts: 48,
+        generations: 2,
+        condition: Some(1.04),
+        odd: Some((24, 1.3)),
+        ..Simulated::default()
+    };
+    let found = fleet(&world.runs(), &by(&["generation"])).unwrap();
+    let first = &found.conditions[0];
+    assert_eq!(
+        (first.fact.as_str(), first.same_as.as_slice()),
+        ("sysctl a", &["sysctl b".to_owned()][..])
+    );
+    assert_eq!(first.end, End::Sender);
+    let [most, other] = &first.values[..] else { panic!("{first:?}") };
+    assert_eq!((most.value.as_str(), most.hosts, most.by), ("0", 32, None));
+    assert_eq!((other.value.as_str(), other.hosts), ("1", 16));
+    assert!(other.low.unwrap() > 1.0 && other.low.unwrap() < 1.04 && 1.04 < other.high.unwrap());
+    assert!((0.2..0.8).contains(&first.explains), "{first:?}");
+    // a and b, c, d: not what all share, what all differ in, nor what they are grouped by.
+    assert_eq!(found.conditions_examined, 4);
+}
+
+#[test]
+fn where_no_condition_is_one_is_found_as_rarely_as_it_says() {
+    let of = |seed| {
+        let odd = Some((33, 1.2));
+        let runs = Simulated { seed, hosts: 40, odd, ..Simulated::default() }.runs();
+        !fleet(&runs, &by(&[])).unwrap().conditions.is_empty()
+    };
+    let found = (0..60).filter(|seed| of(*seed)).count();
+    println!("a condition in {found} of 60 fleets");
+    assert!(found <= 8, "{found}");
+}
