@@ -1,6 +1,7 @@
 //! Pieces of text that all reports share: lists, counts, escaped names, wrapped lines and
 //! Markdown-safe text.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use zc_run::escape;
@@ -32,6 +33,20 @@ pub(super) fn was(count: usize, thing: &str) -> String {
 pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = HashSet::new();
     all.filter(|one| seen.insert(one.clone())).collect()
+}
+
+/// The items in an order; equal ones keep theirs. All callers share one sort: each of its own takes
+/// 5 kB of the binary.
+pub(super) fn ordered<T: Copy>(items: &[T], compare: &dyn Fn(T, T) -> Ordering) -> Vec<T> {
+    let order = order(items.len(), &|a, b| compare(items[a], items[b]));
+    order.into_iter().map(|at| items[at]).collect()
+}
+
+/// The indices of so many items in their order.
+fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| compare(*a, *b)); // stable
+    order
 }
 
 /// Escaped Markdown: no cell borders, emphasis or HTML.

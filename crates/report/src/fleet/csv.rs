@@ -1,7 +1,7 @@
 //! The rows of a fleet as CSV: a line for each cell, end and group. Full precision, no units in the
 //! cells, empty where a value is missing. New columns are only added at the end.
 
-use super::names::{Names, end};
+use super::names::{Names, end, strings};
 use crate::csv::text;
 use zc_analysis::fleet::{Fleet, GroupMean};
 
@@ -41,7 +41,7 @@ pub fn csv(fleet: &Fleet) -> String {
 /// The names of all columns: those of the groups are the names of the facts, behind `group_` where
 /// another column has that name.
 pub(crate) fn heading(names: Names, first: &[&str], rest: &[&str]) -> Vec<String> {
-    let mut columns: Vec<String> = first.iter().map(|name| (*name).to_owned()).collect();
+    let mut columns = strings(&mut first.iter().map(|name| (*name).to_owned()));
     for name in names.by {
         let mut name = name.clone();
         while columns.contains(&name) || rest.contains(&name.as_str()) {

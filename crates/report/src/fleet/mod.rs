@@ -5,7 +5,7 @@ pub(crate) mod csv;
 pub(crate) mod names;
 pub(crate) mod openmetrics;
 pub(crate) mod page;
-mod tables;
+pub(crate) mod tables;
 pub(crate) mod words;
 
 pub use csv::csv;

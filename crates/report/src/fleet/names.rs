@@ -32,7 +32,7 @@ impl<'a> Names<'a> {
 
     /// The values of a group, one for each fact that hosts are grouped by.
     pub(crate) fn values(&self, group: usize) -> Vec<String> {
-        (0..self.by.len()).map(|fact| value(self.raw(group, fact))).collect()
+        strings(&mut (0..self.by.len()).map(|fact| value(self.raw(group, fact))))
     }
 
     /// The value of a group as it is.
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
 
     /// ` in 2 groups by generation and kernel`; empty where nothing is grouped by.
     pub(crate) fn grouping(&self) -> String {
-        let by: Vec<String> = self.by.iter().map(|fact| escape(fact, MOST)).collect();
+        let by = strings(&mut self.by.iter().map(|fact| escape(fact, MOST)));
         match self.groups.len() {
             _ if by.is_empty() => String::new(),
             1 => format!(" in 1 group by {}", crate::text::list(&by)),
@@ -111,9 +111,25 @@ pub(crate) fn count(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
+/// The texts as a list. Iterators are passed by reference here, so that their consumers are in the
+/// binary once.
+pub(crate) fn strings(texts: &mut dyn Iterator<Item = String>) -> Vec<String> {
+    texts.collect()
+}
+
+/// Each text once, in the order of first occurrence.
+pub(crate) fn unique(texts: &mut dyn Iterator<Item = String>) -> Vec<String> {
+    crate::text::distinct(texts)
+}
+
+/// The rows of a table as a list, as [`strings`].
+pub(crate) fn lines(rows: &mut dyn Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+    rows.collect()
+}
+
 /// At most `most` of the names, and the number of further ones; `all` is how many there are.
-pub(crate) fn some(names: impl Iterator<Item = String>, all: usize, most: usize) -> String {
-    let mut names: Vec<String> = names.take(most).collect();
+pub(crate) fn some(names: &mut dyn Iterator<Item = String>, all: usize, most: usize) -> String {
+    let mut names = strings(&mut names.take(most));
     if all > names.len() {
         let more = format!("{} more", all - names.len());
         names.push(more);

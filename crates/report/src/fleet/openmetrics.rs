@@ -165,20 +165,24 @@ pub(crate) fn gauge(out: &mut Exposition, name: &str, labels: &Labels, value: Op
     }
 }
 
+/// Labels, a value and the ends of its interval.
+pub(crate) type Interval = (Labels, [Option<f64>; 3]);
+
 /// A family and those of the ends of its interval; values are multiplied by `factor`.
 pub(crate) fn interval(
     out: &mut Exposition,
     (name, unit, help): (&str, &str, &str),
     factor: f64,
-    samples: &[(Labels, [Option<f64>; 3])],
+    samples: &mut dyn Iterator<Item = Interval>,
 ) {
+    let samples: Vec<Interval> = samples.collect();
     let low = format!("Lower end of the interval of {name}_{unit}.");
     let high = format!("Upper end of the interval of {name}_{unit}.");
     for (at, (part, help)) in [("", help), ("_low", &low), ("_high", &high)].into_iter().enumerate()
     {
         let name = format!("{name}{part}_{unit}");
         out.family(&name, unit, help);
-        for (labels, values) in samples {
+        for (labels, values) in &samples {
             gauge(out, &name, labels, values[at].map(|value| value * factor));
         }
     }
@@ -193,11 +197,10 @@ fn means(
     factor: f64,
     samples: &[(Labels, GroupMean)],
 ) {
-    let of = |values: fn(&GroupMean) -> [Option<f64>; 3]| -> Vec<(Labels, [Option<f64>; 3])> {
-        samples.iter().map(|(labels, mean)| (labels.clone(), values(mean))).collect()
-    };
-    let each = of(|mean| [Some(mean.value), mean.low, mean.high]);
-    interval(out, (name, unit, help), factor, &each);
+    let mut each = samples
+        .iter()
+        .map(|(labels, mean)| (labels.clone(), [Some(mean.value), mean.low, mean.high]));
+    interval(out, (name, unit, help), factor, &mut each);
     for (at, part) in ["low", "high"].into_iter().enumerate() {
         let name = format!("{name}_one_more_{part}_{unit}");
         out.family(&name, unit, &format!("Where one more host of the group lies: {part} end."));
@@ -262,27 +265,19 @@ fn odd(
         out.family(name, "", help);
         out.sample(name, plan, &count.to_string());
     }
-    let hosts: Vec<(Labels, [Option<f64>; 3])> = fleet
-        .odd_hosts
-        .iter()
-        .map(|host| {
-            let own = [("host", host.host.as_str()), ("side", end(host.end))];
-            let labels = grouped(with(plan, own), host.group);
-            (labels, [Some(host.by), Some(host.low), Some(host.high)])
-        })
-        .collect();
+    let mut hosts = fleet.odd_hosts.iter().map(|host| {
+        let own = [("host", host.host.as_str()), ("side", end(host.end))];
+        let labels = grouped(with(plan, own), host.group);
+        (labels, [Some(host.by), Some(host.low), Some(host.high)])
+    });
     let family = ("zc_fleet_odd_host", "ratio", "Costs of an odd host by those of its group.");
-    interval(out, family, 1.0, &hosts);
-    let pairs: Vec<(Labels, [Option<f64>; 3])> = fleet
-        .odd_pairs
-        .iter()
-        .map(|pair| {
-            let own = [("near", pair.near.as_str()), ("far", pair.far.as_str())];
-            (with(plan, own), [Some(pair.by), Some(pair.low), Some(pair.high)])
-        })
-        .collect();
+    interval(out, family, 1.0, &mut hosts);
+    let mut pairs = fleet.odd_pairs.iter().map(|pair| {
+        let own = [("near", pair.near.as_str()), ("far", pair.far.as_str())];
+        (with(plan, own), [Some(pair.by), Some(pair.low), Some(pair.high)])
+    });
     let help = "Costs of an odd pair by what its hosts predict.";
-    interval(out, ("zc_fleet_odd_pair", "ratio", help), 1.0, &pairs);
+    interval(out, ("zc_fleet_odd_pair", "ratio", help), 1.0, &mut pairs);
 }
 
 fn conditions(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
@@ -296,22 +291,18 @@ fn conditions(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
         let own = [("fact", condition.fact.as_str()), ("side", end(condition.end))];
         gauge(out, EXPLAINED, &with(plan, own), Some(condition.explains));
     }
-    let values: Vec<(Labels, [Option<f64>; 3])> = fleet
-        .conditions
-        .iter()
-        .flat_map(|condition| {
-            let first = condition.values.first().map_or("", |value| value.value.as_str());
-            condition.values.iter().filter(|value| value.by.is_some()).map(move |value| {
-                let own = [
-                    ("fact", condition.fact.as_str()),
-                    ("side", end(condition.end)),
-                    ("value", value.value.as_str()),
-                    ("first", first),
-                ];
-                (with(plan, own), [value.by, value.low, value.high])
-            })
+    let mut values = fleet.conditions.iter().flat_map(|condition| {
+        let first = condition.values.first().map_or("", |value| value.value.as_str());
+        condition.values.iter().filter(|value| value.by.is_some()).map(move |value| {
+            let own = [
+                ("fact", condition.fact.as_str()),
+                ("side", end(condition.end)),
+                ("value", value.value.as_str()),
+                ("first", first),
+            ];
+            (with(plan, own), [value.by, value.low, value.high])
         })
-        .collect();
+    });
     let help = "Costs of hosts with a value of a fact by those of hosts with its first value.";
-    interval(out, ("zc_fleet_condition", "ratio", help), 1.0, &values);
+    interval(out, ("zc_fleet_condition", "ratio", help), 1.0, &mut values);
 }

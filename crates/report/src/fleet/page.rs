@@ -3,7 +3,9 @@
 //! texts are those of the terminal.
 
 use super::Missing;
-use super::names::{MOST, Names, cell, count, end as end_name, the, times};
+use super::names::{
+    MOST, Names, cell, count, end as end_name, lines, some, strings, the, times, unique,
+};
 use super::tables::{self, ENDS};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
@@ -16,6 +18,7 @@ use crate::html::skeleton::{begin, end, navigation};
 use crate::html::tables::{Behind, of_groups, part};
 use crate::html::units;
 use crate::note::Note;
+use crate::text::ordered;
 use zc_analysis::fleet::{Condition, End, Fleet, Row};
 use zc_analysis::{Bounds, Figure};
 use zc_run::escape;
@@ -35,7 +38,7 @@ const LONG: usize = 80;
 pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs on {}", count(fleet.hosts, "host"));
-    let about: Vec<String> = words::heading(fleet).into_iter().map(said).collect();
+    let about = strings(&mut words::heading(fleet).into_iter().map(said));
     begin(&mut page, &title, &about);
     let mut sections = vec![
         ("by-group", "Costs"),
@@ -119,8 +122,8 @@ fn cost(fleet: &Fleet, row: &Row) -> Figure {
 /// The place of each group's value among all values of a fact, for sorting: numbers in a value
 /// count as numbers.
 pub(crate) fn ranks(names: Names, fact: usize) -> Vec<usize> {
-    let mut values: Vec<&str> = (0..names.groups.len()).map(|at| names.raw(at, fact)).collect();
-    values.sort_by(|a, b| pieces(a).cmp(&pieces(b)).then(a.cmp(b)));
+    let values: Vec<&str> = (0..names.groups.len()).map(|at| names.raw(at, fact)).collect();
+    let mut values = ordered(&values, &|a, b| pieces(a).cmp(&pieces(b)).then(a.cmp(b)));
     values.dedup();
     let place = |group| values.iter().position(|value| *value == names.raw(group, fact));
     (0..names.groups.len()).map(|group| place(group).unwrap_or(0)).collect()
@@ -144,15 +147,13 @@ fn pieces(text: &str) -> Vec<Result<u64, &str>> {
 pub(crate) fn choices(names: Names) -> Vec<Choice> {
     let of = |fact: usize| {
         let ranks = ranks(names, fact);
-        let mut values: Vec<(usize, String, Vec<usize>)> = Vec::new();
-        for (group, rank) in ranks.into_iter().enumerate() {
-            match values.iter_mut().find(|(known, ..)| *known == rank) {
-                Some((.., groups)) => groups.push(group),
-                None => values.push((rank, names.values(group)[fact].clone(), vec![group])),
+        let mut values: Vec<(String, Vec<usize>)> = Vec::new();
+        for rank in 0..ranks.len() {
+            let groups: Vec<usize> = (0..ranks.len()).filter(|at| ranks[*at] == rank).collect();
+            if let Some(first) = groups.first() {
+                values.push((names.values(*first)[fact].clone(), groups));
             }
         }
-        values.sort_by_key(|(rank, ..)| *rank);
-        let values = values.into_iter().map(|(_, value, groups)| (value, groups)).collect();
         Choice { name: escape(&names.by[fact], MOST), values }
     };
     (0..names.by.len()).map(of).collect()
@@ -197,7 +198,7 @@ fn costs(page: &mut Page, fleet: &Fleet) {
 /// The costs of an end.
 fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
     let names = Names::of_fleet(fleet);
-    let labels = crate::text::distinct(rows.iter().map(|row| row.label.clone()));
+    let labels = unique(&mut rows.iter().map(|row| row.label.clone()));
     let by_path = fleet.groups.len() <= LANES;
     let lane = |row: &&&Row| Lane {
         series: if by_path {
@@ -209,7 +210,7 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
         hollow: false,
         name: format!("{}, {}", cell(&row.label), names.group(row.group)),
     };
-    let groups: Vec<String> = (0..fleet.groups.len()).map(|group| names.group(group)).collect();
+    let groups = strings(&mut (0..fleet.groups.len()).map(|group| names.group(group)));
     let (all, legend): (Vec<dots::Row>, Vec<String>) = if by_path {
         let of = |label: &String| dots::Row {
             label: cell(label),
@@ -222,7 +223,7 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
             lanes: rows.iter().filter(|row| row.group == group).map(|row| lane(&row)).collect(),
         };
         let all = groups.iter().enumerate().map(of).filter(|row| !row.lanes.is_empty());
-        (all.collect(), labels.iter().map(|label| cell(label)).collect())
+        (all.collect(), strings(&mut labels.iter().map(|label| cell(label))))
     };
     let mut note = format!("Lines are {} intervals of the mean.", percent_of(fleet.confidence));
     if all.len() > CHARTED && !by_path {
@@ -290,7 +291,7 @@ fn odd(page: &mut Page, fleet: &Fleet) {
             Column::left("most in", ""),
             Column::right("q", ""),
         ]);
-        let rows = fleet.odd_hosts.iter().take(ROWS).map(|host| {
+        let mut rows = fleet.odd_hosts.iter().take(ROWS).map(|host| {
             let mut row = vec![escape(&host.host, LONG)];
             row.extend(names.values(host.group));
             row.extend([
@@ -302,7 +303,7 @@ fn odd(page: &mut Page, fleet: &Fleet) {
             ]);
             row
         });
-        let grid = Grid::new(columns, rows.collect());
+        let grid = Grid::new(columns, lines(&mut rows));
         let caption = format!(
             "Hosts whose costs are unlike those of their group: {} of {}, the surest first, with \
              {} intervals",
@@ -323,7 +324,7 @@ fn odd(page: &mut Page, fleet: &Fleet) {
             Column::right("other", "direction"),
             Column::right("q", ""),
         ];
-        let rows = fleet.odd_pairs.iter().take(ROWS).map(|pair| {
+        let mut rows = fleet.odd_pairs.iter().take(ROWS).map(|pair| {
             vec![
                 escape(&pair.near, LONG),
                 escape(&pair.far, LONG),
@@ -333,7 +334,7 @@ fn odd(page: &mut Page, fleet: &Fleet) {
                 sureness(pair.q_value),
             ]
         });
-        let grid = Grid::new(columns, rows.collect());
+        let grid = Grid::new(columns, lines(&mut rows));
         let caption = format!(
             "Pairs whose costs their hosts do not predict, because of a wire or a direction: {} of \
              {}, the surest first",
@@ -371,8 +372,7 @@ fn conditions(page: &mut Page, fleet: &Fleet) {
             Column::right("q", ""),
             Column::left("same hosts", "differ in"),
         ];
-        let rows: Vec<Vec<String>> =
-            fleet.conditions.iter().take(ROWS).flat_map(condition).collect();
+        let rows = lines(&mut fleet.conditions.iter().take(ROWS).flat_map(condition));
         let caption = format!(
             "Facts that hosts of a group differ in and that correlate with their costs: {} of {}, \
              the surest first. Times the first: cost divided by that of hosts with the fact's first \
@@ -390,8 +390,8 @@ fn conditions(page: &mut Page, fleet: &Fleet) {
 
 /// A row for each value of a fact.
 fn condition(condition: &Condition) -> Vec<Vec<String>> {
-    let same: Vec<String> = condition.same_as.iter().map(|fact| escape(fact, LONG)).collect();
-    let same = super::names::some(same.iter().cloned(), same.len(), 3);
+    let mut same = condition.same_as.iter().map(|fact| escape(fact, LONG));
+    let same = some(&mut same, condition.same_as.len(), 3);
     let row = |value: &zc_analysis::fleet::ConditionValue| {
         let by = match (value.by, value.low, value.high) {
             (Some(by), Some(low), Some(high)) => times(by, low, high),
@@ -409,7 +409,7 @@ fn condition(condition: &Condition) -> Vec<Vec<String>> {
             same.clone(),
         ]
     };
-    condition.values.iter().take(VALUES).map(row).collect()
+    lines(&mut condition.values.iter().take(VALUES).map(row))
 }
 
 fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
@@ -422,8 +422,8 @@ fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
         ("missing", "Planned measurements without a run"),
         ("left out", "Runs that are not in the figures"),
     ] {
-        let sentences: Vec<String> =
-            notes.iter().filter(|note| note.label == label).map(|note| note.text.clone()).collect();
+        let of = |note: &&Note| note.label == label;
+        let sentences = strings(&mut notes.iter().filter(of).map(|note| note.text.clone()));
         if !sentences.is_empty() {
             page.out.element("h3", &[], title).raw("\n");
             list(page, &sentences);

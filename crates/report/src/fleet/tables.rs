@@ -1,9 +1,10 @@
 //! The tables of a fleet: costs by cell and group, and how costs differ within groups.
 
-use super::names::{Names, cell, end, half, plus_minus, range};
+use super::names::{Names, cell, end, half, lines, plus_minus, range, unique};
 use crate::block::Part;
 use crate::digits::{percent, ratio};
 use crate::grid::{Column, Grid};
+use crate::text::ordered;
 use zc_analysis::fleet::{End, Fleet, GroupMean, Row, Spread, SpreadOf};
 
 /// The ends, in the order of the tables.
@@ -11,10 +12,10 @@ pub(crate) const ENDS: [End; 3] = [End::Sender, End::Receiver, End::Both];
 
 /// The rows of an end, ordered by cell in the order of the plan, then by group.
 pub(crate) fn rows(fleet: &Fleet, end: End) -> Vec<&Row> {
-    let labels = crate::text::distinct(fleet.rows.iter().map(|row| row.label.clone()));
-    let mut rows: Vec<&Row> = fleet.rows.iter().filter(|row| row.end == end).collect();
-    rows.sort_by_key(|row| (labels.iter().position(|label| *label == row.label), row.group));
-    rows
+    let labels = unique(&mut fleet.rows.iter().map(|row| row.label.clone()));
+    let rows: Vec<&Row> = fleet.rows.iter().filter(|row| row.end == end).collect();
+    let key = |row: &Row| (labels.iter().position(|label| *label == row.label), row.group);
+    ordered(&rows, &|a, b| key(a).cmp(&key(b)))
 }
 
 /// A table for each end that has costs.
@@ -74,7 +75,7 @@ pub(crate) fn costs_of(fleet: &Fleet, rows: &[&Row]) -> Grid {
         line.push(range(cost.one_more_low, cost.one_more_high));
         line
     };
-    Grid::new(columns, rows.iter().map(line).collect())
+    Grid::new(columns, lines(&mut rows.iter().map(line)))
 }
 
 /// `0.62 ±2.1 %`.

@@ -1,12 +1,10 @@
 //! The sentences of a fleet's report, and the notes around its tables.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::Missing;
-use super::names::{MOST, Names, cell, count, end, some, the, times};
+use super::names::{MOST, Names, cell, count, end, some, strings, the, times, unique};
 use crate::digits::{bound, percent};
 use crate::note::{Note, note};
-use crate::text::{distinct, list};
+use crate::text::{list, ordered};
 use zc_analysis::fleet::{Condition, End, Fleet, LeftOut, OddHost, OddPair, Row};
 use zc_run::escape;
 
@@ -25,7 +23,7 @@ const LONG: usize = 200;
 
 /// What was measured.
 pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
-    let versions: Vec<String> = fleet.zc_versions.iter().map(|name| escape(name, MOST)).collect();
+    let versions = strings(&mut fleet.zc_versions.iter().map(|name| escape(name, MOST)));
     let mut notes = vec![
         note(
             "fleet",
@@ -41,7 +39,7 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
         note("begun", begun(&fleet.first_at, &fleet.last_at)),
     ];
     if !versions.is_empty() {
-        notes.push(note("zc", some(versions.iter().cloned(), versions.len(), 10)));
+        notes.push(note("zc", some(&mut versions.iter().cloned(), versions.len(), 10)));
     }
     notes
 }
@@ -88,12 +86,12 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
 
 /// The number of odd hosts: one that is odd at both ends counts once.
 pub(crate) fn odd_hosts(fleet: &Fleet) -> usize {
-    fleet.odd_hosts.iter().map(|host| &host.host).collect::<BTreeSet<_>>().len()
+    unique(&mut fleet.odd_hosts.iter().map(|host| host.host.clone())).len()
 }
 
 /// The number of facts that correlate with costs, at either end.
 pub(crate) fn facts(fleet: &Fleet) -> usize {
-    fleet.conditions.iter().map(|condition| &condition.fact).collect::<BTreeSet<_>>().len()
+    unique(&mut fleet.conditions.iter().map(|condition| condition.fact.clone())).len()
 }
 
 /// `2 of 200 hosts are odd`, `no host of 200 is odd`.
@@ -157,8 +155,8 @@ fn cheapest_of(fleet: &Fleet, group: usize, end: End, relative: bool) -> Option<
             Span { value: mean.value, ends: mean.low.zip(mean.high) }
         }
     };
-    let mut paths: Vec<(&Row, Span)> = rows.map(|row| (row, span(row))).collect();
-    paths.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+    let paths: Vec<(&Row, Span)> = rows.map(|row| (row, span(row))).collect();
+    let mut paths = ordered(&paths, &|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let (_, least) = *paths.first()?;
     paths.retain(|(_, other)| match (least.ends, other.ends) {
         (Some((_, high)), Some((low, _))) => other.value <= least.value || low <= high,
@@ -192,8 +190,8 @@ fn cheapest(fleet: &Fleet) -> String {
         }
         let all = sets.len();
         let mut times = times_of(fleet, relative);
-        let each = sets.into_iter().map(|(labels, of)| {
-            let names: Vec<String> = labels.iter().map(|label| cell(label)).collect();
+        let mut each = sets.into_iter().map(|(labels, of)| {
+            let names = strings(&mut labels.iter().map(|label| cell(label)));
             // Of several, that of the cheapest: they cannot be distinguished.
             let least = labels.first().copied().unwrap_or_default();
             let (place, costs) = match of.as_slice() {
@@ -208,11 +206,11 @@ fn cheapest(fleet: &Fleet) -> String {
             times.clear(); // said once
             format!("{} in {place} ({costs})", names.join(" or "))
         });
-        let each = some(each, all, GROUPS);
+        let each = some(&mut each, all, GROUPS);
         return format!("Groups differ in which path costs {} least: {each}.", the(end));
     };
-    let tied = distinct(
-        groups.iter().flat_map(Cheapest::labels).filter(|label| *label != common).map(cell),
+    let tied = unique(
+        &mut groups.iter().flat_map(Cheapest::labels).filter(|label| *label != common).map(cell),
     );
     let least = if common == fleet.reference && relative {
         format!("No path was shown to cost {} less than {}", the(end), cell(common))
@@ -233,7 +231,7 @@ fn cheapest(fleet: &Fleet) -> String {
     match tied.len() {
         0 => format!("{least}."),
         all => {
-            let tied = some(tied.into_iter(), all, NAMES);
+            let tied = some(&mut tied.into_iter(), all, NAMES);
             format!("{least}; {where_tied}{tied} cannot be distinguished from it.")
         }
     }
@@ -252,8 +250,9 @@ fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> St
     };
     if groups.len() <= NAMED {
         let each = groups.iter().enumerate();
-        let each = each.map(|(place, group)| figure(group, if place == 0 { times } else { "" }));
-        return some(each, groups.len(), NAMED);
+        let mut each =
+            each.map(|(place, group)| figure(group, if place == 0 { times } else { "" }));
+        return some(&mut each, groups.len(), NAMED);
     }
     let value = |group: &Cheapest| group.span(label).map_or(f64::NAN, |span| span.value);
     let by = |a: &&&Cheapest, b: &&&Cheapest| value(a).total_cmp(&value(b));
@@ -280,19 +279,19 @@ pub(crate) fn odd(fleet: &Fleet) -> Vec<Note> {
         "odd hosts",
         fleet.odd_hosts.len(),
         examined(0, fleet.hosts_examined, "host", "is odd", ""),
-        fleet.odd_hosts.iter().take(LISTED).map(|host| odd_host(fleet, host)).collect(),
+        strings(&mut fleet.odd_hosts.iter().take(LISTED).map(|host| odd_host(fleet, host))),
     );
     add(
         "odd pairs",
         fleet.odd_pairs.len(),
         examined(0, fleet.pairs_examined, "pair", "is odd", ""),
-        fleet.odd_pairs.iter().take(LISTED).map(odd_pair).collect(),
+        strings(&mut fleet.odd_pairs.iter().take(LISTED).map(odd_pair)),
     );
     add(
         "conditions",
         fleet.conditions.len(),
         examined(0, fleet.conditions_examined, "fact", "correlates with costs", ""),
-        fleet.conditions.iter().take(LISTED).map(condition).collect(),
+        strings(&mut fleet.conditions.iter().take(LISTED).map(condition)),
     );
     let found = fleet.odd_hosts.len() + fleet.odd_pairs.len() + fleet.conditions.len();
     if found > 0 {
@@ -354,7 +353,7 @@ fn odd_pair(pair: &OddPair) -> String {
 }
 
 fn condition(condition: &Condition) -> String {
-    let values = condition.values.iter().map(|value| {
+    let mut values = condition.values.iter().map(|value| {
         let value_text = match value.value.as_str() {
             "" => "nothing".to_owned(),
             text => escape(text, 60),
@@ -374,12 +373,12 @@ fn condition(condition: &Condition) -> String {
         escape(&condition.fact, MOST * 2),
         percent(condition.explains),
         as_what(condition.end),
-        some(values, all, VALUES)
+        some(&mut values, all, VALUES)
     );
     if !condition.same_as.is_empty() {
-        let same = condition.same_as.iter().map(|fact| escape(fact, MOST * 2));
+        let mut same = condition.same_as.iter().map(|fact| escape(fact, MOST * 2));
         text.push_str("; cannot be distinguished from ");
-        text.push_str(&some(same, condition.same_as.len(), NAMES));
+        text.push_str(&some(&mut same, condition.same_as.len(), NAMES));
     }
     text
 }
@@ -404,37 +403,30 @@ pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
 /// `3 runs: it has too few blocks that count: a.json (2 of 40), b.json (3 of 40) and 1 more`, the
 /// most frequent reason first. What a reason has in brackets at its end stays with the name.
 pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>, usize)> = Vec::new();
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, why) in all {
-        let (reason, detail) = match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
-            Some((reason, detail)) => (reason, format!(" ({})", escape(detail, LONG))),
-            None => (*why, String::new()),
-        };
-        let at = *known.entry(reason).or_insert_with(|| {
-            reasons.push((reason, Vec::new(), 0));
-            reasons.len() - 1
-        });
-        let (_, names, found) = &mut reasons[at];
-        *found += 1;
-        if names.len() < NAMES {
-            names.push(format!("{}{detail}", escape(name, LONG)));
+    let of = |at: usize| {
+        let why = all[at].1;
+        match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
+            Some((reason, _)) => (reason, &why[reason.len()..]),
+            None => (why, ""),
         }
+    };
+    let order: Vec<usize> = (0..all.len()).collect();
+    let order = ordered(&order, &|a, b| of(a).0.cmp(of(b).0));
+    let reasons: Vec<&[usize]> = order.chunk_by(|a, b| of(*a).0 == of(*b).0).collect();
+    // The most frequent first, then in the order of the document.
+    let reasons = ordered(&reasons, &|a, b| b.len().cmp(&a.len()).then(a[0].cmp(&b[0])));
+    let mut texts = Vec::new();
+    let mut more = all.len();
+    for places in reasons.into_iter().take(LISTED) {
+        let name = |at: &usize| format!("{}{}", escape(all[*at].0, LONG), escape(of(*at).1, LONG));
+        texts.push(format!(
+            "{}, {}: {}",
+            count(places.len(), thing),
+            escape(of(places[0]).0, LONG),
+            some(&mut places.iter().map(name), places.len(), NAMES)
+        ));
+        more -= places.len();
     }
-    reasons.sort_by_key(|(.., found)| std::cmp::Reverse(*found)); // stable
-    let more = reasons.iter().skip(LISTED).map(|(.., found)| found).sum::<usize>();
-    let mut texts: Vec<String> = reasons
-        .iter()
-        .take(LISTED)
-        .map(|(reason, names, found)| {
-            format!(
-                "{}, {}: {}",
-                count(*found, thing),
-                escape(reason, LONG),
-                some(names.iter().cloned(), *found, NAMES)
-            )
-        })
-        .collect();
     if more > 0 {
         texts.push(format!("{}, for other reasons", count(more, thing)));
     }

@@ -36,15 +36,12 @@ pub fn openmetrics(trend: &Trend) -> String {
         let night = line.points.last().and_then(|point| midnight(trend, point.night));
         gauge(&mut out, LAST, labels, night);
     }
-    let costs: Vec<(Labels, [Option<f64>; 3])> = lines
-        .iter()
-        .filter_map(|(labels, line)| {
-            let last = line.points.last()?;
-            Some((labels.clone(), [Some(last.us_per_mb), last.low, last.high]))
-        })
-        .collect();
+    let mut costs = lines.iter().filter_map(|(labels, line)| {
+        let last = line.points.last()?;
+        Some((labels.clone(), [Some(last.us_per_mb), last.low, last.high]))
+    });
     let help = "CPU time that a byte of payload takes from the hosts of a group in the last night.";
-    interval(&mut out, ("zc_trend_cost", "seconds_per_byte", help), SECONDS_PER_BYTE, &costs);
+    interval(&mut out, ("zc_trend_cost", "seconds_per_byte", help), SECONDS_PER_BYTE, &mut costs);
 
     const CHANGES: &str = "zc_trend_changes";
     out.family(CHANGES, "", "Changes of a line's level over all nights.");
@@ -57,15 +54,12 @@ pub fn openmetrics(trend: &Trend) -> String {
         let night = line.changes.last().and_then(|change| midnight(trend, change.night));
         gauge(&mut out, CHANGED, labels, night);
     }
-    let changes: Vec<(Labels, [Option<f64>; 3])> = lines
-        .iter()
-        .filter_map(|(labels, line)| {
-            let last = line.changes.last()?;
-            Some((labels.clone(), [Some(last.by), Some(last.low), Some(last.high)]))
-        })
-        .collect();
+    let mut changes = lines.iter().filter_map(|(labels, line)| {
+        let last = line.changes.last()?;
+        Some((labels.clone(), [Some(last.by), Some(last.low), Some(last.high)]))
+    });
     let help = "Cost from the last change on by the cost before.";
-    interval(&mut out, ("zc_trend_last_change", "ratio", help), 1.0, &changes);
+    interval(&mut out, ("zc_trend_last_change", "ratio", help), 1.0, &mut changes);
 
     const JUDGED: &str = "zc_trend_judged_lines";
     out.family(

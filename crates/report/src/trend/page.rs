@@ -7,8 +7,9 @@ use jiff::civil::Date;
 use super::tables;
 use super::words;
 use crate::digits::signed_percent;
-use crate::fleet::names::{Names, cell, count, end as end_name, plus_minus, the};
+use crate::fleet::names::{Names, cell, count, end as end_name, lines, plus_minus, strings, the};
 use crate::fleet::page::{answer, figure, list, said, section};
+use crate::fleet::tables::ENDS;
 use crate::fleet::words::percent_of;
 use crate::grid::{Column, Grid};
 use crate::html::nights::{self, Change, Line, Nights, Noted, Point};
@@ -36,7 +37,7 @@ const LONG: usize = 200;
 pub fn html(trend: &Trend, events: &[Event]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs over {}", count(trend.nights.len(), "night"));
-    let about: Vec<String> = words::heading(trend).into_iter().map(said).collect();
+    let about = strings(&mut words::heading(trend).into_iter().map(said));
     begin(&mut page, &title, &about);
     let mut sections =
         vec![("changes", "Changes"), ("nights", "Nights"), ("lines", "Without a change")];
@@ -91,16 +92,18 @@ struct Panel<'a> {
 /// All panels, those with changes first.
 fn panels(trend: &Trend) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel> = Vec::new();
-    for line in &trend.lines {
-        let of = |panel: &&mut Panel| panel.group == line.group && panel.end == line.end;
-        match panels.iter_mut().find(of) {
-            Some(panel) => panel.lines.push(line),
-            None => panels.push(Panel { group: line.group, end: line.end, lines: vec![line] }),
+    for changed in [true, false] {
+        for group in 0..trend.groups.len() {
+            for end in ENDS {
+                let of = |line: &&TrendLine| line.group == group && line.end == end;
+                let lines: Vec<&TrendLine> = trend.lines.iter().filter(of).collect();
+                let has_changed = lines.iter().any(|line| !line.changes.is_empty());
+                if has_changed == changed && !lines.is_empty() {
+                    panels.push(Panel { group, end, lines });
+                }
+            }
         }
     }
-    panels.sort_by_key(|panel| {
-        (panel.lines.iter().all(|line| line.changes.is_empty()), panel.group, panel.end)
-    });
     panels
 }
 
@@ -263,7 +266,7 @@ fn table(page: &mut Page, trend: &Trend, panel: &Panel, with_units: bool) {
         }));
         row
     };
-    let grid = Grid::new(columns, nights.iter().map(row).collect());
+    let grid = Grid::new(columns, lines(&mut nights.iter().map(row)));
     let group = Names::of_trend(trend).group(panel.group);
     let summary = format!("{group}, {}: figures of each night", end_name(panel.end));
     let caption = if first > 0 {
@@ -312,7 +315,7 @@ fn notes(page: &mut Page, trend: &Trend, events: &[Event]) {
     for (title, notes) in [("Events", noted), ("Runs that are not in the figures", left_out)] {
         if !notes.is_empty() {
             page.out.element("h3", &[], title).raw("\n");
-            list(page, &notes.into_iter().map(|note| note.text).collect::<Vec<_>>());
+            list(page, &strings(&mut notes.into_iter().map(|note| note.text)));
         }
     }
     page.out.raw("</section>\n");

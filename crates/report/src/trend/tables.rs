@@ -2,7 +2,7 @@
 
 use super::words::{Occasion, interval, night};
 use crate::digits::signed_percent;
-use crate::fleet::names::{Names, cell, end, plus_minus, range, times};
+use crate::fleet::names::{Names, cell, end, lines as table_lines, plus_minus, range, times};
 use crate::fleet::words::percent_of;
 use crate::grid::{Column, Grid};
 use crate::layout::Layout;
@@ -46,7 +46,7 @@ pub(crate) fn changes(trend: &Trend, occasion: &Occasion) -> Grid {
         row.push(interval(trend, change));
         row
     };
-    Grid::new(columns, occasion.lines.iter().map(row).collect())
+    Grid::new(columns, table_lines(&mut occasion.lines.iter().map(row)))
 }
 
 /// Lines without a change.
@@ -78,7 +78,7 @@ pub(crate) fn unchanged(trend: &Trend) -> Option<Grid> {
         row.push(range(costs().min_by(f64::total_cmp), costs().max_by(f64::total_cmp)));
         row
     };
-    Some(Grid::new(columns, lines.iter().map(row).collect()))
+    Some(Grid::new(columns, table_lines(&mut lines.iter().map(row))))
 }
 
 /// A table on a terminal, split where it does not fit.

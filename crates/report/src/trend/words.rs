@@ -4,6 +4,7 @@ use crate::digits::{percent, signed_percent};
 use crate::fleet::names::{MOST, Names, cell, count, end, some};
 use crate::fleet::words::{self, percent_of};
 use crate::note::{Note, note};
+use crate::text::ordered;
 use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 use zc_run::escape;
 
@@ -62,10 +63,11 @@ pub(crate) fn line(trend: &Trend, line: &TrendLine) -> String {
 
 /// What changed, and the answer to `--fail-if-worse`.
 pub(crate) fn answer(trend: &Trend) -> Vec<String> {
-    let mut changed: Vec<&TrendLine> =
+    let changed: Vec<&TrendLine> =
         trend.lines.iter().filter(|line| !line.changes.is_empty()).collect();
+    // The largest change first.
     let by = |line: &TrendLine| line.last_by_before.map_or(0.0, |by| by.ln().abs());
-    changed.sort_by(|a, b| by(b).total_cmp(&by(a))); // stable
+    let changed = ordered(&changed, &|a, b| by(b).total_cmp(&by(a)));
     let all = trend.lines.len();
     let mut sentences = Vec::new();
     match changed.len() {
@@ -76,7 +78,7 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
             count(trend.nights.len(), "night")
         )),
         several => {
-            let each = changed.iter().map(|changed| {
+            let mut each = changed.iter().map(|changed| {
                 let by = changed
                     .last_by_before
                     .map_or_else(String::new, |by| format!(" {}", signed_percent(by - 1.0)));
@@ -85,7 +87,7 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
             sentences.push(format!(
                 "{several} of {} changed: {}.",
                 count(all, "line"),
-                some(each, several, NAMED)
+                some(&mut each, several, NAMED)
             ));
         }
     }
@@ -97,8 +99,9 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
 pub(crate) fn judgement(trend: &Trend) -> Vec<String> {
     let Some(judged) = &trend.judgement else { return Vec::new() };
     let margin = percent(judged.margin);
-    let names =
-        |names: &[String]| some(names.iter().map(|name| escape(name, LONG)), names.len(), LISTED);
+    let names = |names: &[String]| {
+        some(&mut names.iter().map(|name| escape(name, LONG)), names.len(), LISTED)
+    };
     let mut sentences = Vec::new();
     if !judged.worse.is_empty() {
         sentences.push(format!("Worse by more than {margin}: {}.", names(&judged.worse)));
@@ -124,7 +127,8 @@ pub(crate) fn occasions(trend: &Trend) -> Vec<Occasion<'_>> {
     for (place, line) in trend.lines.iter().enumerate() {
         all.extend(line.changes.iter().map(|change| (place, line, change)));
     }
-    all.sort_by_key(|(_, _, change)| (change.night, change.earliest, change.latest)); // stable
+    let key = |change: &ChangePoint| (change.night, change.earliest, change.latest);
+    let all = ordered(&all, &|(.., a), (.., b)| key(a).cmp(&key(b)));
     let mut occasions: Vec<(Occasion, Vec<usize>)> = Vec::new();
     for (place, line, change) in all {
         let joined = |(occasion, places): &(Occasion, Vec<usize>)| {
@@ -190,7 +194,7 @@ fn counted(occasion: &Occasion, of: fn(&ChangePoint) -> &Vec<String>) -> String 
             None => found.push((text, 1)),
         }
     }
-    found.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines)); // stable
+    let found = ordered(&found, &|(_, a), (_, b)| b.cmp(&a));
     let all = occasion.lines.len();
     let more = found.len().saturating_sub(LISTED);
     let mut texts: Vec<String> = found
