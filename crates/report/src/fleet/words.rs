@@ -339,12 +339,11 @@ fn as_what(of: End) -> String {
 }
 
 fn odd_pair(pair: &OddPair) -> String {
-    let other = match pair.other_direction {
-        Some(ratio) => format!("the other direction {ratio:.2} times"),
-        None => "the other direction was not measured".to_owned(),
-    };
+    let other = pair
+        .other_direction
+        .map_or_else(String::new, |ratio| format!(", the other direction {ratio:.2} times"));
     format!(
-        "{} to {} costs {} times what its hosts predict, {other}; {}",
+        "{} to {} costs {} times what its hosts predict{other}; {}",
         escape(&pair.near, LONG),
         escape(&pair.far, LONG),
         times(pair.by, pair.low, pair.high),

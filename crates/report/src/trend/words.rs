@@ -1,7 +1,7 @@
 //! The sentences of a trend's report.
 
 use crate::digits::{percent, signed_percent};
-use crate::fleet::names::{MOST, Names, cell, count, end, some};
+use crate::fleet::names::{MOST, Names, cell, count, end, some, strings};
 use crate::fleet::words::{self, percent_of};
 use crate::note::{Note, note};
 use crate::text::ordered;
@@ -99,9 +99,8 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
 pub(crate) fn judgement(trend: &Trend) -> Vec<String> {
     let Some(judged) = &trend.judgement else { return Vec::new() };
     let margin = percent(judged.margin);
-    let names = |names: &[String]| {
-        some(&mut names.iter().map(|name| escape(name, LONG)), names.len(), LISTED)
-    };
+    let names =
+        |names: &[String]| texts(&mut names.iter().map(|name| escape(name, LONG)), names.len());
     let mut sentences = Vec::new();
     if !judged.worse.is_empty() {
         sentences.push(format!("Worse by more than {margin}: {}.", names(&judged.worse)));
@@ -196,17 +195,18 @@ fn counted(occasion: &Occasion, of: fn(&ChangePoint) -> &Vec<String>) -> String 
     }
     let found = ordered(&found, &|(_, a), (_, b)| b.cmp(&a));
     let all = occasion.lines.len();
-    let more = found.len().saturating_sub(LISTED);
-    let mut texts: Vec<String> = found
-        .into_iter()
-        .take(LISTED)
-        .map(|(text, lines)| match lines {
-            lines if lines == all => escape(text, LONG),
-            lines => format!("{} ({lines} of {all} lines)", escape(text, LONG)),
-        })
-        .collect();
-    if more > 0 {
-        texts.push(format!("{more} more"));
+    let mut each = found.iter().map(|(text, lines)| match *lines {
+        lines if lines == all => escape(text, LONG),
+        lines => format!("{} ({lines} of {all} lines)", escape(text, LONG)),
+    });
+    texts(&mut each, found.len())
+}
+
+/// Texts that may contain commas, and the number of further ones of `all`.
+fn texts(each: &mut dyn Iterator<Item = String>, all: usize) -> String {
+    let mut texts = strings(&mut each.take(LISTED));
+    if all > texts.len() {
+        texts.push(format!("{} more", all - texts.len()));
     }
     texts.join("; ")
 }
