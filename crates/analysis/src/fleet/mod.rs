@@ -17,6 +17,8 @@ mod selection;
 mod simulated;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_long;
 mod trend;
 
 pub use estimate::{FALSE_DISCOVERY_RATE, fleet};
