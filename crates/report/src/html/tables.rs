@@ -221,7 +221,11 @@ pub(crate) fn of_groups(
                 .as_ref()
                 .and_then(|(_, written)| text.strip_prefix(written.as_str()))
                 .unwrap_or_default();
-            let sort = behind.sort.or_else(|| in_bytes(text)).map(|number| number.to_string());
+            let sort = behind
+                .sort
+                .or_else(|| in_bytes(text))
+                .or_else(|| below(text))
+                .map(|number| number.to_string());
             let mut attributes = vec![];
             attributes.extend((index < keys).then_some(("scope", "row")));
             attributes.extend(column.left.then_some(("class", "w")));
@@ -277,6 +281,11 @@ fn in_bytes(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().map(|number| number * factor)
 }
 
+/// What is below a number sorts before it: `<0.0001`.
+fn below(text: &str) -> Option<f64> {
+    text.strip_prefix('<')?.parse::<f64>().ok().map(|number| number / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,5 +298,7 @@ mod tests {
         assert_eq!(in_bytes("560 ±4"), None);
         assert_eq!(in_bytes("no-tso"), None);
         assert_eq!(in_bytes(""), None);
+        assert_eq!(below("<0.0001"), Some(0.00005));
+        assert_eq!(below("<b>"), None);
     }
 }

@@ -131,6 +131,9 @@ fn a_year_of_many_groups_stays_within_its_bytes() {
     tags(&page);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
     assert!(page.contains("The last 60 of 365 nights"));
+    assert!(
+        page.contains("144 of 144 lines changed by +8.1 % to +8.1 %: read+send (sender) in gen0")
+    );
     assert!(page.contains("One night in 18 has a mark."), "of all lines together");
 }
 

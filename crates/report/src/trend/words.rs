@@ -9,7 +9,9 @@ use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 use zc_run::escape;
 
 /// At most this many lines are named in a sentence.
-const NAMED: usize = 8;
+const NAMED: usize = 6;
+/// Of more lines than that, so many are named.
+const FEW: usize = 3;
 /// At most this many facts that changed, or events, are listed.
 const LISTED: usize = 20;
 /// The longest text of a fact or an event.
@@ -78,21 +80,30 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
             count(trend.nights.len(), "night")
         )),
         several => {
+            let signed = |by: f64| signed_percent(by - 1.0);
             let mut each = changed.iter().map(|changed| {
-                let by = changed
-                    .last_by_before
-                    .map_or_else(String::new, |by| format!(" {}", signed_percent(by - 1.0)));
-                format!("{}{by}", line(trend, changed))
+                let by = changed.last_by_before.map_or_else(String::new, signed);
+                format!("{} {by}", line(trend, changed)).trim_end().to_owned()
             });
-            sentences.push(format!(
-                "{several} of {} changed: {}.",
-                count(all, "line"),
-                some(&mut each, several, NAMED)
-            ));
+            // Of many the range, and the largest.
+            let (most, range) =
+                if several > NAMED { (FEW, range(&changed)) } else { (NAMED, None) };
+            let range = range.map_or_else(String::new, |(low, high)| {
+                format!(" by {} to {}", signed(low), signed(high))
+            });
+            let each = some(&mut each, several, most);
+            let all = count(all, "line");
+            sentences.push(format!("{several} of {all} changed{range}: {each}."));
         }
     }
     sentences.extend(judgement(trend));
     sentences
+}
+
+/// The smallest and the largest of the last changes.
+fn range(changed: &[&TrendLine]) -> Option<(f64, f64)> {
+    let all = || changed.iter().filter_map(|line| line.last_by_before);
+    Some((all().min_by(f64::total_cmp)?, all().max_by(f64::total_cmp)?))
 }
 
 /// The answer to `--fail-if-worse`, where it was asked.
