@@ -1,10 +1,14 @@
 //! The report of a fleet: what each path costs in each group of hosts, which hosts and pairs are
 //! odd, what conditions explain, and what is missing. As text, JSON, CSV, metrics and a page.
 
+mod cheapest;
 pub(crate) mod csv;
+mod findings;
+mod group_choices;
 pub(crate) mod names;
 pub(crate) mod openmetrics;
-pub(crate) mod page;
+mod page;
+pub(crate) mod parts;
 pub(crate) mod tables;
 pub(crate) mod words;
 

@@ -1,6 +1,7 @@
 //! The report of a trend: from which night on a path has another cost, by how much, what changed
 //! with it, and what did not change. As text, JSON, CSV, metrics and a page.
 
+mod charts;
 mod csv;
 mod openmetrics;
 mod page;
