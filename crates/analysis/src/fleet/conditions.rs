@@ -50,7 +50,7 @@ pub(super) fn conditions(
     let divisions = divisions(observed, grouping);
     let mut tested: Vec<(&Division, End, Vec<usize>, BlockedAnova)> = Vec::new();
     let mut examined = BTreeSet::new();
-    for OnAverage { end, fitted } in on_average {
+    for OnAverage { end, fitted, .. } in on_average {
         let units = of_units(observed, fitted);
         for division in &divisions {
             let Some((order, found)) = test(observed, division, &units) else { continue };

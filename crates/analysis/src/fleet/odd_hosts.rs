@@ -6,7 +6,8 @@
 //! than two and a half robust standard deviations from their group are set apart, with a mean of their own,
 //! and the others are fitted again, until no further one is found. What is left is the spread of hosts
 //! that are alike, cut at that distance, and its variance is divided by that of a normal distribution
-//! that is cut there.
+//! that is cut there. Pairs that lie far off are left out before: a pair is two hosts, and no host is
+//! odd for one wire.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ use zc_stats::{Crossed, StudentT, false_discovery_q_values, robust_deviation};
 use super::estimate::{CellFit, FALSE_DISCOVERY_RATE};
 use super::model::{End, OddHost};
 use super::observations::{Fitted, Observed};
+use super::odd_pairs;
 use crate::interim::CONFIDENCE;
 
 /// Robust standard deviations beyond which a host is set apart.
@@ -33,6 +35,8 @@ const CUT: f64 = 0.9112;
 pub(super) struct OnAverage {
     pub(super) end: End,
     pub(super) fitted: Fitted,
+    /// Runs of pairs that lie far off, and what they cost: they are not in the fit.
+    pub(super) apart: Vec<(usize, Crossed)>,
 }
 
 /// A host within a group, against the rest of the group.
@@ -55,18 +59,29 @@ pub(super) fn odd_hosts(
     observed: &Observed<'_>,
     fits: &[CellFit],
 ) -> (Vec<OddHost>, usize, Vec<OnAverage>) {
+    let averages: Vec<(End, Vec<(usize, Crossed)>)> = [End::Sender, End::Receiver, End::Both]
+        .into_iter()
+        .map(|end| {
+            let cells: Vec<(usize, &Fitted)> = fits
+                .iter()
+                .filter(|fit| fit.end == end)
+                .filter_map(|fit| Some((fit.label, fit.cost.as_ref()?)))
+                .collect();
+            (end, observed.on_average(end, &cells))
+        })
+        .filter(|(_, values)| !values.is_empty())
+        .collect();
+    let far_off = odd_pairs::far_off(observed, &averages);
     let (mut all, mut on_average) = (Vec::new(), Vec::new());
-    for end in [End::Sender, End::Receiver, End::Both] {
-        let cells: Vec<(usize, &Fitted)> = fits
-            .iter()
-            .filter(|fit| fit.end == end)
-            .filter_map(|fit| Some((fit.label, fit.cost.as_ref()?)))
-            .collect();
-        let (runs, values): (Vec<usize>, Vec<Crossed>) =
-            observed.on_average(end, &cells).into_iter().unzip();
+    for (end, values) in averages {
+        let is_apart = |(run, _): &(usize, Crossed)| {
+            observed.grouped.pair(*run).is_some_and(|pair| far_off.contains(&pair))
+        };
+        let (apart, values): (Vec<_>, Vec<_>) = values.into_iter().partition(is_apart);
+        let (runs, values): (Vec<usize>, Vec<Crossed>) = values.into_iter().unzip();
         let Some((fitted, judged)) = judge(observed, end, &runs, &values) else { continue };
         all.extend(judged);
-        on_average.push(OnAverage { end, fitted });
+        on_average.push(OnAverage { end, fitted, apart });
     }
     let examined: BTreeSet<&str> =
         all.iter().map(|each| observed.grouped.units[each.unit].host.as_str()).collect();

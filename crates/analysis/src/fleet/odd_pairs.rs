@@ -5,14 +5,19 @@
 //! in a linear model: Cook and Weisberg, "Residuals and Influence in Regression", 1982, section
 //! 2.2). What effects of hosts have already taken of it is given back. Shifts of both ends count
 //! together, as wholly correlated: the sessions are the same.
+//!
+//! A pair that is far off moves the effects of its hosts, and makes their other pairs look odd, in the
+//! other direction. So the pairs that lie farthest off, one for each host, are left out and the others
+//! fitted again, until none is far off. What was left out is compared with what the fit of the others
+//! predicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use zc_stats::{StudentT, false_discovery_q_values, mad};
+use zc_stats::{Crossed, StudentT, false_discovery_q_values, mad};
 
 use super::estimate::FALSE_DISCOVERY_RATE;
-use super::model::OddPair;
-use super::observations::Observed;
+use super::model::{End, OddPair};
+use super::observations::{Fitted, Observed};
 use super::odd_hosts::OnAverage;
 use crate::interim::CONFIDENCE;
 
@@ -31,6 +36,12 @@ const FAR: f64 = 3.5;
 
 /// The standard deviation of a normal distribution that is cut at [`FAR`].
 const CUT: f64 = 0.9968;
+
+/// Most times that pairs are left out.
+const ROUNDS: usize = 6;
+
+/// A pair of hosts, the sender first.
+type Pair = (usize, usize);
 
 /// Sums over the runs of a pair at one end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,8 +70,7 @@ pub(super) fn odd_pairs(
     on_average: &[OnAverage],
 ) -> (Vec<OddPair>, usize) {
     let shifts = shifts(observed, on_average);
-    let standardised: Vec<f64> =
-        shifts.values().map(|each| each.shift / each.variance.sqrt()).collect();
+    let standardised: Vec<f64> = shifts.values().map(Shift::standardised).collect();
     if shifts.len() < LEAST_PAIRS {
         return (Vec::new(), 0);
     }
@@ -99,11 +109,69 @@ pub(super) fn odd_pairs(
     (found.into_iter().map(|(_, odd)| odd).collect(), shifts.len())
 }
 
-/// The shift of each pair of hosts, the sender first.
-fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<(usize, usize), Shift> {
-    let mut shifts: BTreeMap<(usize, usize), Shift> = BTreeMap::new();
-    for OnAverage { fitted, .. } in on_average {
-        let mut sums: BTreeMap<(usize, usize), Sums> = BTreeMap::new();
+/// Pairs that lie so far off that they are left out of the fits. `averages` are what runs cost at each
+/// end.
+pub(super) fn far_off(
+    observed: &Observed<'_>,
+    averages: &[(End, Vec<(usize, Crossed)>)],
+) -> BTreeSet<Pair> {
+    let mut apart = BTreeSet::new();
+    for _ in 0..ROUNDS {
+        let mut sums = Shifts::default();
+        for (_, values) in averages {
+            let is_kept = |(run, _): &(usize, Crossed)| {
+                observed.grouped.pair(*run).is_none_or(|pair| !apart.contains(&pair))
+            };
+            let (runs, values) = values.iter().copied().filter(is_kept).unzip();
+            if let Some(fitted) = Fitted::of(runs, values) {
+                sums.add(observed, &fitted);
+            }
+        }
+        let shifts = sums.means();
+        let standardised: Vec<f64> = shifts.values().map(Shift::standardised).collect();
+        if shifts.len() < LEAST_PAIRS {
+            break;
+        }
+        let Some((scale, _)) = scale(&standardised) else { break };
+        let mut far: Vec<(Pair, f64)> = shifts
+            .keys()
+            .copied()
+            .zip(standardised.iter().map(|each| each.abs()))
+            .filter(|(_, each)| *each > FAR * scale)
+            .collect();
+        if far.is_empty() {
+            break;
+        }
+        far.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
+        for ((near, other), _) in far {
+            // The first one of a host is the farthest off.
+            if senders.insert(near) & receivers.insert(other) {
+                apart.insert((near, other));
+            }
+        }
+    }
+    apart
+}
+
+/// The shift of each pair of hosts.
+fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<Pair, Shift> {
+    let mut shifts = Shifts::default();
+    for OnAverage { fitted, apart, .. } in on_average {
+        shifts.add(observed, fitted);
+        shifts.add_apart(observed, fitted, apart);
+    }
+    shifts.means()
+}
+
+/// Shifts of pairs, added up over ends.
+#[derive(Default)]
+struct Shifts(BTreeMap<Pair, Shift>);
+
+impl Shifts {
+    /// Of pairs that are in the fit.
+    fn add(&mut self, observed: &Observed<'_>, fitted: &Fitted) {
+        let mut sums: BTreeMap<Pair, Sums> = BTreeMap::new();
         for (at, run) in fitted.runs.iter().enumerate() {
             let Some(pair) = observed.grouped.pair(*run) else { continue };
             let effects = &fitted.effects;
@@ -116,21 +184,58 @@ fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<(usize,
         }
         for (pair, sum) in sums {
             let left = sum.weights - sum.fitted.powi(2);
-            if left < (1.0 - MOST_TAKEN) * sum.weights {
-                continue;
+            if left >= (1.0 - MOST_TAKEN) * sum.weights {
+                self.one(pair, sum.runs, sum.residuals / left, 1.0 / left);
             }
-            let shift = shifts.entry(pair).or_default();
-            shift.ends += 1.0;
-            shift.runs = shift.runs.max(sum.runs);
-            shift.shift += sum.residuals / left;
-            shift.variance += 1.0 / left;
         }
     }
-    for shift in shifts.values_mut() {
-        shift.shift /= shift.ends;
-        shift.variance /= shift.ends;
+
+    /// Of pairs that are not in it: against what their hosts' effects predict.
+    fn add_apart(&mut self, observed: &Observed<'_>, fitted: &Fitted, apart: &[(usize, Crossed)]) {
+        let effects = &fitted.effects;
+        let mut sums: BTreeMap<Pair, (usize, f64, f64, f64)> = BTreeMap::new();
+        for (run, value) in apart {
+            let same = fitted.values.iter().find(|other| other.unit == value.unit);
+            let (Some(same), Some(pair)) = (same, observed.grouped.pair(*run)) else { continue };
+            let unit = effects.units.get(value.unit).copied().flatten();
+            let mean = effects.means.get(same.level).copied().flatten();
+            let (Some(unit), Some(mean)) = (unit, mean) else { continue };
+            let partner = value.partner.and_then(|partner| *effects.partners.get(partner)?);
+            let of_partner = partner.map_or((0.0, 0.0), |it| (it.predicted, it.error.powi(2)));
+            let sum = sums.entry(pair).or_default();
+            sum.0 += 1;
+            sum.1 += value.value - mean.value - unit.predicted - of_partner.0;
+            sum.2 += effects.session_variance.unwrap_or(0.0) + value.error.powi(2);
+            sum.3 = unit.error.powi(2) + of_partner.1;
+        }
+        for (pair, (runs, distance, own, predicted)) in sums {
+            let n = runs as f64;
+            self.one(pair, runs, distance / n, own / n.powi(2) + predicted);
+        }
     }
-    shifts
+
+    fn one(&mut self, pair: Pair, runs: usize, shift: f64, variance: f64) {
+        let sum = self.0.entry(pair).or_default();
+        sum.ends += 1.0;
+        sum.runs = sum.runs.max(runs);
+        sum.shift += shift;
+        sum.variance += variance;
+    }
+
+    /// Means over ends.
+    fn means(mut self) -> BTreeMap<Pair, Shift> {
+        for shift in self.0.values_mut() {
+            shift.shift /= shift.ends;
+            shift.variance /= shift.ends;
+        }
+        self.0
+    }
+}
+
+impl Shift {
+    fn standardised(&self) -> f64 {
+        if self.variance > 0.0 { self.shift / self.variance.sqrt() } else { 0.0 }
+    }
 }
 
 /// The standard deviation of what is standardised, without what lies far off, and its degrees of
