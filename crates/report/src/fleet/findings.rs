@@ -3,7 +3,7 @@
 
 use super::Missing;
 use super::names::{Names, end as end_name, lines, some, strings, times};
-use super::parts::{list, section};
+use super::parts::{list, more, section};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
 use crate::grid::{Column, Grid};
@@ -23,13 +23,7 @@ const LONG: usize = 80;
 /// A table of the first rows, and a sentence that says how many more there are of `all`.
 fn capped(page: &mut Page, caption: &str, keys: usize, grid: &Grid, all: usize) {
     of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
-    more(page, all.saturating_sub(grid.rows.len()));
-}
-
-fn more(page: &mut Page, more: usize) {
-    if more > 0 {
-        page.out.element("p", &[], &format!("And {more} more, which are in the JSON.")).raw("\n");
-    }
+    more(page, all.saturating_sub(grid.rows.len()), "JSON");
 }
 
 /// A q value.
@@ -150,7 +144,7 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
         of_groups(page, &caption, 2, &Grid::new(columns, rows), &|_, _| Behind::default(), &|_| {
             None
         });
-        more(page, fleet.conditions.len().saturating_sub(ROWS));
+        more(page, fleet.conditions.len().saturating_sub(ROWS), "JSON");
     }
     page.out.raw("</section>\n");
 }

@@ -6,7 +6,7 @@ use super::Missing;
 use super::findings::{absent, conditions, odd};
 use super::group_choices::{choices, ranks};
 use super::names::{Names, cell, count, strings, the, unique};
-use super::parts::{answer, figure, said, section};
+use super::parts::{answer, figure, more, said, section};
 use super::tables::{self, ENDS};
 use super::words::{self, percent_of};
 use crate::html::dots::{self, Axis, Lane};
@@ -21,6 +21,8 @@ use zc_analysis::fleet::{End, Fleet, Row};
 
 /// Up to so many groups are the dots of a path; of more, each group has the dots of all paths.
 const LANES: usize = 6;
+/// The most rows of a table of costs.
+const ROWS: usize = 2000;
 /// The most groups in a chart.
 const CHARTED: usize = 40;
 /// The fleet as one self-contained page of HTML.
@@ -76,7 +78,8 @@ fn costs(page: &mut Page, fleet: &Fleet) {
         page.out.raw("<h3>Figures</h3>\n");
         filters::filters(page, &choices(names));
     }
-    for (end, rows) in &ends {
+    for (end, all) in &ends {
+        let rows = &all[..all.len().min(ROWS)];
         let grid = tables::costs_of(fleet, rows);
         let behind = |row: usize, column: usize| {
             let Some(of) = rows.get(row) else { return Behind::default() };
@@ -90,6 +93,7 @@ fn costs(page: &mut Page, fleet: &Fleet) {
         let group = |row: usize| rows.get(row).map(|row| row.group);
         let keys = 1 + fleet.by.len();
         of_groups(page, tables::caption(*end), keys, &grid, &behind, &group);
+        more(page, all.len() - rows.len(), "CSV");
     }
     page.out.raw("</section>\n");
 }

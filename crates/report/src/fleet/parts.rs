@@ -41,6 +41,14 @@ pub(crate) fn list(page: &mut Page, sentences: &[String]) {
     page.out.raw("</ul>\n");
 }
 
+/// How many rows a table does not have, and the form that has them; nothing where it has all.
+pub(crate) fn more(page: &mut Page, more: usize, form: &str) {
+    if more > 0 {
+        let sentence = format!("And {more} more, which are in the {form}.");
+        page.out.element("p", &[], &sentence).raw("\n");
+    }
+}
+
 /// A cost in us/MB for a chart or a table.
 pub(crate) fn figure(value: f64, low: Option<f64>, high: Option<f64>, confidence: f64) -> Figure {
     // Costs of pages are in ns per KiB.

@@ -6,7 +6,7 @@ use super::fixture::{alike, containing, fleet, large, missing};
 use super::*;
 use crate::html::tests::{no_id_is_there_twice, tags};
 use crate::tests_forms::exposed;
-use zc_analysis::fleet::End;
+use zc_analysis::fleet::{End, Row};
 
 fn fits(text: &str, columns: usize) {
     assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
@@ -202,6 +202,23 @@ fn many_odd_hosts_and_reasons_are_counted() {
     let text = text(&fleet, &missing, 120);
     assert!(text.contains("and 1980 more") && text.contains("for other reasons"), "{text}");
     assert!(text.lines().count() < 900, "{}", text.lines().count());
+}
+
+#[test]
+fn of_thousands_of_groups_a_page_has_some_and_the_csv_all() {
+    let (mut fleet, _) = large();
+    let (group, rows) = (fleet.groups[0].clone(), fleet.rows.clone());
+    fleet.groups = vec![group; 3000];
+    fleet.rows = (0..50)
+        .flat_map(|turn| {
+            rows.iter().map(move |row| Row { group: row.group + 60 * turn, ..row.clone() })
+        })
+        .collect();
+    let page = html(&fleet, &[]);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    assert!(page.contains("And 16000 more, which are in the CSV."));
+    assert_eq!(csv(&fleet).lines().count(), 1 + fleet.rows.len());
+    text(&fleet, &[], 100);
 }
 
 /// Text, CSV and metrics have no control character but line feeds, whatever a name contains.

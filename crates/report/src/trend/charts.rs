@@ -24,6 +24,8 @@ const CHARTS: usize = 24;
 const MARKS: usize = 3000;
 /// The most nights in a table of nights: the last ones.
 const NIGHTS: usize = 60;
+/// The most events in a chart: the last ones.
+const NOTED: usize = 40;
 /// The longest label at a line of a chart.
 const LABEL: usize = 24;
 /// The most characters of an event that is read out.
@@ -96,7 +98,7 @@ pub(super) fn charts(page: &mut Page, trend: &Trend, events: &[Event]) {
     let points = shown.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len());
     let every = points.sum::<usize>().div_ceil(MARKS).max(1);
     let (along, place) = along(trend);
-    let noted: Vec<Noted> = events
+    let noted: Vec<Noted> = events[events.len().saturating_sub(NOTED)..]
         .iter()
         .filter_map(|event| {
             let what = escape(&event.what, LONG);

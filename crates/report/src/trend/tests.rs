@@ -138,6 +138,18 @@ fn a_year_of_many_groups_stays_within_its_bytes() {
 }
 
 #[test]
+fn of_many_events_the_last_ones_are_shown() {
+    let many: Vec<Event> =
+        (0..5000).map(|at| Event { what: format!("event {at}"), ..events()[0].clone() }).collect();
+    let page = html(&trend(), &many);
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    assert!(page.contains("event 4999") && !page.contains("event 4959<"));
+    let text = text(&trend(), &many, 80);
+    assert!(text.contains("events        4980 earlier ones, and\n"), "{text}");
+    assert!(text.contains("2026-11-05 event 4999\n"));
+}
+
+#[test]
 fn no_name_is_an_escape_sequence_or_begins_a_line() {
     let (trend, events) = containing("\u{1b}[31m\n\r\u{202e}\"|<script>,\u{7}");
     for made in

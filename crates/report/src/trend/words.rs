@@ -230,14 +230,16 @@ pub(crate) fn interval(trend: &Trend, change: &ChangePoint) -> String {
     format!("{} to {}", night(trend, change.earliest), night(trend, change.latest))
 }
 
-/// The user's notes.
+/// The user's notes, of many the last ones.
 pub(crate) fn events(events: &[Event]) -> Vec<Note> {
-    let each = events.iter().take(LISTED).map(|event| {
-        note("events", format!("{} {}", escape(&event.day, MOST), escape(&event.what, LONG)))
-    });
-    let mut notes: Vec<Note> = each.collect();
-    if events.len() > notes.len() {
-        notes.push(note("events", format!("and {} more", events.len() - LISTED)));
+    let earlier = events.len().saturating_sub(LISTED);
+    let mut notes: Vec<Note> = Vec::new();
+    if earlier > 0 {
+        notes.push(note("events", format!("{earlier} earlier ones, and")));
+    }
+    for event in &events[earlier..] {
+        let (day, what) = (escape(&event.day, MOST), escape(&event.what, LONG));
+        notes.push(note("events", format!("{day} {what}")));
     }
     notes
 }

@@ -262,13 +262,16 @@ fn a_trend_reads_out_its_nights_and_changes_and_fits_a_telephone() {
 #[test]
 fn names_of_hosts_and_groups_are_never_taken_as_markup() {
     let Some(browser) = browser() else { return };
+    browser.width(360);
     let mut fleet = fleet();
+    fleet.groups[2].values[1] = "6.12.1-without-any-break".repeat(10);
     fleet.by[0] = HOSTILE.to_owned();
     fleet.groups[0].values[0] = HOSTILE.to_owned();
     fleet.rows.iter_mut().for_each(|row| row.label.push_str(HOSTILE));
     let missing = [Missing { cell: HOSTILE.to_owned(), why: HOSTILE.to_owned() }];
     let mut trend = trend();
     trend.groups[0].values[0] = HOSTILE.to_owned();
+    trend.groups[0].values[1] = "6.12.1-without-any-break".repeat(10);
     trend.nights[0] = HOSTILE.to_owned();
     trend.lines.iter_mut().for_each(|line| line.label.push_str(HOSTILE));
     let events = [Event { day: HOSTILE.to_owned(), what: HOSTILE.to_owned() }];
@@ -281,5 +284,6 @@ fn names_of_hosts_and_groups_are_never_taken_as_markup() {
                 String(document.querySelectorAll('[onerror],[src]').length)]",
         );
         assert_eq!(strings(&seen), ["What send", "0", "2", "0"]);
+        can_be_read(&browser);
     }
 }
