@@ -167,8 +167,8 @@ pub fn crossed_effects(values: &[Crossed]) -> Option<CrossedEffects> {
         ),
     );
     let with_sessions = if with_partners { freedom.sessions } else { freedom.without_partners };
-    let solution = fit(&design, with_sessions >= 1)?;
-    Some(results(values, &names, &design, &solution, centre, with_sessions >= 1))
+    let fitted = fit(&design, with_sessions >= 1)?;
+    Some(results(values, &names, &design, &fitted, centre, with_sessions >= 1))
 }
 
 /// Numbers of levels, units or partners, without those that have no value.
@@ -264,24 +264,29 @@ impl Freedom {
 /// A variance that counts as 0, as a share of the variance of all values around their levels.
 const FLOOR: f64 = 1e-5;
 
+/// What another step would add to the logarithm of the likelihood, below which there is none: the
+/// variances are then within a thirtieth of their standard errors.
+const CLOSE: f64 = 1e-3;
+
 /// Most steps towards the largest likelihood.
 const STEPS: usize = 40;
 
 /// The equations solved at the variances of the largest restricted likelihood.
-fn fit(design: &Design, with_sessions: bool) -> Option<Solution<'_>> {
+fn fit(design: &Design, with_sessions: bool) -> Option<(Solution<'_>, Inverse)> {
     let (start, floor) = start(design);
     let fitted = [true, design.partners > 0, with_sessions];
     // Without sessions, their variance is that of none.
     let start = [0, 1, 2].map(|each| if fitted[each] { start[each] } else { floor });
     let mut best = design.solve(start)?;
+    let mut inverse = best.inverse();
     for _ in 0..STEPS {
-        let score = best.inverse().score();
+        let score = inverse.score(&best);
         let information = best.information();
         let free = [0, 1, 2]
             .map(|each: usize| fitted[each] && (best.variances[each] > floor || score[each] > 0.0));
         let Some(step) = newton(&information, &score, free) else { break };
         let gain: f64 = step.iter().zip(&score).map(|(step, score)| step * score).sum();
-        if gain.is_nan() || gain.abs() < 1e-4 {
+        if gain.is_nan() || gain.abs() < CLOSE {
             break;
         }
         let mut share = 1.0;
@@ -296,8 +301,9 @@ fn fit(design: &Design, with_sessions: bool) -> Option<Solution<'_>> {
         };
         let Some(better) = better else { break };
         best = better;
+        inverse = best.inverse();
     }
-    Some(best)
+    Some((best, inverse))
 }
 
 /// Newton's step in the free variances; 0 in the others. `None` where none is free.
@@ -403,18 +409,17 @@ fn results(
     values: &[Crossed],
     names: &Names,
     design: &Design,
-    solution: &Solution<'_>,
+    (solution, inverse): &(Solution<'_>, Inverse),
     centre: f64,
     with_sessions: bool,
 ) -> CrossedEffects {
-    let inverse = solution.inverse();
     let floor = start(design).1;
     let variance = |which: usize| {
         let found = solution.variances[which];
         if found > floor * 1.01 { found } else { 0.0 }
     };
     let with_partners = design.partners > 0;
-    let means = Level::all(design, solution, &inverse);
+    let means = Level::all(design, solution, inverse);
     let rows: Vec<Vec<f64>> = means.iter().map(|level| level.row.clone()).collect();
     let of_levels: Vec<LevelMean> = means
         .iter()
@@ -429,7 +434,7 @@ fn results(
     let partners: Vec<RandomEffect> = (0..design.partners)
         .map(|partner| {
             let predicted = solution.effects[design.levels + partner];
-            effect(predicted, inverse.of_partner(partner), solution.variances[PARTNERS])
+            effect(predicted, inverse.of_partner(solution, partner), solution.variances[PARTNERS])
         })
         .collect();
     let covariance = |one: usize, other: usize| {
@@ -456,7 +461,7 @@ fn results(
             vec![None; names.partners.places.len()]
         },
         residuals: solution.residuals.clone(),
-        fitted_variances: inverse.of_values(),
+        fitted_variances: inverse.of_values(solution),
         own_variances: solution.weights.iter().map(|weight| 1.0 / weight).collect(),
         unit_variance: of_units,
         partner_variance: with_partners.then_some(of_partners),
@@ -507,7 +512,7 @@ struct Level {
 }
 
 impl Level {
-    fn all(design: &Design, solution: &Solution<'_>, inverse: &Inverse<'_>) -> Vec<Self> {
+    fn all(design: &Design, solution: &Solution<'_>, inverse: &Inverse) -> Vec<Self> {
         let mut levels_of_unit = vec![None; design.units];
         let mut nested = true;
         for (level, unit, _) in &design.places {
@@ -581,7 +586,7 @@ struct Scale {
 fn scales(
     design: &Design,
     solution: &Solution<'_>,
-    inverse: &Inverse<'_>,
+    inverse: &Inverse,
     levels_of_unit: &[usize],
 ) -> Vec<Scale> {
     let variance = solution.variances[UNITS];

@@ -248,7 +248,7 @@ impl Solution<'_> {
     }
 
     /// The inverse of the equations' matrix.
-    pub(crate) fn inverse(&self) -> Inverse<'_> {
+    pub(crate) fn inverse(&self) -> Inverse {
         let columns = self.factor.inverse_columns();
         let along: Vec<Vec<f64>> =
             self.units.iter().map(|unit| columns.times(&unit.with)).collect();
@@ -256,7 +256,7 @@ impl Solution<'_> {
             .iter()
             .zip(&self.units)
             .map(|(along, unit)| 1.0 / unit.diagonal + dot(along, along) / unit.diagonal.powi(2));
-        Inverse { solution: self, of_units: of_units.collect(), along, columns }
+        Inverse { of_units: of_units.collect(), along, columns }
     }
 
     /// Row of the inverse that belongs to a level: elements of levels and partners, then of units.
@@ -273,10 +273,10 @@ impl Solution<'_> {
     }
 }
 
-/// What the inverse of the equations' matrix says: variances of errors of effects.
+/// What the inverse of the equations' matrix says: variances of errors of effects. Methods take the
+/// solution that it is of.
 #[derive(Debug)]
-pub(crate) struct Inverse<'a> {
-    solution: &'a Solution<'a>,
+pub(crate) struct Inverse {
     columns: Columns,
     /// For each unit, the factor's inverse times its row.
     along: Vec<Vec<f64>>,
@@ -284,17 +284,17 @@ pub(crate) struct Inverse<'a> {
     pub(crate) of_units: Vec<f64>,
 }
 
-impl Inverse<'_> {
+impl Inverse {
     /// Variance of the error of a partner's effect.
-    pub(crate) fn of_partner(&self, partner: usize) -> f64 {
-        let column = self.columns.column(self.solution.design.levels + partner);
+    pub(crate) fn of_partner(&self, solution: &Solution<'_>, partner: usize) -> f64 {
+        let column = self.columns.column(solution.design.levels + partner);
         dot(column, column)
     }
 
     /// Variance of the error of what is fitted to each value. Values of one level, unit and partner
     /// have the same.
-    pub(crate) fn of_values(&self) -> Vec<f64> {
-        let design = self.solution.design;
+    pub(crate) fn of_values(&self, solution: &Solution<'_>) -> Vec<f64> {
+        let design = solution.design;
         let mut order: Vec<usize> = (0..design.places.len()).collect();
         order.sort_unstable_by_key(|at| design.places[*at]);
         let mut found = vec![0.0; order.len()];
@@ -302,17 +302,17 @@ impl Inverse<'_> {
         for at in order {
             found[at] = match last {
                 Some((places, variance)) if places == design.places[at] => variance,
-                _ => self.of_value(at),
+                _ => self.of_value(solution, at),
             };
             last = Some((design.places[at], found[at]));
         }
         found
     }
 
-    fn of_value(&self, at: usize) -> f64 {
-        let design = self.solution.design;
+    fn of_value(&self, solution: &Solution<'_>, at: usize) -> f64 {
+        let design = solution.design;
         let unit = design.places[at].1;
-        let (along, diagonal) = (&self.along[unit], self.solution.units[unit].diagonal);
+        let (along, diagonal) = (&self.along[unit], solution.units[unit].diagonal);
         let (level, partner) = design.rows(at);
         let level = self.columns.column(level);
         let mut square = 0.0;
@@ -332,8 +332,7 @@ impl Inverse<'_> {
     }
 
     /// Derivatives of the restricted likelihood by the variances.
-    pub(crate) fn score(&self) -> [f64; 3] {
-        let solution = self.solution;
+    pub(crate) fn score(&self, solution: &Solution<'_>) -> [f64; 3] {
         let design = solution.design;
         let of_effects = |effects: &[f64], errors: f64, variance: f64| {
             let trace = (effects.len() as f64 - errors / variance) / variance;
@@ -343,13 +342,14 @@ impl Inverse<'_> {
         let [units, partners, _] = solution.variances;
         let of_units = of_effects(&solution.of_units, self.of_units.iter().sum(), units);
         let of_partners = if design.partners > 0 {
-            let errors = (0..design.partners).map(|partner| self.of_partner(partner)).sum();
+            let errors =
+                (0..design.partners).map(|partner| self.of_partner(solution, partner)).sum();
             of_effects(&solution.effects[design.levels..], errors, partners)
         } else {
             0.0
         };
         let mut of_sessions = 0.0;
-        for (at, fitted) in self.of_values().into_iter().enumerate() {
+        for (at, fitted) in self.of_values(solution).into_iter().enumerate() {
             let weight = solution.weights[at];
             let trace = weight - weight.powi(2) * fitted;
             of_sessions += 0.5 * ((weight * solution.residuals[at]).powi(2) - trace);

@@ -18,6 +18,7 @@ use super::model::{End, OddHost};
 use super::observations::{Fitted, Observed};
 use super::odd_pairs;
 use crate::interim::CONFIDENCE;
+use crate::parallel;
 
 /// Robust standard deviations beyond which a host is set apart.
 const SET_APART: f64 = 2.5;
@@ -72,17 +73,19 @@ pub(super) fn odd_hosts(
         .filter(|(_, values)| !values.is_empty())
         .collect();
     let far_off = odd_pairs::far_off(observed, &averages);
-    let (mut all, mut on_average) = (Vec::new(), Vec::new());
-    for (end, values) in averages {
+    let judged = parallel::each(averages.len(), |at| {
+        let (end, values) = &averages[at];
         let is_apart = |(run, _): &(usize, Crossed)| {
             observed.grouped.pair(*run).is_some_and(|pair| far_off.contains(&pair))
         };
-        let (apart, values): (Vec<_>, Vec<_>) = values.into_iter().partition(is_apart);
+        let (apart, values): (Vec<_>, Vec<_>) = values.iter().copied().partition(is_apart);
         let (runs, values): (Vec<usize>, Vec<Crossed>) = values.into_iter().unzip();
-        let Some((fitted, judged)) = judge(observed, end, &runs, &values) else { continue };
-        all.extend(judged);
-        on_average.push(OnAverage { end, fitted, apart });
-    }
+        let (fitted, judged) = judge(observed, *end, &runs, &values)?;
+        Some((OnAverage { end: *end, fitted, apart }, judged))
+    });
+    let (on_average, judged): (Vec<OnAverage>, Vec<Vec<Judged>>) =
+        judged.into_iter().flatten().unzip();
+    let all: Vec<Judged> = judged.into_iter().flatten().collect();
     let examined: BTreeSet<&str> =
         all.iter().map(|each| observed.grouped.units[each.unit].host.as_str()).collect();
     let p_values: Vec<f64> = all.iter().map(|each| each.p_value).collect();

@@ -20,6 +20,7 @@ use super::model::{End, OddPair};
 use super::observations::{Fitted, Observed};
 use super::odd_hosts::OnAverage;
 use crate::interim::CONFIDENCE;
+use crate::parallel;
 
 /// Median absolute deviation of a normal distribution, in standard deviations.
 const MAD_OF_NORMAL: f64 = 0.674_49;
@@ -118,15 +119,14 @@ pub(super) fn far_off(
     let mut apart = BTreeSet::new();
     for _ in 0..ROUNDS {
         let mut sums = Shifts::default();
-        for (_, values) in averages {
+        let fits = parallel::each(averages.len(), |at| {
             let is_kept = |(run, _): &(usize, Crossed)| {
                 observed.grouped.pair(*run).is_none_or(|pair| !apart.contains(&pair))
             };
-            let (runs, values) = values.iter().copied().filter(is_kept).unzip();
-            if let Some(fitted) = Fitted::of(runs, values) {
-                sums.add(observed, &fitted);
-            }
-        }
+            let (runs, values) = averages[at].1.iter().copied().filter(is_kept).unzip();
+            Fitted::of(runs, values)
+        });
+        fits.iter().flatten().for_each(|fitted| sums.add(observed, fitted));
         let shifts = sums.means();
         let standardised: Vec<f64> = shifts.values().map(Shift::standardised).collect();
         if shifts.len() < LEAST_PAIRS {
