@@ -43,7 +43,10 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
         conditions::conditions(&observed, grouping, &on_average);
     let mut zc_versions: Vec<String> =
         observed.runs.iter().map(|run| run.zc_version.clone()).collect();
-    zc_versions.sort();
+    let numbers = |version: &String| -> Vec<Option<u64>> {
+        version.split('.').map(|part| part.parse().ok()).collect()
+    };
+    zc_versions.sort_by_key(|version| (numbers(version), version.clone()));
     zc_versions.dedup();
     let (first, last) = (observed.runs.first(), observed.runs.last());
     let of_first =

@@ -26,6 +26,12 @@ const SET_APART: f64 = 2.5;
 /// Fewest hosts of a group that has a spread of its own; smaller ones have that of all hosts.
 const LEAST_HOSTS: usize = 8;
 
+/// Fewest others of a group that a host is judged by: of two hosts, nobody knows which is the odd one.
+const LEAST_OTHERS: usize = 2;
+
+/// The share of a group that is set apart at most: more are no odd ones.
+const MOST_APART: f64 = 1.0 / 3.0;
+
 /// Most times that hosts are set apart.
 const ROUNDS: usize = 5;
 
@@ -152,11 +158,11 @@ fn against_groups(
         let others = effects.means.get(group).copied().flatten().map_or(0, |mean| mean.units);
         let own = apart.iter().position(|each| *each == unit);
         let (distance, variance) = match own {
-            Some(own) if others >= 1 => match effects.difference(groups + own, group) {
+            Some(own) if others >= LEAST_OTHERS => match effects.difference(groups + own, group) {
                 Some((distance, error)) => (distance, error.powi(2)),
                 None => continue,
             },
-            None if others >= 2 => (effect.seen, effect.variance),
+            None if others > LEAST_OTHERS => (effect.seen, effect.variance),
             _ => continue,
         };
         judged.push(Judged {
@@ -188,11 +194,33 @@ fn beyond(observed: &Observed<'_>, judged: &[Judged]) -> Vec<usize> {
             if own().count() >= LEAST_HOSTS { robust_scale(own()) } else { of_all }
         })
         .collect();
-    let far = |each: &&Judged| {
-        let scale = scales[group_of(observed, each)].unwrap_or(1.0);
-        !each.is_apart && each.standardised().abs() > SET_APART * scale
+    let mut far: Vec<&Judged> = judged
+        .iter()
+        .filter(|each| {
+            let scale = scales[group_of(observed, each)].unwrap_or(1.0);
+            !each.is_apart && each.standardised().abs() > SET_APART * scale
+        })
+        .collect();
+    far.sort_by(|a, b| b.standardised().abs().total_cmp(&a.standardised().abs()));
+    let count = |group: usize, is_apart: bool| {
+        let own = judged.iter().filter(|each| group_of(observed, each) == group);
+        own.filter(|each| each.is_apart || !is_apart).count()
     };
-    judged.iter().filter(far).map(|each| each.unit).collect()
+    let mut left: Vec<usize> = (0..observed.grouped.groups.len())
+        .map(|group| {
+            let most = (count(group, false) as f64 * MOST_APART) as usize;
+            most.saturating_sub(count(group, true))
+        })
+        .collect();
+    let mut beyond = Vec::new();
+    for each in far {
+        let left = &mut left[group_of(observed, each)];
+        if *left > 0 {
+            *left -= 1;
+            beyond.push(each.unit);
+        }
+    }
+    beyond
 }
 
 fn group_of(observed: &Observed<'_>, each: &Judged) -> usize {

@@ -113,6 +113,33 @@ fn where_no_host_is_odd_one_is_found_as_rarely_as_it_says() {
 }
 
 #[test]
+fn of_two_hosts_neither_is_the_odd_one_and_of_three_one_is() {
+    for (hosts, examined) in [(2, 0), (3, 3)] {
+        // Eight further hosts of another generation tell what hosts differ by.
+        let world = Simulated { hosts: 30, odd: Some((100, 1.5)), ..Simulated::default() };
+        let mut runs = world.runs();
+        let features = |host: usize| {
+            let generation = if host < hosts { "few" } else { "many" };
+            BTreeMap::from([("generation".to_owned(), generation.to_owned())])
+        };
+        let grouping = Grouping {
+            features: (0..30).map(|host| (Simulated::name(host), features(host))).collect(),
+            ..by(&["generation"])
+        };
+        for cell in
+            runs.iter_mut().filter(|run| run.near.host == "n001").flat_map(|it| &mut it.cells)
+        {
+            if let Some(sender) = &mut cell.sender {
+                sender.ln += 0.4;
+            }
+        }
+        let found = fleet(&runs, &grouping).unwrap();
+        let odd = found.odd_hosts.iter().filter(|odd| odd.by > 1.2).count();
+        assert_eq!((found.hosts_examined, odd), (30 - hosts + examined, examined / 3), "{hosts}");
+    }
+}
+
+#[test]
 fn an_odd_pair_is_found_in_its_direction() {
     let world =
         Simulated { hosts: 30, partners: 6, odd_pair: Some((3, 4, 1.15)), ..Simulated::default() };

@@ -191,7 +191,7 @@ fn changes_of_kernels() {
             }
             counts
         };
-        let times = 150;
+        let times = 300;
         let all = parallel::each(times, of);
         let sum = |at: usize| all.iter().map(|counts| counts[at]).sum::<usize>();
         println!(
@@ -211,7 +211,7 @@ fn changes_of_kernels() {
 #[ignore = "takes minutes"]
 fn times_of_ten_thousand_runs() {
     for (hosts, partners, nights) in
-        [(50, 4, 50), (200, 10, 5), (500, 10, 2), (1000, 10, 1), (2000, 5, 1)]
+        [(14, 2, 357), (50, 4, 50), (200, 10, 5), (500, 10, 2), (1000, 10, 1), (2000, 5, 1)]
     {
         let world = Simulated { hosts, partners, nights, generations: 4, ..Simulated::default() };
         let runs = world.runs();
