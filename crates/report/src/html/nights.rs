@@ -48,8 +48,9 @@ pub(crate) struct Nights {
     pub(crate) nights: Vec<(f64, String)>,
 }
 
-/// The height of the plot in pixels.
+/// The height of the plot in pixels, and that of a single line.
 const HEIGHT: f64 = 300.0;
+const LOW: f64 = 160.0;
 /// The height of a label above the plot.
 const LINE: f64 = 17.0;
 /// The most labels above the plot, of changes and of events.
@@ -64,18 +65,17 @@ pub(crate) fn nights(
     page: &mut Page,
     caption: Caption,
     along: &Nights,
-    lines: &[Line],
-    changes: &[Change],
-    noted: &[Noted],
+    (lines, changes, noted): (&[Line], &[Change], &[Noted]),
     every: usize,
 ) {
+    let height = if lines.len() > 1 { HEIGHT } else { LOW };
     let points = || lines.iter().flat_map(|line| &line.points);
     let reach = points().flat_map(|point| plot::reach(point.cost));
     let Some(y) = Scale::log(reach) else { return };
     let labels = changes.len().min(LABELS) + noted.len().min(LABELS);
     let top = 22.0 + LINE * labels as f64;
-    let bottom = top + HEIGHT;
-    let up = |value: f64| bottom - y.at(value) * HEIGHT;
+    let bottom = top + height;
+    let up = |value: f64| bottom - y.at(value) * height;
     // A margin at both ends, so that no mark is cut in half.
     let inside = |place: f64| 0.015 + 0.97 * place;
     let x = |night: usize| inside(along.nights.get(night).map_or(0.0, |(place, _)| *place));

@@ -88,7 +88,30 @@ fn along(trend: &Trend) -> (Nights, impl Fn(&str) -> Option<f64>) {
     (Nights { title, nights }, place)
 }
 
-pub(super) fn charts(page: &mut Page, trend: &Trend, events: &[Event]) {
+/// What all charts of a page share.
+pub(super) struct Sheet {
+    along: Nights,
+    noted: Vec<Noted>,
+}
+
+impl Sheet {
+    pub(super) fn new(trend: &Trend, events: &[Event]) -> Self {
+        let (along, place) = along(trend);
+        let last = &events[events.len().saturating_sub(NOTED)..];
+        let noted = last.iter().filter_map(|event| {
+            let what = escape(&event.what, LONG);
+            Some(Noted {
+                place: place(&event.day)?,
+                name: format!("{}: {what}", event.day),
+                text: short(&what),
+            })
+        });
+        Self { noted: noted.collect(), along }
+    }
+}
+
+/// The section with a chart for each group and end.
+pub(super) fn charts(page: &mut Page, trend: &Trend, sheet: &Sheet) {
     section(page, "nights", "Costs of all nights");
     let panels = panels(trend);
     let shown = &panels[..panels.len().min(CHARTS)];
@@ -97,20 +120,10 @@ pub(super) fn charts(page: &mut Page, trend: &Trend, events: &[Event]) {
     }
     let points = shown.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len());
     let every = points.sum::<usize>().div_ceil(MARKS).max(1);
-    let (along, place) = along(trend);
-    let noted: Vec<Noted> = events[events.len().saturating_sub(NOTED)..]
-        .iter()
-        .filter_map(|event| {
-            let what = escape(&event.what, LONG);
-            Some(Noted {
-                place: place(&event.day)?,
-                name: format!("{}: {what}", event.day),
-                text: short(&what),
-            })
-        })
-        .collect();
     for panel in shown {
-        chart(page, trend, panel, &along, &noted, every);
+        let group = Names::of_trend(trend).group(panel.group);
+        let title = format!("{group}: what each path costs {}, us/MB", the(panel.end));
+        chart(page, trend, sheet, title, &panel.lines, every);
         table(page, trend, panel, every == 1);
     }
     if panels.len() > shown.len() {
@@ -122,6 +135,18 @@ pub(super) fn charts(page: &mut Page, trend: &Trend, events: &[Event]) {
         page.out.element("p", &[], &rest).raw("\n");
     }
     page.out.raw("</section>\n");
+}
+
+/// A chart for each of some lines, on an axis of its own.
+pub(super) fn each(page: &mut Page, trend: &Trend, sheet: &Sheet, lines: &[&TrendLine]) {
+    let all = "The largest of these changes, each line on an axis of its own:";
+    page.out.element("p", &[], all).raw("\n<div class=\"panels\">\n");
+    for line in lines {
+        let title = format!("{}, us/MB", words::line(trend, line));
+        let every = line.points.len().div_ceil(NIGHTS).max(1);
+        chart(page, trend, sheet, title, &[line], every);
+    }
+    page.out.raw("</div>\n");
 }
 
 fn short(text: &str) -> String {
@@ -139,12 +164,11 @@ pub(super) fn cost(trend: &Trend, point: &zc_analysis::fleet::Point) -> Figure {
 fn chart(
     page: &mut Page,
     trend: &Trend,
-    panel: &Panel,
-    along: &Nights,
-    noted: &[Noted],
+    sheet: &Sheet,
+    title: String,
+    of: &[&TrendLine],
     every: usize,
 ) {
-    let group = Names::of_trend(trend).group(panel.group);
     let line = |line: &&TrendLine| Line {
         name: cell(&line.label),
         points: line
@@ -174,27 +198,26 @@ fn chart(
             ),
         }
     };
-    let lines: Vec<Line> = panel.lines.iter().map(line).collect();
-    let changes: Vec<Change> = panel
-        .lines
+    let lines: Vec<Line> = of.iter().map(line).collect();
+    let changes: Vec<Change> = of
         .iter()
         .enumerate()
         .flat_map(|(series, line)| line.changes.iter().map(move |of| change(series, line, of)))
         .collect();
     let mut note =
         format!("Bands are {} intervals; logarithmic axis.", percent_of(trend.confidence));
-    if !changes.is_empty() {
+    if !changes.is_empty() && of.len() > 1 {
         note.push_str(" A vertical line is the first night of a new level, with its interval.");
     }
-    if !noted.is_empty() {
+    if !sheet.noted.is_empty() && of.len() > 1 {
         note.push_str(" Broken lines are noted events.");
     }
     if every > 1 {
         note.push_str(&format!(" One night in {every} has a mark."));
     }
-    let title = format!("{group}: what each path costs {}, us/MB", the(panel.end));
     let caption = Caption { title, note, description: String::new() };
-    nights::nights(page, caption, along, &lines, &changes, noted, every);
+    let shown = (lines.as_slice(), changes.as_slice(), sheet.noted.as_slice());
+    nights::nights(page, caption, &sheet.along, shown, every);
 }
 
 /// The figures of a chart: a row for each night, a column for each path.

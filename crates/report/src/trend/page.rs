@@ -2,7 +2,7 @@
 //! end, the lines without a change, and the figures of each night. The texts are those of the
 //! terminal.
 
-use super::charts::{charts, cost};
+use super::charts::{Sheet, charts, cost, each};
 use super::{tables, words};
 use crate::fleet::names::{count, strings};
 use crate::fleet::parts::{answer, list, said, section};
@@ -12,7 +12,13 @@ use crate::html::page::Page;
 use crate::html::skeleton::{begin, end, navigation};
 use crate::html::tables::{Behind, of_groups};
 use crate::html::units;
-use zc_analysis::fleet::{Event, Trend};
+use crate::text::ordered;
+use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
+
+/// At most this many lines of an occasion have a chart of their own.
+const DRAWN: usize = 4;
+/// And at most this many of all.
+const ALL_DRAWN: usize = 16;
 
 /// The trend as one self-contained page of HTML.
 pub fn html(trend: &Trend, events: &[Event]) -> String {
@@ -29,8 +35,9 @@ pub fn html(trend: &Trend, events: &[Event]) -> String {
     navigation(&mut page, &named.collect::<Vec<_>>());
     page.out.raw("<main id=\"main\">\n");
     answer(&mut page, &words::answer(trend));
-    changes(&mut page, trend);
-    charts(&mut page, trend, events);
+    let sheet = Sheet::new(trend, events);
+    changes(&mut page, trend, &sheet);
+    charts(&mut page, trend, &sheet);
     unchanged(&mut page, trend);
     notes(&mut page, trend, events);
     method(&mut page, trend);
@@ -43,12 +50,13 @@ fn plain(page: &mut Page, caption: &str, keys: usize, grid: &Grid) {
     of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
 }
 
-fn changes(page: &mut Page, trend: &Trend) {
+fn changes(page: &mut Page, trend: &Trend, sheet: &Sheet) {
     section(page, "changes", "Changes");
     let occasions = words::occasions(trend);
     if occasions.is_empty() {
         page.out.raw("<p>No line changed.</p>\n");
     }
+    let mut left = ALL_DRAWN;
     for occasion in &occasions {
         page.out.element("h3", &[], &words::when(trend, occasion)).raw("\n");
         for sentence in words::why(occasion) {
@@ -59,6 +67,15 @@ fn changes(page: &mut Page, trend: &Trend) {
             percent_of(trend.confidence)
         );
         plain(page, &caption, tables::keys(trend), &tables::changes(trend, occasion));
+        // The largest changes.
+        let by = |change: &ChangePoint| change.by.ln().abs();
+        let largest = ordered(&occasion.lines, &|(_, a), (_, b)| by(b).total_cmp(&by(a)));
+        let largest: Vec<&TrendLine> =
+            largest.into_iter().map(|(line, _)| line).take(DRAWN.min(left)).collect();
+        left -= largest.len();
+        if !largest.is_empty() {
+            each(page, trend, sheet, &largest);
+        }
     }
     page.out.raw("</section>\n");
 }

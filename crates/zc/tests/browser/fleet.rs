@@ -237,17 +237,17 @@ fn a_trend_reads_out_its_nights_and_changes_and_fits_a_telephone() {
         let has = |text: &str| named.iter().any(|name| name == text);
         assert!(has("sendfile +5.0 % from 2026-11-13 on (95 %: 2026-11-12 to 2026-11-14)"));
         assert!(has("2026-11-03: a switch was replaced by another") && has("splice, 2026-11-20"));
+        // By key: the change, the events, and every night.
         browser.script("document.querySelector('.chart .plot').focus()");
-        browser.press(&[key::RIGHT]);
-        let read = "return document.querySelector('.chart .read').textContent";
-        let change = browser.script(read);
-        assert!(
-            change.as_str().is_some_and(|read| read.contains("% from 2026-11-13 on")),
-            "{change}"
-        );
-        browser.press(&[key::RIGHT; 5]);
-        let cost = browser.script(read);
-        assert!(cost.as_str().is_some_and(|read| read.ends_with(" us/MB")), "{cost}");
+        let mut read = Vec::new();
+        for _ in 0..23 {
+            browser.press(&[key::RIGHT]);
+            let text = browser.script("return document.querySelector('.chart .read').textContent");
+            read.push(text.as_str().unwrap_or_default().to_owned());
+        }
+        assert_eq!(read.iter().filter(|read| read.ends_with(" us/MB")).count(), 20, "{read:?}");
+        assert_eq!(read.iter().filter(|read| read.contains("% from 2026-11-13 on")).count(), 1);
+        assert_eq!(read.iter().filter(|read| read.starts_with("2026-11-03: ")).count(), 1);
     }
     // The figures of each night are folded, and have units too.
     browser.click("details summary");
