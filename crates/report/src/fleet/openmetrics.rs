@@ -1,4 +1,4 @@
-//! A fleet as metrics, by the rules of [`crate::openmetrics`]: gauges in base units, a family for
+//! A fleet as metrics, by the rules of [`mod@crate::openmetrics`]: gauges in base units, a family for
 //! each end of an interval, unknown values absent. Labels are those of the plan and of the groups;
 //! what is odd has the names of hosts as labels, and counts that are 0 where nothing is odd.
 

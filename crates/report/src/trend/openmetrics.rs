@@ -1,5 +1,5 @@
-//! A trend as metrics, by the rules of [`crate::openmetrics`]: the last night and the last change of
-//! each line, and the answer to `--fail-if-worse`.
+//! A trend as metrics, by the rules of [`mod@crate::openmetrics`]: the last night and the last
+//! change of each line, and the answer to `--fail-if-worse`.
 
 use crate::fleet::names::{Names, end};
 use crate::fleet::openmetrics::{
