@@ -11,6 +11,9 @@ const LEAST: usize = 5;
 /// Changes that are looked for at a time: a level that is left and taken up again is two.
 pub(crate) const AT_A_TIME: usize = 3;
 
+/// Largest correlation of neighbours that is believed.
+const MOST_ALIKE: f64 = 0.8;
+
 /// Most changes of a series.
 const MOST: usize = 30;
 
@@ -67,7 +70,9 @@ pub struct LevelChange {
 /// by more than a limit for each, in units of the variance that they leave (as the sequential tests
 /// of Bai and Perron, Econometrica 66, 1998). The limit is that which a series of as many values
 /// without a change exceeds with the probability `false_alarm`, by simulation for series of 5 to 400
-/// values. Where several series are examined, divide `false_alarm` by their number: then it is at
+/// values. Where neighbouring values are alike beyond their levels, the limit is raised as their
+/// correlation makes the variance of means larger. That is estimated, and only half a remedy: with a
+/// correlation of 0.4, 40 values have a false change in 20 % instead of 44 %. Where several series are examined, divide `false_alarm` by their number: then it is at
 /// most the chance that a change is found in any of them.
 ///
 /// **Where, and by how much.** Positions between the neighbouring changes are as likely as Student's
@@ -107,8 +112,9 @@ pub fn change_points(
     let starts = if n < LEAST { vec![0] } else { partition(&series, limit(n, false_alarm)) };
     let freedom = n.saturating_sub(starts.len()).max(1);
     let rest: f64 = series.stretches(&starts).map(|(from, to)| series.squares(from, to)).sum();
+    let alike = inflation(&series, &starts);
     let changes = (1..starts.len())
-        .filter_map(|place| change(&series, &starts, place, rest, confidence))
+        .filter_map(|place| change(&series, &starts, place, (rest, alike), confidence))
         .collect();
     Some(ChangePoints {
         changes,
@@ -119,7 +125,7 @@ pub fn change_points(
             .stretches(&starts)
             .map(|(from, to)| (from, series.weight(from, to)))
             .collect(),
-        variance: rest / freedom as f64,
+        variance: alike * rest / freedom as f64,
     })
 }
 
@@ -246,13 +252,22 @@ fn partition(series: &Series, limit: f64) -> Vec<usize> {
     sums.iter_mut().for_each(|sum| *sum = if *sum <= rounding { 0.0 } else { *sum });
     let mut changes = 0;
     loop {
-        let more = (1..=AT_A_TIME)
-            .find(|more| gain(&sums, n, changes, *more).is_some_and(|gain| gain > limit));
+        let more = (1..=AT_A_TIME).find(|more| {
+            let found = gain(&sums, n, changes, *more).filter(|gain| *gain > limit);
+            found.is_some_and(|gain| {
+                gain > limit * inflation(series, &starts_of(&begins, changes + more, n))
+            })
+        });
         match more {
             Some(more) => changes += more,
             None => break,
         }
     }
+    starts_of(&begins, changes, n)
+}
+
+/// The beginnings of the stretches of the best partition with so many changes.
+fn starts_of(begins: &[Vec<usize>], changes: usize, n: usize) -> Vec<usize> {
     let (mut starts, mut end) = (Vec::new(), n);
     for changes in (0..=changes).rev() {
         end = begins[changes][end];
@@ -260,6 +275,28 @@ fn partition(series: &Series, limit: f64) -> Vec<usize> {
     }
     starts.reverse();
     starts
+}
+
+/// How many times as much the mean of values varies as that of independent ones, because neighbours
+/// are alike: (1 + r) / (1 - r), with r the correlation of neighbours around their levels. Levels that
+/// were fitted make r too small by one in so many values for each. At least 1; for r up to 0.8.
+fn inflation(series: &Series, starts: &[usize]) -> f64 {
+    let mut residuals = Vec::with_capacity(series.len());
+    for (from, to) in series.stretches(starts) {
+        let level = series.level(from, to);
+        residuals.extend(
+            (from..to)
+                .map(|at| series.weight(at, at + 1).sqrt() * (series.level(at, at + 1) - level)),
+        );
+    }
+    let squares: f64 = residuals.iter().map(|each| each.powi(2)).sum();
+    let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let correlation = products / squares + starts.len() as f64 / series.len() as f64;
+    if correlation.is_nan() {
+        return 1.0; // nothing is left
+    }
+    let correlation = correlation.clamp(0.0, MOST_ALIKE);
+    (1.0 + correlation) / (1.0 - correlation)
 }
 
 /// Standard deviation of values around their level beyond their errors, from the differences of
@@ -328,12 +365,12 @@ fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
 }
 
 /// The change before the stretch number `place`: its position among those between the neighbouring
-/// changes, and its size. `rest` is the sum of squares of the whole partition.
+/// changes, and its size. `rest` is the sum of squares of the whole partition, `alike` its [`inflation`].
 fn change(
     series: &Series,
     starts: &[usize],
     place: usize,
-    rest: f64,
+    (rest, alike): (f64, f64),
     confidence: f64,
 ) -> Option<LevelChange> {
     let n = series.len();
@@ -349,7 +386,7 @@ fn change(
             ln_density: -0.5 * (old.ln() + new.ln() + freedom * left.max(f64::MIN_POSITIVE).ln()),
             share: 0.0,
             difference: series.level(at, to) - series.level(from, at),
-            error: (left / freedom * (1.0 / old + 1.0 / new)).sqrt(),
+            error: (alike * left / freedom * (1.0 / old + 1.0 / new)).sqrt(),
         }
     };
     let mut positions: Vec<Position> = (from + 1..to).map(of_position).collect();

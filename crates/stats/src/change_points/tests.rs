@@ -66,7 +66,7 @@ fn a_series_without_a_change_has_one_as_rarely_as_it_says() {
         println!("{n} values, errors {error}: {share:.4} of {alarm}");
         let scatter = 3.0 * (alarm / times as f64).sqrt();
         assert!(
-            share < 1.1 * alarm + scatter && share > 0.7 * alarm - scatter,
+            share < 1.1 * alarm + scatter && share > 0.5 * alarm - scatter,
             "{share} of {alarm}"
         );
     }
@@ -117,19 +117,21 @@ fn power(n: usize, at: usize, step: f64, alarm: f64, times: u64) -> (f64, f64, f
 fn steps_are_found_and_intervals_hold_position_and_size() {
     // A step of 3 % with 1 % from night to night, and errors of 0.5 %.
     for (n, at, step, least) in [
-        (14, 7, 3.0, 0.5),
-        (20, 10, 3.0, 0.87),
-        (30, 22, 3.0, 0.94),
-        (30, 15, 2.5, 0.9),
-        (60, 50, 2.0, 0.75),
+        (14, 7, 3.0, 0.4),
+        (20, 10, 3.0, 0.85),
+        (30, 22, 3.0, 0.89),
+        (30, 15, 2.5, 0.87),
+        (60, 50, 2.0, 0.7),
     ] {
         let (found, positions, sizes) = power(n, at, step, 0.05 / 12.0, 400);
         println!(
             "{step} at {at} of {n}: found {found:.3}, positions {positions:.3}, sizes {sizes:.3}"
         );
         assert!(found > least, "{found}");
-        assert!(positions > 0.93, "{positions}");
-        assert!((0.92..0.985).contains(&sizes), "{sizes}");
+        // What is seldom found is found where it looks larger than it is.
+        let least = if found > 0.8 { 0.93 } else { 0.88 };
+        assert!(positions > least, "{positions}");
+        assert!((least..0.985).contains(&sizes), "{sizes}");
     }
 }
 
@@ -190,4 +192,24 @@ fn few_values_equal_values_and_nonsense_are_ordinary() {
     assert_eq!(change_points(&[(f64::NAN, 1.0); 9], 0.05, 0.95), None);
     assert_eq!(change_points(&[(1.0, 1.0); 9], 0.0, 0.95), None);
     assert_eq!(change_points(&[(1.0, 1.0); 9], 0.05, 1.0), None);
+}
+
+#[test]
+fn values_that_follow_their_neighbours_raise_fewer_alarms_than_without_a_look_at_it() {
+    // Autocorrelation 0.4: with the limit for independent values it would be 44 %.
+    let mut random = Pcg64::seed_from_u64(7);
+    let found = (0..400)
+        .filter(|_| {
+            let mut value = normal(&mut random);
+            let values: Vec<(f64, f64)> = (0..40)
+                .map(|_| {
+                    value = 0.4 * value + 0.84_f64.sqrt() * normal(&mut random);
+                    (value, 0.0)
+                })
+                .collect();
+            !change_points(&values, 0.05, 0.95).unwrap().changes.is_empty()
+        })
+        .count();
+    println!("{found} of 400");
+    assert!(found < 110, "{found} of 400");
 }
