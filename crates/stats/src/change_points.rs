@@ -252,12 +252,17 @@ fn partition(series: &Series, limit: f64) -> Vec<usize> {
     sums.iter_mut().for_each(|sum| *sum = if *sum <= rounding { 0.0 } else { *sum });
     let mut changes = 0;
     loop {
-        let more = (1..=AT_A_TIME).find(|more| {
-            let found = gain(&sums, n, changes, *more).filter(|gain| *gain > limit);
-            found.is_some_and(|gain| {
+        let by_limit = |more: &usize| gain(&sums, n, changes, *more).filter(|gain| *gain > limit);
+        let is_sure = |more: usize| {
+            by_limit(&more).is_some_and(|gain| {
                 gain > limit * inflation(series, &starts_of(&begins, changes + more, n))
             })
-        });
+        };
+        // By chance the neighbours of one more partition may be less alike: that there are changes may
+        // be told by two, and one of them be all of it.
+        let more = (1..=AT_A_TIME)
+            .find(|more| by_limit(more).is_some())
+            .filter(|_| (1..=AT_A_TIME).any(is_sure));
         match more {
             Some(more) => changes += more,
             None => break,
