@@ -22,6 +22,7 @@ pub mod cgroup_bpf;
 pub mod checksum;
 pub mod clock;
 pub mod device_settings;
+pub mod driver_info;
 pub mod errqueue;
 pub mod ethtool;
 pub mod hypervisor;

@@ -34,8 +34,8 @@ pub struct Host {
     /// sysctls that affect sending, by name, with the value as read.
     pub sysctls: std::collections::BTreeMap<String, String>,
     /// Other settings of the kernel, and facilities in the path of packets, that change costs, by
-    /// name: transparent huge pages, init_on_alloc, the preemption model, an IOMMU ... (since
-    /// format 3.2).
+    /// name: transparent huge pages, init_on_alloc, the preemption model, an IOMMU, the microcode ...
+    /// (since format 3.2).
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub conditions: std::collections::BTreeMap<String, String>,
     /// RLIMIT_MEMLOCK in bytes; null is unlimited.

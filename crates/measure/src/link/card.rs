@@ -1,13 +1,14 @@
-//! The settings of the device that packets leave by, in words: two runs are comparable only where
+//! The device that packets leave by and its settings, in words: two runs are comparable only where
 //! they are the same. What cannot be read is absent, never guessed.
 //!
-//! References: Documentation/ABI/testing/sysfs-class-net, Documentation/networking/napi.rst,
-//! Documentation/core-api/irq/irq-affinity.rst.
+//! References: Documentation/ABI/testing/sysfs-class-net, Documentation/ABI/testing/sysfs-bus-pci,
+//! Documentation/networking/napi.rst, Documentation/core-api/irq/irq-affinity.rst.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use zc_kernel::device_settings::DeviceSettings;
+use zc_kernel::driver_info;
 use zc_kernel::ethtool::{Ethtool, Numbers};
 use zc_kernel::netlink::Devices;
 
@@ -19,12 +20,14 @@ pub(super) fn settings(devices: &Devices, name: &str, index: u32) -> BTreeMap<St
     let device = devices.settings(index).unwrap_or_default();
     let ethtool = Ethtool::open().ok();
     let numbers = |group| ethtool.as_ref()?.numbers(name, group).ok();
-    in_words(&device, &numbers, &OfSysfs::of(Path::new("/"), name, index))
+    let firmware = driver_info::firmware(name).ok();
+    in_words(&device, &numbers, firmware, &OfSysfs::of(Path::new("/"), name, index))
 }
 
 fn in_words(
     device: &DeviceSettings,
     numbers: &dyn Fn(Numbers) -> Option<Vec<(&'static str, u32)>>,
+    firmware: Option<String>,
     sysfs: &OfSysfs,
 ) -> BTreeMap<String, String> {
     let size = |all: Option<u32>, of_version_4: Option<u32>| match (all?, of_version_4) {
@@ -36,6 +39,10 @@ fn in_words(
     let queues = || Some(format!("rx {}, tx {}", device.rx_queues?, device.tx_queues?));
     let found = [
         ("driver", sysfs.driver.clone().or_else(|| device.kind.clone())),
+        // Drivers of cards without one write nothing, or this.
+        ("firmware", firmware.filter(|version| !version.is_empty() && version != "N/A")),
+        ("PCI id", sysfs.pci_id.clone()),
+        ("speed", sysfs.speed.clone()),
         ("qdisc", (!device.qdiscs.is_empty()).then(|| device.qdiscs.join(" of "))),
         ("largest packet to segment", size(device.gso_max_bytes, device.gso_ipv4_max_bytes)),
         ("largest merged packet", size(device.gro_max_bytes, device.gro_ipv4_max_bytes)),
@@ -69,6 +76,8 @@ fn listed(numbers: Vec<(&'static str, u32)>) -> Option<String> {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct OfSysfs {
     driver: Option<String>,
+    pci_id: Option<String>,
+    speed: Option<String>,
     interrupts: Option<String>,
     numa_node: Option<String>,
     threaded: Option<String>,
@@ -94,6 +103,13 @@ impl OfSysfs {
         let on = |text: String| if text == "0" { "off" } else { "on" }.to_owned();
         Self {
             driver: driver.and_then(named),
+            pci_id: pci_id(&of),
+            // Without a carrier it is -1 or an error, for a virtual device an error or a fiction.
+            speed: of("speed")
+                .filter(|_| root.join(&place).join("device").exists())
+                .and_then(|speed| speed.parse().ok())
+                .filter(|&mbit_per_s: &u32| mbit_per_s != u32::MAX)
+                .map(|mbit_per_s| format!("{mbit_per_s} Mbit/s")),
             interrupts: interrupts(root, &place),
             // -1 is a machine without nodes.
             numa_node: of("device/numa_node").filter(|node| node != "-1"),
@@ -101,6 +117,22 @@ impl OfSysfs {
             deferred: deferred(),
         }
     }
+}
+
+/// `15b3:1017 (15b3:0008)`: vendor and device, and in parentheses those of the card that the chip is
+/// on. A virtio device has numbers of its own under the same names; the PCI ones are above it.
+fn pci_id(of: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let is_pci = |folder: &&str| {
+        of(&format!("{folder}/modalias")).is_some_and(|modalias| modalias.starts_with("pci:"))
+    };
+    let folder = ["device", "device/.."].into_iter().find(is_pci)?;
+    let digits = |file: &str| Some(of(&format!("{folder}/{file}"))?.strip_prefix("0x")?.to_owned());
+    let pair = |vendor, device| Some(format!("{}:{}", digits(vendor)?, digits(device)?));
+    let chip = pair("vendor", "device")?;
+    Some(match pair("subsystem_vendor", "subsystem_device") {
+        Some(card) => format!("{chip} ({card})"),
+        None => chip,
+    })
 }
 
 /// The CPUs to which the interrupts of a card go, in the order of the interrupts. Those of a virtio
@@ -143,6 +175,12 @@ mod tests {
             ("sys/class/net/eth0/threaded", "1\n"),
             ("sys/class/net/eth0/napi_defer_hard_irqs", "2\n"),
             ("sys/class/net/eth0/gro_flush_timeout", "20000\n"),
+            ("sys/class/net/eth0/speed", "25000\n"),
+            ("sys/class/net/eth0/device/modalias", "pci:v000015B3d00001017sv000015B3sd00000008\n"),
+            ("sys/class/net/eth0/device/vendor", "0x15b3\n"),
+            ("sys/class/net/eth0/device/device", "0x1017\n"),
+            ("sys/class/net/eth0/device/subsystem_vendor", "0x15b3\n"),
+            ("sys/class/net/eth0/device/subsystem_device", "0x0008\n"),
             ("sys/class/net/eth0/device/numa_node", "1\n"),
             ("sys/class/net/eth0/device/msi_irqs/130", "msix\n"),
             ("sys/class/net/eth0/device/msi_irqs/99", "msix\n"),
@@ -169,12 +207,15 @@ mod tests {
             Numbers::Rings => Some(vec![("rx", 1024), ("tx", 512)]),
             Numbers::Coalescing => Some(vec![("rx-usecs", 0), ("adaptive-rx", 0)]),
         };
-        let found = in_words(&device, &numbers, &sysfs);
+        let firmware = Some("16.35.4030 (MT_0000000008)".to_owned());
+        let found = in_words(&device, &numbers, firmware, &sysfs);
         let expected = [
             ("NUMA node", "1"),
+            ("PCI id", "15b3:1017 (15b3:0008)"),
             ("XDP", "on"),
             ("deferred interrupts", "2 times, 20000 ns"),
             ("driver", "mlx5_core"),
+            ("firmware", "16.35.4030 (MT_0000000008)"),
             ("interrupt coalescing", "off"),
             ("interrupts on CPUs", "0 1"),
             ("largest merged packet", "65536 B"),
@@ -182,6 +223,7 @@ mod tests {
             ("qdisc", "mq of fq_codel"),
             ("queues", "combined 8"),
             ("rings", "rx 1024, tx 512"),
+            ("speed", "25000 Mbit/s"),
             ("threaded NAPI", "on"),
         ];
         let found: Vec<(&str, &str)> =
@@ -190,9 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_of_a_virtio_device_are_those_of_the_device_above_it() {
+    fn interrupts_and_pci_id_of_a_virtio_device_are_those_of_the_device_above_it() {
         let files = root(&[
             ("sys/devices/pci/virtio2/net/eth0/ifindex", "2\n"),
+            ("sys/devices/pci/virtio2/modalias", "virtio:d00000001v00001AF4\n"),
+            ("sys/devices/pci/virtio2/vendor", "0x1af4\n"),
+            ("sys/devices/pci/virtio2/device", "0x0001\n"),
+            ("sys/devices/pci/modalias", "pci:v00001AF4d00001041sv00001AF4sd00000040\n"),
+            ("sys/devices/pci/vendor", "0x1af4\n"),
+            ("sys/devices/pci/device", "0x1041\n"),
             ("sys/devices/pci/msi_irqs/30", "msix\n"),
             ("proc/irq/30/smp_affinity_list", "0-1\n"),
         ]);
@@ -201,7 +249,34 @@ mod tests {
         let link = std::os::unix::fs::symlink::<_, std::path::PathBuf>;
         link("../../devices/pci/virtio2/net/eth0", place("class/net/eth0")).unwrap();
         link("../..", place("devices/pci/virtio2/net/eth0/device")).unwrap();
-        assert_eq!(of_a_card(files.path()).interrupts.as_deref(), Some("0-1"));
+        let found = of_a_card(files.path());
+        assert_eq!(found.interrupts.as_deref(), Some("0-1"));
+        assert_eq!(found.pci_id.as_deref(), Some("1af4:1041"));
+    }
+
+    #[test]
+    fn a_device_has_a_speed_only_with_a_carrier_and_only_if_it_is_a_card() {
+        let speed = |card: bool, text: &str| {
+            let device = card.then_some(("sys/class/net/eth0/device/numa_node", "-1\n"));
+            let of_all =
+                [("sys/class/net/eth0/ifindex", "2\n"), ("sys/class/net/eth0/speed", text)];
+            of_a_card(root(&[&of_all[..], device.as_slice()].concat()).path()).speed
+        };
+        assert_eq!(speed(true, "100000\n").as_deref(), Some("100000 Mbit/s"));
+        assert_eq!(speed(true, "-1\n"), None);
+        assert_eq!(speed(true, "4294967295\n"), None);
+        assert_eq!(speed(true, ""), None);
+        assert_eq!(speed(false, "10000\n"), None, "that of a veth is made up");
+    }
+
+    #[test]
+    fn a_driver_without_a_firmware_writes_nothing_or_that_it_has_none() {
+        for version in ["", "N/A"] {
+            let firmware = Some(version.to_owned());
+            let found =
+                in_words(&DeviceSettings::default(), &|_| None, firmware, &OfSysfs::default());
+            assert_eq!(found, BTreeMap::new());
+        }
     }
 
     #[test]
@@ -209,10 +284,10 @@ mod tests {
         let files =
             root(&[("sys/class/net/eth0/ifindex", "3\n"), ("sys/class/net/eth0/threaded", "1\n")]);
         assert_eq!(of_a_card(files.path()), OfSysfs::default());
-        let found = in_words(&DeviceSettings::default(), &|_| None, &OfSysfs::default());
+        let found = in_words(&DeviceSettings::default(), &|_| None, None, &OfSysfs::default());
         assert_eq!(found, BTreeMap::new());
         let veth = DeviceSettings { kind: Some("veth".to_owned()), ..Default::default() };
-        let found = in_words(&veth, &|_| Some(Vec::new()), &OfSysfs::default());
+        let found = in_words(&veth, &|_| Some(Vec::new()), None, &OfSysfs::default());
         assert_eq!(found, BTreeMap::from([("driver".to_owned(), "veth".to_owned())]));
     }
 }

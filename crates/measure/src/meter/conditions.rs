@@ -1,11 +1,11 @@
-//! Settings of the kernel that are no sysctl, and what packets pass on this host: each changes what
-//! a byte costs, so two runs are comparable only where they are the same.
+//! Settings of the kernel that are no sysctl, the microcode, and what packets pass on this host: each
+//! changes what a byte costs, so two runs are comparable only where they are the same.
 //!
 //! What cannot be read is absent, never guessed. References:
 //! Documentation/admin-guide/mm/transhuge.rst, Documentation/admin-guide/pm/cpuidle.rst,
 //! Documentation/admin-guide/kernel-parameters.txt (`init_on_alloc`, `preempt`, `swiotlb`),
 //! Documentation/ABI/testing/sysfs-kernel-iommu_groups, proc_pid_status(5),
-//! Documentation/admin-guide/LSM/index.rst.
+//! Documentation/admin-guide/LSM/index.rst, Documentation/arch/x86/microcode.rst.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -49,6 +49,7 @@ pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<St
         ("idle governor", read(&format!("{idle}/current_governor_ro"))),
         ("IOMMU", iommu(root)),
         ("swiotlb", kernel.argument("swiotlb")),
+        ("microcode", read("proc/cpuinfo").and_then(|cpus| microcode(&cpus))),
         ("security modules", read("sys/kernel/security/lsm")),
         (SECCOMP, read("proc/self/status").and_then(|status| seccomp(&status))),
         (
@@ -157,6 +158,13 @@ fn iommu(root: &Path) -> Option<String> {
     (!types.is_empty()).then(|| types.join(", "))
 }
 
+/// The revision of the first CPU's microcode: `0x2b000603`. Only x86 shows one.
+fn microcode(cpuinfo: &str) -> Option<String> {
+    let of =
+        |line: &str| Some(line.strip_prefix("microcode")?.split_once(':')?.1.trim().to_owned());
+    cpuinfo.lines().find_map(of).filter(|revision| !revision.is_empty())
+}
+
 /// Whether each of this process's system calls passes a filter.
 fn seccomp(status: &str) -> Option<String> {
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim();
@@ -199,6 +207,10 @@ mod tests {
             ("sys/kernel/iommu_groups/2/type", "DMA-FQ\n"),
             ("sys/kernel/security/lsm", "lockdown,capability,apparmor\n"),
             ("proc/self/status", "Name:\tzc\nSeccomp:\t2\nSeccomp_filters:\t1\n"),
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nmicrocode\t: 0x2b000603\n\nprocessor\t: 1\nmicrocode\t: 0x1\n",
+            ),
             ("proc/net/ip_tables_names", "nat\nfilter\n"),
             ("proc/sys/net/netfilter/nf_conntrack_count", "42\n"),
         ]);
@@ -210,6 +222,7 @@ mod tests {
             ("init_on_alloc", "on"),
             ("init_on_free", "on"),
             ("iptables", "nat filter"),
+            ("microcode", "0x2b000603"),
             ("preemption", "voluntary"),
             ("seccomp", "filter"),
             ("security modules", "lockdown,capability,apparmor"),
@@ -230,6 +243,7 @@ mod tests {
             ("proc/net/ip_tables_names", ""),
             ("proc/cmdline", "init_on_alloc=maybe"),
             ("proc/self/status", "Name:\tzc\n"),
+            ("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\nmicrocode\t:\n"),
         ]);
         assert_eq!(found, BTreeMap::new());
         let idle = of(&[("proc/sys/net/netfilter/nf_conntrack_count", "0\n")]);
