@@ -224,3 +224,17 @@ fn times_of_ten_thousand_runs() {
         println!("  trend of {nights} nights: {:?}, {} lines", began.elapsed(), found.lines.len());
     }
 }
+
+#[test]
+#[ignore = "takes seconds"]
+fn time_of_figures() {
+    for blocks in [22, 60, 140] {
+        let world = zc_testkit::synthetic::Synthetic { blocks, ..Default::default() };
+        let run = zc_testkit::synthetic::two_machines(world.run());
+        let began = Instant::now();
+        for _ in 0..200 {
+            std::hint::black_box(figures(String::new(), &run).unwrap());
+        }
+        println!("{blocks} blocks of 10 cells: {:?}", began.elapsed() / 200);
+    }
+}
