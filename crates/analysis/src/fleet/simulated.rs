@@ -34,6 +34,8 @@ pub(super) struct Simulated {
     pub(super) between_nights: f64,
     /// Standard error of a cell of a run.
     pub(super) within_runs: f64,
+    /// Standard deviation of the logarithm of what runs give as that error.
+    pub(super) error_of_errors: f64,
     /// Every so many hosts one is odd: its costs as sender are so many times as high.
     pub(super) odd: Option<(usize, f64)>,
     /// Sender and receiver of a pair whose costs are so many times as high.
@@ -58,6 +60,7 @@ impl Default for Simulated {
             between_sessions: 0.01,
             between_nights: 0.0,
             within_runs: 0.01,
+            error_of_errors: 0.0,
             odd: None,
             odd_pair: None,
             new_kernel: None,
@@ -166,7 +169,12 @@ impl Simulated {
                             + session[end]
                             + of_night
                             + draw(self.within_runs);
-                        Some(Logarithm { ln, error: self.within_runs })
+                        let off = if self.error_of_errors > 0.0 {
+                            draw(self.error_of_errors)
+                        } else {
+                            0.0
+                        };
+                        Some(Logarithm { ln, error: self.within_runs * off.exp() })
                     };
                     let mut figures: Vec<CellFigures> = (0..cells)
                         .map(|path| CellFigures {

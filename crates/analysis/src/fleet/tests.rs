@@ -43,6 +43,27 @@ fn one_run_and_one_host_alone_have_no_interval_and_no_odd_one() {
 }
 
 #[test]
+fn a_run_whose_error_is_small_by_chance_does_not_outweigh_all_others() {
+    let world = Simulated { between_hosts: 0.0, between_sessions: 0.0, ..Simulated::default() };
+    let mut runs = world.runs();
+    let mut random = Random(3);
+    for run in &mut runs {
+        run.blocks_kept = 5;
+        for sender in run.cells.iter_mut().filter_map(|cell| cell.sender.as_mut()) {
+            sender.error *= random.normal().abs();
+        }
+    }
+    if let Some(sender) = &mut runs[0].cells[3].sender {
+        (sender.ln, sender.error) = (sender.ln + 0.02, 0.0);
+    }
+    let found = fleet(&runs, &by(&[])).unwrap();
+    let row =
+        found.rows.iter().find(|row| row.label == "sendfile" && row.end == End::Sender).unwrap();
+    let truth = Simulated::truth("sendfile", 0, false);
+    assert!((row.us_per_mb.value / truth - 1.0).abs() < 0.005, "{row:?} {truth}");
+}
+
+#[test]
 fn intervals_of_groups_and_of_one_more_host_hold_as_often_as_they_say() {
     let world = |seed| Simulated { seed, generations: 2, hosts: 16, ..Simulated::default() };
     let (mut held, mut more, mut all) = (0, 0, 0);

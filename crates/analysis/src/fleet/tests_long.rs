@@ -35,6 +35,17 @@ fn coverage_of_intervals() {
             Simulated { hosts: 24, generations: 3, by_far_host: 0.02, ..Simulated::default() },
         ),
         (
+            "errors known to 40 %",
+            Simulated {
+                hosts: 24,
+                generations: 3,
+                between_hosts: 0.005,
+                between_sessions: 0.003,
+                error_of_errors: 0.4,
+                ..Simulated::default()
+            },
+        ),
+        (
             "3 % odd",
             Simulated { hosts: 99, generations: 3, odd: Some((33, 1.12)), ..Simulated::default() },
         ),
