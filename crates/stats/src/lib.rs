@@ -5,7 +5,6 @@ mod alpha_spending;
 mod autocorrelation;
 mod blocked_anova;
 mod bootstrap;
-mod change_point_limits;
 mod change_points;
 mod crossed_effects;
 mod dense;

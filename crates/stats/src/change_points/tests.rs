@@ -1,8 +1,8 @@
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
+use super::limits::{LENGTHS, TAILS};
 use super::*;
-use crate::change_point_limits::{LENGTHS, TAILS};
 
 fn normal(random: &mut Pcg64) -> f64 {
     let (radius, angle): (f64, f64) = (1.0 - random.random::<f64>(), random.random());

@@ -1,7 +1,11 @@
 //! Where the level of a series changes: which values, with what certainty, and by how much.
 
+mod limits;
+#[cfg(test)]
+mod tests;
+
+use self::limits::limit;
 use crate::StudentT;
-use crate::change_point_limits::limit;
 use crate::interval::alpha;
 use crate::normal::{normal_cdf, normal_quantile};
 
@@ -461,6 +465,3 @@ fn quantile(positions: &[Position], student: &StudentT, p: f64) -> Option<f64> {
     }
     Some(0.5 * (low + high))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,14 @@
 //! By how much changes of level reduce the sum of squares of a series that has none.
 //!
-//! The table has quantiles of the largest gain (see `change_points`) of one, two or three changes in
+//! The table has quantiles of the largest gain of one, two or three changes in
 //! series of independent normal values. It was simulated with a fixed seed by the ignored test
-//! `simulate_the_table` of `change_points`.
+//! `simulate_the_table`.
 
 /// Numbers of values.
-pub(crate) const LENGTHS: [usize; 13] = [5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 200, 400];
+pub(super) const LENGTHS: [usize; 13] = [5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 200, 400];
 
 /// Probabilities of a larger gain.
-pub(crate) const TAILS: [f64; 10] =
+pub(super) const TAILS: [f64; 10] =
     [0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002];
 
 /// Gains by number of values, then by probability.
@@ -31,7 +31,7 @@ const GAINS: [[f64; 10]; 13] = [
 /// The gain that a series of `n` values exceeds with the probability `tail` if it has no change.
 /// Between the table's numbers, logarithms of gains are linear in those of lengths and probabilities;
 /// beyond, they go on so. For fewer than five values it is that of five.
-pub(crate) fn limit(n: usize, tail: f64) -> f64 {
+pub(super) fn limit(n: usize, tail: f64) -> f64 {
     let ln_lengths = LENGTHS.map(|n| (n as f64).ln());
     let ln_tails = TAILS.map(|tail| -tail.ln());
     let of_length = |row: &[f64; 10]| between(&ln_tails, &row.map(f64::ln), -tail.ln());
