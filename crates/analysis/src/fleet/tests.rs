@@ -287,3 +287,33 @@ fn where_no_condition_is_one_is_found_as_rarely_as_it_says() {
     println!("a condition in {found} of 40 fleets");
     assert!(found <= 6, "{found}");
 }
+
+#[test]
+fn hosts_that_measure_alone_have_rows_and_odd_ones_and_no_pairs() {
+    let world = Simulated { hosts: 30, odd: Some((30, 1.3)), ..Simulated::default() };
+    let mut runs = world.runs();
+    runs.iter_mut().for_each(|run| run.far = None);
+    let found = fleet(&runs, &by(&[])).unwrap();
+    assert_eq!((found.rows.len(), found.pairs_examined), (12, 0));
+    assert!(found.spreads.iter().all(|spread| spread.cost.by_far_host == 0.0));
+    assert_eq!((found.odd_hosts[0].host.as_str(), found.odd_hosts[0].end), ("n015", End::Sender));
+    // The sides are not apart.
+    for cell in runs.iter_mut().flat_map(|run| &mut run.cells) {
+        (cell.both, cell.sender, cell.receiver) = (cell.sender, None, None);
+    }
+    let found = fleet(&runs, &by(&[])).unwrap();
+    assert_eq!(found.rows.len(), 6);
+    assert!(found.rows.iter().all(|row| row.end == End::Both));
+    assert_eq!(found.rows.iter().filter(|row| row.ratio.is_some()).count(), 5);
+    assert_eq!(found.odd_hosts[0].host, "n015");
+    assert_eq!(trend(&runs, &by(&[]), &[], None).unwrap().lines.len(), 6);
+}
+
+#[test]
+fn the_same_runs_in_another_order_give_the_same_fleet() {
+    let world = Simulated { generations: 2, odd: Some((24, 1.2)), ..Simulated::default() };
+    let mut runs = world.runs();
+    let found = fleet(&runs, &by(&["generation"])).unwrap();
+    runs.reverse();
+    assert_eq!(found, fleet(&runs, &by(&["generation"])).unwrap());
+}
