@@ -5,13 +5,14 @@
 //! anybody, so what makes zc run a command or connect to another machine is not taken from it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
 use super::run_args::RunArgs;
 use super::{planned, read, tell};
 use zc_measure::plan::Spec;
+use zc_measure::session::LEFT_OUT;
 use zc_run::{Cell, Error, Result, Run};
 
 /// The command line of `zc run` alone.
@@ -44,6 +45,15 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
     if run.header.plan.states.is_some() && typed.ab.is_empty() {
         return Err(cannot("it switched this host by commands, which are not taken from a file")
             .help("type them again: --ab COMMAND --ab COMMAND"));
+    }
+    let is_left_out = |path: &PathBuf| path.as_os_str() == LEFT_OUT;
+    if old.plan.as_ref().is_some_and(is_left_out) {
+        return Err(cannot("the name of its plan's file was left out when it was saved")
+            .help("zc run --plan FILE"));
+    }
+    if typed.files.is_empty() && old.files.iter().any(is_left_out) {
+        return Err(cannot("the names of its files were left out when it was saved")
+            .help("name them again: --files PATH"));
     }
     let chooses_levels = !typed.factors.levels()?.is_empty();
     let spec = match &old.plan {
@@ -168,6 +178,23 @@ mod tests {
         assert_eq!((args.ab, args.ab_restore), (vec!["a".to_owned(), "b".to_owned()], None));
         let (_, args) = like("zc run --via evil", |_| (), RunArgs::default()).unwrap();
         assert!(!args.remote.is_given());
+    }
+
+    #[test]
+    fn names_that_were_left_out_are_asked_for() {
+        let command = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            super::super::anonymise::command(&words)
+        };
+        let saved = |words| move |run: &mut Run| run.header.command = command(words);
+        let files = &["zc", "run", "--files", "a", "b", "--budget", "2m"];
+        let error = like("", saved(files), RunArgs::default()).unwrap_err();
+        assert!(error.message.ends_with("left out when it was saved"), "{error}");
+        let typed = RunArgs { files: vec!["c".into()], ..RunArgs::default() };
+        let (_, args) = like("", saved(files), typed).unwrap();
+        assert_eq!((args.files.len(), args.budget.as_deref()), (1, Some("2m")));
+        let error = like("", saved(&["zc", "run", "--plan", "p"]), RunArgs::default()).unwrap_err();
+        assert_eq!(error.help.as_deref(), Some("zc run --plan FILE"));
     }
 
     #[test]

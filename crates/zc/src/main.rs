@@ -5,6 +5,7 @@
 mod access_log;
 mod advise;
 mod advise_costs;
+mod anonymise;
 mod apart;
 mod args;
 mod busy;

@@ -83,6 +83,10 @@ pub(super) struct ProfileArgs {
     /// Write folded stacks too, as flame graph tools read them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     folded: Option<PathBuf>,
+    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the saved
+    /// run
+    #[arg(long, help_heading = "Output")]
+    anonymise: bool,
     #[command(flatten)]
     format: FormatArgs,
     /// Last, as it inserts its options among the others.
@@ -167,6 +171,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         window,
         out,
         folded,
+        anonymise,
         format,
         factors,
         ..
@@ -181,6 +186,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         seed,
         window,
         out,
+        anonymise,
         format,
         // It ends with its budget: more blocks improve the shares, to which the target does not
         // apply.

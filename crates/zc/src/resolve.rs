@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use super::anonymise;
 use super::remote::without_token;
 use super::run_args::{REUSES, RunArgs};
 use super::tell;
@@ -47,6 +48,9 @@ pub(super) fn run(
     command: Vec<String>,
     default_out: impl FnOnce() -> PathBuf,
 ) -> Result<RunOptions> {
+    if args.anonymise {
+        anonymise::check(&plan.name)?;
+    }
     let typed = args.factors.levels()?;
     // A cell with the typed levels.
     let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
@@ -78,7 +82,10 @@ pub(super) fn run(
         }
     };
     let mut options = RunOptions {
-        command: without_token(command),
+        command: match args.anonymise {
+            true => anonymise::command(&command),
+            false => without_token(command),
+        },
         files: args.files.clone(),
         send,
         recv,
@@ -107,6 +114,7 @@ pub(super) fn run(
         rates: args.rates.clone(),
         burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
         sample: args.sample,
+        anonymise: args.anonymise,
         plan,
     };
     let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;

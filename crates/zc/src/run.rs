@@ -7,7 +7,9 @@ use super::busy::nothing_kept;
 use super::experiment::{command, watched};
 use super::format::Format;
 use super::run_args::RunArgs;
-use super::{interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell};
+use super::{
+    anonymise, interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell,
+};
 use zc_measure::plan::Spec;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session;
@@ -54,6 +56,9 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if args.nfs.is_given() && names != [Experiment::Nfs] {
         return Err(Error::usage("--vers, --rsize, --nfs-server and so on are for \"zc run nfs\"")
             .help(nfs::EXAMPLE));
+    }
+    if args.anonymise {
+        names.iter().try_for_each(|name| anonymise::check(name.name()))?;
     }
     let sends = |name: &&Experiment| planned::has_a_plan(**name);
     for &name in names.iter().filter(sends) {

@@ -247,6 +247,10 @@ pub(super) struct RunArgs {
     /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) out: Option<PathBuf>,
+    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the saved
+    /// run
+    #[arg(long, help_heading = "Output")]
+    pub(super) anonymise: bool,
     #[command(flatten)]
     pub(super) format: FormatArgs,
     /// Last, as it inserts its options among the others.

@@ -2,6 +2,7 @@
 //! ends cleanly in every case. It computes no estimate and prints nothing; the caller does (see
 //! [`Progress`]).
 
+mod anonymous;
 mod blocks;
 mod budget;
 mod copied;
@@ -34,6 +35,7 @@ pub use crate::agent::handshake::PROTOCOL;
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
 pub use crate::trial::GENERATOR_URL;
+pub use anonymous::LEFT_OUT;
 pub use doctor::{Findings, examine};
 pub use interim::{Interim, InterimResult};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};

@@ -68,6 +68,9 @@ pub struct RunOptions {
     pub warmup_ns: Option<u64>,
     /// Whether the soaked windows are sampled: `zc profile`.
     pub sample: bool,
+    /// Whether names of hosts and what else identifies them are left out of the run. `command` is
+    /// saved as it is.
+    pub anonymise: bool,
 }
 
 /// The longest body of a replayed response. Files as long as the longest are made.
@@ -132,6 +135,7 @@ impl RunOptions {
             idle_ns: None,
             warmup_ns: None,
             sample: false,
+            anonymise: false,
         }
     }
 }

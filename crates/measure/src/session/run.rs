@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
+use super::anonymous::Anonymous;
 use super::blocks::{BlockEnd, Blocks};
 use super::budget::Budget;
 use super::interim::{Interim, InterimResult};
@@ -52,6 +53,7 @@ pub fn run(
         out: &options.out,
         commands: options.states.as_ref(),
         sessions: options.sessions,
+        anonymous: options.anonymise.then(|| Anonymous::of(options, Path::new("/"))).transpose()?,
     };
     let prepare =
         |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| match options
@@ -78,6 +80,7 @@ pub fn run_server(
         out: &options.out,
         commands: options.commands.as_ref(),
         sessions: None,
+        anonymous: None,
     };
     let prepare = |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| {
         server::prepare(options, budget, states, stop, progress)
@@ -95,8 +98,13 @@ pub fn run_nfs(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let asked =
-        Asked { budget_ns: options.budget_ns, out: &options.out, commands: None, sessions: None };
+    let asked = Asked {
+        budget_ns: options.budget_ns,
+        out: &options.out,
+        commands: None,
+        sessions: None,
+        anonymous: None,
+    };
     let prepare = |budget: &Budget, _: Option<&mut States>, progress: &mut dyn Progress| {
         server::prepare_nfs(options, budget, stop, progress)
     };
@@ -109,6 +117,8 @@ struct Asked<'a> {
     out: &'a Path,
     commands: Option<&'a HostStates>,
     sessions: Option<NonZeroUsize>,
+    /// What leaves out what identifies hosts.
+    anonymous: Option<Anonymous>,
 }
 
 /// Runs from the claimed file to the restored host.
@@ -119,19 +129,23 @@ fn conduct(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let Asked { budget_ns, out, commands, sessions } = asked;
+    let Asked { budget_ns, out, commands, sessions, mut anonymous } = asked;
     let budget = Budget { began: Instant::now(), length: Duration::from_nanos(budget_ns) };
     let mut saving = Saving::create(out)?;
     let mut states = commands.map(States::start).transpose().inspect_err(|_| saving.discard())?;
     let outcome = prepare(&budget, states.as_mut(), progress)
         .inspect_err(|_| saving.discard())
         .map(|prepared| {
-            let Prepared { header, bench, instance_lock: _alone } = prepared;
+            let Prepared { mut header, bench, instance_lock: _alone } = prepared;
+            if let Some(anonymous) = &mut anonymous {
+                anonymous.header(&mut header);
+            }
             saving.open(&header);
             // The first one begins with its first block.
             let sessions = Sessions::new(sessions, budget.left());
             let blocks = Blocks::new(bench, sessions, &header, states.as_mut());
-            all_blocks(header, blocks, &budget, &mut saving, interim, stop, progress)
+            let anonymous = anonymous.as_ref();
+            all_blocks(header, blocks, &budget, &mut saving, anonymous, interim, stop, progress)
         });
     let restored = states.as_mut().map_or(Ok(()), States::restore);
     match (outcome, restored) {
@@ -146,11 +160,13 @@ fn conduct(
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "as for `measure`")]
 fn all_blocks(
     header: Header,
     mut blocks: Blocks<'_>,
     budget: &Budget,
     saving: &mut Saving,
+    anonymous: Option<&Anonymous>,
     interim: &mut dyn Interim,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
@@ -162,13 +178,14 @@ fn all_blocks(
         &mut blocks,
         &mut interim_analyses_at_blocks,
         saving,
+        anonymous,
         budget,
         interim,
         stop,
         progress,
     );
     let (warnings, latencies) = blocks.end();
-    let end = End {
+    let mut end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         reason,
@@ -176,6 +193,9 @@ fn all_blocks(
         warnings,
         latencies,
     };
+    if let Some(anonymous) = anonymous {
+        anonymous.end(&mut end);
+    }
     run.end = Some(end);
     let saved = saving.close(&run);
     Outcome { run, error: error.or(saved.err()) }
@@ -191,6 +211,7 @@ fn measure(
     blocks: &mut Blocks<'_>,
     interim_analyses_at_blocks: &mut Vec<usize>,
     saving: &mut Saving,
+    anonymous: Option<&Anonymous>,
     budget: &Budget,
     interim: &mut dyn Interim,
     stop: &AtomicBool,
@@ -205,8 +226,11 @@ fn measure(
         }
         blocks.begin_session(progress);
         let began = Instant::now();
-        let (block, ended) = blocks.measure(run.blocks.len(), budget, interim, stop, progress);
+        let (mut block, ended) = blocks.measure(run.blocks.len(), budget, interim, stop, progress);
         longest = longest.max(began.elapsed());
+        if let Some(anonymous) = anonymous {
+            anonymous.block(&mut block);
+        }
         let dropped = block.dropped.clone();
         run.blocks.push(block);
         if let Err(error) = saving.append(run)
