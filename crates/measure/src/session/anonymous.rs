@@ -121,8 +121,10 @@ impl Anonymous {
         let name = std::mem::take(&mut host.hostname);
         host.hostname = self.pseudonym(&name);
         host.kernel_command_line = None;
-        if !name.is_empty() {
-            self.hosts.push((name, host.hostname.clone()));
+        // Some texts have it without its domain.
+        let short = name.split('.').next().unwrap_or_default();
+        for name in [name.as_str(), short].into_iter().filter(|name| !name.is_empty()) {
+            self.hosts.push((name.to_owned(), host.hostname.clone()));
         }
     }
 
@@ -270,7 +272,7 @@ mod tests {
     fn nothing_of_a_header_names_a_host() {
         let mut run = two_machines(Synthetic { blocks: 1, ..Synthetic::default() }.run());
         let header = &mut run.header;
-        header.host.hostname = "nearby".to_owned();
+        header.host.hostname = "nearby.example".to_owned();
         header.host.kernel_command_line = Some("root=UUID=nearby".to_owned());
         let remote = header.remote.as_mut().unwrap();
         remote.address = "192.0.2.9:4000".to_owned();
@@ -311,7 +313,7 @@ mod tests {
         for name in ["nearby", "farther", "192.0.2", "jo@", "/home"] {
             assert!(!text.contains(name), "{name} in {text}");
         }
-        let (near, far) = (anonymous.pseudonym("nearby"), anonymous.pseudonym("farther"));
+        let (near, far) = (anonymous.pseudonym("nearby.example"), anonymous.pseudonym("farther"));
         assert!(text.contains(&near) && text.contains(&far));
         let (read, broken) = zc_run::parse(&text).unwrap();
         assert_eq!((read, broken), (run, 0));
