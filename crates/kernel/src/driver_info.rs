@@ -38,7 +38,7 @@ struct DriverInfo {
 ///
 /// # Errors
 /// - ENODEV: there is no such device.
-/// - EOPNOTSUPP: the device has no driver that answers, such as `lo` before Linux 6.
+/// - EOPNOTSUPP: the device has no driver that answers, such as `lo`.
 /// - EINVAL: the name has 16 bytes or more.
 ///
 /// # References
