@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::dense::{Symmetric, dot};
+use crate::dense::{Symmetric, dot, is_squarable};
 use crate::parts::Parts;
 
 /// A value, its weight, and what it belongs to.
@@ -39,8 +39,8 @@ pub struct BlockedAnova {
 /// Variance", 1959, section 4.4). Exact for independent normal values.
 ///
 /// Classes that cannot be compared with the first one are left out with their values. `None` if then
-/// fewer than two classes or no degrees of freedom are left, for values and weights that are not
-/// finite, weights that are not above 0, and where all values of a class in a block are equal, so
+/// fewer than two classes or no degrees of freedom are left, for values and weights beyond 1e100,
+/// weights that are not above 0, and where all values of a class in a block are equal, so
 /// that nothing tells the errors. O(n + classes^3).
 ///
 /// ```
@@ -56,7 +56,7 @@ pub struct BlockedAnova {
 /// ```
 pub fn blocked_anova(values: &[Classed]) -> Option<BlockedAnova> {
     let valid =
-        |each: &Classed| each.value.is_finite() && each.weight.is_finite() && each.weight > 0.0;
+        |each: &Classed| is_squarable(each.value) && is_squarable(each.weight) && each.weight > 0.0;
     if !values.iter().all(valid) {
         return None;
     }
@@ -112,6 +112,10 @@ pub fn blocked_anova(values: &[Classed]) -> Option<BlockedAnova> {
     }
     let variance = left / freedom as f64;
     let f = by_classes / compared as f64 / variance;
+    // Values beyond the range of numbers leave no statistic.
+    if !f.is_finite() {
+        return None;
+    }
     let p_value = FisherSnedecor::new(compared as f64, freedom as f64).ok()?.sf(f);
     let before = all / (freedom + compared) as f64;
     let difference = |class: usize| {
@@ -217,6 +221,8 @@ mod tests {
         assert_eq!(blocked_anova(&values[4..]), None);
         assert_eq!(blocked_anova(&[]), None);
         assert_eq!(blocked_anova(&[of(f64::NAN, 0, 0)]), None);
+        let huge = [of(0.0, 1, 0), of(f64::MAX, 1, 2), of(0.0, 1, 2)];
+        assert_eq!(blocked_anova(&huge), None);
         let equal = [of(1.0, 0, 0), of(1.0, 0, 0), of(2.0, 0, 1), of(2.0, 0, 1)];
         assert_eq!(blocked_anova(&equal), None);
     }

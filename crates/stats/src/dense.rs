@@ -7,6 +7,11 @@
 /// Rows that share one pass over another row.
 const ROWS: usize = 8;
 
+/// Whether the square of a number, and sums of such squares, are numbers. Of NaN and infinity they are not.
+pub(crate) fn is_squarable(number: f64) -> bool {
+    number.abs() <= 1e100
+}
+
 /// A symmetric matrix, of which the lower triangle counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Symmetric {

@@ -6,6 +6,7 @@ mod tests;
 
 use self::limits::limit;
 use crate::StudentT;
+use crate::dense::is_squarable;
 use crate::interval::alpha;
 use crate::normal::{normal_cdf, normal_quantile};
 
@@ -85,8 +86,8 @@ pub struct LevelChange {
 /// Student's distributions over positions. A change is found because it looks large, so that a small
 /// one, if it is found at all, is overstated.
 ///
-/// Fewer than five values have one level. `None` without a value, for values and errors that are not
-/// finite and errors below 0, and unless `false_alarm` and `confidence` are strictly between 0 and 1.
+/// Fewer than five values have one level. `None` without a value, for values and errors beyond 1e100
+/// and errors below 0, and unless `false_alarm` and `confidence` are strictly between 0 and 1.
 /// O(n^2) for each number of changes, of which there are at most a third of the values, and 30.
 ///
 /// ```
@@ -106,7 +107,7 @@ pub fn change_points(
     alpha(false_alarm)?;
     alpha(confidence)?;
     let valid =
-        |(value, error): &(f64, f64)| value.is_finite() && error.is_finite() && *error >= 0.0;
+        |(value, error): &(f64, f64)| is_squarable(*value) && is_squarable(*error) && *error >= 0.0;
     if values.is_empty() || !values.iter().all(valid) {
         return None;
     }

@@ -72,6 +72,9 @@ impl Level {
     }
 }
 
+/// With fewer units than this, q is at least 1.
+const FEW: usize = 4;
+
 /// The factor of Hartung and Knapp of a level, and its units.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
@@ -108,9 +111,9 @@ fn scales(
         }
         sums[*level].2 += 1;
     }
-    let scale = |(squares, shares, units)| Scale {
-        q: if shares > 0.0 { squares / shares } else { 1.0 },
-        units,
+    let scale = |(squares, shares, units)| {
+        let q = if shares > 0.0 { squares / shares } else { 1.0 };
+        Scale { q: if units < FEW { f64::max(q, 1.0) } else { q }, units }
     };
     sums.into_iter().map(scale).collect()
 }

@@ -14,6 +14,7 @@ use self::freedom::{Freedom, Names};
 use self::level::Level;
 use self::reml::{fit, inverse_of, square, start};
 use crate::StudentT;
+use crate::dense::is_squarable;
 use crate::interval::{Interval, alpha};
 use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS};
 
@@ -127,13 +128,15 @@ pub struct RandomEffect {
 /// that comes from units, sessions and errors, and has k - 1 degrees of freedom with k units. The
 /// part that comes from partners is added as it is, with one fewer degrees of freedom than partners:
 /// units of a level share them. Student's t has the degrees of freedom of the sum (Satterthwaite).
-/// Where units are of several levels, q is 1 and the degrees of freedom are those of all values.
+/// Where units are of several levels, q is 1 and the degrees of freedom are those of all values. With
+/// two or three units, q is at least 1 (Röver, Knapp and Friede, BMC Medical Research Methodology 15,
+/// 2015): two that happen to be alike would make an interval of no width.
 ///
 /// **The share** of heterogeneity is I^2 (Higgins and Thompson, Statistics in Medicine 21, 2002),
 /// with their typical variance of errors.
 ///
 /// Dense algebra over levels and partners: O((levels + partners)^3) for each of some six steps.
-/// `None` without a value, for values and errors that are not finite and errors below 0, and where
+/// `None` without a value, for values and errors beyond 1e100 and errors below 0, and where
 /// numbers do not suffice.
 ///
 /// ```
@@ -148,7 +151,7 @@ pub struct RandomEffect {
 /// ```
 pub fn crossed_effects(values: &[Crossed]) -> Option<CrossedEffects> {
     let valid =
-        |each: &Crossed| each.value.is_finite() && each.error.is_finite() && each.error >= 0.0;
+        |each: &Crossed| is_squarable(each.value) && is_squarable(each.error) && each.error >= 0.0;
     if values.is_empty() || !values.iter().all(valid) {
         return None;
     }

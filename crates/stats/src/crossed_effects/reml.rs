@@ -16,8 +16,11 @@ const STEPS: usize = 40;
 /// The equations solved at the variances of the largest restricted likelihood.
 pub(super) fn fit(design: &Design, with_sessions: bool) -> Option<(Solution<'_>, Inverse)> {
     let (start, floor) = start(design);
-    let fitted = [true, design.partners > 0, with_sessions];
-    // Without sessions, their variance is that of none.
+    // Where each level has one value, or one unit, nothing tells what others would differ by.
+    let has_more = design.values.len() > design.levels;
+    let fitted = [design.units > design.levels, design.partners > 0, with_sessions]
+        .map(|wanted| wanted && has_more);
+    // What is not fitted has the variance that counts as 0.
     let start = [0, 1, 2].map(|each| if fitted[each] { start[each] } else { floor });
     let mut best = design.solve(start)?;
     let mut inverse = best.inverse();
