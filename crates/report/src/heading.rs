@@ -349,7 +349,7 @@ fn far_machine(run: &Run) -> Option<Note> {
 }
 
 /// A time of RFC 3339 without its fraction of a second.
-fn to_the_second(time: &str) -> String {
+pub(crate) fn to_the_second(time: &str) -> String {
     match time.split_once('.') {
         Some((whole, rest)) => {
             format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))

@@ -129,7 +129,10 @@ pub(super) fn cheapest(fleet: &Fleet) -> String {
         let (place, costs) = match all.as_slice() {
             [only] => (String::new(), only.figure(common) + &times),
             several => (
-                format!(" in all {} groups", several.len()),
+                match several.len() {
+                    2 => " in both groups".to_owned(),
+                    more => format!(" in all {more} groups"),
+                },
                 costs_in(fleet, common, several, &times),
             ),
         };

@@ -3,6 +3,7 @@
 
 mod cheapest;
 pub(crate) mod csv;
+mod export;
 mod findings;
 mod group_choices;
 pub(crate) mod names;
@@ -13,6 +14,7 @@ pub(crate) mod tables;
 pub(crate) mod words;
 
 pub use csv::csv;
+pub use export::export;
 pub use openmetrics::openmetrics;
 pub use page::html;
 

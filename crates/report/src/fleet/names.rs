@@ -84,9 +84,16 @@ pub(crate) fn the(end: End) -> &'static str {
     }
 }
 
-/// A cost with the half-width of its interval.
+/// A cost with the half-width of its interval, or with its ends where these are not about as far from it.
 pub(crate) fn plus_minus(value: f64, low: Option<f64>, high: Option<f64>) -> String {
-    with_half_width(value, half(low, high))
+    ends(value, low, high).unwrap_or_else(|| with_half_width(value, half(low, high)))
+}
+
+/// `978 (230 to 4090)`, of a wide interval. It is one of logarithms, so half of it may be more than the
+/// value, which is above 0.
+pub(crate) fn ends(value: f64, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    let is_wide = half(low, high).is_some_and(|half| half > 0.3 * value);
+    is_wide.then(|| format!("{} ({})", significant(value), range(low, high)))
 }
 
 /// Half of an interval; `None` without one.

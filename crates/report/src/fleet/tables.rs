@@ -1,6 +1,6 @@
 //! The tables of a fleet: costs by cell and group, and how costs differ within groups.
 
-use super::names::{Names, cell, end, half, lines, plus_minus, range, unique};
+use super::names::{Names, cell, end, ends, half, lines, plus_minus, range, unique};
 use crate::block::Part;
 use crate::digits::{percent, ratio};
 use crate::grid::{Column, Grid};
@@ -80,7 +80,8 @@ pub(crate) fn costs_of(fleet: &Fleet, rows: &[&Row]) -> Grid {
 
 /// `0.62 ±2.1 %`.
 fn relative_to(mean: &GroupMean) -> String {
-    ratio(mean.value, half(mean.low, mean.high).map(|half| half / mean.value))
+    let half = half(mean.low, mean.high).map(|half| half / mean.value);
+    ends(mean.value, mean.low, mean.high).unwrap_or_else(|| ratio(mean.value, half))
 }
 
 /// How costs differ, and how ratios do.

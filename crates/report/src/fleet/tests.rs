@@ -54,14 +54,14 @@ fn the_answer_is_the_cheapest_path_of_each_group() {
     let same = cheapest(|fleet| ratio_of(fleet, "sendfile", 1, 0.4));
     assert_eq!(
         same,
-        "sendfile costs the sender least in all 2 groups: 0.361 times as much as read+send in \
+        "sendfile costs the sender least in both groups: 0.361 times as much as read+send in \
          gen1, 0.400 in gen2."
     );
     // Not the same, but it cannot be told that it is not.
     let tied = cheapest(|fleet| ratio_of(fleet, "sendfile", 1, 0.425));
     assert_eq!(
         tied,
-        "sendfile costs the sender least in all 2 groups: 0.361 times as much as read+send in \
+        "sendfile costs the sender least in both groups: 0.361 times as much as read+send in \
          gen1, 0.425 in gen2; in some groups splice cannot be distinguished from it."
     );
     // The reference itself.
@@ -81,7 +81,7 @@ fn the_answer_is_the_cheapest_path_of_each_group() {
     });
     assert_eq!(
         absolute,
-        "sendfile costs both ends least in all 2 groups: 181 ±4 us/MB in gen1, 193 ±5 us/MB in \
+        "sendfile costs both ends least in both groups: 181 ±4 us/MB in gen1, 193 ±5 us/MB in \
          gen2; in some groups uring-send-zc cannot be distinguished from it."
     );
     let alone = cheapest(|fleet| {

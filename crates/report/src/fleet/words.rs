@@ -4,6 +4,7 @@ use super::Missing;
 use super::cheapest::cheapest;
 use super::names::{MOST, Names, cell, count, end, some, strings, times, unique};
 use crate::digits::percent;
+use crate::heading::to_the_second;
 use crate::note::{Note, note};
 use crate::text::{list, ordered};
 use zc_analysis::fleet::{Condition, End, Fleet, LeftOut, OddHost, OddPair};
@@ -43,11 +44,8 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
 
 /// When the first and the last run began.
 fn begun(first: &str, last: &str) -> String {
-    if first == last {
-        escape(first, MOST)
-    } else {
-        format!("from {} to {}", escape(first, MOST), escape(last, MOST))
-    }
+    let [first, last] = [first, last].map(|at| to_the_second(&escape(at, MOST)));
+    if first == last { first } else { format!("from {first} to {last}") }
 }
 
 /// The cheapest path by group, and what is odd or missing.
