@@ -239,7 +239,7 @@ fn of_this_folder() -> Result<Option<PathBuf>> {
     let chosen = apart::document(|| {
         let mut runs = opened.into_iter().enumerate();
         let chosen = runs.find_map(|(place, saved)| {
-            saved?.read_quietly().filter(|run| fits(run, &here)).map(|_| place)
+            saved?.read_silently().ok().filter(|run| fits(run, &here)).map(|_| place)
         });
         Ok(Document::from(chosen.map_or_else(String::new, |place| place.to_string())))
     })?;

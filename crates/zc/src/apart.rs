@@ -10,11 +10,20 @@ use zc_run::{Error, ErrorKind, Result};
 pub(super) struct Document {
     pub(super) text: String,
     pub(super) code: u8,
+    /// What is to be kept for the next time; mostly nothing.
+    pub(super) aside: String,
 }
 
 impl From<String> for Document {
     fn from(text: String) -> Self {
-        Self { text, code: 0 }
+        Self::of(text, 0)
+    }
+}
+
+impl Document {
+    /// One that nothing is kept of.
+    pub(super) fn of(text: String, code: u8) -> Self {
+        Self { text, code, aside: String::new() }
     }
 }
 
@@ -48,15 +57,18 @@ pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Docume
     }
 }
 
-/// A line of JSON, and after it the text as it is.
+/// A line of JSON, and after it the text as it is, and what is kept.
 fn encoded(made: Result<Document>) -> Vec<u8> {
-    let (head, text) = match made {
-        Ok(Document { text, code }) => (json!({ "code": code }), text),
+    let (head, text, aside) = match made {
+        Ok(Document { text, code, aside }) => {
+            (json!({ "code": code, "bytes": text.len() }), text, aside)
+        }
         Err(Error { kind, message, help, .. }) => {
-            (json!({ "kind": kind, "message": message, "help": help }), String::new())
+            let head = json!({ "kind": kind, "message": message, "help": help });
+            (head, String::new(), String::new())
         }
     };
-    [head.to_string().as_bytes(), b"\n", text.as_bytes()].concat()
+    [head.to_string().as_bytes(), b"\n", text.as_bytes(), aside.as_bytes()].concat()
 }
 
 /// `None` if it is not whole.
@@ -65,8 +77,14 @@ fn decoded(mut head: Vec<u8>) -> Option<Result<Document>> {
     let text = head.split_off(end + 1);
     let head: Value = serde_json::from_slice(&head).ok()?;
     if let Some(code) = head["code"].as_u64() {
-        let text = String::from_utf8(text).ok()?;
-        return Some(Ok(Document { text, code: code.try_into().ok()? }));
+        let mut text = text;
+        let bytes = head["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok())?;
+        let aside = (bytes <= text.len()).then(|| text.split_off(bytes))?;
+        return Some(Ok(Document {
+            text: String::from_utf8(text).ok()?,
+            code: code.try_into().ok()?,
+            aside: String::from_utf8(aside).ok()?,
+        }));
     }
     let kind: ErrorKind = serde_json::from_value(head["kind"].clone()).ok()?;
     let error = Error::new(kind, head["message"].as_str()?);
@@ -83,9 +101,11 @@ mod tests {
     #[test]
     fn what_comes_back_is_what_was_made() {
         let text = "a line\nand {\"another\"}\n";
-        let made = || Ok(Document { text: text.to_owned(), code: 14 });
+        let made =
+            || Ok(Document { aside: "kept".to_owned(), ..Document::of(text.to_owned(), 14) });
         let document = decoded(encoded(made())).unwrap().unwrap();
         assert_eq!((document.text.as_str(), document.code), (text, 14));
+        assert_eq!(document.aside, "kept");
 
         let error = Error::input("file \"x\" is empty").help("name another");
         assert_eq!(decoded(encoded(Err(error.clone()))).unwrap().err(), Some(error));

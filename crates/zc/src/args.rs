@@ -8,6 +8,8 @@ use super::advise::AdviseArgs;
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
+use super::export::ExportArgs;
+use super::fleet::FleetArgs;
 use super::http::HttpArgs;
 use super::known::known;
 use super::plan::PlanArgs;
@@ -18,6 +20,7 @@ use super::schema::SchemaArgs;
 use super::serve::ServeArgs;
 use super::show::ShowArgs;
 use super::soak::SoakArgs;
+use super::trend::TrendArgs;
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
@@ -72,6 +75,24 @@ pub(super) enum Command {
     /// that zc compare would find. zc compare --calibration takes the same runs, and uses their
     /// deviation in place of what the two runs show of it.
     Calibrate(CalibrateArgs),
+    /// Measure on many hosts, by the scheduler that is there, and print what all say together
+    ///
+    /// A file says which hosts there are, which pairs of them measure, and what. zc fleet plan makes jobs
+    /// for Slurm of it (or goes from pair to pair by ssh), zc fleet submit submits what is missing, and zc
+    /// fleet report reads what has come back: costs by path and group of hosts, hosts and pairs that are
+    /// odd, and what conditions explain. docs/fleet.md walks through it.
+    Fleet(FleetArgs),
+    /// Print how costs changed from night to night, from an archive of saved runs
+    ///
+    /// A line for each path and group of hosts, net of which hosts were measured, with the nights in which
+    /// its level changed, each with its interval. With --fail-if-worse the exit code is the answer: 0 no
+    /// line's latest level is above the one before by more than that, 1 one is, 10 it cannot be told.
+    Trend(TrendArgs),
+    /// Write the figures of all runs of an archive as one table of CSV, for DuckDB, pandas or a spreadsheet
+    ///
+    /// A line for each run, path and end: when, between which hosts, of which kernel, CPU and features, and
+    /// the cost with its standard error.
+    Export(ExportArgs),
     /// Show the load of this machine, or measure what a command costs all of it, by the soakers
     /// alone
     ///
@@ -143,7 +164,7 @@ impl Command {
         match self {
             Self::Run(args) => args.starts_commands(),
             Self::Soak(args) => args.starts_a_command(),
-            Self::RunRr(_) => true,
+            Self::RunRr(_) | Self::Fleet(_) => true,
             _ => false,
         }
     }

@@ -117,7 +117,7 @@ fn costs(
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
         () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns()),
     };
-    Ok(Document { text, code: exit_code(&compared, judgement.map(|judgement| judgement.outcome)) })
+    Ok(Document::of(text, exit_code(&compared, judgement.map(|judgement| judgement.outcome))))
 }
 
 /// What the runs given with `--calibration` say, without what is compared as new.
@@ -177,7 +177,7 @@ fn profiles(args: &CompareArgs, old: &Selection<'_>, new: &[Selection<'_>]) -> D
         () => zc_report::profile::compared(&pairs, render::columns()),
     };
     let nothing = pairs.iter().all(|(_, found)| found.is_empty());
-    Document { text, code: if nothing { ErrorKind::Incomparable.exit_code() } else { 0 } }
+    Document::of(text, if nothing { ErrorKind::Incomparable.exit_code() } else { 0 })
 }
 
 /// The files that the arguments name, each opened once.

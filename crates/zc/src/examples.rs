@@ -101,6 +101,21 @@ const ADVISE: &[Example] = &[
     ("zc advise requests.jsonl --field bytes=resp_size", "JSON lines with a key of your own"),
 ];
 
+const FLEET: &[Example] = &[
+    ("zc fleet plan fleet.toml -o DIR", "which pairs of hosts measure what, as jobs for Slurm"),
+    ("zc fleet submit DIR", "submit what is missing; run it again after a failure"),
+    ("zc fleet collect DIR --archive zc-runs", "check what came back, and keep it by day"),
+    ("zc fleet report DIR -o report.html", "what all runs say together, as a page"),
+];
+
+const TREND: &[Example] = &[
+    ("zc trend zc-runs --by generation,kernel", "which cost changed in which night"),
+    ("zc trend zc-runs --fail-if-worse 5%", "is the last night dearer? the answer as an exit code"),
+];
+
+const EXPORT: &[Example] =
+    &[("zc export zc-runs -o runs.csv", "all figures of an archive as one table")];
+
 const GENERATE: &[Example] = &[
     ("zc generate man /usr/local/share/man/man1", "man pages"),
     ("zc generate completions DIR", "completions for bash, zsh and fish"),
@@ -121,19 +136,25 @@ pub(super) fn of(command: &str) -> &'static [Example] {
         "soak" => SOAK,
         "http" => HTTP,
         "advise" => ADVISE,
+        "fleet" => FLEET,
+        "trend" => TREND,
+        "export" => EXPORT,
         "generate" => GENERATE,
         _ => &[],
     }
 }
 
-/// The command with its examples, and those of its subcommands, at the end of each long help.
+/// The command with its examples, and those of its subcommands, at the end of each long help. Commands of
+/// a subcommand may be called as another one is, and have none.
 pub(super) fn with(command: Command) -> Command {
-    let name = command.get_name().to_owned();
-    let command = match of(&name) {
+    with_own(command).mut_subcommands(with_own)
+}
+
+fn with_own(command: Command) -> Command {
+    match of(command.get_name()) {
         [] => command,
         examples => command.after_long_help(text(examples)),
-    };
-    command.mut_subcommands(with)
+    }
 }
 
 fn text(examples: &[Example]) -> String {

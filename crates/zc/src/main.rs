@@ -7,6 +7,7 @@ mod advise;
 mod advise_costs;
 mod anonymise;
 mod apart;
+mod archive;
 mod args;
 mod busy;
 mod calibrate;
@@ -15,9 +16,12 @@ mod compare;
 mod doctor;
 mod examples;
 mod experiment;
+mod export;
 mod factor_args;
+mod fleet;
 mod format;
 mod generate;
+mod grouping;
 mod http;
 mod interim;
 mod internal;
@@ -56,6 +60,7 @@ mod soak;
 mod soak_command;
 mod soak_service;
 mod tell;
+mod trend;
 mod version;
 mod wrong_arguments;
 mod zstd_frames;
@@ -146,7 +151,10 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Serve(args) => serve::run(&args),
         Command::Show(args) => show::show(&args),
         Command::Report(args) => report::report(&args),
+        Command::Export(args) => export::run(&args),
         Command::Compare(args) => return compare::run(&args),
+        Command::Fleet(args) => return fleet::run(&args),
+        Command::Trend(args) => return trend::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Http(args) => http::run(&args),

@@ -17,9 +17,7 @@ use super::examples;
 /// The folder cannot be written to.
 pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
     command.build();
-    let commands: Vec<Command> =
-        command.get_subcommands().filter(|each| each.get_name() != "help").cloned().collect();
-    for each in [command].into_iter().chain(commands) {
+    for each in family(&command) {
         // clap_mangen prints no text for an option that the short help leaves out.
         let shown = each.clone().mut_args(|arg| arg.hide_short_help(false));
         let page = Man::new(shown).manual("zc");
@@ -29,7 +27,7 @@ pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
         page.render_synopsis_section(&mut text)?;
         page.render_description_section(&mut text)?;
         page.render_options_section(&mut text)?;
-        if each.get_name() == "zc" {
+        if each.has_subcommands() {
             page.render_subcommands_section(&mut text)?;
         }
         more(&each).to_writer(&mut text)?;
@@ -38,10 +36,18 @@ pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A command, its subcommands, and theirs.
+fn family(command: &Command) -> Vec<Command> {
+    let commands = command.get_subcommands().filter(|each| each.get_name() != "help");
+    [vec![command.clone()], commands.flat_map(family).collect()].concat()
+}
+
 /// The sections that clap does not make.
 fn more(command: &Command) -> Roff {
     let mut page = Roff::new();
-    let examples = examples::of(command.get_name());
+    // A command of a subcommand may be called as another one is, and has none.
+    let is_nested = command.get_display_name().is_some_and(|name| name.matches('-').count() > 1);
+    let examples = if is_nested { &[] } else { examples::of(command.get_name()) };
     if !examples.is_empty() {
         page.control("SH", ["EXAMPLES"]);
         for (line, what) in examples {

@@ -70,9 +70,12 @@ impl Saved {
         }
     }
 
-    /// Reads the run without a word, to see whether it is of use; `None` if it cannot be read.
-    pub(super) fn read_quietly(self) -> Option<Run> {
-        zc_run::read(self.file.take(LARGEST_RUN_BYTES)).ok().map(|(run, _)| run)
+    /// Reads the run without a word, to see whether it is of use.
+    ///
+    /// # Errors
+    /// As [`Saved::read`].
+    pub(super) fn read_silently(self) -> Result<Run> {
+        zc_run::read(self.file.take(LARGEST_RUN_BYTES)).map(|(run, _)| run)
     }
 
     /// Reads the run. Warns when its end was cut off, and when a newer zc has saved it.

@@ -14,7 +14,7 @@ use zc_run::nearest::unknown_among;
 type Schema = (&'static str, fn() -> String);
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 7] = [
+const SCHEMAS: [Schema; 9] = [
     ("run", zc_run::schema),
     ("show", zc_report::json_schema),
     ("compare", zc_report::compare::json_schema),
@@ -22,14 +22,17 @@ const SCHEMAS: [Schema; 7] = [
     ("service", zc_report::soak::service_schema),
     ("http", zc_report::http::json_schema),
     ("advise", zc_report::advise::json_schema),
+    ("fleet", zc_report::fleet::json_schema),
+    ("trend", zc_report::trend::json_schema),
 ];
 
 /// Arguments of `zc schema`.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare`, `calibrate`, `http`, `advise`: that of zc compare --json, zc calibrate --json,
-    /// zc http --json and zc advise --json; `service`: that of zc soak --service --json [default: run]
+    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`: that of zc compare --json, zc
+    /// calibrate --json and so on (zc fleet report --json); `service`: that of zc soak --service --json
+    /// [default: run]
     #[arg(
         value_name = "NAME",
         value_parser = known(SCHEMAS.iter().map(|(name, _)| *name)),

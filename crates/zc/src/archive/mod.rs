@@ -1,0 +1,105 @@
+//! An archive: a folder of saved runs, by day (`2026-11-24/NAME.json`), and what each adds to a fleet.
+
+mod figures;
+mod index;
+
+use std::path::{Path, PathBuf};
+
+use zc_analysis::fleet::{LeftOut, RunFigures};
+use zc_run::{Error, Result, in_words};
+
+use super::{apart, replace, tell};
+
+pub(super) use index::Index;
+
+/// How deep folders are looked into: those of days are one below the archive.
+const DEPTH: usize = 2;
+
+/// A file that may be a saved run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunFile {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// Its name in what is printed, and in the index.
+    pub(super) name: String,
+}
+
+/// What was read of many files.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    /// Of those that are of use, in the order of the files.
+    pub(super) runs: Vec<RunFigures>,
+    /// The others.
+    pub(super) left_out: Vec<LeftOut>,
+    /// The index of all, for the next time.
+    pub(super) index: String,
+}
+
+/// The files of an archive, by name: everything in it and in its folders that is called .json and is not
+/// the archive's own.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
+pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
+    let mut files = Vec::new();
+    walk(folder, folder, DEPTH, &mut files).map_err(|error| {
+        Error::input(format!(
+            "cannot read the archive \"{}\": {}",
+            tell::path(folder),
+            in_words(&error)
+        ))
+        .help("it is a folder of saved runs: zc fleet collect DIR --archive ARCHIVE fills one")
+    })?;
+    files.sort_unstable_by(|one: &RunFile, other| one.name.cmp(&other.name));
+    Ok(files)
+}
+
+fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> std::io::Result<()> {
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        let Ok(name) = path.strip_prefix(root) else { continue };
+        if path.is_dir() {
+            if depth > 1 {
+                walk(root, &path, depth - 1, files)?;
+            }
+        } else if path.extension().is_some_and(|kind| kind == "json") && !is_own(name) {
+            files.push(RunFile { name: name.to_string_lossy().into_owned(), path });
+        }
+    }
+    Ok(())
+}
+
+/// Files that an archive has beside its runs.
+fn is_own(name: &Path) -> bool {
+    [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
+}
+
+/// The index of an archive, and of a fleet's folder.
+pub(super) const INDEX: &str = "index.jsonl";
+
+/// The features of an archive's hosts.
+pub(super) const HOSTS: &str = "hosts.json";
+
+/// Makes a document of what the runs of files say, without rights, and keeps the index beside them. The
+/// index is a convenience: where it cannot be read or written, all files are read.
+///
+/// # Errors
+/// Those of `make`.
+pub(super) fn document(
+    files: &[RunFile],
+    index: &Path,
+    make: impl FnOnce(Figures) -> Result<apart::Document>,
+) -> Result<apart::Document> {
+    let known = Index::read(index);
+    let mut made = apart::document(|| {
+        let mut figures = figures::read(files, &known);
+        let index = std::mem::take(&mut figures.index);
+        make(figures).map(|document| apart::Document { aside: index, ..document })
+    })?;
+    if !made.aside.is_empty() && known.text != made.aside {
+        // Best effort: an archive may be on a disk that is full, or not writable.
+        let _ = replace::file(index, &made.aside);
+    }
+    made.aside = String::new();
+    Ok(made)
+}

@@ -1,0 +1,181 @@
+//! `zc fleet collect DIR`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use serde::{Deserialize, Serialize};
+
+use super::{HostFeatures, states_now};
+use crate::archive::{self, Figures, RunFile};
+use crate::{apart, tell};
+use zc_fleet::{CellState, FleetPlan, Folder};
+use zc_run::{Error, ErrorKind, Result, escape, in_words};
+
+/// The most measurements of a kind that are named; `zc fleet status` names all.
+const MOST_NAMED: usize = 10;
+
+/// Arguments of `zc fleet collect`.
+#[derive(Debug, Args)]
+pub(super) struct CollectArgs {
+    /// The folder that zc fleet plan has made
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+    /// Copy the runs into this folder of saved runs, in a folder for each day
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "zc-runs")]
+    archive: PathBuf,
+}
+
+/// What is known of a run that came back.
+#[derive(Debug, Serialize, Deserialize)]
+struct Checked {
+    name: String,
+    /// The day on which it began.
+    day: String,
+    near: String,
+    far: Option<String>,
+    /// Why it cannot be used.
+    why: Option<String>,
+}
+
+/// Checks and copies what has come back, and returns the exit code.
+///
+/// # Errors
+/// [`ErrorKind::Output`]: a run cannot be copied. Those of the folder stay where they are.
+pub(super) fn run(args: &CollectArgs) -> Result<u8> {
+    let (folder, plan) = Folder::open(&args.folder)?;
+    let states = states_now(&folder, &plan)?;
+    let mut names = HashMap::new();
+    let mut files = Vec::new();
+    for (cell, state) in plan.cells().zip(&states) {
+        if let Some(path) = state.run() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            names.insert(name.clone(), cell);
+            files.push(RunFile { path: path.clone(), name });
+        }
+    }
+    let document = archive::document(&files, &folder.path().join(archive::INDEX), |read| {
+        Ok(apart::Document::from(serde_json::to_string(&checked(read)).unwrap_or_default()))
+    })?;
+    let checked: Vec<Checked> = serde_json::from_str(&document.text)
+        .map_err(|error| Error::failed(format!("what was read of the runs is lost: {error}")))?;
+    let paths: HashMap<&str, &Path> =
+        files.iter().map(|file| (file.name.as_str(), file.path.as_path())).collect();
+    let (mut copied, mut known) = (0, 0);
+    let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut of_no_use = HashSet::new();
+    let mut features = HostFeatures::default();
+    for run in &checked {
+        let (Some(cell), Some(path)) = (names.get(&run.name), paths.get(run.name.as_str())) else {
+            continue;
+        };
+        if let Some(why) = &run.why {
+            let what = format!("of no use: {}", escape(why, 160));
+            problems.entry(what).or_default().push(cell.id.clone());
+            of_no_use.insert(&cell.id);
+            continue;
+        }
+        for (host, named) in [(cell.near, Some(&run.near)), (cell.far, run.far.as_ref())] {
+            let host = &plan.hosts[host];
+            features.0.insert(named.unwrap_or(&host.name).clone(), host.features.clone());
+        }
+        match copy(path, &args.archive.join(&run.day), &format!("{}-{}", plan.name, run.name))? {
+            true => copied += 1,
+            false => known += 1,
+        }
+    }
+    if copied + known > 0 {
+        let file = args.archive.join(archive::HOSTS);
+        HostFeatures::read(&file)?.write_with(features, &file)?;
+    }
+    for (cell, state) in plan.cells().zip(&states) {
+        let what = match state {
+            CellState::Done(_) => continue,
+            CellState::Part(..) if of_no_use.contains(&cell.id) => continue,
+            CellState::Part(_, why) => format!("in part, and used as it is: {}", without_job(why)),
+            state => match state.why() {
+                Some(why) => format!("{}: {}", state.name(), without_job(why)),
+                None => state.name().to_owned(),
+            },
+        };
+        problems.entry(what).or_default().push(cell.id.clone());
+    }
+    tell::result(&in_words_of(&plan, &args.archive, copied, known, &problems))?;
+    match (problems.is_empty(), copied + known) {
+        (true, _) => Ok(0),
+        (false, 0) => Ok(ErrorKind::NothingKept.exit_code()),
+        (false, _) => Ok(ErrorKind::Failed.exit_code()),
+    }
+}
+
+fn checked(read: Figures) -> Vec<Checked> {
+    let of_use = read.runs.into_iter().map(|run| Checked {
+        day: run.started_at.get(..10).unwrap_or("undated").to_owned(),
+        near: run.near.host.clone(),
+        far: run.far.as_ref().map(|far| far.host.clone()),
+        name: run.name,
+        why: None,
+    });
+    let of_none = read.left_out.into_iter().map(|left| Checked {
+        name: left.name,
+        day: String::new(),
+        near: String::new(),
+        far: None,
+        why: Some(left.why),
+    });
+    of_use.chain(of_none).collect()
+}
+
+/// Copies a run, unless it is there; whether it was copied. A run that was cut off and is there with other
+/// content is not touched.
+fn copy(from: &Path, folder: &Path, name: &str) -> Result<bool> {
+    let to = folder.join(name);
+    let failed = |error: io::Error| {
+        Error::output(format!("cannot write \"{}\": {}", tell::path(&to), in_words(&error)))
+            .help("nothing is lost: the run stays where it is, and the same command goes on")
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    if to.exists() {
+        return Ok(false);
+    }
+    // Under another name until it is whole.
+    let part = folder.join(format!(".{name}.{}", std::process::id()));
+    let copied = std::fs::copy(from, &part).and_then(|_| std::fs::rename(&part, &to));
+    copied.map(|()| true).map_err(|error| {
+        // Best effort: the first failure is the one to report.
+        let _ = std::fs::remove_file(&part);
+        failed(error)
+    })
+}
+
+/// A reason without the number of its job, so that those of one kind are one.
+fn without_job(why: &str) -> &str {
+    why.rsplit_once(" (job ").map_or(why, |(what, _)| what)
+}
+
+fn in_words_of(
+    plan: &FleetPlan,
+    archive: &Path,
+    copied: usize,
+    known: usize,
+    problems: &BTreeMap<String, Vec<String>>,
+) -> String {
+    let all = plan.cells().count();
+    let mut text = format!(
+        "{}: {} of {all} measurements have a run; {copied} copied to \"{}\", {known} there already\n",
+        plan.name,
+        copied + known,
+        tell::path(archive)
+    );
+    for (what, cells) in problems {
+        let named =
+            cells.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = match cells.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        text += &format!("{} {what}\n  {named}{more}\n", cells.len());
+    }
+    text
+}

@@ -1,0 +1,55 @@
+//! The features of an archive's hosts, as the fleets had them whose runs were collected: `hosts.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::{read, replace, tell};
+use zc_run::{Error, Result};
+
+/// The largest file of features.
+const LARGEST_BYTES: u64 = 64 << 20;
+
+/// Features by host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HostFeatures(pub(crate) BTreeMap<String, BTreeMap<String, String>>);
+
+impl HostFeatures {
+    /// Those of an archive; none where it has no such file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): the file is none.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let wrong = |what: &str| {
+            Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
+                .help("zc fleet collect writes it: remove it, and collect again")
+        };
+        let bytes =
+            read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|_| wrong("it has no features of hosts"))
+    }
+
+    /// Adds those of more hosts, in place of what was known of them, and writes the file if anything
+    /// changed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub(super) fn write_with(mut self, more: Self, path: &Path) -> Result<()> {
+        let before = self.clone();
+        self.0.extend(more.0);
+        if self == before && path.exists() {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
+        replace::file(path, &(text + "\n"))
+    }
+
+    /// The names of all features, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> =
+            self.0.values().flat_map(BTreeMap::keys).collect();
+        names.into_iter().cloned().collect()
+    }
+}

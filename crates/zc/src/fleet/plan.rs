@@ -1,0 +1,151 @@
+//! `zc fleet plan FLEET.toml -o DIR`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser as _, ValueHint};
+
+use crate::args::Cli;
+use crate::{planned, read, tell};
+use zc_fleet::fleet_file::{Engine, PlanEntry};
+use zc_fleet::plan::{Planned, drawn_seed};
+use zc_fleet::{FleetFile, FleetPlan, Folder, slurm};
+use zc_run::nearest::unknown;
+use zc_run::units::duration_text;
+use zc_run::{Error, Experiment, Result, escape};
+
+/// The largest file of a fleet.
+const LARGEST_BYTES: u64 = 16 << 20;
+
+/// Arguments of `zc fleet plan`.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// The file that describes the fleet: hosts, pairs, plans
+    #[arg(value_name = "FLEET.toml", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// A new folder for jobs and results; with Slurm one that all hosts share
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// What the order is drawn by [default: that of the file, else one that is drawn]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Print what would be measured, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Plans a fleet, and writes its folder.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file, or a plan that it names, is none;
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the folder is not empty, or cannot be written.
+pub(super) fn run(args: &PlanArgs) -> Result<()> {
+    let name = tell::path(&args.file);
+    let wrong = |what: &str| {
+        Error::input(format!("cannot read the fleet \"{name}\": {what}"))
+            .help("docs/fleet.md describes the file, with an example")
+    };
+    let bytes = read::bytes(&args.file, LARGEST_BYTES, wrong)?
+        .ok_or_else(|| wrong("it is larger than any description of a fleet"))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
+    let mut file = FleetFile::parse(&text, &name)?;
+    file.seed = args.seed.or(file.seed);
+    let beside = args.file.parent().unwrap_or(Path::new(""));
+    let plans: Vec<(Planned, Option<String>)> =
+        file.plans.iter().map(|entry| planned(entry, beside)).collect::<Result<_>>()?;
+    let hosts = file.hosts(slurm::nodes_with)?;
+    let words = plans.iter().map(|(planned, _)| planned.clone()).collect();
+    let plan = FleetPlan::of(&file, hosts, words, drawn_seed())?;
+    match (&args.out, args.dry_run) {
+        (_, true) => tell::result(&in_words(&plan)),
+        (Some(out), false) => {
+            write(out, &plan, &plans)?;
+            tell::result(&in_words(&plan))?;
+            tell::note(&format!("next: zc fleet submit {}", tell::path(out)));
+            Ok(())
+        }
+        (None, false) => Err(Error::usage("which folder the jobs and results go to is missing")
+            .help("-o DIR; --dry-run prints what would be measured")),
+    }
+}
+
+fn write(out: &Path, plan: &FleetPlan, plans: &[(Planned, Option<String>)]) -> Result<()> {
+    let folder = Folder::create(out)?;
+    for (planned, text) in plans {
+        if let (Some(file), Some(text)) = (&planned.file, text) {
+            folder.write(&folder.path().join(file), text)?;
+        }
+    }
+    if plan.engine == Engine::Slurm {
+        slurm::write_jobs(&folder, plan)?;
+    }
+    // Last: a folder that has a plan is whole.
+    let text = serde_json::to_string(plan)
+        .map_err(|error| Error::failed(format!("the plan cannot be written as JSON: {error}")))?;
+    folder.write(&folder.plan(), &text)
+}
+
+/// Checks that zc has the plan and takes the options, and reads the plan where it is a file.
+fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)> {
+    let of = |error: Error| {
+        error.prefixed(format!("[[plans]] {}: ", entry.name)).kind(zc_run::ErrorKind::Input)
+    };
+    let named = entry.plan.as_deref().unwrap_or(&entry.name);
+    let is_file = named.contains('/') || named.ends_with(".toml");
+    let mut text = None;
+    if is_file {
+        let path = beside.join(named);
+        planned::of_file(&path).map_err(of)?;
+        let bytes = std::fs::read(&path).map_err(|error| of(Error::os("read the plan", error)))?;
+        text = Some(String::from_utf8_lossy(&bytes).into_owned());
+    } else {
+        let experiment: Experiment = named.parse().map_err(unknown).map_err(of)?;
+        planned::of_experiment(experiment).map_err(of)?;
+    }
+    let planned = Planned::of(entry, is_file.then(|| format!("plans/{}.toml", entry.name)))?;
+    let words = ["zc", "run"].into_iter().chain(planned.words.iter().map(String::as_str));
+    Cli::try_parse_from(words.chain(["--via", "true"])).map_err(|error| {
+        let said = error.to_string();
+        let line = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        of(Error::input(escape(&line, 200))
+            .help("options are those of zc run, each word by itself"))
+    })?;
+    Ok((planned, text))
+}
+
+/// What is planned, for people.
+fn in_words(plan: &FleetPlan) -> String {
+    let cells = plan.cells().count();
+    let longest = |pair: &zc_fleet::plan::PairJob| -> u64 {
+        pair.cells.iter().map(|cell| plan.plans[cell.plan].budget_ns).sum()
+    };
+    let all_ns: u64 = plan.pairs.iter().map(longest).sum();
+    // Each host is in one pair at a time, so the one with most to do decides.
+    let mut of_host = vec![0_u64; plan.hosts.len()];
+    for cell in plan.cells() {
+        for host in [cell.near, cell.far] {
+            of_host[host] += plan.plans[cell.plan].budget_ns;
+        }
+    }
+    let least_ns = match plan.engine {
+        Engine::Slurm => of_host.into_iter().max().unwrap_or(0),
+        Engine::Ssh => all_ns,
+    };
+    let plans: Vec<String> = plan.plans.iter().map(|planned| planned.name.clone()).collect();
+    format!(
+        "fleet         {}: {} hosts, {} pairs, {cells} measurements ({})\n\
+         seed          {}\n\
+         grouped by    {}\n\
+         takes         at least {} by {}, with budgets alone\n",
+        plan.name,
+        plan.hosts.len(),
+        plan.pairs.len(),
+        plans.join(", "),
+        plan.seed,
+        plan.by.iter().map(|name| escape(name, 40)).collect::<Vec<_>>().join(", "),
+        duration_text(least_ns),
+        match plan.engine {
+            Engine::Slurm => "Slurm",
+            Engine::Ssh => "ssh, one pair after the other",
+        },
+    )
+}

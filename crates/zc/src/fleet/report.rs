@@ -1,0 +1,236 @@
+//! `zc fleet report DIR`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+
+use crate::archive::{self, RunFile};
+use crate::grouping::{GroupingArgs, of_one_experiment};
+use crate::{apart, render, replace, tell};
+use zc_analysis::fleet::{Grouping, fleet};
+use zc_fleet::{FleetPlan, Folder, state};
+use zc_report::fleet::Missing;
+use zc_run::nearest::unknown_among;
+use zc_run::{Error, Result};
+
+use super::HostFeatures;
+
+/// Arguments of `zc fleet report`.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// The folder of a fleet, or an archive: any folder of saved runs
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+    /// Only this plan of the fleet
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
+    #[command(flatten)]
+    grouping: GroupingArgs,
+    #[command(flatten)]
+    form: FleetForm,
+}
+
+/// The form of what is said of many runs, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct FleetForm {
+    /// Write one JSON document
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "openmetrics", "html"])]
+    json: bool,
+    /// Write CSV
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["openmetrics", "html"])]
+    csv: bool,
+    /// Write OpenMetrics text, for collectors of metrics
+    #[arg(long, help_heading = "Output", conflicts_with = "html")]
+    openmetrics: bool,
+    /// Write a self-contained HTML page; the default where -o names one
+    #[arg(long, help_heading = "Output")]
+    html: bool,
+    /// Where it is written; an older file is replaced once it is complete [default: stdout]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    out: Option<PathBuf>,
+}
+
+/// A form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+    Csv,
+    OpenMetrics,
+    Html,
+}
+
+impl FleetForm {
+    /// The form that was asked for.
+    ///
+    /// # Errors
+    /// A page would go to a terminal, or something that is no report would be replaced.
+    pub(crate) fn checked(&self) -> Result<Form> {
+        let is_page = |out: &PathBuf| out.extension().is_some_and(|kind| kind == "html");
+        let form = match () {
+            () if self.json => Form::Json,
+            () if self.csv => Form::Csv,
+            () if self.openmetrics => Form::OpenMetrics,
+            () if self.html || self.out.as_ref().is_some_and(is_page) => Form::Html,
+            () => Form::Text,
+        };
+        match &self.out {
+            Some(out) => replace::check(out)?,
+            None if form == Form::Html => {
+                render::no_page_to_a_terminal("without --html the tables are printed here")?;
+            }
+            None => {}
+        }
+        Ok(form)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, text: &str) -> Result<()> {
+        replace::or_stdout(self.out.as_deref(), text)
+    }
+}
+
+/// Prints the report.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder of runs;
+/// [`ErrorKind::NothingKept`](zc_run::ErrorKind): none of its runs is of use;
+/// [`ErrorKind::Incomparable`](zc_run::ErrorKind): they are of several experiments.
+pub(super) fn run(args: &ReportArgs) -> Result<u8> {
+    let form = args.form.checked()?;
+    let found = match Folder::has_plan(&args.folder) {
+        true => of_fleet(args)?,
+        false => of_archive(args)?,
+    };
+    let columns = render::columns();
+    let document =
+        archive::document(&found.files, &args.folder.join(archive::INDEX), |mut read| {
+            for run in &mut read.runs {
+                found.rename(run);
+            }
+            let runs = of_one_experiment(read.runs, &args.grouping)?;
+            let mut fleet = fleet(&runs, &found.grouping).map_err(crate::grouping::refused)?;
+            fleet.left_out.extend(read.left_out);
+            let missing = &found.missing;
+            Ok(apart::Document::from(match form {
+                Form::Text => zc_report::fleet::text(&fleet, missing, columns),
+                Form::Json => zc_report::fleet::json(&fleet, missing),
+                Form::Csv => zc_report::fleet::csv(&fleet),
+                Form::OpenMetrics => zc_report::fleet::openmetrics(&fleet, missing),
+                Form::Html => zc_report::fleet::html(&fleet, missing),
+            }))
+        })?;
+    args.form.write(&document.text)?;
+    Ok(document.code)
+}
+
+/// What a report is about.
+struct Found {
+    files: Vec<RunFile>,
+    missing: Vec<Missing>,
+    grouping: Grouping,
+    /// Names of hosts of the fleet by name of file: of the one that sends, and of the one that receives.
+    hosts: std::collections::HashMap<String, [String; 2]>,
+}
+
+impl Found {
+    /// Hosts are called as the fleet calls them: what they call themselves may be anything.
+    fn rename(&self, run: &mut zc_analysis::fleet::RunFigures) {
+        let Some([near, far]) = self.hosts.get(&run.name) else { return };
+        let renamed = |facts: &std::sync::Arc<zc_analysis::fleet::HostFacts>, name: &String| {
+            let mut facts = (**facts).clone();
+            facts.host.clone_from(name);
+            std::sync::Arc::new(facts)
+        };
+        if run.near.host != *near {
+            run.near = renamed(&run.near, near);
+        }
+        if let Some(facts) = run.far.as_ref().filter(|facts| facts.host != *far) {
+            run.far = Some(renamed(facts, far));
+        }
+    }
+}
+
+fn of_fleet(args: &ReportArgs) -> Result<Found> {
+    let (folder, plan) = Folder::open(&args.folder)?;
+    let wanted = wanted(args.plan.as_deref(), &plan)?;
+    let states = state::states(&folder, &plan)?;
+    if plan.shared {
+        tell::warning(
+            "other jobs could use the hosts of this fleet meanwhile, and their work is in its figures",
+            Some("shared = true in its file allowed that"),
+        );
+    }
+    let mut found = Found {
+        files: Vec::new(),
+        missing: Vec::new(),
+        grouping: Grouping {
+            by: args.grouping.by().unwrap_or_else(|| plan.by.clone()),
+            features: plan
+                .hosts
+                .iter()
+                .map(|host| (host.name.clone(), host.features.clone()))
+                .collect(),
+        },
+        hosts: std::collections::HashMap::new(),
+    };
+    for (cell, state) in
+        plan.cells().zip(&states).filter(|(cell, _)| wanted.is_none_or(|at| cell.plan == at))
+    {
+        match state.run() {
+            Some(path) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                found.hosts.insert(name.clone(), plan.ends(cell).map(str::to_owned));
+                found.files.push(RunFile { path: path.clone(), name });
+            }
+            None => found.missing.push(Missing {
+                cell: cell.id.clone(),
+                why: state.why().map_or(state.name().to_owned(), |why| {
+                    let why = why.rsplit_once(" (job ").map_or(why, |(what, _)| what);
+                    format!("{}: {why}", state.name())
+                }),
+            }),
+        }
+    }
+    Ok(found)
+}
+
+/// The index of the plan that is wanted.
+fn wanted(name: Option<&str>, plan: &FleetPlan) -> Result<Option<usize>> {
+    let Some(name) = name else { return Ok(None) };
+    let names: Vec<&str> = plan.plans.iter().map(|planned| planned.name.as_str()).collect();
+    match names.iter().position(|known| *known == name) {
+        Some(place) => Ok(Some(place)),
+        None => Err(unknown_among("plan", name, &names)),
+    }
+}
+
+fn of_archive(args: &ReportArgs) -> Result<Found> {
+    if args.plan.is_some() {
+        return Err(Error::usage("--plan: an archive has experiments, not plans of a fleet")
+            .help("--experiment paths"));
+    }
+    archive_found(&args.folder, &args.grouping).map(|(files, grouping)| Found {
+        files,
+        missing: Vec::new(),
+        grouping,
+        hosts: std::collections::HashMap::new(),
+    })
+}
+
+/// The files of an archive, and how its hosts are grouped.
+///
+/// # Errors
+/// It is no folder of runs.
+pub(crate) fn archive_found(
+    folder: &Path,
+    grouping: &GroupingArgs,
+) -> Result<(Vec<RunFile>, Grouping)> {
+    let files = archive::files(folder)?;
+    let features = HostFeatures::read(&folder.join(archive::HOSTS))?;
+    let by = grouping.by().unwrap_or_else(|| features.names());
+    Ok((files, Grouping { by, features: features.0 }))
+}
