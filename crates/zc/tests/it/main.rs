@@ -16,6 +16,7 @@ mod cli;
 mod compare;
 mod contrib;
 mod docs;
+mod fleet;
 mod format;
 mod hostile_runs;
 mod http;

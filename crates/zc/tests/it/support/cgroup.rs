@@ -38,6 +38,11 @@ impl MemoryCgroup {
         Err(last)
     }
 
+    /// Its folder.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
     /// `zc` in it, with these arguments.
     pub(crate) fn zc(&self, args: &[&str]) -> Command {
         let mut command = Command::new("sh");

@@ -5,6 +5,7 @@ pub(crate) mod at_once;
 pub(crate) mod cgroup;
 pub(crate) mod measuring;
 pub(crate) mod running;
+pub(crate) mod slurm_rig;
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

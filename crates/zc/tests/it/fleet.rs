@@ -1,0 +1,485 @@
+//! `zc fleet` and `zc trend`, in a Slurm cluster of namespaces (contrib/fleet/slurm-rig). Where only the
+//! scheduling is tested, a script stands for the zc of the nodes: it writes a run of a machine that does not
+//! exist, and can be told to wait, or to be killed.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zc_run::SendPath;
+use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
+
+use super::support::cgroup::MemoryCgroup;
+use super::support::slurm_rig::SlurmRig;
+use super::support::{
+    Bounded as _, ZC, interrupted_when, measuring, refused, stderr, text, until, zc, zc_in,
+};
+
+/// A cluster; `None`, and a line that says so, where there is none.
+fn rig(nodes: u32) -> Option<SlurmRig> {
+    SlurmRig::up(nodes).map_err(|why| eprintln!("skipped: {why}")).ok()
+}
+
+/// What a node's zc does in these tests: `zc run ... --out FILE` writes a run between the hosts that the
+/// name of the file tells. While the folder has a file `hold/ID`, it waits; a file `kill/ID` has the cgroup
+/// in which it takes more memory than there is.
+const STAND_IN: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+[ "$1" = run ] || exec "$(cat "$here/real-zc")" "$@"
+while [ $# -gt 0 ]; do [ "$1" != --out ] || out=$2; shift; done
+id=$(basename "$out" .json); id=${id%.*}
+near=$(hostname)
+far=$(echo "$id" | cut -d- -f2,3); far=${far#"$near-"}; far=${far%"-$near"}
+[ ! -e "$here/kill/$id" ] || {
+    echo $$ >"$(cat "$here/kill/$id")/cgroup.procs"
+    exec python3 -c 'bytearray(1 << 30)'
+}
+trap 'echo "error: it was told to stop" >&2; exit 130' TERM INT
+[ ! -e "$here/hold/$id" ] || : >"$here/held-$id"
+while [ -e "$here/hold/$id" ]; do sleep 0.05; done
+started=$(date -u +%Y-%m-%dT%H:%M:%S.%NZ)
+sed "s/@NEAR@/$near/; s/@FAR@/$far/; s/\"started_at\":\"[^\"]*\"/\"started_at\":\"$started\"/" "$here/run.json" >"$out"
+"#;
+
+/// A folder with the stand-in and the run that it writes.
+fn folder_with_stand_in() -> tempfile::TempDir {
+    let at = tempfile::tempdir().unwrap();
+    // Nodes have other users' eyes in no test; the folder itself must be reached from their namespaces.
+    let zc = at.path().join("zc");
+    std::fs::write(&zc, STAND_IN).unwrap();
+    std::fs::set_permissions(&zc, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(at.path().join("real-zc"), ZC).unwrap();
+    for part in ["hold", "kill"] {
+        std::fs::create_dir(at.path().join(part)).unwrap();
+    }
+    let mut run = two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run());
+    run.header.host.hostname = "@NEAR@".to_owned();
+    let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
+    far.host.hostname = "@FAR@".to_owned();
+    std::fs::write(at.path().join("run.json"), zc_run::whole(&run)).unwrap();
+    at
+}
+
+fn fleet_file(folder: &Path, pairs: &str, zc: &str) {
+    let text = format!(
+        "name = \"nightly\"\nseed = 3\nzc = \"{zc}\"\n[pairs]\n{pairs}\n[slurm]\npartition = \"bench\"\n\
+         [[hosts]]\nwith_feature = \"gen1\"\nfeatures = {{ generation = \"gen1\" }}\n\
+         [[hosts]]\nwith_feature = \"gen2\"\nfeatures = {{ generation = \"gen2\" }}\n\
+         [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"2s\"\n"
+    );
+    std::fs::write(folder.join("fleet.toml"), text).unwrap();
+}
+
+/// The state of each measurement, and why.
+fn states(rig: &SlurmRig, folder: &Path) -> BTreeMap<String, (String, String)> {
+    let printed = rig.printed(folder, &[ZC, "fleet", "status", "out", "--json"]);
+    let document: Value = serde_json::from_str(&printed).unwrap();
+    let cells = document["measurements"].as_array().unwrap();
+    let of = |cell: &Value, key: &str| cell[key].as_str().unwrap_or_default().to_owned();
+    cells.iter().map(|cell| (of(cell, "id"), (of(cell, "state"), of(cell, "why")))).collect()
+}
+
+/// Waits until no measurement but these waits or runs.
+fn until_done_but(
+    rig: &SlurmRig,
+    folder: &Path,
+    but: &dyn Fn(&str) -> bool,
+) -> BTreeMap<String, (String, String)> {
+    until("the jobs have ended", || {
+        let states = states(rig, folder);
+        let is_open = |(id, (state, _)): (&String, &(String, String))| {
+            !but(id) && matches!(state.as_str(), "waiting" | "running")
+        };
+        (!states.iter().any(is_open)).then_some(states)
+    })
+}
+
+fn saved_in(archive: &Path) -> Vec<PathBuf> {
+    let days = std::fs::read_dir(archive).into_iter().flatten().flatten().map(|day| day.path());
+    let days = days.filter(|day| day.is_dir());
+    days.flat_map(|day| std::fs::read_dir(day).unwrap().map(|run| run.unwrap().path())).collect()
+}
+
+#[test]
+fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller() {
+    let Some(rig) = rig(8) else { return };
+    let at = folder_with_stand_in();
+    let here = at.path();
+    fleet_file(here, "partners = 5\ndirections = \"one\"", &here.join("zc").display().to_string());
+    let zc =
+        |words: &[&str]| rig.command(here, &[&[ZC, "fleet"], words].concat()).finish().unwrap();
+    let planned = zc(&["plan", "fleet.toml", "-o", "out"]);
+    assert!(planned.status.success(), "{}", stderr(&planned));
+    assert!(text(&planned.stdout).contains("8 hosts, 20 pairs, 20 measurements"));
+    let dry = rig.printed(here, &[ZC, "fleet", "submit", "out", "--dry-run"]);
+    assert_eq!(
+        dry.lines().filter(|line| line.starts_with("sbatch --parsable --array=0 ")).count(),
+        20
+    );
+
+    // One node is drained, one measurement waits to be cancelled, and one is killed for lack of memory.
+    let ids: Vec<String> = states(&rig, here).into_keys().collect();
+    let hosts_of = |id: &str| id.split('-').skip(1).take(2).map(str::to_owned).collect::<Vec<_>>();
+    let has_n8 = |id: &str| hosts_of(id).contains(&"n8".to_owned());
+    let mut others = ids.iter().filter(|id| !has_n8(id));
+    let held = others.next().unwrap();
+    let killed = others.next().unwrap();
+    std::fs::write(here.join("hold").join(held), "").unwrap();
+    let cgroup = MemoryCgroup::of(64 << 20);
+    match &cgroup {
+        Ok(cgroup) => {
+            std::fs::write(here.join("kill").join(killed), cgroup.path().to_str().unwrap()).unwrap()
+        }
+        Err(error) => eprintln!("skipped: no memory cgroup can be made: {error}"),
+    }
+    rig.printed(here, &["scontrol", "update", "nodename=n8", "state=drain", "reason=test"]);
+    let submitted = zc(&["submit", "out"]);
+    assert!(submitted.status.success(), "{}", stderr(&submitted));
+    assert!(
+        stderr(&submitted).contains("submitted: 20 measurements in 20 arrays"),
+        "{}",
+        stderr(&submitted)
+    );
+
+    // What runs and waits is not submitted again; and the controller is restarted in the middle.
+    // Not before it runs: a Slurm of 22.05 that is restarted has no memory for steps that begin then.
+    until("the one that is held runs", || here.join(format!("held-{held}")).exists().then_some(()));
+    rig.printed(here, &["rig", "restart"]);
+    until("the controller answers", || {
+        let again = zc(&["submit", "out"]);
+        stderr(&again).contains("nothing is missing").then_some(())
+    });
+    // One is cancelled; then all others come to their end but those of the node that is drained.
+    let job =
+        states(&rig, here)[held].1.split("(job ").nth(1).unwrap().trim_end_matches(')').to_owned();
+    rig.printed(here, &["scancel", &job]);
+    let seen = until_done_but(&rig, here, &has_n8);
+    for (id, (state, why)) in &seen {
+        let expected = match id {
+            _ if has_n8(id) => "waiting",
+            _ if id == held || id == killed && cgroup.is_ok() => "failed",
+            _ => "done",
+        };
+        assert_eq!(state, expected, "{id}: {why}");
+    }
+    assert!(seen[held].1.starts_with("it was interrupted"), "{}", seen[held].1);
+    if cgroup.is_ok() {
+        assert!(seen[killed].1.starts_with("it was killed"), "{}", seen[killed].1);
+    }
+
+    // What there is is collected, and what is missing is named.
+    let collected = zc(&["collect", "out", "--archive", "zc-runs"]);
+    assert_eq!(collected.status.code(), Some(1), "{}", stderr(&collected));
+    let done = seen.values().filter(|(state, _)| state == "done").count();
+    let said = text(&collected.stdout);
+    assert!(
+        said.contains(&format!("{done} of 20 measurements have a run; {done} copied")),
+        "{said}"
+    );
+    assert!(said.contains("1 failed: it was interrupted") && said.contains(held), "{said}");
+    let report = zc(&["report", "out", "--json"]);
+    let document: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(document["missing"].as_array().map(Vec::len), Some(20 - done), "{document}");
+
+    // Then all of it can be done, and only what was missing is submitted.
+    std::fs::remove_file(here.join("hold").join(held)).unwrap();
+    if cgroup.is_ok() {
+        std::fs::remove_file(here.join("kill").join(killed)).unwrap();
+    }
+    rig.printed(here, &["scontrol", "update", "nodename=n8", "state=resume"]);
+    let again = zc(&["submit", "out"]);
+    let failed = seen.values().filter(|(state, _)| state == "failed").count();
+    let says = format!("submitted: {failed} measurements in {failed} arrays");
+    assert!(stderr(&again).contains(&says), "{}", stderr(&again));
+    let seen = until_done_but(&rig, here, &|_| false);
+    assert!(seen.values().all(|(state, _)| state == "done"), "{seen:?}");
+    let collected = zc(&["collect", "out", "--archive", "zc-runs"]);
+    assert_eq!(collected.status.code(), Some(0), "{}", text(&collected.stdout));
+    assert_eq!(saved_in(&here.join("zc-runs")).len(), 20);
+    let said = zc(&["submit", "out"]);
+    assert!(stderr(&said).contains("nothing is missing: 20 of 20 done"), "{}", stderr(&said));
+    until("the job after all others has written the report", || {
+        here.join("out/report-paths.html").exists().then_some(())
+    });
+
+    // A cancelled fleet leaves nothing in the queue, and what was collected stays.
+    let cancelled = zc(&["cancel", "out"]);
+    assert!(cancelled.status.success(), "{}", stderr(&cancelled));
+    assert_eq!(rig.printed(here, &["squeue", "--noheader"]), "");
+}
+
+/// What stands for ssh in these tests: a host is a folder of this machine, and is down if there is none.
+const SSH: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+[ -d "$here/hosts/$1" ] || { echo "ssh: connect to host $1 port 22: No route to host" >&2; exit 255; }
+cd "$here/hosts/$1" && exec sh -c "$2"
+"#;
+
+/// A folder with a fleet of three hosts that are reached by [`SSH`], of which one is down.
+fn fleet_by_ssh(zc: &str) -> tempfile::TempDir {
+    let at = folder_with_stand_in();
+    let here = at.path();
+    let ssh = here.join("ssh");
+    std::fs::write(&ssh, SSH).unwrap();
+    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for host in ["a", "b"] {
+        std::fs::create_dir_all(here.join("hosts").join(host)).unwrap();
+    }
+    let text = format!(
+        "name = \"few\"\nengine = \"ssh\"\nseed = 1\nzc = \"{zc}\"\n[ssh]\ncommand = \"{}\"\n\
+         [pairs]\nchoose = \"reference\"\nreference = \"a\"\n\
+         [[hosts]]\nnames = \"a,b,c\"\n\
+         [[plans]]\nname = \"mine\"\nplan = \"mine.toml\"\nbudget = \"2s\"\n",
+        ssh.display()
+    );
+    std::fs::write(here.join("fleet.toml"), text).unwrap();
+    let plan = zc_in(here, &["plan", "paths"]).finish().unwrap();
+    std::fs::write(here.join("mine.toml"), plan.stdout).unwrap();
+    at
+}
+
+#[test]
+fn by_ssh_each_is_measured_in_turn_and_what_failed_is_tried_again() {
+    let at = fleet_by_ssh("../../zc");
+    let here = at.path();
+    // The hosts are told by the name of the file, which is temporary here: the stand-in takes that of the machine.
+    let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    let submitted = zc(&["submit", "out"]);
+    assert_eq!(submitted.status.code(), Some(1), "{}", stderr(&submitted));
+    let said = stderr(&submitted);
+    assert!(
+        said.contains("No route to host") && said.ends_with("3 of 4 done, 1 failed\n"),
+        "{said}"
+    );
+    std::fs::create_dir(here.join("hosts/c")).unwrap();
+    let again = zc(&["submit", "out"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(stderr(&again).contains("1 of 1: ") && stderr(&again).ends_with("4 of 4 done\n"));
+    let collected = zc(&["collect", "out"]);
+    assert_eq!(collected.status.code(), Some(0), "{}", text(&collected.stdout));
+    assert_eq!(saved_in(&here.join("zc-runs")).len(), 4);
+    let report = zc(&["report", "out", "--json"]);
+    let document: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(document["hosts"], 3, "they are called as the fleet calls them: {document}");
+    for host in ["a", "b", "c"] {
+        assert_eq!(std::fs::read_dir(here.join("hosts").join(host)).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn by_ssh_ctrl_c_ends_the_far_zc_which_saves_what_it_has() {
+    let at = fleet_by_ssh("../../zc");
+    let here = at.path();
+    std::fs::create_dir(here.join("hosts/c")).unwrap();
+    assert!(
+        zc_in(here, &["fleet", "plan", "fleet.toml", "-o", "out"])
+            .finish()
+            .unwrap()
+            .status
+            .success()
+    );
+    std::fs::write(here.join("hold/run"), "").unwrap();
+    let mut command = zc_in(here, &["fleet", "submit", "out"]);
+    let output =
+        interrupted_when("the first one runs", &mut command, || here.join("held-run").exists());
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("it was interrupted (job 1)"), "{}", stderr(&output));
+    std::fs::remove_file(here.join("hold/run")).unwrap();
+    let again = zc_in(here, &["fleet", "submit", "out"]).finish().unwrap();
+    assert!(stderr(&again).ends_with("4 of 4 done\n"), "{}", stderr(&again));
+}
+
+#[test]
+fn a_file_that_describes_no_fleet_is_refused_with_what_is_wrong() {
+    let at = tempfile::tempdir().unwrap();
+    let with = |text: &str, code: i32| {
+        let path = at.path().join("fleet.toml");
+        std::fs::write(&path, text).unwrap();
+        let args = ["fleet", "plan", "fleet.toml", "-o", "out"];
+        let said = refused(&zc_in(at.path(), &args).finish().unwrap(), code);
+        assert!(!at.path().join("out").exists(), "{said}");
+        said
+    };
+    let hosts =
+        "name = \"f\"\nengine = \"ssh\"\n[[hosts]]\nnames = \"a,b\"\n[[plans]]\nbudget = \"9s\"\n";
+    assert!(with("", 3).contains("missing field `name`"));
+    assert!(
+        with(&format!("{hosts}name = \"pathz\""), 3)
+            .contains("[[plans]] pathz: unknown experiment \"pathz\"")
+    );
+    assert!(
+        with(&format!("{hosts}name = \"nfs\""), 3).contains("has its cells on the command line")
+    );
+    let options = "name = \"paths\"\noptions = [\"--no-such\"]";
+    assert!(with(&format!("{hosts}{options}"), 3).contains("unexpected argument '--no-such'"));
+    let file = "name = \"x\"\nplan = \"none.toml\"";
+    assert!(with(&format!("{hosts}{file}"), 3).contains("none.toml\": no such file or directory"));
+    let one = hosts.replace("a,b", "a");
+    assert!(with(&format!("{one}name = \"paths\""), 3).contains("a fleet has at least two hosts"));
+
+    // A folder that is none, one that is there already, a scheduler that is none.
+    for command in ["submit", "status", "cancel", "collect"] {
+        let said = refused(&zc_in(at.path(), &["fleet", command, "none"]).finish().unwrap(), 3);
+        assert!(said.contains("cannot open the folder \"none\""), "{said}");
+    }
+    let slurm = hosts.replace("engine = \"ssh\"\n", "") + "name = \"paths\"";
+    std::fs::write(at.path().join("fleet.toml"), slurm).unwrap();
+    assert!(
+        zc_in(at.path(), &["fleet", "plan", "fleet.toml", "-o", "out"])
+            .finish()
+            .unwrap()
+            .status
+            .success()
+    );
+    let again = zc_in(at.path(), &["fleet", "plan", "fleet.toml", "-o", "out"]).finish().unwrap();
+    assert!(refused(&again, 5).contains("the folder \"out\" is not empty"));
+    let mut without = zc_in(at.path(), &["fleet", "submit", "out"]);
+    let said = refused(&without.env("PATH", "/nonexistent").finish().unwrap(), 4);
+    assert!(said.contains("there is no squeue here"), "{said}");
+    let nothing = zc_in(at.path(), &["fleet", "report", "out"]).finish().unwrap();
+    assert!(refused(&nothing, 13).contains("there is no run"));
+}
+
+#[test]
+fn the_documented_fleet_is_what_its_page_shows_and_is_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    assert!(read("docs/fleet.md").contains(&read("contrib/fleet/nightly.toml")));
+    let nightly = root.join("contrib/fleet/nightly.toml");
+    let output = zc(&["fleet", "plan", nightly.to_str().unwrap(), "--dry-run"]).finish().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = text(&output.stdout);
+    assert!(said.contains("80 hosts, 160 pairs, 640 measurements (paths, sizes)"), "{said}");
+}
+
+#[test]
+fn a_partition_that_shares_its_hosts_is_refused_unless_that_is_wanted() {
+    let Some(rig) = rig(2) else { return };
+    let at = folder_with_stand_in();
+    let here = at.path();
+    fleet_file(here, "directions = \"one\"", &here.join("zc").display().to_string());
+    let file = std::fs::read_to_string(here.join("fleet.toml")).unwrap().replace("bench", "crowd");
+    std::fs::write(here.join("fleet.toml"), &file).unwrap();
+    let zc =
+        |words: &[&str]| rig.command(here, &[&[ZC, "fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    let said = refused(&zc(&["submit", "out"]), 4);
+    assert!(said.contains("share their hosts whatever they ask for"), "{said}");
+    std::fs::write(here.join("fleet.toml"), format!("shared = true\n{file}")).unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "shared"]).status.success());
+    let submitted = zc(&["submit", "shared"]);
+    assert!(submitted.status.success(), "{}", stderr(&submitted));
+    until("it is measured", || {
+        let status = zc(&["status", "shared"]);
+        text(&status.stdout).contains("1 of 1 done").then_some(())
+    });
+    let said = stderr(&zc(&["report", "shared"]));
+    assert!(said.contains("other jobs could use the hosts of this fleet meanwhile"), "{said}");
+}
+
+#[test]
+fn zc_itself_measures_between_two_nodes_of_slurm() {
+    let _turn = measuring();
+    let Some(rig) = rig(2) else { return };
+    let at = folder_with_stand_in();
+    let here = at.path();
+    fleet_file(here, "directions = \"one\"", ZC);
+    let zc =
+        |words: &[&str]| rig.command(here, &[&[ZC, "fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    let submitted = zc(&["submit", "out"]);
+    assert!(submitted.status.success(), "{}", stderr(&submitted));
+    let seen = until_done_but(&rig, here, &|_| false);
+    let runs = saved_in_folder(&here.join("out/runs"));
+    assert_eq!(runs.len(), 1, "{seen:?}");
+    for path in runs {
+        let (run, _) = zc_run::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let far = run.header.remote.as_ref().and_then(|remote| remote.machine.as_ref()).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let ends = format!("-{}-{}-", run.header.host.hostname, far.host.hostname);
+        assert!(name.contains(&ends), "{name} is between {ends}");
+    }
+}
+
+fn saved_in_folder(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
+}
+
+/// An archive of three hosts in twelve nights of November; from the ninth on every path costs as much more.
+fn archive_of_twelve_nights(folder: &Path, more: f64) {
+    for night in 0..12_u32 {
+        let day = folder.join(format!("2026-11-{:02}", night + 1));
+        std::fs::create_dir_all(&day).unwrap();
+        for host in 0..3_u32 {
+            let factor = if night < 8 { 1.0 } else { more };
+            let cells = [(SendPath::ReadSend, 500.0), (SendPath::Sendfile, 180.0)];
+            let [reference, sendfile] =
+                cells.map(|(path, ns)| TrueCell::new(path, ns * factor, 400.0 * factor));
+            let world = Synthetic {
+                cells: vec![reference.clone(), sendfile, reference.control()],
+                blocks: 12,
+                noise: 0.01,
+                block_drift: 0.0,
+                seed: u64::from(night * 3 + host) + 1,
+                ..Synthetic::default()
+            };
+            let mut run = two_machines(world.run());
+            run.header.started_at = format!("2026-11-{:02}T0{host}:00:00Z", night + 1);
+            run.header.host.hostname = format!("n{host}");
+            run.header.host.kernel_release = if night < 8 { "6.1.0" } else { "6.12.1" }.to_owned();
+            let far = run.header.remote.as_mut().and_then(|far| far.machine.as_mut()).unwrap();
+            far.host.hostname = format!("n{}", (host + 1) % 3);
+            std::fs::write(day.join(format!("{host}.json")), zc_run::whole(&run)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_trend_tells_the_night_of_a_change_what_changed_with_it_and_answers_with_its_exit_code() {
+    let at = tempfile::tempdir().unwrap();
+    let here = at.path();
+    archive_of_twelve_nights(&here.join("dearer"), 1.1);
+    archive_of_twelve_nights(&here.join("same"), 1.0);
+    // What a disk that filled has left, and what is no run at all.
+    std::fs::write(here.join("dearer/2026-11-03/cut.json"), "{\"zc_run\":3,").unwrap();
+    std::fs::write(here.join("dearer/other.json"), "{}").unwrap();
+    std::fs::write(here.join("events"), "2026-11-09 new kernel\n").unwrap();
+    let zc = |words: &[&str]| zc_in(here, words).finish().unwrap();
+
+    let dearer = zc(&["trend", "dearer", "--events", "events", "--fail-if-worse", "5%"]);
+    assert_eq!(dearer.status.code(), Some(1), "{}{}", stderr(&dearer), text(&dearer.stdout));
+    let said = text(&dearer.stdout);
+    for says in ["2026-11-09", "new kernel", "6.1.0 -> 6.12.1"] {
+        assert!(said.contains(says), "no {says} in:\n{said}");
+    }
+    assert!(said.contains("2026-11-03/cut.json") && said.contains("other.json"), "{said}");
+    let same = zc(&["trend", "same", "--fail-if-worse", "5%"]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stdout));
+    assert!(text(&same.stdout).contains("No change was found"), "{}", text(&same.stdout));
+    assert_eq!(zc(&["trend", "same"]).status.code(), Some(0));
+
+    // The index gives the same, and another one is made where it is broken.
+    let first = zc(&["fleet", "report", "same", "--json"]);
+    assert!(here.join("same/index.jsonl").exists());
+    assert_eq!(zc(&["fleet", "report", "same", "--json"]).stdout, first.stdout);
+    std::fs::write(here.join("same/index.jsonl"), "nonsense\n").unwrap();
+    assert_eq!(zc(&["fleet", "report", "same", "--json"]).stdout, first.stdout);
+    std::fs::remove_file(here.join("same/2026-11-01/0.json")).unwrap();
+    assert_ne!(zc(&["fleet", "report", "same", "--json"]).stdout, first.stdout);
+
+    // A line for each run, path and end.
+    let table = zc(&["export", "dearer"]);
+    assert_eq!(text(&table.stdout).lines().count(), 1 + 36 * 2 * 2, "{}", stderr(&table));
+    assert!(stderr(&table).contains("\"other.json\" is left out"), "{}", stderr(&table));
+
+    let none = zc(&["trend", "same", "--experiment", "sizes"]);
+    assert!(refused(&none, 14).contains("no run is of that experiment and link"));
+    std::fs::create_dir(here.join("empty")).unwrap();
+    for command in [&["trend", "empty"][..], &["fleet", "report", "empty"], &["export", "empty"]] {
+        refused(&zc(command), 13);
+    }
+    refused(&zc(&["trend", "absent"]), 3);
+}
