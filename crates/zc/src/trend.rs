@@ -51,6 +51,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let document = archive::document(&files, &args.archive.join(archive::INDEX), |read| {
         let runs = of_one_experiment(read.runs, &args.grouping)?;
         let mut trend = trend(&runs, &grouping, &events, margin).map_err(refused)?;
+        trend.shared_runs = archive::shared(&runs);
         trend.left_out.extend(read.left_out);
         let text = match form {
             Form::Text => zc_report::trend::text(&trend, &events, columns),

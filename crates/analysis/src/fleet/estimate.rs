@@ -62,6 +62,7 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
         first_at: of_first(|run| &run.started_at),
         last_at: last.map(|run| run.started_at.clone()).unwrap_or_default(),
         zc_versions,
+        shared_runs: 0,
         left_out,
         by: grouping.by.clone(),
         spreads: fits.iter().filter_map(|fit| fit.spread(&observed)).collect(),

@@ -111,6 +111,9 @@ pub struct Fleet {
     pub last_at: String,
     /// Versions of zc that measured them, in order.
     pub zc_versions: Vec<String>,
+    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and where that
+    /// is not known.
+    pub shared_runs: usize,
     /// Runs that are not in the figures.
     pub left_out: Vec<LeftOut>,
     /// Names of the facts that hosts are grouped by: `generation`, `kernel`.
@@ -319,6 +322,9 @@ pub struct Trend {
     pub runs: usize,
     /// Hosts in them.
     pub hosts: usize,
+    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and where that
+    /// is not known.
+    pub shared_runs: usize,
     /// Runs that are not.
     pub left_out: Vec<LeftOut>,
     /// Names of the facts that hosts are grouped by.

@@ -87,6 +87,7 @@ pub fn trend(
         false_alarm: FALSE_ALARM,
         runs: context.observed.runs.len(),
         hosts: context.observed.grouped.hosts.len(),
+        shared_runs: 0,
         left_out,
         by: grouping.by.clone(),
         judgement,

@@ -76,7 +76,19 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
     if !absent.is_empty() {
         sentences.push(format!("{}.", capital(&list(&absent))));
     }
+    sentences.extend(shared(fleet.shared_runs, fleet.runs));
     sentences
+}
+
+/// That hosts were not exclusive.
+pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
+    let said = || {
+        format!(
+            "Other jobs could use the hosts during {runs} of {}: their work is in the figures.",
+            count(of, "run")
+        )
+    };
+    (runs > 0).then(said)
 }
 
 /// The number of odd hosts: one that is odd at both ends counts once.

@@ -71,6 +71,7 @@ pub(crate) fn trend() -> Trend {
         nights: (1..=20).map(|day| format!("2026-11-{day:02}")).collect(),
         runs: 456,
         hosts: 20,
+        shared_runs: 0,
         left_out: vec![LeftOut {
             name: "2026-11-07/n03-n07.json".to_owned(),
             why: "it was interrupted".to_owned(),

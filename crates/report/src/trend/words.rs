@@ -97,6 +97,7 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
         }
     }
     sentences.extend(judgement(trend));
+    sentences.extend(words::shared(trend.shared_runs, trend.runs));
     sentences
 }
 

@@ -74,6 +74,14 @@ fn is_own(name: &Path) -> bool {
     [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
 }
 
+/// How the name of a run ends during which other jobs could use its hosts.
+pub(super) const SHARED: &str = ".shared.json";
+
+/// How many of the runs are such ones.
+pub(super) fn shared(runs: &[RunFigures]) -> usize {
+    runs.iter().filter(|run| run.name.ends_with(SHARED)).count()
+}
+
 /// The index of an archive, and of a fleet's folder.
 pub(super) const INDEX: &str = "index.jsonl";
 

@@ -80,7 +80,10 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
             let host = &plan.hosts[host];
             features.0.insert(named.unwrap_or(&host.name).clone(), host.features.clone());
         }
-        match copy(path, &args.archive.join(&run.day), &format!("{}-{}", plan.name, run.name))? {
+        // Its name tells for good what its file does not.
+        let shared = run.name.strip_suffix(".json").filter(|_| plan.shared);
+        let name = shared.map_or(run.name.clone(), |name| format!("{name}{}", archive::SHARED));
+        match copy(path, &args.archive.join(&run.day), &format!("{}-{name}", plan.name))? {
             true => copied += 1,
             false => known += 1,
         }

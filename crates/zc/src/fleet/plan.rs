@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser as _, ValueHint};
 
 use crate::args::Cli;
+use crate::known::known;
 use crate::{planned, read, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed};
 use zc_fleet::{FleetFile, FleetPlan, Folder, slurm};
-use zc_run::nearest::unknown;
+use zc_run::nearest::{unknown, unknown_among};
 use zc_run::units::duration_text;
 use zc_run::{Error, Experiment, Result, escape};
 
@@ -25,6 +26,10 @@ pub(super) struct PlanArgs {
     /// A new folder for jobs and results; with Slurm one that all hosts share
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
+    /// What runs the measurements, in place of what the file says: `slurm`, or `ssh` from one pair to the next
+    #[arg(long, value_name = "NAME", value_parser = known(["slurm", "ssh"].into_iter()),
+          hide_possible_values = true)]
+    engine: Option<String>,
     /// What the order is drawn by [default: that of the file, else one that is drawn]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -49,6 +54,15 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
     let mut file = FleetFile::parse(&text, &name)?;
     file.seed = args.seed.or(file.seed);
+    file.engine = match args.engine.as_deref() {
+        None => file.engine,
+        Some("slurm") => Engine::Slurm,
+        Some("ssh") => Engine::Ssh,
+        Some(other) => {
+            let error = unknown_among("engine", other, &["slurm", "ssh"]);
+            return Err(error.prefixed("--engine: "));
+        }
+    };
     let beside = args.file.parent().unwrap_or(Path::new(""));
     let plans: Vec<(Planned, Option<String>)> =
         file.plans.iter().map(|entry| planned(entry, beside)).collect::<Result<_>>()?;

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use crate::archive::{self, RunFile};
 use crate::grouping::{GroupingArgs, of_one_experiment};
-use crate::{apart, render, replace, tell};
+use crate::{apart, render, replace};
 use zc_analysis::fleet::{Grouping, fleet};
 use zc_fleet::{FleetPlan, Folder, state};
 use zc_report::fleet::Missing;
@@ -113,6 +113,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
             }
             let runs = of_one_experiment(read.runs, &args.grouping)?;
             let mut fleet = fleet(&runs, &found.grouping).map_err(crate::grouping::refused)?;
+            fleet.shared_runs = if found.shared { fleet.runs } else { archive::shared(&runs) };
             fleet.left_out.extend(read.left_out);
             let missing = &found.missing;
             Ok(apart::Document::from(match form {
@@ -132,6 +133,8 @@ struct Found {
     files: Vec<RunFile>,
     missing: Vec<Missing>,
     grouping: Grouping,
+    /// Whether other jobs could use the hosts of all runs.
+    shared: bool,
     /// Names of hosts of the fleet by name of file: of the one that sends, and of the one that receives.
     hosts: std::collections::HashMap<String, [String; 2]>,
 }
@@ -158,15 +161,10 @@ fn of_fleet(args: &ReportArgs) -> Result<Found> {
     let (folder, plan) = Folder::open(&args.folder)?;
     let wanted = wanted(args.plan.as_deref(), &plan)?;
     let states = state::states(&folder, &plan)?;
-    if plan.shared {
-        tell::warning(
-            "other jobs could use the hosts of this fleet meanwhile, and their work is in its figures",
-            Some("shared = true in its file allowed that"),
-        );
-    }
     let mut found = Found {
         files: Vec::new(),
         missing: Vec::new(),
+        shared: plan.shared,
         grouping: Grouping {
             by: args.grouping.by().unwrap_or_else(|| plan.by.clone()),
             features: plan
@@ -216,6 +214,7 @@ fn of_archive(args: &ReportArgs) -> Result<Found> {
     archive_found(&args.folder, &args.grouping).map(|(files, grouping)| Found {
         files,
         missing: Vec::new(),
+        shared: false,
         grouping,
         hosts: std::collections::HashMap::new(),
     })

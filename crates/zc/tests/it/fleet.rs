@@ -13,7 +13,8 @@ use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 use super::support::cgroup::MemoryCgroup;
 use super::support::slurm_rig::SlurmRig;
 use super::support::{
-    Bounded as _, ZC, interrupted_when, measuring, refused, stderr, text, until, zc, zc_in,
+    Bounded as _, ZC, interrupted_when, measuring, on_small_disk, refused, stderr, text, until, zc,
+    zc_in,
 };
 
 /// A cluster; `None`, and a line that says so, where there is none.
@@ -375,8 +376,18 @@ fn a_partition_that_shares_its_hosts_is_refused_unless_that_is_wanted() {
         let status = zc(&["status", "shared"]);
         text(&status.stdout).contains("1 of 1 done").then_some(())
     });
-    let said = stderr(&zc(&["report", "shared"]));
-    assert!(said.contains("other jobs could use the hosts of this fleet meanwhile"), "{said}");
+    let marked = "Other jobs could use the hosts during 1 of 1 run";
+    let said = text(&zc(&["report", "shared"]).stdout);
+    assert!(said.replace('\n', " ").contains(marked), "{said}");
+    // In an archive too.
+    let collected = zc(&["collect", "shared", "--archive", "archive"]);
+    assert!(collected.status.success(), "{}", text(&collected.stdout));
+    let again = zc(&["collect", "shared", "--archive", "archive"]);
+    assert!(text(&again.stdout).contains("1 there already"), "{}", text(&again.stdout));
+    for command in [&["report", "archive"][..], &["report", "archive", "--html"]] {
+        let said = text(&zc(command).stdout);
+        assert!(said.replace('\n', " ").contains(marked), "{said}");
+    }
 }
 
 #[test]
@@ -482,4 +493,53 @@ fn a_trend_tells_the_night_of_a_change_what_changed_with_it_and_answers_with_its
         refused(&zc(command), 13);
     }
     refused(&zc(&["trend", "absent"]), 3);
+}
+
+#[test]
+fn on_a_full_disk_nothing_that_came_back_is_lost_and_collecting_goes_on() {
+    let at = fleet_by_ssh("../../zc");
+    let here = at.path();
+    std::fs::create_dir(here.join("hosts/c")).unwrap();
+    let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    assert_eq!(zc(&["submit", "out"]).status.code(), Some(0));
+    let disk = tempfile::tempdir().unwrap();
+    // Of four runs one has room.
+    let size = std::fs::metadata(&saved_in_folder(&here.join("out/runs"))[0]).unwrap().len();
+    let script = format!(
+        "cd {here} && {ZC} fleet collect out --archive \"$OLDPWD/archive\"; echo $?; find \"$OLDPWD\" -type f | wc -l",
+        here = here.display()
+    );
+    let size = format!("{}k", (size + size / 2) >> 10);
+    let Some(output) = on_small_disk(disk.path(), &size, &script) else { return };
+    let (said, printed) = (stderr(&output), text(&output.stdout));
+    assert!(said.contains("no space left on device") && said.contains("nothing is lost"), "{said}");
+    assert_eq!(printed, "5\n1\n", "what is not whole is removed: {said}");
+    assert_eq!(zc(&["collect", "out"]).status.code(), Some(0));
+    assert_eq!(saved_in(&here.join("zc-runs")).len(), 4);
+}
+
+#[test]
+fn a_node_that_vanishes_is_named_and_what_it_had_is_measured_again() {
+    let Some(rig) = rig(2) else { return };
+    let at = folder_with_stand_in();
+    let here = at.path();
+    fleet_file(here, "directions = \"one\"", &here.join("zc").display().to_string());
+    let zc =
+        |words: &[&str]| rig.command(here, &[&[ZC, "fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    let id = states(&rig, here).into_keys().next().unwrap();
+    std::fs::write(here.join("hold").join(&id), "").unwrap();
+    assert!(zc(&["submit", "out"]).status.success());
+    until("it runs", || here.join(format!("held-{id}")).exists().then_some(()));
+    rig.printed(here, &["rig", "stop", "n1"]);
+    rig.printed(here, &["scontrol", "update", "nodename=n1", "state=down", "reason=test"]);
+    let seen = until_done_but(&rig, here, &|_| false);
+    assert_eq!(seen[&id].0, "failed", "{seen:?}");
+    assert!(seen[&id].1.contains("(job "), "{seen:?}");
+    std::fs::remove_file(here.join("hold").join(&id)).unwrap();
+    rig.printed(here, &["rig", "start", "n1"]); // and it is in service again
+    assert!(zc(&["submit", "out"]).status.success());
+    let seen = until_done_but(&rig, here, &|_| false);
+    assert_eq!(seen[&id].0, "done", "{seen:?}");
 }
