@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("path", &["workload"]),
     ("trial", &["http", "internal", "link", "meter", "path", "stderr_tail", "workload"]),
     ("agent", &["http", "stderr_tail", "trial", "path", "meter", "workload"]),
-    ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "trial"]),
+    ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "root", "trial"]),
 ];
 
 #[test]

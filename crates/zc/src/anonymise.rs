@@ -1,9 +1,9 @@
 //! `--anonymise`: what of the command line stays in the saved run. An option's name always does, its
 //! value only if it is a number, or a name that zc has given.
 
-use clap::CommandFactory as _;
+use clap::{Args as _, Command};
 
-use super::args::Cli;
+use super::run_args::RunArgs;
 use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
@@ -31,6 +31,9 @@ const KEPT: [&str; 20] = [
     "window",
 ];
 
+/// The option that zc profile alone has. It takes no value that is not left out as a word.
+const OF_PROFILE: &str = "folded";
+
 /// Refuses experiments whose runs are about a server, a log or a mount.
 ///
 /// # Errors
@@ -47,13 +50,12 @@ pub(super) fn check(experiment: &str) -> Result<()> {
 
 /// The command line without what names hosts, users, files and commands.
 pub(super) fn command(words: &[String]) -> Vec<String> {
-    let mut cli = Cli::command();
-    cli.build();
+    let mut command = RunArgs::augment_args(Command::new("run"));
+    command.build();
     let mut words = words.iter().map(String::as_str);
     let mut kept: Vec<String> = words.next().map(|_| "zc".to_owned()).into_iter().collect();
-    let Some((named, command)) =
-        words.next().and_then(|name| Some((name, cli.find_subcommand(name)?)))
-    else {
+    // Those that measure: the options of zc profile are among those of zc run, but for one.
+    let Some(named) = words.next().filter(|name| ["run", "profile"].contains(name)) else {
         return kept;
     };
     kept.push(named.to_owned());
@@ -65,7 +67,8 @@ pub(super) fn command(words: &[String]) -> Vec<String> {
             continue;
         }
         let (name, value) = word.split_once('=').map_or((word, None), |(a, b)| (a, Some(b)));
-        let long = name.strip_prefix("--").filter(|long| option(long).is_some());
+        let long = name.strip_prefix("--");
+        let long = long.filter(|long| option(long).is_some() || *long == OF_PROFILE);
         kept.push(match (long, value) {
             (Some(long), Some(_)) if !keeps_value(long) => format!("--{long}={LEFT_OUT}"),
             (Some(long), None) => {
@@ -93,6 +96,9 @@ fn is_name(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
+    use super::super::args::Cli;
     use super::*;
 
     fn kept(line: &[&str]) -> String {
@@ -157,6 +163,12 @@ mod tests {
         let mut known = Vec::new();
         for command in ["run", "profile"] {
             let command = cli.find_subcommand(command).unwrap();
+            let run = RunArgs::augment_args(Command::new("run"));
+            let is_of_run =
+                |long: &str| run.get_arguments().any(|arg| arg.get_long() == Some(long));
+            for long in command.get_arguments().filter_map(|arg| arg.get_long()) {
+                assert!(is_of_run(long) || [OF_PROFILE, "help"].contains(&long), "{long}");
+            }
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
                 let Some(long) = arg.get_long() else { continue };
                 known.push(long);

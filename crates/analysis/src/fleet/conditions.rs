@@ -15,11 +15,10 @@ use zc_stats::{
     robust_deviation,
 };
 
-use super::estimate::FALSE_DISCOVERY_RATE;
+use super::fits::{FALSE_DISCOVERY_RATE, OnAverage};
 use super::grouping::Grouping;
 use super::model::{Condition, ConditionValue, End, HostFacts};
 use super::observations::{Fitted, Observed};
-use super::odd_hosts::OnAverage;
 use crate::interim::CONFIDENCE;
 
 /// Fewest hosts of a value that is compared.

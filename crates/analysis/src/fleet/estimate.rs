@@ -8,6 +8,7 @@
 use zc_stats::median;
 
 use super::conditions;
+use super::fits::{CellFit, FALSE_DISCOVERY_RATE};
 use super::grouping::{Grouped, Grouping};
 use super::model::{End, Fleet, GroupMean, Row, RunFigures, Spread, SpreadOf};
 use super::observations::{Fitted, Observed, Quantity};
@@ -16,9 +17,6 @@ use super::odd_pairs;
 use super::selection::{NoFleet, select};
 use crate::interim::CONFIDENCE;
 use crate::parallel;
-
-/// Rate of false discoveries among odd hosts, among odd pairs and among conditions.
-pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// What runs of one experiment over one link say together.
 ///
@@ -65,7 +63,7 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
         shared_runs: 0,
         left_out,
         by: grouping.by.clone(),
-        spreads: fits.iter().filter_map(|fit| fit.spread(&observed)).collect(),
+        spreads: fits.iter().filter_map(|fit| spread_of(fit, &observed)).collect(),
         rows,
         odd_hosts,
         hosts_examined,
@@ -75,14 +73,6 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
         conditions_examined,
         groups: observed.grouped.groups,
     })
-}
-
-/// A cell and an end, with what was fitted.
-pub(super) struct CellFit {
-    pub(super) label: usize,
-    pub(super) end: End,
-    pub(super) cost: Option<Fitted>,
-    ratio: Option<Fitted>,
 }
 
 fn fits(observed: &Observed<'_>) -> Vec<CellFit> {
@@ -112,15 +102,13 @@ fn fits(observed: &Observed<'_>) -> Vec<CellFit> {
         .collect()
 }
 
-impl CellFit {
-    fn spread(&self, observed: &Observed<'_>) -> Option<Spread> {
-        Some(Spread {
-            label: observed.labels[self.label].clone(),
-            end: self.end,
-            cost: spread(self.cost.as_ref()?)?,
-            ratio: self.ratio.as_ref().and_then(spread),
-        })
-    }
+fn spread_of(fit: &CellFit, observed: &Observed<'_>) -> Option<Spread> {
+    Some(Spread {
+        label: observed.labels[fit.label].clone(),
+        end: fit.end,
+        cost: spread(fit.cost.as_ref()?)?,
+        ratio: fit.ratio.as_ref().and_then(spread),
+    })
 }
 
 fn spread(fitted: &Fitted) -> Option<SpreadOf> {

@@ -7,8 +7,8 @@
 
 use zc_stats::StudentT;
 
+use super::fits::Line;
 use super::model::{Group, TrendJudgement};
-use super::trend::Line;
 use crate::interim::CONFIDENCE;
 
 /// Fewest nights whose halves are compared.

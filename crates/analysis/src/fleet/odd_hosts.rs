@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use zc_stats::{Crossed, StudentT, false_discovery_q_values, robust_deviation};
 
-use super::estimate::{CellFit, FALSE_DISCOVERY_RATE};
+use super::fits::{CellFit, FALSE_DISCOVERY_RATE, OnAverage};
 use super::model::{End, OddHost};
 use super::observations::{Fitted, Observed};
 use super::odd_pairs;
@@ -37,14 +37,6 @@ const ROUNDS: usize = 5;
 
 /// Variance of a normal distribution that is cut at [`SET_APART`], divided by that of the whole.
 const CUT: f64 = 0.9112;
-
-/// What runs cost at an end, all cells together, with odd hosts set apart.
-pub(super) struct OnAverage {
-    pub(super) end: End,
-    pub(super) fitted: Fitted,
-    /// Runs of pairs that lie far off, and what they cost: they are not in the fit.
-    pub(super) apart: Vec<(usize, Crossed)>,
-}
 
 /// A host within a group, against the rest of the group.
 #[derive(Debug, Clone, Copy)]

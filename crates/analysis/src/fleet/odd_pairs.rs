@@ -15,10 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zc_stats::{Crossed, StudentT, false_discovery_q_values, mad};
 
-use super::estimate::FALSE_DISCOVERY_RATE;
+use super::fits::{FALSE_DISCOVERY_RATE, OnAverage};
 use super::model::{End, OddPair};
 use super::observations::{Fitted, Observed};
-use super::odd_hosts::OnAverage;
 use crate::interim::CONFIDENCE;
 use crate::parallel;
 

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use zc_stats::{ChangePoints, Crossed, StudentT, change_points, crossed_effects};
+use zc_stats::{Crossed, StudentT, change_points, crossed_effects};
 
 use super::changed_facts::ChangedFacts;
+use super::fits::Line;
 use super::grouping::{Grouped, Grouping};
 use super::judgement;
 use super::model::{ChangePoint, End, Event, LeftOut, Point, RunFigures, Trend, TrendLine};
@@ -101,14 +102,6 @@ pub fn trend(
 fn day(started_at: &str) -> Option<String> {
     let at: jiff::Timestamp = started_at.parse().ok()?;
     Some(at.strftime("%Y-%m-%d").to_string())
-}
-
-/// A line with what its judgement needs.
-pub(super) struct Line {
-    pub(super) line: TrendLine,
-    /// Logarithms of costs by night, with their errors.
-    pub(super) values: Vec<(f64, f64)>,
-    pub(super) found: ChangePoints,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! The sections of a fleet's page about what was found: odd hosts and pairs, conditions, and what is
 //! missing. Long lists are cut, and it is said by how much.
 
-use super::Missing;
+use super::missing::Missing;
 use super::names::{Names, end as end_name, lines, some, strings, times};
 use super::parts::{list, more, section};
 use super::words::{self, percent_of};

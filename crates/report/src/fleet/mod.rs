@@ -6,6 +6,7 @@ pub(crate) mod csv;
 mod export;
 mod findings;
 mod group_choices;
+mod missing;
 pub(crate) mod names;
 pub(crate) mod openmetrics;
 mod page;
@@ -15,6 +16,7 @@ pub(crate) mod words;
 
 pub use csv::csv;
 pub use export::export;
+pub use missing::Missing;
 pub use openmetrics::openmetrics;
 pub use page::html;
 
@@ -25,15 +27,6 @@ use super::layout::Layout;
 use super::note;
 use super::text::wrap;
 use zc_analysis::fleet::Fleet;
-
-/// A measurement that was planned and has no run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Missing {
-    /// What was planned: `n03 to n07, paths`.
-    pub cell: String,
-    /// Why there is no run, as the end of a sentence: `the job was cancelled`.
-    pub why: String,
-}
 
 /// What `zc fleet report --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! each end of an interval, unknown values absent. Labels are those of the plan and of the groups;
 //! what is odd has the names of hosts as labels, and counts that are 0 where nothing is odd.
 
-use super::Missing;
+use super::missing::Missing;
 use super::names::{Names, end};
 use crate::openmetrics::exposition::{Exposition, Labels, real};
 use jiff::Timestamp;

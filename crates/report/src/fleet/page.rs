@@ -2,9 +2,9 @@
 //! and filtered, how costs differ, what is odd, what conditions explain, and what is missing. The
 //! texts are those of the terminal.
 
-use super::Missing;
 use super::findings::{absent, conditions, odd};
 use super::group_choices::{choices, ranks};
+use super::missing::Missing;
 use super::names::{Names, cell, count, strings, the, unique};
 use super::parts::{answer, figure, more, said, section};
 use super::tables::{self, ENDS};
@@ -181,6 +181,6 @@ fn method(page: &mut Page, fleet: &Fleet) {
     for paragraph in paragraphs {
         page.out.element("p", &[], &paragraph).raw("\n");
     }
-    units::about(page);
+    page.about_units();
     page.out.raw("</section>\n");
 }

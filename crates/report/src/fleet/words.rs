@@ -1,7 +1,7 @@
 //! The sentences of a fleet's report, and the notes around its tables.
 
-use super::Missing;
 use super::cheapest::cheapest;
+use super::missing::Missing;
 use super::names::{MOST, Names, cell, count, end, some, strings, times, unique};
 use crate::digits::percent;
 use crate::heading::to_the_second;

@@ -154,7 +154,7 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
         .flat_map(|(_, estimates)| &estimates.cells)
         .any(|cell| cell.cost_ns_per_kib.both.is_some());
     if costs {
-        units::about(page);
+        page.about_units();
     }
     page.out.raw("</section>\n");
 }

@@ -28,6 +28,15 @@ impl Page {
         (place.to_string(), self.costs.text(place).to_owned())
     }
 
+    /// What each unit is, as a list under a heading of its own.
+    pub(crate) fn about_units(&mut self) {
+        self.out.raw("<h3>Units of cost</h3>\n<dl>\n");
+        for unit in self.costs.units().to_vec() {
+            self.out.element("dt", &[], &unit.name).element("dd", &[], &unit.about).raw("\n");
+        }
+        self.out.raw("</dl>\n");
+    }
+
     /// Text in which every mention of the page's first unit changes with the unit.
     pub(crate) fn with_unit(&mut self, text: &str) {
         let unit = self.costs.first().to_owned();

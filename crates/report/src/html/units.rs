@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::page::Page;
 use crate::digits::{significant, trimmed, us_per_mb, with_half_width};
 use zc_analysis::{Estimates, Figure};
 use zc_run::Run;
@@ -51,15 +50,6 @@ pub(crate) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
         ));
     }
     units
-}
-
-/// What each unit is, as a list under a heading of its own.
-pub(crate) fn about(page: &mut Page) {
-    page.out.raw("<h3>Units of cost</h3>\n<dl>\n");
-    for unit in page.costs.units().to_vec() {
-        page.out.element("dt", &[], &unit.name).element("dd", &[], &unit.about).raw("\n");
-    }
-    page.out.raw("</dl>\n");
 }
 
 /// The nominal clock in the CPU's name (`... @ 2.10GHz`), where all runs have the same; a saved run

@@ -128,6 +128,6 @@ fn method(page: &mut Page, trend: &Trend) {
         percent_of(trend.confidence)
     );
     page.out.element("p", &[], &text).raw("\n");
-    units::about(page);
+    page.about_units();
     page.out.raw("</section>\n");
 }

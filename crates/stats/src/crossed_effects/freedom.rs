@@ -1,6 +1,6 @@
 //! Which effects the values can tell apart.
 
-use super::Crossed;
+use super::model::Crossed;
 use crate::parts::Parts;
 
 /// Numbers of levels, units or partners, without those that have no value.

@@ -1,6 +1,6 @@
 //! Means of levels, and their variances in the manner of Hartung and Knapp.
 
-use super::LevelMean;
+use super::model::LevelMean;
 use super::reml::square;
 use crate::mixed_model::{Design, Inverse, PARTNERS, Solution, UNITS};
 

@@ -7,7 +7,7 @@ use std::thread::Builder;
 use zc_analysis::fleet::{LeftOut, RunFigures, SharedFacts, figures};
 
 use super::index::{Index, Known, Stamp, Writer};
-use super::{Figures, RunFile};
+use super::run_file::{Figures, RunFile};
 use crate::read::Saved;
 
 /// What the files add. A file that cannot be used is left out, with the reason.

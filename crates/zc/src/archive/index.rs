@@ -68,7 +68,7 @@ impl Stamp {
 /// An index as it is on disk. Its lines are parsed by [`Index::known`], which strangers' files need no
 /// rights for.
 #[derive(Debug, Default)]
-pub(in crate::archive) struct Known {
+pub(super) struct Known {
     by_name: HashMap<String, (Stamp, Result<RunFigures, String>)>,
 }
 

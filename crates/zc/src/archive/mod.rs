@@ -2,38 +2,20 @@
 
 mod figures;
 mod index;
+mod run_file;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use zc_analysis::fleet::{LeftOut, RunFigures};
+use zc_analysis::fleet::RunFigures;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};
 
 pub(super) use index::Index;
+pub(super) use run_file::{Figures, RunFile};
 
 /// How deep folders are looked into: those of days are one below the archive.
 const DEPTH: usize = 2;
-
-/// A file that may be a saved run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RunFile {
-    /// The file.
-    pub(super) path: PathBuf,
-    /// Its name in what is printed, and in the index.
-    pub(super) name: String,
-}
-
-/// What was read of many files.
-#[derive(Debug, Default)]
-pub(super) struct Figures {
-    /// Of those that are of use, in the order of the files.
-    pub(super) runs: Vec<RunFigures>,
-    /// The others.
-    pub(super) left_out: Vec<LeftOut>,
-    /// The index of all, for the next time.
-    pub(super) index: String,
-}
 
 /// The files of an archive, by name: everything in it and in its folders that is called .json and is not
 /// the archive's own.

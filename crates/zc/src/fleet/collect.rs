@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
-use super::{HostFeatures, states_now};
+use super::host_features::HostFeatures;
+use super::states_now::states_now;
 use crate::archive::{self, Figures, RunFile};
 use crate::{apart, tell};
 use zc_fleet::{CellState, FleetPlan, Folder};

@@ -5,6 +5,7 @@ mod collect;
 mod host_features;
 mod plan;
 mod report;
+mod states_now;
 mod status;
 mod submit;
 
@@ -13,10 +14,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 
 use zc_fleet::fleet_file::Engine;
-use zc_fleet::{CellState, FleetPlan, Folder, slurm, state};
+use zc_fleet::{Folder, slurm};
 use zc_run::Result;
 
-pub(super) use host_features::HostFeatures;
 pub(super) use report::{FleetForm, Form, archive_found};
 
 /// Arguments of `zc fleet`.
@@ -80,23 +80,6 @@ fn cancel(folder: &Path) -> Result<()> {
                 "nothing waits: zc fleet submit runs the measurements itself, and Ctrl-C ends it",
             );
             Ok(())
-        }
-    }
-}
-
-/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder alone.
-fn states_now(folder: &Folder, plan: &FleetPlan) -> Result<Vec<CellState>> {
-    if plan.engine == Engine::Ssh {
-        return state::states(folder, plan);
-    }
-    match slurm::states_now(folder, plan) {
-        Ok((states, _)) => Ok(states),
-        Err(error) => {
-            super::tell::warning(
-                &format!("{}: what follows is by what lies in the folder", error.message),
-                error.help.as_deref(),
-            );
-            state::states(folder, plan)
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser as _, ValueHint};
+use clap::{Args, ValueHint};
 
-use crate::args::Cli;
 use crate::known::known;
+use crate::run_args::RunArgs;
 use crate::{planned, read, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed};
@@ -116,8 +116,9 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
         planned::of_experiment(experiment).map_err(of)?;
     }
     let planned = Planned::of(entry, is_file.then(|| format!("plans/{}.toml", entry.name)))?;
-    let words = ["zc", "run"].into_iter().chain(planned.words.iter().map(String::as_str));
-    Cli::try_parse_from(words.chain(["--via", "true"])).map_err(|error| {
+    let words = ["run"].into_iter().chain(planned.words.iter().map(String::as_str));
+    let run = RunArgs::augment_args(clap::Command::new("run"));
+    run.try_get_matches_from(words.chain(["--via", "true"])).map_err(|error| {
         let said = error.to_string();
         let line = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         of(Error::input(escape(&line, 200))

@@ -13,7 +13,7 @@ use zc_report::fleet::Missing;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result};
 
-use super::HostFeatures;
+use super::host_features::HostFeatures;
 
 /// Arguments of `zc fleet report`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::states_now;
+use super::states_now::states_now;
 use super::submit::in_words;
 use crate::tell;
 use zc_fleet::{CellState, FleetPlan, Folder};

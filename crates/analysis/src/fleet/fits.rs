@@ -1,0 +1,33 @@
+//! What was fitted, as it passes from one question to the next.
+
+use zc_stats::{ChangePoints, Crossed};
+
+use super::model::{End, TrendLine};
+use super::observations::Fitted;
+
+/// Rate of false discoveries among odd hosts, among odd pairs and among conditions.
+pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// A cell and an end, with what was fitted.
+pub(super) struct CellFit {
+    pub(super) label: usize,
+    pub(super) end: End,
+    pub(super) cost: Option<Fitted>,
+    pub(super) ratio: Option<Fitted>,
+}
+
+/// What runs cost at an end, all cells together, with odd hosts set apart.
+pub(super) struct OnAverage {
+    pub(super) end: End,
+    pub(super) fitted: Fitted,
+    /// Runs of pairs that lie far off, and what they cost: they are not in the fit.
+    pub(super) apart: Vec<(usize, Crossed)>,
+}
+
+/// A line with what its judgement needs.
+pub(super) struct Line {
+    pub(super) line: TrendLine,
+    /// Logarithms of costs by night, with their errors.
+    pub(super) values: Vec<(f64, f64)>,
+    pub(super) found: ChangePoints,
+}
