@@ -30,7 +30,7 @@ pub struct FleetPlan {
     pub zc_version: String,
     /// The fleet's name.
     pub name: String,
-    /// The name of all its jobs: that name and the seed.
+    /// The name of all its jobs, which no other folder's have: the fleet's, and a number that is drawn.
     pub job_name: String,
     /// What the order was drawn by.
     pub seed: u64,
@@ -90,7 +90,7 @@ pub struct Cell {
 
 impl FleetPlan {
     /// Draws the pairs and the order. `plans` are the words after `zc run` and the file of each plan of
-    /// the file, in its order; `draw` is the seed where the file has none.
+    /// the file, in its order; `draw` is a number of this plan's own, and the seed where the file has none.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no pair, or there are too many measurements.
@@ -133,7 +133,8 @@ impl FleetPlan {
         Ok(Self {
             zc_fleet: FORMAT,
             zc_version: env!("CARGO_PKG_VERSION").to_owned(),
-            job_name: format!("zc-{}-{:08x}", file.name, seed as u32 ^ (seed >> 32) as u32),
+            // Two folders of one file have jobs of their own.
+            job_name: format!("zc-{}-{:08x}", file.name, draw as u32 ^ (draw >> 32) as u32),
             name: file.name.clone(),
             seed,
             engine: file.engine,
@@ -256,7 +257,7 @@ pub(super) mod tests {
             assert_eq!(pair.cells.len(), 2);
         }
         assert_eq!(plan.by, ["generation", "kernel"]);
-        assert_eq!(plan.job_name, "zc-nightly-00000007");
+        assert_eq!(plan.job_name, "zc-nightly-00000001");
         let ids: BTreeSet<&String> = plan.cells().map(|cell| &cell.id).collect();
         assert_eq!(ids.len(), 12);
     }

@@ -3,6 +3,7 @@
 mod jobs;
 mod queue;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use zc_run::{Error, Result, escape};
@@ -10,7 +11,7 @@ use zc_run::{Error, Result, escape};
 use crate::folder::Folder;
 use crate::plan::FleetPlan;
 use crate::state::{CellState, states};
-use queue::Queue;
+use queue::{Queue, Script};
 
 /// Writes the scripts of all jobs.
 ///
@@ -66,7 +67,10 @@ fn queue(folder: &Folder, plan: &FleetPlan) -> Result<Queue> {
     let name = format!("--name={}", plan.job_name);
     let format = format!("--format={}", queue::FORMAT);
     let text = output("squeue", &["--noheader", "--array", "--me", &name, &format])?;
-    Ok(queue::parse(&text, |script| folder.pair_of(script)))
+    Ok(queue::parse(&text, |script| match folder.pair_of(script) {
+        Some(pair) => Some(Script::Pair(pair)),
+        None => (Path::new(script) == folder.report_job()).then_some(Script::Report),
+    }))
 }
 
 /// What is to be submitted: a job for each pair that has open measurements, and the one that writes the

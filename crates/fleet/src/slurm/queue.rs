@@ -27,9 +27,18 @@ pub(crate) struct Queue {
     pub(crate) reports: Vec<String>,
 }
 
-/// Reads the lines of squeue. `pair_of` says which pair a script is of: `None` for the one of the report.
+/// What a script of a fleet's folder is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// The measurements of the pair of this index.
+    Pair(usize),
+    /// The report.
+    Report,
+}
+
+/// Reads the lines of squeue. `script_of` says what a script is for; `None` if it is another folder's.
 /// What is no line of this format is passed over.
-pub(crate) fn parse(text: &str, pair_of: impl Fn(&str) -> Option<usize>) -> Queue {
+pub(crate) fn parse(text: &str, script_of: impl Fn(&str) -> Option<Script>) -> Queue {
     let mut queue = Queue::default();
     for line in text.lines() {
         let mut fields = line.splitn(6, '|');
@@ -39,8 +48,8 @@ pub(crate) fn parse(text: &str, pair_of: impl Fn(&str) -> Option<usize>) -> Queu
         else {
             continue;
         };
-        match (pair_of(script.trim()), task.parse()) {
-            (Some(pair), Ok(number)) => {
+        match (script_of(script.trim()), task.parse()) {
+            (Some(Script::Pair(pair)), Ok(number)) => {
                 let reason = match reason {
                     "None" | "" => String::new(),
                     reason => format!(", {}", escape(reason, 80)),
@@ -52,8 +61,8 @@ pub(crate) fn parse(text: &str, pair_of: impl Fn(&str) -> Option<usize>) -> Queu
                 };
                 queue.tasks.insert((pair, number), task);
             }
-            (None, _) => queue.reports.push(own.to_owned()),
-            (Some(_), Err(_)) => {}
+            (Some(Script::Report), _) => queue.reports.push(own.to_owned()),
+            (Some(Script::Pair(_)), Err(_)) | (None, _) => {}
         }
     }
     queue
@@ -68,8 +77,13 @@ mod tests {
         let text = "7|0|8|RUNNING|None|/f/jobs/0003.sbatch\n\
                     7|1|7_1|PENDING|Resources|/f/jobs/0003.sbatch\n\
                     9|N/A|9|PENDING|Dependency|/f/jobs/report.sbatch\n\
+                    10|N/A|10|PENDING|Dependency|/other/jobs/report.sbatch\n\
                     garbage\n";
-        let queue = parse(text, |script| script.contains("0003").then_some(3));
+        let queue = parse(text, |script| match script {
+            "/f/jobs/0003.sbatch" => Some(Script::Pair(3)),
+            "/f/jobs/report.sbatch" => Some(Script::Report),
+            _ => None,
+        });
         assert_eq!(queue.reports, ["9"]);
         let task = |at| &queue.tasks[&(3, at)];
         assert_eq!(

@@ -143,6 +143,16 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
         stderr(&submitted)
     );
 
+    // Another folder of the same file has jobs of its own.
+    assert!(zc(&["plan", "fleet.toml", "-o", "other"]).status.success());
+    let jobs = |folder: &Path| rig.printed(folder, &["squeue", "--noheader", "--format=%o"]);
+    let reports = |jobs: &str| jobs.lines().filter(|job| job.ends_with("report.sbatch")).count();
+    assert!(zc(&["submit", "other"]).status.success());
+    assert_eq!(reports(&jobs(here)), 2, "{}", jobs(here));
+    assert!(zc(&["cancel", "other"]).status.success());
+    until("the other one is cancelled", || (!jobs(here).contains("/other/jobs/")).then_some(()));
+    assert_eq!(reports(&jobs(here)), 1, "{}", jobs(here));
+
     // What runs and waits is not submitted again; and the controller is restarted in the middle.
     // Not before it runs: a Slurm of 22.05 that is restarted has no memory for steps that begin then.
     until("the one that is held runs", || here.join(format!("held-{held}")).exists().then_some(()));
