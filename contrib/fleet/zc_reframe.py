@@ -44,8 +44,8 @@ class zc_pair(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def has_a_run(self):
-        """A run without a block that counts ends with another exit code than 0, and has no figures."""
-        return sn.all([sn.assert_eq(self.job.exitcode, 0), sn.assert_found(r"^saved: ", self.stderr)])
+        """A run without a block that counts ends with an error. (Exit codes are known only where Slurm keeps accounts.)"""
+        return sn.all([sn.assert_found(r"^saved: ", self.stderr), sn.assert_not_found(r"^error: ", self.stderr)])
 
     @run_before("performance")
     def figures(self):
