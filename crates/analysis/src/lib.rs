@@ -28,7 +28,7 @@ pub mod memory;
 mod model;
 mod netperf;
 mod others;
-mod parallel;
+pub mod parallel;
 mod plan_index;
 mod positive;
 pub mod profile;

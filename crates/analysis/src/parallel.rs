@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// The results for 0 to `count - 1`, in that order.
-pub(super) fn each<T: Send>(count: usize, what: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn each<T: Send>(count: usize, what: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(count);
     if threads < 2 {
         return (0..count).map(what).collect();

@@ -14,6 +14,11 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
     made.iter().map(|(run, estimates)| (run, estimates)).collect()
 }
 
+/// No line is wider than that.
+pub(crate) fn fits(text: &str, columns: usize) {
+    assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+}
+
 /// A metric family of an exposition.
 #[derive(Debug, Default)]
 pub(crate) struct Family {

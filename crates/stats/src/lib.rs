@@ -24,6 +24,8 @@ mod selection;
 mod signed_rank;
 mod signed_rank_ratio;
 mod student_t;
+#[cfg(test)]
+mod testing;
 mod variance_component;
 mod wander;
 mod welch;

@@ -102,6 +102,7 @@ mod tests {
 
     use super::*;
     use crate::StudentT;
+    use crate::testing::DYESTUFF;
 
     fn normal(random: &mut Pcg64) -> f64 {
         (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
@@ -123,17 +124,8 @@ mod tests {
 
     #[test]
     fn dyes_of_a_textbook() {
-        // Box and Tiao, "Bayesian Inference in Statistical Analysis" (1973), table 5.1.2: yields of
-        // dyestuff from six batches of five samples. Their components: 1764 between, 2451 within.
-        let batches = [
-            [1545.0, 1440.0, 1440.0, 1520.0, 1580.0],
-            [1540.0, 1555.0, 1490.0, 1560.0, 1495.0],
-            [1595.0, 1550.0, 1605.0, 1510.0, 1560.0],
-            [1445.0, 1440.0, 1595.0, 1465.0, 1545.0],
-            [1595.0, 1630.0, 1515.0, 1635.0, 1625.0],
-            [1520.0, 1455.0, 1450.0, 1480.0, 1445.0],
-        ];
-        let row = batches.map(|batch| {
+        // The components of the textbook: 1764 between, 2451 within.
+        let row = DYESTUFF.map(|batch| {
             let mean = batch.iter().sum::<f64>() / 5.0;
             let squares: f64 = batch.iter().map(|value| (value - mean).powi(2)).sum();
             (mean, (squares / 4.0 / 5.0).sqrt())

@@ -185,16 +185,11 @@ fn withheld(
     names
 }
 
+/// The name of a reason; of a warning its own.
 fn reason(why: &Withheld) -> &str {
     match why {
-        Withheld::ControlDiffers { .. } => "control-differs",
-        Withheld::PositiveControlMissed { .. } => "positive-control-missed",
-        Withheld::NoControl => "no-control",
-        Withheld::NoReference => "no-reference",
-        Withheld::TooFewBlocks { .. } => "too-few-blocks",
-        Withheld::ReferenceSaturated { .. } => "reference-saturated",
-        Withheld::BusyMachine { .. } => "busy-machine",
         Withheld::Warning { name, .. } => name,
+        why => why.name(),
     }
 }
 

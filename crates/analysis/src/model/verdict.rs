@@ -111,6 +111,20 @@ pub enum Withheld {
 }
 
 impl Withheld {
+    /// The name of the reason, as in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ControlDiffers { .. } => "control-differs",
+            Self::PositiveControlMissed { .. } => "positive-control-missed",
+            Self::NoControl => "no-control",
+            Self::NoReference => "no-reference",
+            Self::TooFewBlocks { .. } => "too-few-blocks",
+            Self::ReferenceSaturated { .. } => "reference-saturated",
+            Self::BusyMachine { .. } => "busy-machine",
+            Self::Warning { .. } => "warning",
+        }
+    }
+
     /// The error that this shows, a factor of at least 1; infinite without a bound. `None` where
     /// no ratio can be trusted whatever its size.
     ///

@@ -25,14 +25,8 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
     let mut notes = vec![
         note(
             "fleet",
-            format!(
-                "{} over {}: {} of {}{}",
-                escape(&fleet.experiment, MOST),
-                escape(&fleet.link, MOST),
-                count(fleet.runs, "run"),
-                count(fleet.hosts, "host"),
-                Names::of_fleet(fleet).grouping()
-            ),
+            measured(&[&fleet.experiment, &fleet.link], fleet.runs, fleet.hosts)
+                + &Names::of_fleet(fleet).grouping(),
         ),
         note("begun", begun(&fleet.first_at, &fleet.last_at)),
     ];
@@ -40,6 +34,12 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
         notes.push(note("zc", some(&mut versions.iter().cloned(), versions.len(), 10)));
     }
     notes
+}
+
+/// `paths over remote: 10 runs of 4 hosts`, of an experiment over a link.
+pub(crate) fn measured([experiment, link]: &[&str; 2], runs: usize, hosts: usize) -> String {
+    let [experiment, link] = [experiment, link].map(|name| escape(name, MOST));
+    format!("{experiment} over {link}: {} of {}", count(runs, "run"), count(hosts, "host"))
 }
 
 /// When the first and the last run began.

@@ -265,7 +265,8 @@ fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
     const NAME: &str = "zc_verdicts_withheld";
     out.family(NAME, "", "Whether the run's verdicts are withheld for this reason.");
     for labelled in runs {
-        let found: Vec<&str> = labelled.estimates.verdict.withheld.iter().map(reason).collect();
+        let found: Vec<&str> =
+            labelled.estimates.verdict.withheld.iter().map(Withheld::name).collect();
         for reason in REASONS {
             let value = if found.contains(reason) { "1" } else { "0" };
             out.sample(NAME, &labelled.with([("reason", (*reason).to_owned())]), value);
@@ -273,7 +274,7 @@ fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
     }
 }
 
-/// The reasons, as [`reason`] names them.
+/// The reasons, as [`Withheld::name`] has them.
 const REASONS: &[&str] = &[
     "control-differs",
     "positive-control-missed",
@@ -284,20 +285,6 @@ const REASONS: &[&str] = &[
     "busy-machine",
     "warning",
 ];
-
-/// The name of a reason, as in JSON.
-fn reason(withheld: &Withheld) -> &'static str {
-    match withheld {
-        Withheld::ControlDiffers { .. } => "control-differs",
-        Withheld::PositiveControlMissed { .. } => "positive-control-missed",
-        Withheld::NoControl => "no-control",
-        Withheld::NoReference => "no-reference",
-        Withheld::TooFewBlocks { .. } => "too-few-blocks",
-        Withheld::ReferenceSaturated { .. } => "reference-saturated",
-        Withheld::BusyMachine { .. } => "busy-machine",
-        Withheld::Warning { .. } => "warning",
-    }
-}
 
 /// What was asked for and is not available there: a path that a new kernel refuses is not to be
 /// taken for one that nobody measured.

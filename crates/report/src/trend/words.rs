@@ -40,14 +40,8 @@ pub(crate) fn heading(trend: &Trend) -> Vec<Note> {
     vec![
         note(
             "trend",
-            format!(
-                "{} over {}: {} of {}{}",
-                escape(&trend.experiment, MOST),
-                escape(&trend.link, MOST),
-                count(trend.runs, "run"),
-                count(trend.hosts, "host"),
-                Names::of_trend(trend).grouping()
-            ),
+            words::measured(&[&trend.experiment, &trend.link], trend.runs, trend.hosts)
+                + &Names::of_trend(trend).grouping(),
         ),
         note("nights", nights),
     ]

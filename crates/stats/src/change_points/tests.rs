@@ -1,13 +1,9 @@
-use rand::{RngExt as _, SeedableRng as _};
+use rand::SeedableRng as _;
 use rand_pcg::Pcg64;
 
 use super::limits::{LENGTHS, TAILS};
 use super::*;
-
-fn normal(random: &mut Pcg64) -> f64 {
-    let (radius, angle): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
-    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-}
+use crate::testing::normal;
 
 /// The table of `change_point_limits`.
 #[test]

@@ -2,11 +2,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use super::*;
-
-fn normal(random: &mut Pcg64) -> f64 {
-    let (radius, angle): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
-    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-}
+use crate::testing::{DYESTUFF, normal};
 
 /// Values of units in levels, each with partners in turn.
 #[derive(Clone, Copy)]
@@ -125,17 +121,9 @@ fn balanced_values_agree_with_the_analysis_of_variance() {
     // Box and Tiao's dyestuff, six batches of five samples: REML is the ANOVA estimate of 1764
     // between and 2451 within (Bates, "lme4", section 1.3: 42.00^2 and 49.51^2; mean 1527.5, error
     // 19.38).
-    let batches = [
-        [1545.0, 1440.0, 1440.0, 1520.0, 1580.0],
-        [1540.0, 1555.0, 1490.0, 1560.0, 1495.0],
-        [1595.0, 1550.0, 1605.0, 1510.0, 1560.0],
-        [1445.0, 1440.0, 1595.0, 1465.0, 1545.0],
-        [1595.0, 1630.0, 1515.0, 1635.0, 1625.0],
-        [1520.0, 1455.0, 1450.0, 1480.0, 1445.0],
-    ];
     let values: Vec<Crossed> = (0..30)
         .map(|at| Crossed {
-            value: batches[at / 5][at % 5],
+            value: DYESTUFF[at / 5][at % 5],
             error: 1e-3,
             level: 0,
             unit: at / 5,

@@ -1,10 +1,7 @@
 //! Reads many saved runs, in as many threads as there are CPUs, and keeps of each what it adds.
 
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::Builder;
-
 use zc_analysis::fleet::{LeftOut, RunFigures, SharedFacts, figures};
+use zc_analysis::parallel;
 
 use super::index::{Index, Known, Stamp, Writer};
 use super::run_file::{Figures, RunFile};
@@ -16,7 +13,8 @@ pub(super) fn read(files: &[RunFile], index: &Index) -> Figures {
     let mut all = Figures::default();
     let mut shared = SharedFacts::default();
     let mut writer = Writer::new();
-    for (file, (stamp, mut figures)) in files.iter().zip(each(files, &known)) {
+    let read = parallel::each(files.len(), |place| one(&files[place], &known));
+    for (file, (stamp, mut figures)) in files.iter().zip(read) {
         figures = figures.map(|run| shared.share(run));
         if let Some(stamp) = stamp {
             writer.add(&file.name, stamp, &figures);
@@ -31,34 +29,6 @@ pub(super) fn read(files: &[RunFile], index: &Index) -> Figures {
 }
 
 type Read = (Option<Stamp>, Result<RunFigures, String>);
-
-fn each(files: &[RunFile], known: &Known) -> Vec<Read> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(files.len());
-    let next = AtomicUsize::new(0);
-    let some = || {
-        let mut done = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(place) else { return done };
-            done.push((place, one(file, known)));
-        }
-    };
-    let mut done: Vec<(usize, Read)> = std::thread::scope(|scope| {
-        // Where this user may have no further thread, this one does it alone.
-        let other = |_| Builder::new().spawn_scoped(scope, some).ok();
-        let others: Vec<_> = (1..threads).map_while(other).collect();
-        let mut done = some();
-        for other in others {
-            match other.join() {
-                Ok(more) => done.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, read)| read).collect()
-}
 
 fn one(file: &RunFile, known: &Known) -> Read {
     // Before it is read: a file that grows meanwhile is read again the next time.
