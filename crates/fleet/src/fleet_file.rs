@@ -204,7 +204,7 @@ impl FleetFile {
 
     fn check(&self) -> std::result::Result<(), String> {
         if !is_label(&self.name) {
-            return Err("name: letters, digits, - and _ only, at most 40 of them".to_owned());
+            return Err(format!("name: {LABEL}"));
         }
         if self.hosts.is_empty() || self.plans.is_empty() {
             return Err("it has no [[hosts]], or no [[plans]]".to_owned());
@@ -217,17 +217,14 @@ impl FleetFile {
             }
             let wires = entry.wires.iter().chain(&entry.machine);
             if let Some(wire) = wires.into_iter().find(|wire| !is_label(wire)) {
-                return Err(format!(
-                    "wires, machine: \"{}\": letters, digits, - and _ only, at most 40 of them",
-                    escape(wire, 40)
-                ));
+                return Err(format!("wires, machine: \"{}\": {LABEL}", escape(wire, 40)));
             }
         }
         let mut names = BTreeSet::new();
         for plan in &self.plans {
             let of = |what: &str| format!("[[plans]] {}: {what}", escape(&plan.name, 40));
             if !is_label(&plan.name) {
-                return Err(of("name: letters, digits, - and _ only, at most 40 of them"));
+                return Err(of(&format!("name: {LABEL}")));
             }
             if !names.insert(&plan.name) {
                 return Err(of("two have this name"));
@@ -336,6 +333,9 @@ impl PairChoice {
         }
     }
 }
+
+/// What [`is_label`] asks for.
+const LABEL: &str = "letters, digits, - and _ only, at most 40 of them";
 
 /// Whether a text may be a part of names of jobs, licences and files.
 pub(super) fn is_label(text: &str) -> bool {

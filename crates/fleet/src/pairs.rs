@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom as _;
 use rand::{Rng, RngExt as _};
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, Result};
+use zc_run::{Error, ErrorKind, Result};
 
 use crate::fleet_file::{Choose, Host, PairChoice};
 
@@ -63,9 +63,8 @@ fn with_the_reference(choice: &PairChoice, hosts: &[Host]) -> Result<Vec<[usize;
     let wanted = choice.reference.as_deref().unwrap_or_default();
     let reference = hosts.iter().position(|host| host.name == wanted).ok_or_else(|| {
         let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-        let mut error = unknown_among("host", wanted, &names);
-        error.message = format!("[pairs] reference: {}", error.message);
-        Error::input(error.message).help(error.help.unwrap_or_default())
+        let error = unknown_among("host", wanted, &names).kind(ErrorKind::Input);
+        error.prefixed("[pairs] reference: ")
     })?;
     let others = (0..hosts.len()).filter(|host| *host != reference);
     Ok(others.map(|host| [reference, host]).collect())

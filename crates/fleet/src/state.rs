@@ -1,5 +1,6 @@
 //! What has come of each measurement.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use zc_run::escape;
@@ -7,19 +8,34 @@ use zc_run::escape;
 use crate::folder::{Attempt, Folder, is_whole};
 use crate::plan::FleetPlan;
 
+/// Why a measurement is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The end of a sentence: `it was killed`.
+    pub what: String,
+    /// The number of its job.
+    pub job: String,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} (job {})", self.what, self.job)
+    }
+}
+
 /// What has come of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CellState {
     /// It has a run that came to its end.
     Done(PathBuf),
     /// The engine runs it now, or has it in its queue; and what the engine says of it.
-    Running(String),
+    Running(Cause),
     /// See `Running`.
-    Waiting(String),
+    Waiting(Cause),
     /// It has a run that did not come to its end, and why.
-    Part(PathBuf, String),
+    Part(PathBuf, Cause),
     /// It was tried and has no run; and why.
-    Failed(String),
+    Failed(Cause),
     /// It was never begun, or has vanished without a trace.
     Missing,
 }
@@ -79,8 +95,16 @@ impl CellState {
         }
     }
 
-    /// Why it is not done, as the end of a sentence; `None` if there is nothing to say.
-    pub fn why(&self) -> Option<&str> {
+    /// Its name, and why it is not done, without the number of its job: those of one kind are one.
+    pub fn kind(&self) -> String {
+        match self.why() {
+            Some(cause) => format!("{}: {}", self.name(), cause.what),
+            None => self.name().to_owned(),
+        }
+    }
+
+    /// Why it is not done; `None` if there is nothing to say.
+    pub fn why(&self) -> Option<&Cause> {
         match self {
             Self::Running(why) | Self::Waiting(why) | Self::Part(_, why) | Self::Failed(why) => {
                 Some(why)
@@ -144,14 +168,14 @@ impl Seen<'_> {
         match (self.attempts.last(), self.said) {
             (Some(attempt), _) => CellState::Failed(self.ended(attempt)),
             (None, Some((job, line))) => {
-                CellState::Failed(format!("{} (job {job})", escape(line, 160)))
+                CellState::Failed(Cause { what: escape(line, 160), job: job.clone() })
             }
             (None, None) => CellState::Missing,
         }
     }
 
     /// How an attempt ended: by its exit code, by what it said, or by what Slurm said of it.
-    fn ended(&self, attempt: &Attempt) -> String {
+    fn ended(&self, attempt: &Attempt) -> Cause {
         let [_, _, log] = self.folder.files(self.cell, &attempt.job);
         let by_slurm =
             self.said.filter(|(job, _)| *job == attempt.job).map(|(_, line)| line.clone());
@@ -164,7 +188,7 @@ impl Seen<'_> {
         let said = said.map_or_else(String::new, |said| {
             format!(": {}", escape(said.trim_start_matches("error: "), 160))
         });
-        format!("{how}{said} (job {})", escape(&attempt.job, 40))
+        Cause { what: how + &said, job: escape(&attempt.job, 40) }
     }
 }
 
@@ -207,9 +231,11 @@ mod tests {
             CellState::Done(whole_run),
             "a whole one counts, whatever else there is"
         );
-        assert_eq!(states[1].why(), Some("it was interrupted (job 12)"));
-        assert_eq!(states[2].why(), Some("exit code 6: no \\u{1b}[31mroute (job 13)"));
-        assert_eq!(states[3].why(), Some("it was killed, or its host vanished (job 14)"));
+        let why = |at: usize| states[at].why().map(Cause::to_string);
+        assert_eq!(why(1).as_deref(), Some("it was interrupted (job 12)"));
+        assert_eq!(why(2).as_deref(), Some("exit code 6: no \\u{1b}[31mroute (job 13)"));
+        assert_eq!(why(3).as_deref(), Some("it was killed, or its host vanished (job 14)"));
+        assert_eq!(states[1].kind(), "in part: it was interrupted");
         assert_eq!(states[4], CellState::Missing);
         let count = Count::of(&states);
         assert_eq!(

@@ -40,6 +40,22 @@ pub(super) fn has_a_plan(experiment: Experiment) -> bool {
 /// # Errors
 /// It cannot be read, or is not a plan. The message names file, line and key.
 pub(super) fn of_file(path: &Path) -> Result<Spec> {
+    of_text(&text_of(path)?, path)
+}
+
+/// The plan that the text of a file is.
+///
+/// # Errors
+/// It is none. The message names file, line and key.
+pub(super) fn of_text(text: &str, path: &Path) -> Result<Spec> {
+    parse(text, &tell::path(path))
+}
+
+/// The text of a file that may be a plan.
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub(super) fn text_of(path: &Path) -> Result<String> {
     let name = tell::path(path);
     let wrong = |what: &str| {
         Error::input(format!("cannot read the plan \"{name}\": {what}"))
@@ -47,8 +63,7 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
     };
     let bytes = read::bytes(path, LARGEST_BYTES, wrong)?
         .ok_or_else(|| wrong("it is larger than any plan"))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
-    parse(&text, &name)
+    String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))
 }
 
 /// Merges typed options into the plan, and the plan's fixed parameters into the options.

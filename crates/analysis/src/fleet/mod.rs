@@ -29,4 +29,4 @@ pub use fits::FALSE_DISCOVERY_RATE;
 pub use grouping::Grouping;
 pub use model::*;
 pub use selection::NoFleet;
-pub use trend::{FALSE_ALARM, trend};
+pub use trend::{FALSE_ALARM, day, trend};

@@ -1,8 +1,7 @@
 //! The same plan over nights: a line for each cell, end and group, and where its level changes.
 //!
-//! A night is a day of UTC, by when a run began. Runs of one evening that lasts beyond midnight are of
-//! two nights; start them after midnight, UTC, or name the time zone's night by it. What a night
-//! costs is net of which hosts were measured in it: effects of nights are fitted beside those of
+//! A night is a day of UTC, by when a run began. Runs of an evening that lasts beyond midnight are
+//! of two nights: start them after midnight, UTC. What a night costs is net of which hosts were measured in it: effects of nights are fitted beside those of
 //! pairs of hosts (of hosts, where pairs change from night to night), so that a night without the
 //! cheapest host is not dearer. Changes are those of [`zc_stats::change_points`], at a chance of a
 //! false one that holds for all lines together.
@@ -98,8 +97,8 @@ pub fn trend(
     })
 }
 
-/// The day of a time, in UTC.
-fn day(started_at: &str) -> Option<String> {
+/// The day of a time, in UTC: `2026-11-24`; `None` for what is no time of RFC 3339.
+pub fn day(started_at: &str) -> Option<String> {
     let at: jiff::Timestamp = started_at.parse().ok()?;
     Some(at.strftime("%Y-%m-%d").to_string())
 }

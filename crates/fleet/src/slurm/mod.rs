@@ -10,7 +10,7 @@ use zc_run::{Error, Result, escape};
 
 use crate::folder::Folder;
 use crate::plan::FleetPlan;
-use crate::state::{CellState, states};
+use crate::state::{Cause, CellState, states};
 use queue::{Queue, Script};
 
 /// Writes the scripts of all jobs.
@@ -53,9 +53,10 @@ fn with_queue(plan: &FleetPlan, queue: &Queue, states: &mut [CellState]) {
     for (pair, job) in plan.pairs.iter().enumerate() {
         for cell in 0..job.cells.len() {
             if let (Some(task), true) = (queue.tasks.get(&(pair, cell)), states[at].is_open()) {
+                let cause = Cause { what: task.state.clone(), job: task.job.clone() };
                 states[at] = match task.runs {
-                    true => CellState::Running(format!("{} (job {})", task.state, task.job)),
-                    false => CellState::Waiting(format!("{} (job {})", task.state, task.job)),
+                    true => CellState::Running(cause),
+                    false => CellState::Waiting(cause),
                 };
             }
             at += 1;

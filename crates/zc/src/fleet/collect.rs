@@ -11,6 +11,7 @@ use super::host_features::HostFeatures;
 use super::states_now::states_now;
 use crate::archive::{self, Figures, RunFile};
 use crate::{apart, tell};
+use zc_analysis::fleet::day;
 use zc_fleet::{CellState, FleetPlan, Folder};
 use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
@@ -97,11 +98,8 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
         let what = match state {
             CellState::Done(_) => continue,
             CellState::Part(..) if of_no_use.contains(&cell.id) => continue,
-            CellState::Part(_, why) => format!("in part, and used as it is: {}", without_job(why)),
-            state => match state.why() {
-                Some(why) => format!("{}: {}", state.name(), without_job(why)),
-                None => state.name().to_owned(),
-            },
+            CellState::Part(_, why) => format!("in part, and used as it is: {}", why.what),
+            state => state.kind(),
         };
         problems.entry(what).or_default().push(cell.id.clone());
     }
@@ -115,7 +113,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
 
 fn checked(read: Figures) -> Vec<Checked> {
     let of_use = read.runs.into_iter().map(|run| Checked {
-        day: run.started_at.get(..10).unwrap_or("undated").to_owned(),
+        day: folder_of(&run.started_at),
         near: run.near.host.clone(),
         far: run.far.as_ref().map(|far| far.host.clone()),
         name: run.name,
@@ -129,6 +127,11 @@ fn checked(read: Figures) -> Vec<Checked> {
         why: Some(left.why),
     });
     of_use.chain(of_none).collect()
+}
+
+/// The name of the folder of a run's day. What is no time may be any text, and lead anywhere.
+fn folder_of(started_at: &str) -> String {
+    day(started_at).unwrap_or_else(|| "undated".to_owned())
 }
 
 /// Copies a run, unless it is there; whether it was copied. A run that was cut off and is there with other
@@ -151,11 +154,6 @@ fn copy(from: &Path, folder: &Path, name: &str) -> Result<bool> {
         let _ = std::fs::remove_file(&part);
         failed(error)
     })
-}
-
-/// A reason without the number of its job, so that those of one kind are one.
-fn without_job(why: &str) -> &str {
-    why.rsplit_once(" (job ").map_or(why, |(what, _)| what)
 }
 
 fn in_words_of(
@@ -182,4 +180,17 @@ fn in_words_of(
         text += &format!("{} {what}\n  {named}{more}\n", cells.len());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_time_is_no_folder_elsewhere() {
+        assert_eq!(folder_of("2026-11-24T23:59:59.9Z"), "2026-11-24");
+        for text in ["/etc/cron.", "../../../x", "", "2026-11-31T00:00:00Z", "2026-11-24"] {
+            assert_eq!(folder_of(text), "undated", "{text}");
+        }
+    }
 }

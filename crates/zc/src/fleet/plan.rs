@@ -9,10 +9,10 @@ use crate::run_args::RunArgs;
 use crate::{planned, read, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed};
-use zc_fleet::{FleetFile, FleetPlan, Folder, slurm};
+use zc_fleet::{Cell, FleetFile, FleetPlan, Folder, slurm};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::units::duration_text;
-use zc_run::{Error, Experiment, Result, escape};
+use zc_run::{Error, ErrorKind, Experiment, Result, escape};
 
 /// The largest file of a fleet.
 const LARGEST_BYTES: u64 = 16 << 20;
@@ -100,21 +100,20 @@ fn write(out: &Path, plan: &FleetPlan, plans: &[(Planned, Option<String>)]) -> R
 
 /// Checks that zc has the plan and takes the options, and reads the plan where it is a file.
 fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)> {
-    let of = |error: Error| {
-        error.prefixed(format!("[[plans]] {}: ", entry.name)).kind(zc_run::ErrorKind::Input)
-    };
+    let of =
+        |error: Error| error.prefixed(format!("[[plans]] {}: ", entry.name)).kind(ErrorKind::Input);
     let named = entry.plan.as_deref().unwrap_or(&entry.name);
     let is_file = named.contains('/') || named.ends_with(".toml");
-    let mut text = None;
-    if is_file {
+    let text = if is_file {
         let path = beside.join(named);
-        planned::of_file(&path).map_err(of)?;
-        let bytes = std::fs::read(&path).map_err(|error| of(Error::os("read the plan", error)))?;
-        text = Some(String::from_utf8_lossy(&bytes).into_owned());
+        let text = planned::text_of(&path).map_err(of)?;
+        planned::of_text(&text, &path).map_err(of)?;
+        Some(text)
     } else {
         let experiment: Experiment = named.parse().map_err(unknown).map_err(of)?;
         planned::of_experiment(experiment).map_err(of)?;
-    }
+        None
+    };
     let planned = Planned::of(entry, is_file.then(|| format!("plans/{}.toml", entry.name)))?;
     let words = ["run"].into_iter().chain(planned.words.iter().map(String::as_str));
     let run = RunArgs::augment_args(clap::Command::new("run"));
@@ -130,20 +129,18 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
 /// What is planned, for people.
 fn in_words(plan: &FleetPlan) -> String {
     let cells = plan.cells().count();
-    let longest = |pair: &zc_fleet::plan::PairJob| -> u64 {
-        pair.cells.iter().map(|cell| plan.plans[cell.plan].budget_ns).sum()
-    };
-    let all_ns: u64 = plan.pairs.iter().map(longest).sum();
-    // Each host is in one pair at a time, so the one with most to do decides.
-    let mut of_host = vec![0_u64; plan.hosts.len()];
-    for cell in plan.cells() {
-        for host in [cell.near, cell.far] {
-            of_host[host] += plan.plans[cell.plan].budget_ns;
-        }
-    }
+    let budget_ns = |cell: &Cell| plan.plans[cell.plan].budget_ns;
     let least_ns = match plan.engine {
-        Engine::Slurm => of_host.into_iter().max().unwrap_or(0),
-        Engine::Ssh => all_ns,
+        // Each host is in one pair at a time, so the one with most to do decides.
+        Engine::Slurm => {
+            let mut of_host = vec![0_u64; plan.hosts.len()];
+            for cell in plan.cells() {
+                of_host[cell.near] += budget_ns(cell);
+                of_host[cell.far] += budget_ns(cell);
+            }
+            of_host.into_iter().max().unwrap_or(0)
+        }
+        Engine::Ssh => plan.cells().map(budget_ns).sum(),
     };
     let plans: Vec<String> = plan.plans.iter().map(|planned| planned.name.clone()).collect();
     format!(

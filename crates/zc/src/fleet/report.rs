@@ -1,13 +1,15 @@
 //! `zc fleet report DIR`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 
 use crate::archive::{self, RunFile};
-use crate::grouping::{GroupingArgs, of_one_experiment};
+use crate::grouping::{GroupingArgs, of_one_experiment, refused};
 use crate::{apart, render, replace};
-use zc_analysis::fleet::{Grouping, fleet};
+use zc_analysis::fleet::{Grouping, HostFacts, RunFigures, fleet};
 use zc_fleet::{FleetPlan, Folder, state};
 use zc_report::fleet::Missing;
 use zc_run::nearest::unknown_among;
@@ -108,11 +110,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
     let columns = render::columns();
     let document =
         archive::document(&found.files, &args.folder.join(archive::INDEX), |mut read| {
+            read.runs.retain(|run| found.is_wanted(&run.name));
+            read.left_out.retain(|left| found.is_wanted(&left.name));
             for run in &mut read.runs {
                 found.rename(run);
             }
             let runs = of_one_experiment(read.runs, &args.grouping)?;
-            let mut fleet = fleet(&runs, &found.grouping).map_err(crate::grouping::refused)?;
+            let mut fleet = fleet(&runs, &found.grouping).map_err(refused)?;
             fleet.shared_runs = if found.shared { fleet.runs } else { archive::shared(&runs) };
             fleet.left_out.extend(read.left_out);
             let missing = &found.missing;
@@ -130,23 +134,31 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
 
 /// What a report is about.
 struct Found {
+    /// All of the folder, so that its index has them all, whichever plan is asked for.
     files: Vec<RunFile>,
     missing: Vec<Missing>,
     grouping: Grouping,
     /// Whether other jobs could use the hosts of all runs.
     shared: bool,
-    /// Names of hosts of the fleet by name of file: of the one that sends, and of the one that receives.
-    hosts: std::collections::HashMap<String, [String; 2]>,
+    /// The files that are wanted of a fleet, with what it calls the host that sends, and the one that
+    /// receives; of an archive all are.
+    hosts: Option<HashMap<String, [String; 2]>>,
 }
 
 impl Found {
+    fn is_wanted(&self, name: &str) -> bool {
+        self.hosts.as_ref().is_none_or(|hosts| hosts.contains_key(name))
+    }
+
     /// Hosts are called as the fleet calls them: what they call themselves may be anything.
-    fn rename(&self, run: &mut zc_analysis::fleet::RunFigures) {
-        let Some([near, far]) = self.hosts.get(&run.name) else { return };
-        let renamed = |facts: &std::sync::Arc<zc_analysis::fleet::HostFacts>, name: &String| {
+    fn rename(&self, run: &mut RunFigures) {
+        let Some([near, far]) = self.hosts.as_ref().and_then(|hosts| hosts.get(&run.name)) else {
+            return;
+        };
+        let renamed = |facts: &Arc<HostFacts>, name: &String| {
             let mut facts = (**facts).clone();
             facts.host.clone_from(name);
-            std::sync::Arc::new(facts)
+            Arc::new(facts)
         };
         if run.near.host != *near {
             run.near = renamed(&run.near, near);
@@ -173,26 +185,26 @@ fn of_fleet(args: &ReportArgs) -> Result<Found> {
                 .map(|host| (host.name.clone(), host.features.clone()))
                 .collect(),
         },
-        hosts: std::collections::HashMap::new(),
+        hosts: None,
     };
-    for (cell, state) in
-        plan.cells().zip(&states).filter(|(cell, _)| wanted.is_none_or(|at| cell.plan == at))
-    {
+    let mut hosts = HashMap::new();
+    for (cell, state) in plan.cells().zip(&states) {
+        let is_wanted = wanted.is_none_or(|at| cell.plan == at);
         match state.run() {
             Some(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                found.hosts.insert(name.clone(), plan.ends(cell).map(str::to_owned));
+                if is_wanted {
+                    hosts.insert(name.clone(), plan.ends(cell).map(str::to_owned));
+                }
                 found.files.push(RunFile { path: path.clone(), name });
             }
-            None => found.missing.push(Missing {
-                cell: cell.id.clone(),
-                why: state.why().map_or(state.name().to_owned(), |why| {
-                    let why = why.rsplit_once(" (job ").map_or(why, |(what, _)| what);
-                    format!("{}: {why}", state.name())
-                }),
-            }),
+            None if is_wanted => {
+                found.missing.push(Missing { cell: cell.id.clone(), why: state.kind() });
+            }
+            None => {}
         }
     }
+    found.hosts = Some(hosts);
     Ok(found)
 }
 
@@ -216,7 +228,7 @@ fn of_archive(args: &ReportArgs) -> Result<Found> {
         missing: Vec::new(),
         shared: false,
         grouping,
-        hosts: std::collections::HashMap::new(),
+        hosts: None,
     })
 }
 

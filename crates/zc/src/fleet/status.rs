@@ -8,6 +8,7 @@ use serde_json::json;
 use super::states_now::states_now;
 use super::submit::in_words;
 use crate::tell;
+use zc_fleet::state::Cause;
 use zc_fleet::{CellState, FleetPlan, Folder};
 use zc_run::Result;
 
@@ -44,7 +45,7 @@ fn text(plan: &FleetPlan, states: &[CellState], verbose: bool) -> String {
     let width = plan.cells().map(|cell| cell.id.len()).max().unwrap_or(0);
     for (cell, state) in plan.cells().zip(states) {
         if verbose || !matches!(state, CellState::Done(_) | CellState::Missing) {
-            let why = state.why().unwrap_or_default();
+            let why = state.why().map(Cause::to_string).unwrap_or_default();
             lines += format!("{:<width$}  {:<8} {why}", cell.id, state.name()).trim_end();
             lines += "\n";
         }
@@ -60,7 +61,7 @@ fn document(plan: &FleetPlan, states: &[CellState]) -> String {
             let [near, far] = plan.ends(cell);
             json!({
                 "id": cell.id, "near": near, "far": far, "plan": plan.plans[cell.plan].name,
-                "state": state.name(), "why": state.why(), "run": state.run(),
+                "state": state.name(), "why": state.why().map(Cause::to_string), "run": state.run(),
             })
         })
         .collect();

@@ -280,6 +280,29 @@ fn by_ssh_each_is_measured_in_turn_and_what_failed_is_tried_again() {
 }
 
 #[test]
+fn a_report_of_one_plan_leaves_an_index_of_all() {
+    let at = fleet_by_ssh("../../zc");
+    let here = at.path();
+    std::fs::create_dir(here.join("hosts/c")).unwrap();
+    let file = std::fs::read_to_string(here.join("fleet.toml")).unwrap();
+    let two = format!("{file}[[plans]]\nname = \"paths\"\nbudget = \"2s\"\n");
+    std::fs::write(here.join("fleet.toml"), two).unwrap();
+    let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
+    assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
+    assert_eq!(zc(&["submit", "out"]).status.code(), Some(0));
+    let of = |name: &str| {
+        let report = zc(&["report", "out", "--plan", name, "--json"]);
+        let document: Value = serde_json::from_slice(&report.stdout).unwrap();
+        document["runs"].as_u64().unwrap()
+    };
+    assert_eq!((of("mine"), of("paths")), (4, 4));
+    let index = std::fs::read_to_string(here.join("out/index.jsonl")).unwrap();
+    assert_eq!(index.matches("{\"file\":").count(), 8);
+    let unknown = zc(&["report", "out", "--plan", "pathz"]);
+    assert!(refused(&unknown, 2).contains("unknown plan \"pathz\""));
+}
+
+#[test]
 fn by_ssh_ctrl_c_ends_the_far_zc_which_saves_what_it_has() {
     let at = fleet_by_ssh("../../zc");
     let here = at.path();
