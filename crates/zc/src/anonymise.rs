@@ -8,7 +8,7 @@ use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
 /// The options whose values say nothing of a host, beside those of factors.
-const KEPT: [&str; 20] = [
+const KEPT: [&str; 21] = [
     "ab-limit",
     "ab-settle",
     "ack-every",
@@ -26,6 +26,7 @@ const KEPT: [&str; 20] = [
     "sessions",
     "soaker",
     "target",
+    "wait-for-remote",
     "wait-until-quiet",
     "warmup",
     "window",

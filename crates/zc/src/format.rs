@@ -45,6 +45,14 @@ impl From<ReportFormatArgs> for Format {
     }
 }
 
+impl FormatArgs {
+    /// Whether no form was asked for.
+    pub(super) fn is_default(self) -> bool {
+        let Self { verbose, json, csv, markdown } = self;
+        !(verbose || json || csv || markdown)
+    }
+}
+
 /// How the result is written to stdout: at most one form, by default the table.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct FormatArgs {

@@ -60,7 +60,7 @@ pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     takes_no_other(Experiment::Nfs, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
     let options = options(args, command())?;
-    resolve::check_out(&options.out, args.out.is_some())?;
+    resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;

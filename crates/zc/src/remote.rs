@@ -2,12 +2,20 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::ValueHint;
 
-use zc_measure::session::{Carry, PORT, Program, RemoteEnd, Secret, hide_in_command_line};
-use zc_run::escape;
-use zc_run::{Error, Result};
+use super::tell;
+use zc_measure::session::{
+    Carry, PORT, Program, RemoteEnd, Secret, hide_in_command_line, wait_for_far_end,
+};
+use zc_run::{Error, Result, escape, units};
+
+/// The bounds of `--wait-for-remote`: a second, a week.
+const SHORTEST_WAIT_NS: u64 = 1_000_000_000;
+const LONGEST_WAIT_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// The environment variable that may have the token.
 const TOKEN_VARIABLE: &str = "ZC_TOKEN";
@@ -53,6 +61,16 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote",
           help_heading = "Another machine")]
     token_file: Option<PathBuf>,
+    /// Try again until somebody listens there, at most this long and outside of the budget [default:
+    /// once]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        requires = "remote",
+        allow_hyphen_values = true,
+        help_heading = "Another machine"
+    )]
+    wait_for_remote: Option<String>,
     /// The address for data to the machine that --via leads to [default: the first that works]
     #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
     far_address: Option<String>,
@@ -75,6 +93,20 @@ impl RemoteArgs {
     /// Whether it is reached by a command of the user.
     pub(super) fn is_by_command(&self) -> bool {
         self.via.is_some()
+    }
+
+    /// The far end, if it is to be waited for.
+    ///
+    /// # Errors
+    /// An argument is not valid.
+    pub(super) fn awaited(&self) -> Result<Awaited> {
+        let Some(text) = &self.wait_for_remote else { return Ok(Awaited(None)) };
+        let at_most = units::duration(text, SHORTEST_WAIT_NS..=LONGEST_WAIT_NS)
+            .map_err(|error| error.prefixed("--wait-for-remote: "))?;
+        Ok(Awaited(self.end()?.and_then(|end| {
+            let (host, port) = end.host_and_port()?;
+            Some((host.to_owned(), port, Duration::from_nanos(at_most)))
+        })))
     }
 
     /// The far end that the arguments name.
@@ -116,6 +148,20 @@ impl RemoteArgs {
         let (host, port) = host_and_port(text, Some(PORT))?;
         let secret = secret(self.token.as_deref(), self.token_file.as_deref())?;
         Ok(Some(RemoteEnd::Zc { host, port, secret }))
+    }
+}
+
+/// A far end that is waited for before a run, and at most how long.
+pub(super) struct Awaited(Option<(String, u16, Duration)>);
+
+impl Awaited {
+    /// Waits until somebody listens there.
+    ///
+    /// # Errors
+    /// Nobody does in time, or `stop` was set.
+    pub(super) fn wait(&self, stop: &AtomicBool) -> Result<()> {
+        let Some((host, port, at_most)) = &self.0 else { return Ok(()) };
+        wait_for_far_end(host, *port, *at_most, stop, &mut |why| tell::note(why))
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::format::{Format, FormatArgs};
 use super::tell;
 use zc_analysis::{Estimates, estimate};
+use zc_measure::session::is_stdout;
 use zc_report::Layout;
 use zc_run::{Error, Result, Run};
 
@@ -20,11 +21,14 @@ pub(super) fn document(run: &Run, format: Format, verbose: bool) -> String {
     }
 }
 
-/// Prints a run that was saved at `out`, and says where it is.
+/// Prints a run that was saved at `out`, and says where it is; nothing if stdout has the run itself.
 ///
 /// # Errors
 /// stdout is closed.
 pub(super) fn saved(run: &Run, out: &Path, args: FormatArgs) -> Result<()> {
+    if is_stdout(out) {
+        return Ok(());
+    }
     let printed = tell::result(&document(run, Format::from(args), args.verbose));
     tell::note(&format!("saved: \"{}\"", tell::path(out)));
     printed

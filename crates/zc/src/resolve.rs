@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::anonymise;
+use super::format::FormatArgs;
 use super::remote::without_token;
 use super::run_args::{REUSES, RunArgs};
 use super::tell;
 use zc_measure::http::Reuse;
 use zc_measure::plan::{self, Spec};
-use zc_measure::session::{self, CpuPair, RunOptions};
+use zc_measure::session::{self, CpuPair, RunOptions, is_stdout};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
@@ -361,11 +362,20 @@ pub(super) fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the file exists, its folder does not exist, or is not
-/// writable.
-pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
+/// writable. [`ErrorKind::Usage`](zc_run::ErrorKind): stdout would have two forms of the run.
+pub(super) fn check_out(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     let name = tell::path(out);
     if out.as_os_str().is_empty() {
         return Err(Error::usage("--out: the file name is empty").help("--out FILE"));
+    }
+    if is_stdout(out) {
+        return match format.is_default() {
+            true => Ok(()),
+            false => Err(Error::usage(
+                "--out -: stdout has the run itself, and another form of it was asked for",
+            )
+            .help("save it in a file, or have zc show FILE print the form later")),
+        };
     }
     match out.symlink_metadata() {
         Ok(found) if found.is_dir() => {
@@ -562,9 +572,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("run.json");
         std::fs::write(&out, "").unwrap();
-        check_out(&out, true).unwrap();
+        let check = |out: &Path, format| check_out(out, true, format);
+        check(&out, FormatArgs::default()).unwrap();
         std::fs::write(&out, "x").unwrap();
-        assert!(check_out(&out, true).unwrap_err().message.contains("exists"));
+        assert!(check(&out, FormatArgs::default()).unwrap_err().message.contains("exists"));
+        check(Path::new("-"), FormatArgs::default()).unwrap();
+        let json = FormatArgs { json: true, ..FormatArgs::default() };
+        assert!(check(Path::new("-"), json).unwrap_err().message.contains("stdout has the run"));
     }
 
     #[test]

@@ -127,16 +127,18 @@ pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Resul
     let mut options =
         resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     args.replay.check(&options.plan.name, options.responses.is_some())?;
-    resolve::check_out(&options.out, args.out.is_some())?;
+    resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     args.replay.draw_into(&mut options)?;
 
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
+    let far_end = args.remote.awaited()?;
     quiet::wait(at_most, &stop)?;
     if args.remote.is_given() {
         let starts_commands = args.starts_commands();
         privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
     }
+    far_end.wait(&stop)?;
     let session::Outcome { run, error } =
         watched(options.budget_ns, &stop, |interim, stop, watcher| {
             session::run(&options, interim, stop, watcher)

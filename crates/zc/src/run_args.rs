@@ -244,7 +244,8 @@ pub(super) struct RunArgs {
         help_heading = "What is sent",
     )]
     pub(super) with: Option<PathBuf>,
-    /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
+    /// Where the run is saved; the file must not exist; - is stdout, and no table is printed then
+    /// [default: zc-DATE.json in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) out: Option<PathBuf>,
     /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the saved

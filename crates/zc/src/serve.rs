@@ -41,6 +41,9 @@ pub(super) struct ServeArgs {
         conflicts_with = "iperf3",
     )]
     data_port: Option<u16>,
+    /// End after the first session, with exit code 0; who does not know the token has none
+    #[arg(long, conflicts_with_all = ["stdio", "iperf3"])]
+    once: bool,
     /// Be an iperf3 server, for iperf3 clients (port 5201)
     #[arg(long, conflicts_with = "stdio")]
     iperf3: bool,
@@ -53,7 +56,7 @@ pub(super) struct ServeArgs {
     nfs: bool,
 }
 
-/// Serves until Ctrl-C, or to the end of the stream.
+/// Serves until Ctrl-C, to the end of the stream, or to that of the first session.
 ///
 /// # Errors
 /// The server cannot listen on the address, or the token cannot be read.
@@ -82,7 +85,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
         None if listen.ip().is_loopback() => Admission::Everybody,
         None => Admission::OneTime,
     };
-    let options = ServeOptions { listen, data_port: args.data_port, admission };
+    let options = ServeOptions { listen, data_port: args.data_port, admission, once: args.once };
     serve(&options, &stop, &mut |event| tell::note(&text(&event)))
 }
 

@@ -14,7 +14,7 @@ use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
 use zc_run::{Error, Experiment, HostState, HostStates, Result, StateCommand, units};
 
 /// The options of its own that it takes, those of another machine, and those of states.
-const TAKES: [&str; 19] = [
+const TAKES: [&str; 20] = [
     "--state",
     "--url",
     "--serve",
@@ -28,6 +28,7 @@ const TAKES: [&str; 19] = [
     "--via",
     "--token",
     "--token-file",
+    "--wait-for-remote",
     "--carry",
     "--no-carry",
     "--ab-restore",
@@ -57,14 +58,16 @@ const EXAMPLE: &str =
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     takes_no_other(Experiment::Server, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
     let options = options(args, without_token(command()))?;
-    resolve::check_out(&options.out, args.out.is_some())?;
+    resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
+    let far_end = args.remote.awaited()?;
     quiet::wait(at_most, &stop)?;
     if args.remote.is_given() {
         let starts_commands = args.starts_commands();
         privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
     }
+    far_end.wait(&stop)?;
     let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {
         session::run_server(&options, interim, stop, watcher)
     })?;

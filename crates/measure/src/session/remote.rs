@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::options::RunOptions;
 use super::remote_end::RemoteEnd;
@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Limit for the hello of a server that a command starts: ssh may ask a key agent, a cluster may
 /// schedule.
 const PATIENCE_WITH_COMMANDS: Duration = Duration::from_secs(30);
+
+/// Between two tries to reach a far end that is waited for, and between two looks at the signals meanwhile.
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+const STEP: Duration = Duration::from_millis(50);
 
 /// Round trips after which a connection is in its steady state: slow start doubles the window with
 /// each.
@@ -157,6 +161,43 @@ pub(super) fn control(
         RemoteEnd::Iperf3 { .. } | RemoteEnd::Discard { .. } => {
             Err(Error::usage("the far end has to be zc, to send requests")
                 .help("--remote HOST, where zc serve runs, or --via 'ssh HOST'"))
+        }
+    }
+}
+
+/// Returns once a connection to that port of the host is accepted, which is closed at once: a session begins
+/// with its proof of the token, and this sends none. `waiting` is told once why it takes time.
+///
+/// # Errors
+/// [`ErrorKind::Remote`]: the host has no address, or nobody listens there, for so long.
+/// [`ErrorKind::Interrupted`]: `stop` was set.
+pub fn wait_for_far_end(
+    host: &str,
+    port: u16,
+    at_most: Duration,
+    stop: &AtomicBool,
+    waiting: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let until = Instant::now() + at_most;
+    let mut is_told = false;
+    loop {
+        let Err(error) = connect(host, port) else { return Ok(()) };
+        if !std::mem::replace(&mut is_told, true) {
+            waiting(&format!("waiting for the far end: {}", error.message));
+        }
+        let next = Instant::now() + BETWEEN_TRIES;
+        if next >= until {
+            let message = format!("{}, tried for {} s", error.message, at_most.as_secs());
+            return Err(Error { message, ..error });
+        }
+        while Instant::now() < next {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::new(
+                    ErrorKind::Interrupted,
+                    "interrupted before the far end was there: nothing was measured",
+                ));
+            }
+            std::thread::sleep(STEP);
         }
     }
 }

@@ -41,3 +41,15 @@ pub enum RemoteEnd {
         port: u16,
     },
 }
+
+impl RemoteEnd {
+    /// Where it listens; `None` behind a command.
+    pub fn host_and_port(&self) -> Option<(&str, u16)> {
+        match self {
+            Self::Zc { host, port, .. }
+            | Self::Iperf3 { host, port }
+            | Self::Discard { host, port } => Some((host, *port)),
+            Self::Via { .. } => None,
+        }
+    }
+}

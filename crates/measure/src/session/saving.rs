@@ -4,6 +4,9 @@
 //! saving costs the same at the end of a long run as at its beginning. The file is created before
 //! anything is measured, and never over an existing one: a run that cannot be saved should fail
 //! before the measurement and not after it.
+//!
+//! A run that goes to stdout is the same text, written as it grows; the tail follows at the end. One that is
+//! killed ends after its last block.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,11 +16,17 @@ use std::path::{Path, PathBuf};
 use zc_kernel::new_file;
 use zc_run::{Block, Error, Header, Result, Run, in_words};
 
+/// Whether a run is saved to stdout and not in a file: `-`.
+pub fn is_stdout(out: &Path) -> bool {
+    out == Path::new("-")
+}
+
 /// A run file being written.
 #[derive(Debug)]
 pub(super) struct Saving {
     path: PathBuf,
-    file: File,
+    /// `None` is stdout.
+    file: Option<File>,
     /// Offset at which the tail begins: everything before it stays.
     body_bytes: u64,
     blocks: usize,
@@ -31,14 +40,19 @@ impl Saving {
     /// # Errors
     /// It exists, or its folder cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = new_file::claim(path).map_err(|error| creation(path, &error))?;
+        let file = match is_stdout(path) {
+            true => None,
+            false => Some(new_file::claim(path).map_err(|error| creation(path, &error))?),
+        };
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 
     /// Removes the file while it is empty: there is nothing to save.
     pub(super) fn discard(&self) {
-        // Best effort: the failure that led here is the one to report.
-        let _ = std::fs::remove_file(&self.path);
+        if self.file.is_some() {
+            // Best effort: the failure that led here is the one to report.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
     /// Writes the head. A failure is reported by the next append.
@@ -83,6 +97,9 @@ impl Saving {
     }
 
     fn rewrite(&mut self, run: &Run) -> Result<()> {
+        if self.file.is_none() {
+            return Err(Error::output("the run is cut off: stdout took no more of it"));
+        }
         let (head, tail) = zc_run::open(&run.header);
         self.blocks = 0;
         self.written(0, &head, &tail)?;
@@ -91,28 +108,35 @@ impl Saving {
 
     fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
         self.write(at, body, tail).map_err(|error| {
-            Error::output(format!(
-                "cannot save the run in \"{}\": {}",
-                self.path.display(),
-                in_words(&error)
-            ))
-            .help("free some space, or choose another place with --out")
+            let place = match &self.file {
+                Some(_) => format!("in \"{}\"", self.path.display()),
+                None => "to stdout".to_owned(),
+            };
+            Error::output(format!("cannot save the run {place}: {}", in_words(&error)))
+                .help("free some space, or choose another place with --out")
         })
     }
 
     /// One write for body and tail; if it fails, the old tail is restored as far as possible.
     fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
+        let Some(file) = &mut self.file else {
+            // What was written stays, so the tail is that of the end, which has no body.
+            let mut stdout = io::stdout().lock();
+            let text = if body.is_empty() { tail } else { body };
+            let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+            self.broken = written.is_err();
+            return written;
+        };
         let text = format!("{body}{tail}");
         let mut old_tail = Vec::new();
-        let result = self
-            .file
+        let result = file
             .write_all_at(text.as_bytes(), at)
-            .and_then(|()| self.file.set_len(at + text.len() as u64));
+            .and_then(|()| file.set_len(at + text.len() as u64));
         match result {
             Ok(()) => {
                 self.body_bytes = at + body.len() as u64;
                 self.broken = false;
-                self.file.flush()
+                file.flush()
             }
             Err(error) => {
                 self.broken = true;
@@ -120,8 +144,8 @@ impl Saving {
                 // room for it before.
                 write!(old_tail, "\n],\"end\":null}}\n")?;
                 if at > 0 {
-                    let _ = self.file.write_all_at(&old_tail, at);
-                    let _ = self.file.set_len(at + old_tail.len() as u64);
+                    let _ = file.write_all_at(&old_tail, at);
+                    let _ = file.set_len(at + old_tail.len() as u64);
                 }
                 Err(error)
             }

@@ -27,6 +27,8 @@ pub struct ServeOptions {
     pub data_port: Option<u16>,
     /// How clients authenticate.
     pub admission: Admission,
+    /// Whether the server ends with its first session.
+    pub once: bool,
 }
 
 /// How clients authenticate.
@@ -96,7 +98,7 @@ fn listen(at: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-/// Serves one session after another until `stop` is set.
+/// Serves one session after another until `stop` is set, or only the first one.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -149,6 +151,9 @@ pub fn serve(
             rejected.and(end)
         });
         tell(ServeEvent::Ended { peer, end });
+        if options.once {
+            return Ok(());
+        }
     }
 }
 

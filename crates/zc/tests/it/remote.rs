@@ -17,8 +17,8 @@ use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 use crate::rights::status_field;
 use crate::server::{Elsewhere, SHORT};
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks,
-    zc, zc_in,
+    Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, interrupted_when, measuring, saved, text,
+    wait_for_blocks, zc, zc_in,
 };
 
 /// A server that waits for a client.
@@ -691,4 +691,60 @@ fn two_machines_have_a_cost_each() {
     })
     .join()
     .unwrap();
+}
+
+/// A port of this machine that nobody has now.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn ends_that_start_in_any_order_leave_the_run_on_stdout_and_no_server() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let at = format!("127.0.0.1:{}", free_port());
+    let mut near = zc_in(folder.path(), &["run", "--paths", "sendfile", "--budget", "3s"]);
+    near.args(["--remote", &at, "--wait-for-remote", "1min", "--out", "-"]);
+    let mut near = near.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut says = BufReader::new(near.stderr.take().unwrap());
+    let mut line = String::new();
+    says.read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for the far end: cannot connect to"), "{line}");
+    // One who connects and leaves is no session.
+    let mut far = Far::start(&["--listen", &at, "--once"]);
+    far.hear("listening on ");
+    drop(TcpStream::connect(&at).unwrap());
+    let said = std::thread::spawn(move || {
+        let mut said = String::new();
+        says.read_to_string(&mut said).unwrap();
+        said
+    });
+    let output = near.wait_with_output().unwrap();
+    let said = said.join().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{said}");
+    let saved = text(&output.stdout);
+    let (run, _) = zc_run::parse(&saved).unwrap();
+    assert!(!run.blocks.is_empty() && run.end.is_some(), "{said}");
+    assert_eq!(zc_run::whole(&run), saved, "byte by byte what a file would hold");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file is made");
+    assert_eq!(far.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_far_end_that_never_comes_is_waited_for_as_long_as_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = format!("127.0.0.1:{}", free_port());
+    let words = ["run", "--remote", &at, "--wait-for-remote", "1s"];
+    let said = refused(&zc_in(folder.path(), &words).finish().unwrap(), 6);
+    assert!(said.contains(&at) && said.ends_with("connection refused, tried for 1 s"), "{said}");
+    let words = ["run", "--wait-for-remote", "1s", "--remote", "no-such-host.invalid"];
+    let said = refused(&zc_in(folder.path(), &words).finish().unwrap(), 6);
+    assert!(said.contains("cannot find the host \"no-such-host.invalid\""), "{said}");
+    let mut waits = zc_in(folder.path(), &["run", "--remote", &at, "--wait-for-remote", "1min"]);
+    let began = std::time::Instant::now();
+    let output = interrupted_when("it waits", &mut waits, || began.elapsed().as_millis() > 500);
+    assert!(refused(&output, 130).contains("nothing was measured"));
+    let both = zc_in(folder.path(), &["run", "--out", "-", "--json"]).finish().unwrap();
+    assert!(refused(&both, 2).contains("stdout has the run itself"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
