@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use zc_run::{Error, Result, escape, units};
 
 use crate::host_list::expand;
+use crate::kubernetes_options::KubernetesOptions;
 
 /// A fleet as its file describes it, with the values that are checked by their types. [`FleetFile::parse`]
 /// checks the others.
@@ -40,6 +41,9 @@ pub struct FleetFile {
     /// How hosts are reached by ssh.
     #[serde(default)]
     pub ssh: SshOptions,
+    /// How pods are made.
+    #[serde(default)]
+    pub kubernetes: KubernetesOptions,
 }
 
 /// What runs the measurements.
@@ -51,6 +55,19 @@ pub enum Engine {
     Slurm,
     /// One pair after the other, from here.
     Ssh,
+    /// Two Jobs for each measurement, pinned to their nodes.
+    Kubernetes,
+}
+
+impl Engine {
+    /// All names, in the order of the type.
+    pub const NAMES: [&str; 3] = ["slurm", "ssh", "kubernetes"];
+
+    /// The one of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let place = Self::NAMES.iter().position(|known| *known == name)?;
+        Some([Self::Slurm, Self::Ssh, Self::Kubernetes][place])
+    }
 }
 
 /// Hosts that have something in common.
@@ -59,7 +76,7 @@ pub enum Engine {
 pub struct HostEntry {
     /// Their names: `n[1-4,7]`.
     pub names: Option<String>,
-    /// Or all nodes of Slurm with this feature.
+    /// Or all nodes of Slurm with this feature, or of Kubernetes with this label: `key=value`.
     pub with_feature: Option<String>,
     /// What they are: `generation = "rome"`, `card = "cx6"`.
     #[serde(default)]
@@ -182,22 +199,24 @@ fn one() -> usize {
 }
 
 impl FleetFile {
-    /// Parses a file, and checks what does not depend on other files or on a scheduler.
+    /// Parses a file, and checks what does not depend on other files or on a scheduler. `engine` is in place
+    /// of the file's own.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no TOML, has a key that is none, or a value that
     /// is none. The message has the line, or names the key.
-    pub fn parse(text: &str, name: &str) -> Result<Self> {
+    pub fn parse(text: &str, name: &str, engine: Option<Engine>) -> Result<Self> {
         let wrong = |what: String| {
             Error::input(format!("cannot read the fleet \"{name}\": {what}"))
                 .help("docs/fleet.md describes the file, with an example")
         };
-        let file: Self = toml::from_str(text).map_err(|error| {
+        let mut file: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| {
                 text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
             });
             wrong(format!("line {line}: {}", escape(error.message(), 200)))
         })?;
+        file.engine = engine.unwrap_or(file.engine);
         file.check().map_err(wrong)?;
         Ok(file)
     }
@@ -248,6 +267,9 @@ impl FleetFile {
         if self.ssh.command.split_whitespace().next().is_none() {
             return Err("[ssh] command: it is empty".to_owned());
         }
+        if self.engine == Engine::Kubernetes {
+            self.kubernetes.check(self.shared)?;
+        }
         self.pairs.check()
     }
 
@@ -291,8 +313,17 @@ impl FleetFile {
 }
 
 /// Options of `zc run` that say where a run goes and with whom.
-const OURS: [&str; 8] =
-    ["--out", "--via", "--remote", "--budget", "--token", "--token-file", "--plan", "--json"];
+const OURS: [&str; 9] = [
+    "--out",
+    "--via",
+    "--remote",
+    "--wait-for-remote",
+    "--budget",
+    "--token",
+    "--token-file",
+    "--plan",
+    "--json",
+];
 
 /// The bounds of a run's budget, and of a deadline.
 const BUDGET_NS: std::ops::RangeInclusive<u64> = 1_000_000_000..=86_400_000_000_000;
@@ -351,7 +382,7 @@ mod tests {
 
     #[test]
     fn the_least_that_a_file_has_is_a_name_hosts_and_a_plan() {
-        let file = FleetFile::parse(LEAST, "f.toml").unwrap();
+        let file = FleetFile::parse(LEAST, "f.toml", None).unwrap();
         assert_eq!(file.engine, Engine::Slurm);
         let hosts = file.hosts(|_| unreachable!()).unwrap();
         assert_eq!(hosts.iter().map(|host| &host.name).collect::<Vec<_>>(), ["n1", "n2"]);
@@ -375,8 +406,9 @@ mod tests {
                 "[slurm] deadline: duration \"1s\" is too short",
             ),
             (with("[[hosts]]\nnames = \"m\"\nwires = [\"a b\"]\n"), "wires, machine: \"a b\""),
+            (format!("engine = \"kubernetes\"\n{LEAST}"), "[kubernetes] image: the name of"),
         ] {
-            let error = FleetFile::parse(&text, "f.toml").unwrap_err();
+            let error = FleetFile::parse(&text, "f.toml", None).unwrap_err();
             assert!(error.message.contains(says), "{text}: {}", error.message);
         }
     }
@@ -384,10 +416,10 @@ mod tests {
     #[test]
     fn a_host_that_is_there_twice_is_refused() {
         let twice = format!("{LEAST}[[hosts]]\nnames = \"n2\"\n");
-        let file = FleetFile::parse(&twice, "f.toml").unwrap();
+        let file = FleetFile::parse(&twice, "f.toml", None).unwrap();
         let error = file.hosts(|_| unreachable!()).unwrap_err();
         assert_eq!(error.message, "host \"n2\" is there twice");
         let one = LEAST.replace("n[1-2]", "n1");
-        assert!(FleetFile::parse(&one, "f.toml").unwrap().hosts(|_| unreachable!()).is_err());
+        assert!(FleetFile::parse(&one, "f.toml", None).unwrap().hosts(|_| unreachable!()).is_err());
     }
 }

@@ -3,9 +3,11 @@
 //! ```text
 //! fleet.json          the plan
 //! plans/NAME.toml     plans of the user's own
-//! jobs/0007.sbatch    what is submitted for a pair
+//! jobs/0007.sbatch    what is submitted for a pair to Slurm
+//! jobs/ID.json        what is submitted for a measurement to Kubernetes
+//! jobs/fleet.json     what all of those use
 //! runs/ID.JOB.json    the run of a measurement, by the job that made it
-//! runs/ID.JOB.exit    the exit code of that zc
+//! runs/ID.JOB.exit    the exit code of that zc; in a second line what the engine said of it
 //! logs/ID.JOB.txt     what it said
 //! ```
 //!
@@ -14,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use zc_run::{Error, Result, in_words};
@@ -41,6 +44,8 @@ pub struct Attempt {
     pub run: Option<PathBuf>,
     /// The exit code of its zc.
     pub exit_code: Option<u8>,
+    /// What its engine said of how it ended.
+    pub said: Option<String>,
 }
 
 impl Folder {
@@ -123,6 +128,16 @@ impl Folder {
         self.path.join("jobs/report.sbatch")
     }
 
+    /// The manifest of a measurement in Kubernetes.
+    pub fn manifest(&self, cell: &str) -> PathBuf {
+        self.path.join(format!("jobs/{cell}.json"))
+    }
+
+    /// The manifest of what all measurements in Kubernetes use. It has the token.
+    pub fn fleet_manifest(&self) -> PathBuf {
+        self.path.join("jobs/fleet.json")
+    }
+
     /// The index of the pair whose script this is.
     pub(super) fn pair_of(&self, script: &str) -> Option<usize> {
         let name = Path::new(script).strip_prefix(self.path.join("jobs")).ok()?.to_str()?;
@@ -149,6 +164,34 @@ impl Folder {
         })
     }
 
+    /// Writes a file of the folder that nobody else may read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
+        let mut options = File::options();
+        let file = options.write(true).create_new(true).mode(0o600).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
+        })
+    }
+
+    /// Writes a file of the folder, which has its name once it is whole.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub(super) fn write_whole(&self, path: &Path, text: &str) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = path.with_file_name(format!(".{name}.part"));
+        self.write(&part, text).inspect_err(|_| {
+            // Best effort: the first failure is the one to report.
+            let _ = std::fs::remove_file(&part);
+        })?;
+        std::fs::rename(&part, path).map_err(|error| {
+            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
+        })
+    }
+
     /// The attempts that have left anything, by measurement, in the order of their jobs.
     ///
     /// # Errors
@@ -164,6 +207,9 @@ impl Folder {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let Some((stem, kind)) = name.rsplit_once('.') else { continue };
             let Some((cell, job)) = stem.rsplit_once('.') else { continue };
+            if cell.starts_with('.') {
+                continue; // not whole yet
+            }
             // Numbers of jobs grow: the longer one is the later one.
             let of_cell = found.entry(cell.to_owned()).or_default();
             let attempt = of_cell.entry((job.len(), job.to_owned())).or_default();
@@ -172,7 +218,9 @@ impl Folder {
                 "json" => attempt.run = Some(path),
                 "exit" => {
                     let code = std::fs::read_to_string(&path).unwrap_or_default();
+                    let (code, said) = code.split_once('\n').unwrap_or((&code, ""));
                     attempt.exit_code = code.trim().parse().ok();
+                    attempt.said = Some(said.trim().to_owned()).filter(|said| !said.is_empty());
                 }
                 _ => {}
             }

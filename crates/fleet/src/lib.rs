@@ -3,12 +3,14 @@
 //!
 //! Data passes through once: a file of the user's ([`fleet_file`]) becomes a plan ([`plan`]: hosts,
 //! [`pairs`], cells, their order), which is written into a folder ([`folder`]) with the jobs of an
-//! engine ([`slurm`], [`ssh`]). From then on the folder is all there is: what is done is what lies
+//! engine ([`slurm`], [`ssh`], [`kubernetes`]). From then on the folder is all there is: what is done is what lies
 //! there, and what runs is what the scheduler says.
 
 pub mod fleet_file;
 pub mod folder;
 mod host_list;
+pub mod kubernetes;
+mod kubernetes_options;
 pub mod pairs;
 pub mod plan;
 mod shell;
@@ -18,5 +20,6 @@ pub mod state;
 
 pub use fleet_file::FleetFile;
 pub use folder::Folder;
+pub use kubernetes_options::KubernetesOptions;
 pub use plan::{Cell, FleetPlan};
 pub use state::{CellState, Count};

@@ -13,6 +13,7 @@ use zc_run::{Error, Result};
 use crate::fleet_file::{
     Directions, Engine, FleetFile, Host, PlanEntry, SlurmOptions, SshOptions, is_label,
 };
+use crate::kubernetes_options::KubernetesOptions;
 use crate::pairs;
 
 /// The version of the plan's format.
@@ -52,6 +53,9 @@ pub struct FleetPlan {
     pub slurm: SlurmOptions,
     /// How hosts are reached by ssh.
     pub ssh: SshOptions,
+    /// How pods are made.
+    #[serde(default)]
+    pub kubernetes: KubernetesOptions,
 }
 
 /// What is measured.
@@ -146,6 +150,7 @@ impl FleetPlan {
             plans,
             slurm: file.slurm.clone(),
             ssh: file.ssh.clone(),
+            kubernetes: file.kubernetes.clone(),
         })
     }
 
@@ -177,7 +182,8 @@ impl FleetPlan {
         let has_all = labels.into_iter().all(|name| is_label(name))
             && plan.hosts.iter().all(is_host)
             && plan.cells().all(|cell| is_cell(cell) && ids.insert(&cell.id))
-            && plan.pairs.iter().all(|pair| !pair.cells.is_empty());
+            && plan.pairs.iter().all(|pair| !pair.cells.is_empty())
+            && (plan.engine != Engine::Kubernetes || plan.kubernetes.check(plan.shared).is_ok());
         match has_all {
             true => Ok(plan),
             false => Err(wrong("has names or indices that are none".to_owned())
@@ -202,7 +208,12 @@ impl FleetPlan {
 
     /// What only one pair may use at a time, of both hosts of a pair.
     pub(super) fn wires_of(&self, pair: &PairJob) -> BTreeSet<&str> {
-        let hosts = pair.cells.first().map(|cell| [cell.near, cell.far]).into_iter().flatten();
+        pair.cells.first().map(|cell| self.wires(cell)).unwrap_or_default()
+    }
+
+    /// What only one measurement may use at a time, of both ends.
+    pub(super) fn wires(&self, cell: &Cell) -> BTreeSet<&str> {
+        let hosts = [cell.near, cell.far].into_iter();
         hosts.flat_map(|host| &self.hosts[host].wires).map(String::as_str).collect()
     }
 }
@@ -241,7 +252,7 @@ pub(super) mod tests {
              [[hosts]]\nnames = \"n[3-4]\"\nfeatures = {{ generation = \"gen2\" }}\n\
              [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"8s\"\n"
         );
-        let file = FleetFile::parse(&text, "fleet.toml").unwrap();
+        let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
         let hosts = file.hosts(|_| unreachable!()).unwrap();
         let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
         FleetPlan::of(&file, hosts, plans, 1).unwrap()

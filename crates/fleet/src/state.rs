@@ -179,6 +179,9 @@ impl Seen<'_> {
         let [_, _, log] = self.folder.files(self.cell, &attempt.job);
         let by_slurm =
             self.said.filter(|(job, _)| *job == attempt.job).map(|(_, line)| line.clone());
+        if let Some(said) = &attempt.said {
+            return Cause { what: escape(said, 240), job: escape(&attempt.job, 40) };
+        }
         let (how, said) = match attempt.exit_code {
             Some(130) => ("it was interrupted".to_owned(), None),
             Some(137) => ("it was killed".to_owned(), by_slurm),

@@ -2,6 +2,7 @@
 //! together (docs/fleet.md).
 
 mod collect;
+mod counts;
 mod host_features;
 mod plan;
 mod report;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 
 use zc_fleet::fleet_file::Engine;
-use zc_fleet::{Folder, slurm};
+use zc_fleet::{Folder, kubernetes, slurm};
 use zc_run::Result;
 
 pub(super) use report::{FleetForm, Form, archive_found};
@@ -33,11 +34,12 @@ enum FleetCommand {
     /// Submit the measurements that are missing: all at first, and what failed when it is run again
     ///
     /// With Slurm an array of jobs for each pair of hosts, and one job after all of them that writes the
-    /// report. With ssh they are made here and now, one after the other, until all are done.
+    /// report. With Kubernetes two Jobs for each measurement whose hosts are free, and with --wait the others
+    /// as hosts become free. With ssh they are made here and now, one after the other, until all are done.
     Submit(submit::SubmitArgs),
     /// Print what has come of each measurement
     Status(status::StatusArgs),
-    /// Take all jobs from the scheduler; a measurement that runs saves what it has
+    /// Take all jobs from the scheduler; a measurement that runs saves what it has, but not in Kubernetes
     Cancel(FolderArgs),
     /// Check what has come back, and copy it into an archive of saved runs, by day
     ///
@@ -72,9 +74,10 @@ pub(super) fn run(args: &FleetArgs) -> Result<u8> {
 }
 
 fn cancel(folder: &Path) -> Result<()> {
-    let (_, plan) = Folder::open(folder)?;
+    let (folder, plan) = Folder::open(folder)?;
     match plan.engine {
         Engine::Slurm => slurm::cancel(&plan),
+        Engine::Kubernetes => kubernetes::cancel(&folder, &plan),
         Engine::Ssh => {
             super::tell::note(
                 "nothing waits: zc fleet submit runs the measurements itself, and Ctrl-C ends it",

@@ -9,7 +9,8 @@ use crate::run_args::RunArgs;
 use crate::{planned, read, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed};
-use zc_fleet::{Cell, FleetFile, FleetPlan, Folder, slurm};
+use zc_fleet::{Cell, FleetFile, FleetPlan, Folder, kubernetes, slurm};
+use zc_measure::session::Secret;
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Experiment, Result, escape};
@@ -26,8 +27,9 @@ pub(super) struct PlanArgs {
     /// A new folder for jobs and results; with Slurm one that all hosts share
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// What runs the measurements, in place of what the file says: `slurm`, or `ssh` from one pair to the next
-    #[arg(long, value_name = "NAME", value_parser = known(["slurm", "ssh"].into_iter()),
+    /// What runs the measurements, in place of what the file says: `slurm`, `kubernetes`, or `ssh` from one pair
+    /// to the next
+    #[arg(long, value_name = "NAME", value_parser = known(Engine::NAMES.into_iter()),
           hide_possible_values = true)]
     engine: Option<String>,
     /// What the order is drawn by [default: that of the file, else one that is drawn]
@@ -52,21 +54,19 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
     let bytes = read::bytes(&args.file, LARGEST_BYTES, wrong)?
         .ok_or_else(|| wrong("it is larger than any description of a fleet"))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
-    let mut file = FleetFile::parse(&text, &name)?;
+    let engine = args.engine.as_deref().map(|name| {
+        let unknown = || unknown_among("engine", name, &Engine::NAMES).prefixed("--engine: ");
+        Engine::of_name(name).ok_or_else(unknown)
+    });
+    let mut file = FleetFile::parse(&text, &name, engine.transpose()?)?;
     file.seed = args.seed.or(file.seed);
-    file.engine = match args.engine.as_deref() {
-        None => file.engine,
-        Some("slurm") => Engine::Slurm,
-        Some("ssh") => Engine::Ssh,
-        Some(other) => {
-            let error = unknown_among("engine", other, &["slurm", "ssh"]);
-            return Err(error.prefixed("--engine: "));
-        }
-    };
     let beside = args.file.parent().unwrap_or(Path::new(""));
     let plans: Vec<(Planned, Option<String>)> =
         file.plans.iter().map(|entry| planned(entry, beside)).collect::<Result<_>>()?;
-    let hosts = file.hosts(slurm::nodes_with)?;
+    let hosts = file.hosts(|feature| match file.engine {
+        Engine::Kubernetes => kubernetes::nodes_with(&file.kubernetes, feature),
+        Engine::Slurm | Engine::Ssh => slurm::nodes_with(feature),
+    })?;
     let words = plans.iter().map(|(planned, _)| planned.clone()).collect();
     let plan = FleetPlan::of(&file, hosts, words, drawn_seed())?;
     match (&args.out, args.dry_run) {
@@ -89,8 +89,13 @@ fn write(out: &Path, plan: &FleetPlan, plans: &[(Planned, Option<String>)]) -> R
             folder.write(&folder.path().join(file), text)?;
         }
     }
-    if plan.engine == Engine::Slurm {
-        slurm::write_jobs(&folder, plan)?;
+    match plan.engine {
+        Engine::Slurm => slurm::write_jobs(&folder, plan)?,
+        Engine::Kubernetes => {
+            let (_, token) = Secret::one_time()?;
+            kubernetes::write_jobs(&folder, plan, &token)?;
+        }
+        Engine::Ssh => {}
     }
     // Last: a folder that has a plan is whole.
     let text = serde_json::to_string(plan)
@@ -132,7 +137,7 @@ fn in_words(plan: &FleetPlan) -> String {
     let budget_ns = |cell: &Cell| plan.plans[cell.plan].budget_ns;
     let least_ns = match plan.engine {
         // Each host is in one pair at a time, so the one with most to do decides.
-        Engine::Slurm => {
+        Engine::Slurm | Engine::Kubernetes => {
             let mut of_host = vec![0_u64; plan.hosts.len()];
             for cell in plan.cells() {
                 of_host[cell.near] += budget_ns(cell);
@@ -157,6 +162,7 @@ fn in_words(plan: &FleetPlan) -> String {
         duration_text(least_ns),
         match plan.engine {
             Engine::Slurm => "Slurm",
+            Engine::Kubernetes => "Kubernetes",
             Engine::Ssh => "ssh, one pair after the other",
         },
     )

@@ -2,25 +2,28 @@
 
 use crate::tell;
 use zc_fleet::fleet_file::Engine;
-use zc_fleet::{CellState, FleetPlan, Folder, slurm, state};
-use zc_run::Result;
+use zc_fleet::{CellState, FleetPlan, Folder, kubernetes, slurm, state};
+use zc_run::{ErrorKind, Result};
 
-/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder alone.
+/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder alone. With
+/// Kubernetes what has ended is brought into the folder first.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// The folder cannot be read, or written.
 pub(super) fn states_now(folder: &Folder, plan: &FleetPlan) -> Result<Vec<CellState>> {
-    if plan.engine == Engine::Ssh {
-        return state::states(folder, plan);
-    }
-    match slurm::states_now(folder, plan) {
-        Ok((states, _)) => Ok(states),
-        Err(error) => {
+    let asked = match plan.engine {
+        Engine::Ssh => return state::states(folder, plan),
+        Engine::Slurm => slurm::states_now(folder, plan).map(|(states, _)| states),
+        Engine::Kubernetes => kubernetes::now(folder, plan).map(|now| now.states),
+    };
+    match asked {
+        Err(error) if matches!(error.kind, ErrorKind::Unsupported | ErrorKind::Remote) => {
             tell::warning(
                 &format!("{}: what follows is by what lies in the folder", error.message),
                 error.help.as_deref(),
             );
             state::states(folder, plan)
         }
+        asked => asked,
     }
 }

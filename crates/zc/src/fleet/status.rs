@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
+use super::counts::in_words;
 use super::states_now::states_now;
-use super::submit::in_words;
 use crate::tell;
 use zc_fleet::state::Cause;
 use zc_fleet::{CellState, FleetPlan, Folder};

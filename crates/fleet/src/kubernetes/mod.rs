@@ -1,0 +1,333 @@
+//! Kubernetes runs the measurements: zc writes two Jobs for each, one of which sends and one receives, and calls
+//! kubectl.
+//!
+//! Jobs are deleted once their measurement is in the folder, so those that are there are what waits, runs, or is
+//! to be brought home. Without a gang scheduler zc submits a measurement only when its hosts are free of its own
+//! ones: two pods that each have one host and wait for the other's would wait for good.
+
+mod kubectl;
+mod log;
+mod manifests;
+mod names;
+mod objects;
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use zc_run::{Error, Result, escape, in_words};
+
+use crate::folder::Folder;
+use crate::host_list::is_name;
+use crate::kubernetes_options::KubernetesOptions;
+use crate::plan::{Cell, FleetPlan};
+use crate::state::{Cause, CellState, states};
+use kubectl::Kubectl;
+use names::{Names, words};
+use objects::{Ending, Measurements, Stage};
+
+/// The most files or names of one call.
+const MOST_AT_ONCE: usize = 50;
+
+/// Writes the manifests. `token` is what each end proves to the other.
+///
+/// # Errors
+/// [`ErrorKind::Output`](zc_run::ErrorKind).
+pub fn write_jobs(folder: &Folder, plan: &FleetPlan, token: &str) -> Result<()> {
+    let mut plans = Vec::new();
+    for planned in &plan.plans {
+        if let Some(file) = &planned.file {
+            let text = std::fs::read_to_string(folder.path().join(file)).map_err(|error| {
+                Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
+            })?;
+            plans.push((planned.name.clone(), text));
+        }
+    }
+    let fleet = manifests::of_fleet(plan, token, &plans);
+    folder.write_secret(&folder.fleet_manifest(), &format!("{fleet:#}\n"))?;
+    for (number, cell) in plan.cells().enumerate() {
+        let text = format!("{:#}\n", manifests::of_cell(plan, number, cell));
+        folder.write(&folder.manifest(&cell.id), &text)?;
+    }
+    Ok(())
+}
+
+/// What has come of all measurements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Now {
+    /// The state of each, in the order of the plan.
+    pub states: Vec<CellState>,
+    /// Which of them have Jobs.
+    pub submitted: BTreeSet<usize>,
+}
+
+/// Brings home what has ended, deletes its Jobs, and returns what has come of all measurements.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no kubectl here;
+/// [`ErrorKind::Remote`](zc_run::ErrorKind): the cluster does not answer, or refuses;
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the folder cannot be written; nothing is deleted then.
+pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
+    let kubectl = Kubectl::of(&plan.kubernetes);
+    let measurements = measurements(&kubectl, plan)?;
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let (mut over, mut submitted, mut seen) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for (number, measurement) in &measurements {
+        let Some(cell) = cells.get(*number) else { continue };
+        submitted.insert(*number);
+        let job = Names::of(plan).measurement(*number);
+        let cause = |what| Cause { what, job };
+        match measurement.stage() {
+            Stage::Waiting(what) => seen.push((*number, CellState::Waiting(cause(what)))),
+            Stage::Running(what) => seen.push((*number, CellState::Running(cause(what)))),
+            Stage::ToEnd { pod, why } => {
+                end(&kubectl, &pod)?;
+                seen.push((*number, CellState::Running(cause(format!("it is ended: {why}")))));
+            }
+            Stage::Ended(ending) => {
+                bring_home(&kubectl, folder, cell, &ending)?;
+                submitted.remove(number);
+                over.extend(measurement.jobs());
+            }
+            Stage::Left => {
+                submitted.remove(number);
+                over.extend(measurement.jobs());
+            }
+        }
+    }
+    for names in over.chunks(MOST_AT_ONCE) {
+        let call = ["delete", "jobs", "--ignore-not-found", "--wait=false"];
+        kubectl.output(&[&call, names].concat())?;
+    }
+    let mut states = states(folder, plan)?;
+    for (number, state) in seen {
+        if states[number].is_open() {
+            states[number] = state;
+        }
+    }
+    Ok(Now { states, submitted })
+}
+
+fn measurements(kubectl: &Kubectl, plan: &FleetPlan) -> Result<Measurements> {
+    let text = kubectl.output(&["get", "jobs,pods", &of_fleet(plan), "--output=json"])?;
+    objects::parse(&text)
+}
+
+/// The option that selects the objects of a fleet.
+fn of_fleet(plan: &FleetPlan) -> String {
+    format!("--selector={}={}", words::FLEET, Names::of(plan).fleet)
+}
+
+/// Ends a pod as its own deadline would: zc is told, saves what it has, and the log stays.
+fn end(kubectl: &Kubectl, pod: &str) -> Result<()> {
+    let patch = "{\"spec\":{\"activeDeadlineSeconds\":1}}";
+    kubectl.output(&["patch", "pod", pod, "--patch", patch]).map(drop)
+}
+
+/// Writes what is left of an attempt: the run, what was said, and last how it ended.
+fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
+    let [run, exit, said] = folder.files(&cell.id, &ending.attempt);
+    let log = match &ending.pod {
+        Some(pod) => kubectl.try_output(&["logs", pod])?,
+        None => Ok(String::new()),
+    };
+    let mut why = ending.why.clone();
+    let log = log.unwrap_or_else(|failed| {
+        why = Some(match why.take() {
+            Some(why) => why,
+            None => format!("its log cannot be had: {}", failed.error().message),
+        });
+        failed.said
+    });
+    let log = log::apart(&log);
+    folder.write_whole(&said, &log.said)?;
+    if ending.code != Some(0)
+        && let Some(pod) = &ending.far_pod
+        && let Ok(log) = kubectl.try_output(&["logs", pod])?
+    {
+        let path = said.with_extension("far.txt");
+        folder.write_whole(&path, &log)?;
+        if let (Some(why), Some(line)) = (&mut why, Folder::last_line(&path))
+            && line.starts_with("error: ")
+        {
+            *why = format!("{why}: {}", line.trim_start_matches("error: "));
+        }
+    }
+    if let Some(text) = &log.run {
+        folder.write_whole(&run, text)?;
+    }
+    let code = ending.code.map(|code| code.to_string()).unwrap_or_default();
+    let why = why.map(|why| why.replace('\n', " ") + "\n").unwrap_or_default();
+    folder.write_whole(&exit, &format!("{code}\n{why}"))
+}
+
+/// Which measurements can be submitted: those that are open, of those that `wanted` names, whose hosts, wires and
+/// machines nothing of this fleet has. With a gang scheduler hosts are its business.
+pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let (mut hosts, mut wires) = (BTreeSet::new(), BTreeSet::new());
+    for number in &now.submitted {
+        hosts.extend([cells[*number].near, cells[*number].far]);
+        wires.extend(plan.wires(cells[*number]));
+    }
+    let mut free = Vec::new();
+    for (number, cell) in cells.iter().enumerate() {
+        let of_cell = plan.wires(cell);
+        let has_hosts =
+            plan.kubernetes.gang || !(hosts.contains(&cell.near) || hosts.contains(&cell.far));
+        if now.states[number].is_open()
+            && !now.submitted.contains(&number)
+            && wanted(number)
+            && has_hosts
+            && of_cell.is_disjoint(&wires)
+        {
+            hosts.extend([cell.near, cell.far]);
+            wires.extend(of_cell);
+            free.push(number);
+        }
+    }
+    free
+}
+
+/// The calls that submit measurements, as words: one for what all use, and one for many of them.
+pub fn calls(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<String>> {
+    let kubectl = Kubectl::of(&plan.kubernetes);
+    creations(folder, plan, numbers)
+        .iter()
+        .map(|call| kubectl.words(&call.iter().map(String::as_str).collect::<Vec<_>>()))
+        .collect()
+}
+
+fn creations(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<String>> {
+    let create = |files: Vec<String>| {
+        let files = files.into_iter().map(|file| format!("--filename={file}"));
+        ["create".to_owned()].into_iter().chain(files).collect()
+    };
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let file = |number: &usize| folder.manifest(&cells[*number].id).display().to_string();
+    let fleet = create(vec![folder.fleet_manifest().display().to_string()]);
+    let of_cells = numbers.chunks(MOST_AT_ONCE).map(|some| create(some.iter().map(file).collect()));
+    [fleet].into_iter().chain(of_cells).collect()
+}
+
+/// Submits measurements.
+///
+/// # Errors
+/// As for [`now`]; those that were submitted before stay.
+pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()> {
+    let kubectl = Kubectl::of(&plan.kubernetes);
+    for (place, call) in creations(folder, plan, numbers).iter().enumerate() {
+        let call: Vec<&str> = call.iter().map(String::as_str).collect();
+        match kubectl.try_output(&call)? {
+            Ok(_) => {}
+            // What all measurements use stays from the first call on.
+            Err(failed) if place == 0 && failed.is_there_already() => {}
+            Err(failed) => return Err(failed.error()),
+        }
+    }
+    Ok(())
+}
+
+/// Brings home what has ended, and deletes all that a fleet has in the cluster. What runs is lost.
+///
+/// # Errors
+/// As for [`now`].
+pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<()> {
+    now(folder, plan)?;
+    let kinds = "jobs,services,secrets,configmaps";
+    let call = ["delete", kinds, &of_fleet(plan), "--wait=false"];
+    Kubectl::of(&plan.kubernetes).output(&call).map(drop)
+}
+
+/// What `kubectl get nodes -o json` prints, as far as it is read.
+#[derive(Debug, Deserialize)]
+struct Nodes {
+    items: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    metadata: NodeName,
+    #[serde(default)]
+    status: NodeStatus,
+}
+
+#[derive(Debug, Deserialize)]
+struct NodeName {
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct NodeStatus {
+    #[serde(default)]
+    allocatable: std::collections::BTreeMap<String, String>,
+}
+
+/// Checks that pods can have hosts for themselves.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): a node is none of the cluster, or does not have exactly one of
+/// the resource.
+pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
+    let text = Kubectl::of(&plan.kubernetes).output(&["get", "nodes", "--output=json"])?;
+    let nodes: Nodes = serde_json::from_str(&text).map_err(|error| {
+        Error::remote(format!("kubectl printed no list of nodes: line {}: {error}", error.line()))
+            .help("kubectl get nodes -o json prints one")
+    })?;
+    exclusive(plan, &nodes)
+}
+
+fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
+    let resource = &plan.kubernetes.resource;
+    let has =
+        |node: &Node| node.status.allocatable.get(resource).map_or("0", String::as_str).to_owned();
+    let mut wrong = Vec::new();
+    for host in &plan.hosts {
+        match nodes.items.iter().find(|node| node.metadata.name == host.name) {
+            None => {
+                return Err(Error::unsupported(format!(
+                    "the cluster has no node \"{}\"",
+                    host.name
+                ))
+                .help("kubectl get nodes lists them; [[hosts]] names them as it does"));
+            }
+            Some(node) if has(node) != "1" => {
+                wrong.push(format!("{} has {}", host.name, has(node)))
+            }
+            Some(_) => {}
+        }
+    }
+    let Some(first) = wrong.first() else { return Ok(()) };
+    let more = match wrong.len() {
+        1 => String::new(),
+        all => format!(", and so on: {all} nodes"),
+    };
+    Err(Error::unsupported(format!(
+        "nodes do not have exactly one \"{resource}\" each, so that others could use them meanwhile: {}{more}",
+        escape(first, 120)
+    ))
+    .help(format!(
+        "an administrator adds it: kubectl patch node {} --subresource=status --type=merge -p \
+         '{{\"status\":{{\"capacity\":{{\"{resource}\":\"1\"}}}}}}'; or shared = true measures beside others, and \
+         the report says so",
+        first.split(' ').next().unwrap_or("NODE")
+    )))
+}
+
+/// The nodes that have a label, as `key=value` or `key`.
+///
+/// # Errors
+/// There is no kubectl here, the cluster does not answer, or no node has it.
+pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String>> {
+    let call = ["get", "nodes", &format!("--selector={label}"), "--output=name"];
+    let text = Kubectl::of(options).output(&call)?;
+    let names = text.lines().filter_map(|line| line.trim().strip_prefix("node/"));
+    let names: Vec<String> = names.filter(|name| is_name(name)).map(str::to_owned).collect();
+    match names.is_empty() {
+        false => Ok(names),
+        true => Err(Error::input(format!("no node has the label \"{}\"", escape(label, 80)))
+            .help("kubectl get nodes --show-labels lists them")),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

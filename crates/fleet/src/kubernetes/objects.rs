@@ -1,0 +1,388 @@
+//! What Kubernetes says of a fleet's Jobs and pods.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use zc_run::{Error, Result, escape};
+
+use super::names::words;
+
+/// What `kubectl get ... -o json` prints, as far as it is read.
+#[derive(Debug, Deserialize)]
+struct List {
+    items: Vec<Object>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    kind: String,
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    creation_timestamp: String,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    /// Of a pod.
+    node_name: Option<String>,
+    /// Of a Job.
+    #[serde(default)]
+    suspend: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    #[serde(default)]
+    phase: String,
+    reason: Option<String>,
+    message: Option<String>,
+    #[serde(default)]
+    conditions: Vec<Condition>,
+    #[serde(default)]
+    container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ContainerStatus {
+    #[serde(default)]
+    state: ContainerState,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ContainerState {
+    waiting: Option<Reason>,
+    terminated: Option<Terminated>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Reason {
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Terminated {
+    exit_code: i64,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+/// The Jobs and pods of each measurement, by its number.
+pub(super) type Measurements = BTreeMap<usize, Measurement>;
+
+/// The Jobs and pods of a measurement.
+#[derive(Debug, Default)]
+pub(super) struct Measurement {
+    near: End,
+    far: End,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    job: Option<Object>,
+    pods: Vec<Object>,
+}
+
+/// What a measurement is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It has begun, or not; and what there is to say.
+    Waiting(String),
+    /// See `Waiting`.
+    Running(String),
+    /// The end that receives is of no use any more: the pod that sends is to be ended, which then saves what it
+    /// has.
+    ToEnd {
+        /// The pod that sends.
+        pod: String,
+        /// Why.
+        why: String,
+    },
+    /// It has ended.
+    Ended(Ending),
+    /// The Job that sends is gone, and the other one is left.
+    Left,
+}
+
+/// How a measurement has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// The number of the attempt: when the Job that sends was made.
+    pub(super) attempt: String,
+    /// The pod that sent, whose log has the run.
+    pub(super) pod: Option<String>,
+    /// The pod that received, whose log may say why it failed.
+    pub(super) far_pod: Option<String>,
+    /// The exit code of the zc that sent.
+    pub(super) code: Option<u8>,
+    /// What Kubernetes says of it; `None` where it says nothing but the exit code.
+    pub(super) why: Option<String>,
+}
+
+/// Reads what `kubectl get jobs,pods -o json` prints. Objects without the labels are passed over.
+///
+/// # Errors
+/// [`ErrorKind::Remote`](zc_run::ErrorKind): it is no such list.
+pub(super) fn parse(text: &str) -> Result<Measurements> {
+    let list: List = serde_json::from_str(text).map_err(|error| {
+        Error::remote(format!("kubectl printed no list of objects: line {}: {error}", error.line()))
+            .help("kubectl get jobs,pods -o json prints one")
+    })?;
+    let mut all = Measurements::new();
+    for object in list.items {
+        let label = |key: &str| object.metadata.labels.get(key).map(String::as_str);
+        let Some(Ok(number)) = label(words::CELL).map(str::parse) else { continue };
+        let is_near = match label(words::END) {
+            Some(words::NEAR) => true,
+            Some(words::FAR) => false,
+            _ => continue,
+        };
+        let measurement: &mut Measurement = all.entry(number).or_default();
+        let end = if is_near { &mut measurement.near } else { &mut measurement.far };
+        match object.kind.as_str() {
+            "Job" => end.job = Some(object),
+            "Pod" => end.pods.push(object),
+            _ => {}
+        }
+    }
+    // Pods whose Jobs were deleted end by themselves.
+    all.retain(|_, one| one.near.job.is_some() || one.far.job.is_some());
+    Ok(all)
+}
+
+impl Measurement {
+    /// The names of its Jobs.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &str> {
+        let jobs = [&self.near, &self.far].into_iter().filter_map(|end| end.job.as_ref());
+        jobs.map(|job| job.metadata.name.as_str())
+    }
+
+    /// What it is at.
+    pub(super) fn stage(&self) -> Stage {
+        let (near, far) = (&self.near, &self.far);
+        let Some(job) = &near.job else { return Stage::Left };
+        if job.metadata.deletion_timestamp.is_some() {
+            return Stage::Waiting("its Job is being deleted".to_owned());
+        }
+        let ended = |code, why: Option<String>| {
+            Stage::Ended(Ending {
+                attempt: job
+                    .metadata
+                    .creation_timestamp
+                    .chars()
+                    .filter(char::is_ascii_digit)
+                    .collect(),
+                pod: near.pod().map(|pod| pod.metadata.name.clone()),
+                far_pod: far.pod().map(|pod| pod.metadata.name.clone()),
+                code,
+                why,
+            })
+        };
+        let far_failed = far.failed().map(|why| format!("the end that receives {why}"));
+        if let Some((code, why)) = near.ended() {
+            // Where it was ended because of the other end, that is the reason.
+            let why = match code {
+                Some(0) => None,
+                _ => far_failed.or_else(|| why.map(|why| format!("it {why}"))),
+            };
+            return ended(code, why);
+        }
+        if let Some(why) = near.lost() {
+            return ended(None, Some(format!("it {why}")));
+        }
+        match (far_failed, near.pod().filter(|pod| pod.status.phase == "Running")) {
+            (Some(why), Some(pod)) => Stage::ToEnd { pod: pod.metadata.name.clone(), why },
+            (Some(why), None) => ended(None, Some(why)),
+            (None, _) => self.at_work(),
+        }
+    }
+
+    /// What keeps it waiting, or that it runs.
+    fn at_work(&self) -> Stage {
+        let of = [(&self.near, "that sends"), (&self.far, "that receives")];
+        for (end, which) in of {
+            if let Some(why) = end.waits() {
+                return Stage::Waiting(format!("the end {which}: {why}"));
+            }
+        }
+        for (end, _) in of {
+            if let Some(node) = end.silent_node() {
+                return Stage::Running(format!("node {node} does not answer"));
+            }
+        }
+        Stage::Running("running".to_owned())
+    }
+}
+
+impl End {
+    /// Its pod. Where there are several, the Job has replaced one that is gone.
+    fn pod(&self) -> Option<&Object> {
+        let is_there = |pod: &&Object| pod.metadata.deletion_timestamp.is_none();
+        let time = |pod: &&Object| pod.metadata.creation_timestamp.clone();
+        self.pods
+            .iter()
+            .filter(is_there)
+            .max_by_key(time)
+            .or_else(|| self.pods.iter().max_by_key(time))
+    }
+
+    /// The exit code of its zc, and what Kubernetes says of its end; `None` while it has none.
+    fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
+        if let Some(pod) = self.pod()
+            && let Some(ended) = pod.ended()
+        {
+            return Some(ended);
+        }
+        let job = self.job.as_ref()?;
+        if let Some(failed) = job.condition("Failed", "True") {
+            let why = said(failed.reason.as_deref(), failed.message.as_deref());
+            return Some((None, Some(format!("has no pod any more: {why}"))));
+        }
+        job.condition("Complete", "True")
+            .is_some()
+            .then(|| (None, Some("has no pod any more: its log is lost".to_owned())))
+    }
+
+    /// How it failed; `None` if it has not.
+    fn failed(&self) -> Option<String> {
+        if self.job.is_none() {
+            return Some("has no Job any more".to_owned());
+        }
+        match self.ended() {
+            Some((Some(0), _)) => None,
+            // A Job that is complete, and whose pod is gone.
+            Some((None, _)) if self.is_complete() => None,
+            Some((Some(code), None)) => Some(format!("failed with exit code {code}")),
+            Some((_, Some(why))) => Some(why),
+            Some((None, None)) => Some("failed".to_owned()),
+            None => self.lost(),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
+    }
+
+    /// That its node has vanished, so that its pod is to be removed and cannot be.
+    fn lost(&self) -> Option<String> {
+        let pod = self.pod().filter(|pod| pod.metadata.deletion_timestamp.is_some())?;
+        let node = pod.spec.node_name.as_deref()?;
+        let is_lost = pod.status.reason.as_deref() == Some("NodeLost")
+            || pod.condition("Ready", "False").is_some() && pod.status.phase == "Running";
+        is_lost.then(|| format!("was on node {}, which has vanished", escape(node, 80)))
+    }
+
+    /// Why it has not begun; `None` if it has.
+    fn waits(&self) -> Option<String> {
+        let job = self.job.as_ref()?;
+        let Some(pod) = self.pod() else {
+            return Some(match job.spec.suspend {
+                true => "its Job is suspended".to_owned(),
+                false => "it has no pod yet".to_owned(),
+            });
+        };
+        if pod.status.phase != "Pending" {
+            return None;
+        }
+        if let Some(waiting) = pod.container(|state| state.waiting.as_ref()) {
+            let text = said(waiting.reason.as_deref(), waiting.message.as_deref());
+            let node = escape(pod.spec.node_name.as_deref().unwrap_or("its node"), 80);
+            return Some(match waiting.reason.as_deref().unwrap_or_default() {
+                "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
+                    format!("the image cannot be had on {node}: {text}")
+                }
+                "ContainerCreating" | "PodInitializing" => format!("it starts on {node}"),
+                _ => text,
+            });
+        }
+        let scheduled = pod.condition("PodScheduled", "False");
+        Some(match scheduled {
+            Some(not) => said(not.reason.as_deref(), not.message.as_deref()),
+            None => "it is about to start".to_owned(),
+        })
+    }
+
+    /// The node of a pod that runs and is not heard of any more. A pod without a probe is ready while it runs.
+    fn silent_node(&self) -> Option<String> {
+        let pod = self.pod().filter(|pod| pod.status.phase == "Running")?;
+        let is_silent = pod.condition("Ready", "False").is_some();
+        is_silent.then(|| escape(pod.spec.node_name.as_deref().unwrap_or_default(), 80))
+    }
+}
+
+impl Object {
+    fn condition(&self, kind: &str, status: &str) -> Option<&Condition> {
+        self.status.conditions.iter().find(|one| one.kind == kind && one.status == status)
+    }
+
+    fn container<'a, T>(
+        &'a self,
+        of: impl Fn(&'a ContainerState) -> Option<&'a T>,
+    ) -> Option<&'a T> {
+        self.status.container_statuses.iter().find_map(|container| of(&container.state))
+    }
+
+    /// Of a pod: its exit code, and what Kubernetes says of its end.
+    fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
+        if !matches!(self.status.phase.as_str(), "Succeeded" | "Failed") {
+            return None;
+        }
+        let terminated = self.container(|state| state.terminated.as_ref());
+        let code = terminated.and_then(|ended| u8::try_from(ended.exit_code).ok());
+        let (reason, message) = (self.status.reason.as_deref(), self.status.message.as_deref());
+        let of_container = terminated.and_then(|ended| ended.reason.as_deref());
+        let why = match (reason, of_container) {
+            (Some("DeadlineExceeded"), _) => Some("took too long (DeadlineExceeded)".to_owned()),
+            (Some(reason), _) => {
+                Some(format!("was ended by Kubernetes: {}", said(Some(reason), message)))
+            }
+            (None, Some("OOMKilled")) => {
+                Some("was killed for lack of memory (OOMKilled)".to_owned())
+            }
+            (None, Some("Completed" | "Error") | None) => None,
+            (None, Some(reason)) => {
+                let message = terminated.and_then(|ended| ended.message.as_deref());
+                Some(format!("did not start: {}", said(Some(reason), message)))
+            }
+        };
+        Some((code, why))
+    }
+}
+
+/// A reason of Kubernetes with its message, in one line.
+fn said(reason: Option<&str>, message: Option<&str>) -> String {
+    let message = message.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let text = match (reason, message.as_deref().unwrap_or_default()) {
+        (Some(reason), "") => reason.to_owned(),
+        (Some(reason), message) => format!("{reason}: {message}"),
+        (None, "") => "no reason is given".to_owned(),
+        (None, message) => message.to_owned(),
+    };
+    escape(&text, 200)
+}

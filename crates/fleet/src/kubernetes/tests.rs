@@ -1,0 +1,87 @@
+use super::*;
+use crate::fleet_file::FleetFile;
+use crate::plan::Planned;
+
+/// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
+pub(crate) fn plan(more: &str) -> FleetPlan {
+    let text = format!(
+        "name = \"nightly\"\nengine = \"kubernetes\"\nseed = 7\n\
+         [kubernetes]\nimage = \"registry.example/zc:0.2.0\"\nresource = \"zc/host\"\n{more}\
+         [[hosts]]\nnames = \"n[1-2]\"\nwires = [\"sw1\"]\n\
+         [[hosts]]\nnames = \"n[3-4]\"\n\
+         [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"8s\"\n"
+    );
+    let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
+    let hosts = file.hosts(|_| unreachable!()).unwrap();
+    let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
+    FleetPlan::of(&file, hosts, plans, 1).unwrap()
+}
+
+fn hosts(plan: &FleetPlan, numbers: &[usize]) -> Vec<String> {
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let mut hosts: Vec<String> =
+        numbers.iter().flat_map(|number| plan.ends(cells[*number])).map(str::to_owned).collect();
+    hosts.sort();
+    hosts
+}
+
+#[test]
+fn no_two_measurements_are_submitted_that_share_a_host_or_a_wire() {
+    let plan = plan("");
+    let all = plan.cells().count();
+    let mut now = Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new() };
+    let free = |plan: &FleetPlan, now: &Now| super::free(plan, now, |_| true);
+    let first = free(&plan, &now);
+    let used = hosts(&plan, &first);
+    assert!(!first.is_empty() && used.windows(2).all(|pair| pair[0] != pair[1]), "{used:?}");
+    let at_the_wire = |hosts: &[String]| hosts.iter().any(|host| host == "n1" || host == "n2");
+    // The pairs n1-n3 and n2-n4 share a wire, and no host.
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let of = |one: &str, other: &str| {
+        cells.iter().position(|cell| plan.ends(cell) == [one, other]).unwrap()
+    };
+    now.submitted.insert(of("n1", "n3"));
+    assert!(free(&plan, &now).is_empty(), "the wire is in use, and n4 alone is no pair");
+    now.submitted = BTreeSet::from([of("n1", "n2")]);
+    let beside = free(&plan, &now);
+    assert!(!beside.is_empty() && !at_the_wire(&hosts(&plan, &beside)), "{beside:?}");
+    assert_eq!(super::free(&plan, &now, |number| !beside.contains(&number)).len(), 1);
+    now.states = vec![CellState::Done("x".into()); all];
+    assert!(free(&plan, &now).is_empty());
+}
+
+#[test]
+fn with_a_gang_scheduler_all_are_submitted_at_once_that_share_no_wire() {
+    let mut plan = plan("gang = true\n");
+    let all = plan.cells().count();
+    let now = Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new() };
+    let at_once = free(&plan, &now, |_| true);
+    let cells: Vec<&Cell> = plan.cells().collect();
+    let with_wire = at_once.iter().filter(|number| !plan.wires(cells[**number]).is_empty());
+    assert_eq!(with_wire.count(), 1);
+    for host in &mut plan.hosts {
+        host.wires.clear();
+    }
+    assert_eq!(free(&plan, &now, |_| true).len(), all);
+}
+
+#[test]
+fn a_node_that_others_can_use_meanwhile_is_refused() {
+    let plan = plan("");
+    let node = |name: &str, has: &str| {
+        format!("{{\"metadata\":{{\"name\":\"{name}\"}},\"status\":{{\"allocatable\":{{{has}}}}}}}")
+    };
+    let check = |has: [&str; 4]| {
+        let nodes: Vec<String> =
+            has.iter().enumerate().map(|(at, has)| node(&format!("n{}", at + 1), has)).collect();
+        let text = format!("{{\"items\":[{}]}}", nodes.join(","));
+        exclusive(&plan, &serde_json::from_str(&text).unwrap())
+    };
+    let one = "\"zc/host\":\"1\"";
+    check([one; 4]).unwrap();
+    let error = check([one, "\"cpu\":\"8\"", one, "\"zc/host\":\"2\""]).unwrap_err();
+    assert!(error.message.ends_with("n2 has 0, and so on: 2 nodes"), "{}", error.message);
+    assert!(error.help.unwrap().contains("kubectl patch node n2 "));
+    let missing = exclusive(&plan, &Nodes { items: Vec::new() }).unwrap_err();
+    assert!(missing.message.starts_with("the cluster has no node \"n"), "{}", missing.message);
+}

@@ -1,0 +1,21 @@
+//! How many measurements are in which state, in words.
+
+use zc_fleet::{CellState, Count};
+
+/// How many are in which state.
+pub(super) fn in_words(states: &[CellState]) -> String {
+    let count = Count::of(states);
+    let mut parts = vec![format!("{} of {} done", count.done, count.all)];
+    for (number, what) in [
+        (count.running, "running"),
+        (count.waiting, "waiting"),
+        (count.part, "in part"),
+        (count.failed, "failed"),
+        (count.missing, "missing"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{number} {what}"));
+        }
+    }
+    parts.join(", ")
+}

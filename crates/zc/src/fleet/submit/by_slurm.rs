@@ -1,0 +1,75 @@
+//! Submits to Slurm: an array for each pair that has open measurements, and the report after them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::fleet::counts::in_words;
+use crate::{interrupt, tell};
+use zc_fleet::{Count, FleetPlan, Folder, slurm, state};
+use zc_run::{ErrorKind, Result};
+
+/// How often the queue is looked at, and the signals meanwhile.
+const LOOK: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_millis(100);
+
+/// Submits what is missing, and returns the exit code.
+///
+/// # Errors
+/// There is no Slurm here, or it refuses.
+pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
+    let (states, reports) = match slurm::states_now(folder, plan) {
+        // What would be submitted can be said without a scheduler.
+        Err(_) if dry_run => (state::states(folder, plan)?, Vec::new()),
+        now => now?,
+    };
+    let submissions = slurm::submissions(folder, plan, &states);
+    if dry_run && !submissions.is_empty() {
+        let lines: Vec<String> =
+            submissions.iter().map(|submission| submission.words.join(" ") + "\n").collect();
+        return tell::result(&lines.concat()).map(|()| 0);
+    }
+    if submissions.is_empty() {
+        tell::note(&format!("nothing is missing: {}", in_words(&states)));
+    } else {
+        if !plan.shared {
+            slurm::check_exclusive(plan)?;
+        }
+        // A report that waits for the jobs of before would not wait for these.
+        slurm::cancel_jobs(&reports)?;
+        // Where one is refused, those before it stay, and the next call goes on from there.
+        for submission in &submissions {
+            slurm::submit(submission)?;
+        }
+        let cells: usize = submissions.iter().map(|submission| submission.cells).sum();
+        tell::note(&format!(
+            "submitted: {cells} measurements in {} arrays, and a report after them",
+            submissions.iter().filter(|submission| submission.pair.is_some()).count()
+        ));
+    }
+    if wait && !dry_run {
+        return until_all_have_ended(folder, plan);
+    }
+    if !submissions.is_empty() {
+        tell::note(&format!("next: zc fleet status {}", tell::path(folder.path())));
+    }
+    Ok(0)
+}
+
+/// Waits until nothing waits or runs.
+fn until_all_have_ended(folder: &Folder, plan: &FleetPlan) -> Result<u8> {
+    let stop = interrupt::flag()?;
+    loop {
+        let (states, _) = slurm::states_now(folder, plan)?;
+        let count = Count::of(&states);
+        if count.running + count.waiting == 0 {
+            tell::note(&in_words(&states));
+            return Ok(u8::from(!count.is_complete()));
+        }
+        for _ in 0..LOOK.as_millis() / STEP.as_millis() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(ErrorKind::Interrupted.exit_code());
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+}
