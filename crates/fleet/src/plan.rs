@@ -258,6 +258,21 @@ pub(super) mod tests {
         FleetPlan::of(&file, hosts, plans, 1).unwrap()
     }
 
+    /// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
+    pub(crate) fn by_kubernetes(more: &str) -> FleetPlan {
+        let text = format!(
+            "name = \"nightly\"\nengine = \"kubernetes\"\nseed = 7\n\
+             [kubernetes]\nimage = \"registry.example/zc:0.2.0\"\nresource = \"zc/host\"\n{more}\
+             [[hosts]]\nnames = \"n[1-2]\"\nwires = [\"sw1\"]\n\
+             [[hosts]]\nnames = \"n[3-4]\"\n\
+             [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"8s\"\n"
+        );
+        let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
+        let hosts = file.hosts(|_| unreachable!()).unwrap();
+        let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
+        FleetPlan::of(&file, hosts, plans, 1).unwrap()
+    }
+
     #[test]
     fn each_pair_measures_each_plan_in_both_directions() {
         let plan = four_hosts("");

@@ -229,7 +229,7 @@ impl End<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kubernetes::tests::plan;
+    use crate::plan::tests::by_kubernetes as plan;
 
     #[test]
     fn the_manifests_of_a_fleet_and_of_a_measurement() {

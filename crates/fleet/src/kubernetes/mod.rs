@@ -58,6 +58,18 @@ pub struct Now {
     pub states: Vec<CellState>,
     /// Which of them have Jobs.
     pub submitted: BTreeSet<usize>,
+    /// The Jobs that receive of those whose Job that sends is gone, or not there yet.
+    left: Vec<String>,
+}
+
+impl Now {
+    /// What the folder says, while nothing is submitted.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn of_folder(folder: &Folder, plan: &FleetPlan) -> Result<Self> {
+        Ok(Self { states: states(folder, plan)?, submitted: BTreeSet::new(), left: Vec::new() })
+    }
 }
 
 /// Brings home what has ended, deletes its Jobs, and returns what has come of all measurements.
@@ -70,7 +82,8 @@ pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
     let kubectl = Kubectl::of(&plan.kubernetes);
     let measurements = measurements(&kubectl, plan)?;
     let cells: Vec<&Cell> = plan.cells().collect();
-    let (mut over, mut submitted, mut seen) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut over, mut left) = (Vec::new(), Vec::new());
+    let (mut submitted, mut seen) = (BTreeSet::new(), Vec::new());
     for (number, measurement) in &measurements {
         let Some(cell) = cells.get(*number) else { continue };
         submitted.insert(*number);
@@ -88,23 +101,40 @@ pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
                 submitted.remove(number);
                 over.extend(measurement.jobs());
             }
-            Stage::Left => {
-                submitted.remove(number);
-                over.extend(measurement.jobs());
-            }
+            Stage::Left => left.extend(measurement.jobs().map(str::to_owned)),
         }
     }
-    for names in over.chunks(MOST_AT_ONCE) {
-        let call = ["delete", "jobs", "--ignore-not-found", "--wait=false"];
-        kubectl.output(&[&call, names].concat())?;
-    }
+    delete(&kubectl, &over)?;
     let mut states = states(folder, plan)?;
     for (number, state) in seen {
         if states[number].is_open() {
             states[number] = state;
         }
     }
-    Ok(Now { states, submitted })
+    Ok(Now { states, submitted, left })
+}
+
+/// As [`now`], for the one who submits: what is left of a measurement whose Job that sends is gone is deleted. For
+/// others it may be one that is being submitted at this moment.
+///
+/// # Errors
+/// As for [`now`].
+pub fn now_to_submit(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
+    let now = now(folder, plan)?;
+    if now.left.is_empty() {
+        return Ok(now);
+    }
+    let left: Vec<&str> = now.left.iter().map(String::as_str).collect();
+    delete(&Kubectl::of(&plan.kubernetes), &left)?;
+    self::now(folder, plan)
+}
+
+fn delete(kubectl: &Kubectl, jobs: &[&str]) -> Result<()> {
+    for names in jobs.chunks(MOST_AT_ONCE) {
+        let call = ["delete", "jobs", "--ignore-not-found", "--wait=false"];
+        kubectl.output(&[&call, names].concat())?;
+    }
+    Ok(())
 }
 
 fn measurements(kubectl: &Kubectl, plan: &FleetPlan) -> Result<Measurements> {
@@ -126,6 +156,9 @@ fn end(kubectl: &Kubectl, pod: &str) -> Result<()> {
 /// Writes what is left of an attempt: the run, what was said, and last how it ended.
 fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
     let [run, exit, said] = folder.files(&cell.id, &ending.attempt);
+    if exit.exists() {
+        return Ok(()); // another call was faster, or could not delete its Jobs
+    }
     let log = match &ending.pod {
         Some(pod) => kubectl.try_output(&["logs", pod])?,
         None => Ok(String::new()),
@@ -330,4 +363,4 @@ pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

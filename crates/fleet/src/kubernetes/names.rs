@@ -5,17 +5,17 @@ use crate::plan::FleetPlan;
 /// Labels, and the values of [`words::END`].
 pub(super) mod words {
     /// The fleet that an object is of.
-    pub(in crate::kubernetes) const FLEET: &str = "zc-fleet";
+    pub(crate) const FLEET: &str = "zc-fleet";
     /// The number of its measurement.
-    pub(in crate::kubernetes) const CELL: &str = "zc-cell";
+    pub(crate) const CELL: &str = "zc-cell";
     /// Which end of it.
-    pub(in crate::kubernetes) const END: &str = "zc-end";
+    pub(crate) const END: &str = "zc-end";
     /// An annotation: the name of the measurement, which may be too long for a label.
-    pub(in crate::kubernetes) const MEASUREMENT: &str = "zc-measurement";
+    pub(crate) const MEASUREMENT: &str = "zc-measurement";
     /// The end that sends.
-    pub(in crate::kubernetes) const NEAR: &str = "near";
+    pub(crate) const NEAR: &str = "near";
     /// The end that receives.
-    pub(in crate::kubernetes) const FAR: &str = "far";
+    pub(crate) const FAR: &str = "far";
 }
 
 /// The most letters of the fleet's own name, so that names of Jobs have room for what follows.
@@ -64,8 +64,8 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kubernetes::tests::plan;
     use crate::kubernetes_options::is_dns_label;
+    use crate::plan::tests::by_kubernetes as plan;
 
     #[test]
     fn names_are_those_of_kubernetes_however_a_fleet_is_called() {

@@ -1,21 +1,5 @@
 use super::*;
-use crate::fleet_file::FleetFile;
-use crate::plan::Planned;
-
-/// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
-pub(crate) fn plan(more: &str) -> FleetPlan {
-    let text = format!(
-        "name = \"nightly\"\nengine = \"kubernetes\"\nseed = 7\n\
-         [kubernetes]\nimage = \"registry.example/zc:0.2.0\"\nresource = \"zc/host\"\n{more}\
-         [[hosts]]\nnames = \"n[1-2]\"\nwires = [\"sw1\"]\n\
-         [[hosts]]\nnames = \"n[3-4]\"\n\
-         [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"8s\"\n"
-    );
-    let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
-    let hosts = file.hosts(|_| unreachable!()).unwrap();
-    let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
-    FleetPlan::of(&file, hosts, plans, 1).unwrap()
-}
+use crate::plan::tests::by_kubernetes as plan;
 
 fn hosts(plan: &FleetPlan, numbers: &[usize]) -> Vec<String> {
     let cells: Vec<&Cell> = plan.cells().collect();
@@ -29,7 +13,8 @@ fn hosts(plan: &FleetPlan, numbers: &[usize]) -> Vec<String> {
 fn no_two_measurements_are_submitted_that_share_a_host_or_a_wire() {
     let plan = plan("");
     let all = plan.cells().count();
-    let mut now = Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new() };
+    let mut now =
+        Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new(), left: Vec::new() };
     let free = |plan: &FleetPlan, now: &Now| super::free(plan, now, |_| true);
     let first = free(&plan, &now);
     let used = hosts(&plan, &first);
@@ -54,7 +39,8 @@ fn no_two_measurements_are_submitted_that_share_a_host_or_a_wire() {
 fn with_a_gang_scheduler_all_are_submitted_at_once_that_share_no_wire() {
     let mut plan = plan("gang = true\n");
     let all = plan.cells().count();
-    let now = Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new() };
+    let now =
+        Now { states: vec![CellState::Missing; all], submitted: BTreeSet::new(), left: Vec::new() };
     let at_once = free(&plan, &now, |_| true);
     let cells: Vec<&Cell> = plan.cells().collect();
     let with_wire = at_once.iter().filter(|number| !plan.wires(cells[**number]).is_empty());

@@ -1,18 +1,18 @@
 //! Submits to Kubernetes: at once what has free hosts, and with `--wait` the others as hosts become free.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::waiting::{answered, outage};
 use crate::fleet::counts::in_words;
 use crate::{interrupt, tell};
 use zc_fleet::kubernetes::{self, Now};
-use zc_fleet::{CellState, Count, FleetPlan, Folder, state};
-use zc_run::{Error, ErrorKind, Result};
+use zc_fleet::{CellState, Count, FleetPlan, Folder};
+use zc_run::{ErrorKind, Result};
 
-/// How often the cluster is asked, and the signals are looked at meanwhile.
+/// How often the cluster is asked.
 const LOOK: Duration = Duration::from_secs(3);
-const STEP: Duration = Duration::from_millis(100);
 
 /// Submits what is missing, and returns the exit code.
 ///
@@ -20,13 +20,13 @@ const STEP: Duration = Duration::from_millis(100);
 /// There is no kubectl here, the cluster does not answer or refuses, or its nodes are not exclusive.
 pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
     if dry_run {
-        let now = Now { states: state::states(folder, plan)?, submitted: BTreeSet::new() };
+        let now = Now::of_folder(folder, plan)?;
         let calls = kubernetes::calls(folder, plan, &kubernetes::free(plan, &now, |_| true));
         let lines: Vec<String> = calls.iter().map(|words| words.join(" ") + "\n").collect();
         return tell::result(&lines.concat()).map(|()| 0);
     }
     let stop = interrupt::flag()?;
-    let now = kubernetes::now(folder, plan)?;
+    let now = kubernetes::now_to_submit(folder, plan)?;
     if now.submitted.is_empty() && !now.states.iter().any(CellState::is_open) {
         tell::note(&format!("nothing is missing: {}", in_words(&now.states)));
         return Ok(0);
@@ -96,10 +96,12 @@ impl<'a> Waiting<'a> {
                         self.tried.extend(&free);
                         self.submitted.extend(free);
                     }
-                    Err(error) => self.outage(error)?,
+                    Err(error) => outage(error)?,
                 }
             }
-            now = match self.next()? {
+            let next =
+                answered(LOOK, self.stop, || kubernetes::now_to_submit(self.folder, self.plan))?;
+            now = match next {
                 Some(now) => now,
                 None => {
                     tell::note("what was submitted goes on; the same command takes it up again");
@@ -107,35 +109,6 @@ impl<'a> Waiting<'a> {
                 }
             };
         }
-    }
-
-    /// What has come of all after a while; `None` after Ctrl-C. While the cluster does not answer it is asked
-    /// again.
-    fn next(&mut self) -> Result<Option<Now>> {
-        let mut is_told = false;
-        loop {
-            for _ in 0..LOOK.as_millis() / STEP.as_millis() {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Ok(None);
-                }
-                std::thread::sleep(STEP);
-            }
-            match kubernetes::now(self.folder, self.plan) {
-                Ok(now) => return Ok(Some(now)),
-                Err(error) if !std::mem::replace(&mut is_told, true) => self.outage(error)?,
-                Err(error) if error.kind == ErrorKind::Remote => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Says that the cluster does not answer, or refuses. Anything else ends the command.
-    fn outage(&self, error: Error) -> Result<()> {
-        if error.kind != ErrorKind::Remote {
-            return Err(error);
-        }
-        tell::warning(&format!("{}: it is tried again", error.message), error.help.as_deref());
-        Ok(())
     }
 
     /// Says what has ended since the last look, and why others wait.

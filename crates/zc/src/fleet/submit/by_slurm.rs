@@ -1,16 +1,15 @@
 //! Submits to Slurm: an array for each pair that has open measurements, and the report after them.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::waiting::answered;
 use crate::fleet::counts::in_words;
 use crate::{interrupt, tell};
 use zc_fleet::{Count, FleetPlan, Folder, slurm, state};
 use zc_run::{ErrorKind, Result};
 
-/// How often the queue is looked at, and the signals meanwhile.
+/// How often the queue is looked at.
 const LOOK: Duration = Duration::from_secs(10);
-const STEP: Duration = Duration::from_millis(100);
 
 /// Submits what is missing, and returns the exit code.
 ///
@@ -59,17 +58,14 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: boo
 fn until_all_have_ended(folder: &Folder, plan: &FleetPlan) -> Result<u8> {
     let stop = interrupt::flag()?;
     loop {
-        let (states, _) = slurm::states_now(folder, plan)?;
+        let Some((states, _)) = answered(LOOK, &stop, || slurm::states_now(folder, plan))? else {
+            tell::note("what was submitted goes on; the same command takes it up again");
+            return Ok(ErrorKind::Interrupted.exit_code());
+        };
         let count = Count::of(&states);
         if count.running + count.waiting == 0 {
             tell::note(&in_words(&states));
             return Ok(u8::from(!count.is_complete()));
-        }
-        for _ in 0..LOOK.as_millis() / STEP.as_millis() {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(ErrorKind::Interrupted.exit_code());
-            }
-            std::thread::sleep(STEP);
         }
     }
 }

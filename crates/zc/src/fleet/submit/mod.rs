@@ -3,6 +3,7 @@
 mod by_kubernetes;
 mod by_slurm;
 mod by_ssh;
+mod waiting;
 
 use std::path::PathBuf;
 
