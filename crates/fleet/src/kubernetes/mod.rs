@@ -160,6 +160,8 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         return Ok(()); // another call was faster, or could not delete its Jobs
     }
     let log = match &ending.pod {
+        // Ends with its container, or after the time of a request.
+        Some(pod) if ending.may_write => kubectl.try_output(&["logs", "--follow", pod])?,
         Some(pod) => kubectl.try_output(&["logs", pod])?,
         None => Ok(String::new()),
     };
@@ -179,14 +181,20 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     {
         let path = said.with_extension("far.txt");
         folder.write_whole(&path, &log)?;
-        if let (Some(why), Some(line)) = (&mut why, Folder::last_line(&path))
-            && line.starts_with("error: ")
-        {
-            *why = format!("{why}: {}", line.trim_start_matches("error: "));
+        let line = Folder::last_line(&path);
+        let error = line.as_ref().and_then(|line| line.strip_prefix("error: "));
+        if let (true, Some(why), Some(error)) = (ending.is_by_far, &mut why, error) {
+            *why = format!("{why}: {error}");
         }
     }
-    if let Some(text) = &log.run {
-        folder.write_whole(&run, text)?;
+    match &log.run {
+        Some(text) => folder.write_whole(&run, text)?,
+        None if ending.code == Some(0) && why.is_none() => {
+            // A kubelet that has lost a log says so in place of it.
+            let said = log.said.lines().next_back().unwrap_or("it is empty");
+            why = Some(format!("its log has no run: {said}"));
+        }
+        None => {}
     }
     let code = ending.code.map(|code| code.to_string()).unwrap_or_default();
     let why = why.map(|why| why.replace('\n', " ") + "\n").unwrap_or_default();

@@ -76,6 +76,7 @@ struct ContainerStatus {
 #[derive(Debug, Default, Deserialize)]
 struct ContainerState {
     waiting: Option<Reason>,
+    running: Option<serde::de::IgnoredAny>,
     terminated: Option<Terminated>,
 }
 
@@ -137,12 +138,16 @@ pub(super) struct Ending {
     pub(super) attempt: String,
     /// The pod that sent, whose log has the run.
     pub(super) pod: Option<String>,
+    /// Whether its zc may be writing still: a kubelet of 1.20 calls a pod failed that it has only told to end.
+    pub(super) may_write: bool,
     /// The pod that received, whose log may say why it failed.
     pub(super) far_pod: Option<String>,
     /// The exit code of the zc that sent.
     pub(super) code: Option<u8>,
     /// What Kubernetes says of it; `None` where it says nothing but the exit code.
     pub(super) why: Option<String>,
+    /// Whether that is about the end that received.
+    pub(super) is_by_far: bool,
 }
 
 /// Reads what `kubectl get jobs,pods -o json` prints. Objects without the labels are passed over.
@@ -190,35 +195,36 @@ impl Measurement {
         if job.metadata.deletion_timestamp.is_some() {
             return Stage::Waiting("its Job is being deleted".to_owned());
         }
-        let ended = |code, why: Option<String>| {
-            Stage::Ended(Ending {
-                attempt: job
-                    .metadata
-                    .creation_timestamp
-                    .chars()
-                    .filter(char::is_ascii_digit)
-                    .collect(),
-                pod: near.pod().map(|pod| pod.metadata.name.clone()),
-                far_pod: far.pod().map(|pod| pod.metadata.name.clone()),
-                code,
-                why,
-            })
+        let attempt = &job.metadata.creation_timestamp;
+        let pod = near.pod();
+        let ending = |code, why: Option<String>, is_by_far| Ending {
+            attempt: attempt.chars().filter(char::is_ascii_digit).collect(),
+            pod: pod.map(|pod| pod.metadata.name.clone()),
+            may_write: pod.is_some_and(|pod| pod.container(|at| at.running.as_ref()).is_some()),
+            far_pod: far.pod().map(|pod| pod.metadata.name.clone()),
+            code,
+            why,
+            is_by_far,
         };
         let far_failed = far.failed().map(|why| format!("the end that receives {why}"));
         if let Some((code, why)) = near.ended() {
-            // Where it was ended because of the other end, that is the reason.
-            let why = match code {
-                Some(0) => None,
-                _ => far_failed.or_else(|| why.map(|why| format!("it {why}"))),
-            };
-            return ended(code, why);
+            return Stage::Ended(match far_failed {
+                _ if code == Some(0) => ending(code, None, false),
+                // It was ended because of the other end, or would have failed for it.
+                Some(why) => ending(code, Some(why), true),
+                None => ending(code, why.map(|why| format!("it {why}")), false),
+            });
         }
         if let Some(why) = near.lost() {
-            return ended(None, Some(format!("it {why}")));
+            // Nobody answers for its log.
+            return Stage::Ended(Ending {
+                pod: None,
+                ..ending(None, Some(format!("it {why}")), false)
+            });
         }
-        match (far_failed, near.pod().filter(|pod| pod.status.phase == "Running")) {
+        match (far_failed, pod.filter(|pod| pod.status.phase == "Running")) {
             (Some(why), Some(pod)) => Stage::ToEnd { pod: pod.metadata.name.clone(), why },
-            (Some(why), None) => ended(None, Some(why)),
+            (Some(why), None) => Stage::Ended(ending(None, Some(why), true)),
             (None, _) => self.at_work(),
         }
     }
@@ -278,6 +284,7 @@ impl End {
             Some((Some(0), _)) => None,
             // A Job that is complete, and whose pod is gone.
             Some((None, _)) if self.is_complete() => None,
+            Some((Some(137), None)) => Some("was killed".to_owned()),
             Some((Some(code), None)) => Some(format!("failed with exit code {code}")),
             Some((_, Some(why))) => Some(why),
             Some((None, None)) => Some("failed".to_owned()),
@@ -289,13 +296,18 @@ impl End {
         self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
     }
 
-    /// That its node has vanished, so that its pod is to be removed and cannot be.
+    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job may have
+    /// made another one already, which waits for that node.
     fn lost(&self) -> Option<String> {
-        let pod = self.pod().filter(|pod| pod.metadata.deletion_timestamp.is_some())?;
-        let node = pod.spec.node_name.as_deref()?;
-        let is_lost = pod.status.reason.as_deref() == Some("NodeLost")
-            || pod.condition("Ready", "False").is_some() && pod.status.phase == "Running";
-        is_lost.then(|| format!("was on node {}, which has vanished", escape(node, 80)))
+        let is_lost = |pod: &&Object| {
+            let is_silent =
+                pod.status.phase == "Running" && pod.condition("Ready", "False").is_some();
+            pod.metadata.deletion_timestamp.is_some()
+                && (is_silent || pod.status.reason.as_deref() == Some("NodeLost"))
+        };
+        let pod = self.pods.iter().find(is_lost)?;
+        let node = escape(pod.spec.node_name.as_deref().unwrap_or_default(), 80);
+        Some(format!("was on node {node}, which has vanished"))
     }
 
     /// Why it has not begun; `None` if it has.
@@ -385,4 +397,109 @@ fn said(reason: Option<&str>, message: Option<&str>) -> String {
         (None, message) => message.to_owned(),
     };
     escape(&text, 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a cluster of Kubernetes 1.20 said of one measurement, with the fields that are not read left out.
+    fn recorded(text: &str) -> Measurement {
+        let (number, measurement) = parse(text).unwrap().pop_first().unwrap();
+        assert!(number <= 1);
+        measurement
+    }
+
+    fn ending(text: &str) -> Ending {
+        match recorded(text).stage() {
+            Stage::Ended(ending) => ending,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_waits_says_why() {
+        let waits = |text: &str| match recorded(text).stage() {
+            Stage::Waiting(why) => why,
+            other => panic!("{other:?}"),
+        };
+        let pending = waits(include_str!("testdata/pending.json"));
+        assert!(
+            pending.starts_with(
+                "the end that sends: Unschedulable: 0/3 nodes are available: 1 Insufficient zc/host"
+            ),
+            "{pending}"
+        );
+        let missing = waits(include_str!("testdata/image-missing.json"));
+        assert!(
+            missing
+                .starts_with("the end that sends: the image cannot be had on n2: ErrImagePull: "),
+            "{missing}"
+        );
+        assert_eq!(
+            waits(include_str!("testdata/image-backoff.json")),
+            "the end that sends: the image cannot be had on n2: ImagePullBackOff: Back-off pulling \
+             image \"registry.example/zc:9\""
+        );
+    }
+
+    #[test]
+    fn what_runs_says_so_and_which_node_is_not_heard_of() {
+        let running = recorded(include_str!("testdata/running.json"));
+        assert_eq!(running.stage(), Stage::Running("running".to_owned()));
+        let silent = recorded(include_str!("testdata/silent-node.json"));
+        assert_eq!(silent.stage(), Stage::Running("node n3 does not answer".to_owned()));
+    }
+
+    #[test]
+    fn what_has_ended_says_how() {
+        let oom = ending(include_str!("testdata/oom.json"));
+        assert_eq!(oom.attempt, "20261126223524");
+        assert_eq!((oom.code, oom.may_write, oom.is_by_far), (Some(137), false, false));
+        assert_eq!(oom.why.as_deref(), Some("it was killed for lack of memory (OOMKilled)"));
+        assert!(oom.pod.is_some_and(|pod| pod.contains("-near-")));
+        // This Kubernetes calls the pod failed as soon as it has told zc to end.
+        let late = ending(include_str!("testdata/deadline.json"));
+        assert_eq!((late.code, late.may_write), (None, true));
+        assert_eq!(late.why.as_deref(), Some("it took too long (DeadlineExceeded)"));
+    }
+
+    #[test]
+    fn an_end_that_receives_and_is_of_no_use_any_more_is_the_reason() {
+        let killed = ending(include_str!("testdata/far-killed.json"));
+        assert_eq!((killed.code, killed.is_by_far), (Some(6), true));
+        assert_eq!(killed.why.as_deref(), Some("the end that receives was killed"));
+        let deleted = recorded(include_str!("testdata/far-deleted.json")).stage();
+        let Stage::ToEnd { pod, why } = deleted else { panic!("{deleted:?}") };
+        assert_eq!(why, "the end that receives has no Job any more");
+        assert!(pod.contains("-near-"), "{pod}");
+        assert_eq!(recorded(include_str!("testdata/near-deleted.json")).stage(), Stage::Left);
+    }
+
+    #[test]
+    fn a_node_that_has_vanished_ends_what_it_had_though_its_job_makes_another_pod() {
+        let text = include_str!("testdata/lost-node.json");
+        let lost = ending(text);
+        assert_eq!(lost.why.as_deref(), Some("it was on node n3, which has vanished"));
+        assert_eq!(lost.pod, None, "nobody answers for its log");
+        // The same at the other end.
+        let swapped = text.replace("near", "NEAR").replace("far", "near").replace("NEAR", "far");
+        let stage = recorded(&swapped).stage();
+        let Stage::ToEnd { why, .. } = stage else { panic!("{stage:?}") };
+        assert_eq!(why, "the end that receives was on node n3, which has vanished");
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused_and_what_is_not_ours_passed_over() {
+        assert!(parse("No resources found").unwrap_err().message.contains("no list of objects"));
+        assert!(
+            parse("{\"items\":[{\"kind\":\"Job\",\"metadata\":{\"name\":\"x\"}}]}")
+                .unwrap()
+                .is_empty()
+        );
+        // Of a measurement whose Jobs were deleted, pods stay for a while.
+        let running = include_str!("testdata/running.json");
+        assert!(running.contains("zc-nightly-00000001-00000-far-"));
+        assert_eq!(parse(running).unwrap().into_keys().collect::<Vec<_>>(), [1]);
+    }
 }

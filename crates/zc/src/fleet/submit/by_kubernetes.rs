@@ -12,7 +12,7 @@ use zc_fleet::{CellState, Count, FleetPlan, Folder};
 use zc_run::{ErrorKind, Result};
 
 /// How often the cluster is asked.
-const LOOK: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Submits what is missing, and returns the exit code.
 ///
