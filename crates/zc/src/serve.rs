@@ -41,7 +41,7 @@ pub(super) struct ServeArgs {
         conflicts_with = "iperf3",
     )]
     data_port: Option<u16>,
-    /// End after the first session, with exit code 0; who does not know the token has none
+    /// End after the first session, with exit code 0; a client that does not know the token has none
     #[arg(long, conflicts_with_all = ["stdio", "iperf3"])]
     once: bool,
     /// Be an iperf3 server, for iperf3 clients (port 5201)

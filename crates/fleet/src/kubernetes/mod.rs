@@ -9,21 +9,23 @@ mod kubectl;
 mod log;
 mod manifests;
 mod names;
+mod nodes;
 mod objects;
+mod stage;
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, in_words};
 
 use crate::folder::Folder;
-use crate::host_list::is_name;
-use crate::kubernetes_options::KubernetesOptions;
 use crate::plan::{Cell, FleetPlan};
 use crate::state::{Cause, CellState, states};
 use kubectl::Kubectl;
 use names::{Names, words};
-use objects::{Ending, Measurements, Stage};
+use objects::Measurements;
+use stage::{Ending, Stage};
+
+pub use nodes::{check_exclusive, nodes_with};
 
 /// The most files or names of one call.
 const MOST_AT_ONCE: usize = 50;
@@ -268,106 +270,16 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
     Ok(())
 }
 
-/// Brings home what has ended, and deletes all that a fleet has in the cluster. What runs is lost.
+/// Brings home what has ended, and deletes all that a fleet has in the cluster. Returns how many measurements
+/// waited or ran: those are lost.
 ///
 /// # Errors
 /// As for [`now`].
-pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<()> {
-    now(folder, plan)?;
+pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<usize> {
+    let lost = now(folder, plan)?.submitted.len();
     let kinds = "jobs,services,secrets,configmaps";
     let call = ["delete", kinds, &of_fleet(plan), "--wait=false"];
-    Kubectl::of(&plan.kubernetes).output(&call).map(drop)
-}
-
-/// What `kubectl get nodes -o json` prints, as far as it is read.
-#[derive(Debug, Deserialize)]
-struct Nodes {
-    items: Vec<Node>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Node {
-    metadata: NodeName,
-    #[serde(default)]
-    status: NodeStatus,
-}
-
-#[derive(Debug, Deserialize)]
-struct NodeName {
-    name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct NodeStatus {
-    #[serde(default)]
-    allocatable: std::collections::BTreeMap<String, String>,
-}
-
-/// Checks that pods can have hosts for themselves.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): a node is none of the cluster, or does not have exactly one of
-/// the resource.
-pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
-    let text = Kubectl::of(&plan.kubernetes).output(&["get", "nodes", "--output=json"])?;
-    let nodes: Nodes = serde_json::from_str(&text).map_err(|error| {
-        Error::remote(format!("kubectl printed no list of nodes: line {}: {error}", error.line()))
-            .help("kubectl get nodes -o json prints one")
-    })?;
-    exclusive(plan, &nodes)
-}
-
-fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
-    let resource = &plan.kubernetes.resource;
-    let has =
-        |node: &Node| node.status.allocatable.get(resource).map_or("0", String::as_str).to_owned();
-    let mut wrong = Vec::new();
-    for host in &plan.hosts {
-        match nodes.items.iter().find(|node| node.metadata.name == host.name) {
-            None => {
-                return Err(Error::unsupported(format!(
-                    "the cluster has no node \"{}\"",
-                    host.name
-                ))
-                .help("kubectl get nodes lists them; [[hosts]] names them as it does"));
-            }
-            Some(node) if has(node) != "1" => {
-                wrong.push(format!("{} has {}", host.name, has(node)))
-            }
-            Some(_) => {}
-        }
-    }
-    let Some(first) = wrong.first() else { return Ok(()) };
-    let more = match wrong.len() {
-        1 => String::new(),
-        all => format!(", and so on: {all} nodes"),
-    };
-    Err(Error::unsupported(format!(
-        "nodes do not have exactly one \"{resource}\" each, so that others could use them meanwhile: {}{more}",
-        escape(first, 120)
-    ))
-    .help(format!(
-        "an administrator adds it: kubectl patch node {} --subresource=status --type=merge -p \
-         '{{\"status\":{{\"capacity\":{{\"{resource}\":\"1\"}}}}}}'; or shared = true measures beside others, and \
-         the report says so",
-        first.split(' ').next().unwrap_or("NODE")
-    )))
-}
-
-/// The nodes that have a label, as `key=value` or `key`.
-///
-/// # Errors
-/// There is no kubectl here, the cluster does not answer, or no node has it.
-pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String>> {
-    let call = ["get", "nodes", &format!("--selector={label}"), "--output=name"];
-    let text = Kubectl::of(options).output(&call)?;
-    let names = text.lines().filter_map(|line| line.trim().strip_prefix("node/"));
-    let names: Vec<String> = names.filter(|name| is_name(name)).map(str::to_owned).collect();
-    match names.is_empty() {
-        false => Ok(names),
-        true => Err(Error::input(format!("no node has the label \"{}\"", escape(label, 80)))
-            .help("kubectl get nodes --show-labels lists them")),
-    }
+    Kubectl::of(&plan.kubernetes).output(&call).map(|_| lost)
 }
 
 #[cfg(test)]

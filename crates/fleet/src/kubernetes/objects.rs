@@ -1,4 +1,4 @@
-//! What Kubernetes says of a fleet's Jobs and pods.
+//! What Kubernetes says of a fleet's Jobs and pods, as `kubectl get -o json` prints it.
 
 use std::collections::BTreeMap;
 
@@ -15,83 +15,83 @@ struct List {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
-    kind: String,
-    metadata: Metadata,
+pub(super) struct Object {
+    pub(super) kind: String,
+    pub(super) metadata: Metadata,
     #[serde(default)]
-    spec: Spec,
+    pub(super) spec: Spec,
     #[serde(default)]
-    status: Status,
+    pub(super) status: Status,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
+pub(super) struct Metadata {
+    pub(super) name: String,
     #[serde(default)]
-    labels: BTreeMap<String, String>,
+    pub(super) labels: BTreeMap<String, String>,
     #[serde(default)]
-    creation_timestamp: String,
-    deletion_timestamp: Option<String>,
+    pub(super) creation_timestamp: String,
+    pub(super) deletion_timestamp: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Spec {
+pub(super) struct Spec {
     /// Of a pod.
-    node_name: Option<String>,
+    pub(super) node_name: Option<String>,
     /// Of a Job.
     #[serde(default)]
-    suspend: bool,
+    pub(super) suspend: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+pub(super) struct Status {
     #[serde(default)]
-    phase: String,
-    reason: Option<String>,
-    message: Option<String>,
+    pub(super) phase: String,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
     #[serde(default)]
-    conditions: Vec<Condition>,
+    pub(super) conditions: Vec<Condition>,
     #[serde(default)]
-    container_statuses: Vec<ContainerStatus>,
+    pub(super) container_statuses: Vec<ContainerStatus>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Condition {
+pub(super) struct Condition {
     #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    reason: Option<String>,
-    message: Option<String>,
+    pub(super) kind: String,
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ContainerStatus {
+pub(super) struct ContainerStatus {
     #[serde(default)]
-    state: ContainerState,
+    pub(super) state: ContainerState,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct ContainerState {
-    waiting: Option<Reason>,
-    running: Option<serde::de::IgnoredAny>,
-    terminated: Option<Terminated>,
+pub(super) struct ContainerState {
+    pub(super) waiting: Option<Reason>,
+    pub(super) running: Option<serde::de::IgnoredAny>,
+    pub(super) terminated: Option<Terminated>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Reason {
-    reason: Option<String>,
-    message: Option<String>,
+pub(super) struct Reason {
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Terminated {
-    exit_code: i64,
-    reason: Option<String>,
-    message: Option<String>,
+pub(super) struct Terminated {
+    pub(super) exit_code: i64,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
 }
 
 /// The Jobs and pods of each measurement, by its number.
@@ -100,54 +100,14 @@ pub(super) type Measurements = BTreeMap<usize, Measurement>;
 /// The Jobs and pods of a measurement.
 #[derive(Debug, Default)]
 pub(super) struct Measurement {
-    near: End,
-    far: End,
+    pub(super) near: End,
+    pub(super) far: End,
 }
 
 #[derive(Debug, Default)]
-struct End {
-    job: Option<Object>,
-    pods: Vec<Object>,
-}
-
-/// What a measurement is at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// It has begun, or not; and what there is to say.
-    Waiting(String),
-    /// See `Waiting`.
-    Running(String),
-    /// The end that receives is of no use any more: the pod that sends is to be ended, which then saves what it
-    /// has.
-    ToEnd {
-        /// The pod that sends.
-        pod: String,
-        /// Why.
-        why: String,
-    },
-    /// It has ended.
-    Ended(Ending),
-    /// The Job that sends is gone, and the other one is left.
-    Left,
-}
-
-/// How a measurement has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ending {
-    /// The number of the attempt: when the Job that sends was made.
-    pub(super) attempt: String,
-    /// The pod that sent, whose log has the run.
-    pub(super) pod: Option<String>,
-    /// Whether its zc may be writing still: a kubelet of 1.20 calls a pod failed that it has only told to end.
-    pub(super) may_write: bool,
-    /// The pod that received, whose log may say why it failed.
-    pub(super) far_pod: Option<String>,
-    /// The exit code of the zc that sent.
-    pub(super) code: Option<u8>,
-    /// What Kubernetes says of it; `None` where it says nothing but the exit code.
-    pub(super) why: Option<String>,
-    /// Whether that is about the end that received.
-    pub(super) is_by_far: bool,
+pub(super) struct End {
+    pub(super) job: Option<Object>,
+    pub(super) pods: Vec<Object>,
 }
 
 /// Reads what `kubectl get jobs,pods -o json` prints. Objects without the labels are passed over.
@@ -181,179 +141,12 @@ pub(super) fn parse(text: &str) -> Result<Measurements> {
     Ok(all)
 }
 
-impl Measurement {
-    /// The names of its Jobs.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = &str> {
-        let jobs = [&self.near, &self.far].into_iter().filter_map(|end| end.job.as_ref());
-        jobs.map(|job| job.metadata.name.as_str())
-    }
-
-    /// What it is at.
-    pub(super) fn stage(&self) -> Stage {
-        let (near, far) = (&self.near, &self.far);
-        let Some(job) = &near.job else { return Stage::Left };
-        if job.metadata.deletion_timestamp.is_some() {
-            return Stage::Waiting("its Job is being deleted".to_owned());
-        }
-        let attempt = &job.metadata.creation_timestamp;
-        let pod = near.pod();
-        let ending = |code, why: Option<String>, is_by_far| Ending {
-            attempt: attempt.chars().filter(char::is_ascii_digit).collect(),
-            pod: pod.map(|pod| pod.metadata.name.clone()),
-            may_write: pod.is_some_and(|pod| pod.container(|at| at.running.as_ref()).is_some()),
-            far_pod: far.pod().map(|pod| pod.metadata.name.clone()),
-            code,
-            why,
-            is_by_far,
-        };
-        let far_failed = far.failed().map(|why| format!("the end that receives {why}"));
-        if let Some((code, why)) = near.ended() {
-            return Stage::Ended(match far_failed {
-                _ if code == Some(0) => ending(code, None, false),
-                // It was ended because of the other end, or would have failed for it.
-                Some(why) => ending(code, Some(why), true),
-                None => ending(code, why.map(|why| format!("it {why}")), false),
-            });
-        }
-        if let Some(why) = near.lost() {
-            // Nobody answers for its log.
-            return Stage::Ended(Ending {
-                pod: None,
-                ..ending(None, Some(format!("it {why}")), false)
-            });
-        }
-        match (far_failed, pod.filter(|pod| pod.status.phase == "Running")) {
-            (Some(why), Some(pod)) => Stage::ToEnd { pod: pod.metadata.name.clone(), why },
-            (Some(why), None) => Stage::Ended(ending(None, Some(why), true)),
-            (None, _) => self.at_work(),
-        }
-    }
-
-    /// What keeps it waiting, or that it runs.
-    fn at_work(&self) -> Stage {
-        let of = [(&self.near, "that sends"), (&self.far, "that receives")];
-        for (end, which) in of {
-            if let Some(why) = end.waits() {
-                return Stage::Waiting(format!("the end {which}: {why}"));
-            }
-        }
-        for (end, _) in of {
-            if let Some(node) = end.silent_node() {
-                return Stage::Running(format!("node {node} does not answer"));
-            }
-        }
-        Stage::Running("running".to_owned())
-    }
-}
-
-impl End {
-    /// Its pod. Where there are several, the Job has replaced one that is gone.
-    fn pod(&self) -> Option<&Object> {
-        let is_there = |pod: &&Object| pod.metadata.deletion_timestamp.is_none();
-        let time = |pod: &&Object| pod.metadata.creation_timestamp.clone();
-        self.pods
-            .iter()
-            .filter(is_there)
-            .max_by_key(time)
-            .or_else(|| self.pods.iter().max_by_key(time))
-    }
-
-    /// The exit code of its zc, and what Kubernetes says of its end; `None` while it has none.
-    fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
-        if let Some(pod) = self.pod()
-            && let Some(ended) = pod.ended()
-        {
-            return Some(ended);
-        }
-        let job = self.job.as_ref()?;
-        if let Some(failed) = job.condition("Failed", "True") {
-            let why = said(failed.reason.as_deref(), failed.message.as_deref());
-            return Some((None, Some(format!("has no pod any more: {why}"))));
-        }
-        job.condition("Complete", "True")
-            .is_some()
-            .then(|| (None, Some("has no pod any more: its log is lost".to_owned())))
-    }
-
-    /// How it failed; `None` if it has not.
-    fn failed(&self) -> Option<String> {
-        if self.job.is_none() {
-            return Some("has no Job any more".to_owned());
-        }
-        match self.ended() {
-            Some((Some(0), _)) => None,
-            // A Job that is complete, and whose pod is gone.
-            Some((None, _)) if self.is_complete() => None,
-            Some((Some(137), None)) => Some("was killed".to_owned()),
-            Some((Some(code), None)) => Some(format!("failed with exit code {code}")),
-            Some((_, Some(why))) => Some(why),
-            Some((None, None)) => Some("failed".to_owned()),
-            None => self.lost(),
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
-    }
-
-    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job may have
-    /// made another one already, which waits for that node.
-    fn lost(&self) -> Option<String> {
-        let is_lost = |pod: &&Object| {
-            let is_silent =
-                pod.status.phase == "Running" && pod.condition("Ready", "False").is_some();
-            pod.metadata.deletion_timestamp.is_some()
-                && (is_silent || pod.status.reason.as_deref() == Some("NodeLost"))
-        };
-        let pod = self.pods.iter().find(is_lost)?;
-        let node = escape(pod.spec.node_name.as_deref().unwrap_or_default(), 80);
-        Some(format!("was on node {node}, which has vanished"))
-    }
-
-    /// Why it has not begun; `None` if it has.
-    fn waits(&self) -> Option<String> {
-        let job = self.job.as_ref()?;
-        let Some(pod) = self.pod() else {
-            return Some(match job.spec.suspend {
-                true => "its Job is suspended".to_owned(),
-                false => "it has no pod yet".to_owned(),
-            });
-        };
-        if pod.status.phase != "Pending" {
-            return None;
-        }
-        if let Some(waiting) = pod.container(|state| state.waiting.as_ref()) {
-            let text = said(waiting.reason.as_deref(), waiting.message.as_deref());
-            let node = escape(pod.spec.node_name.as_deref().unwrap_or("its node"), 80);
-            return Some(match waiting.reason.as_deref().unwrap_or_default() {
-                "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
-                    format!("the image cannot be had on {node}: {text}")
-                }
-                "ContainerCreating" | "PodInitializing" => format!("it starts on {node}"),
-                _ => text,
-            });
-        }
-        let scheduled = pod.condition("PodScheduled", "False");
-        Some(match scheduled {
-            Some(not) => said(not.reason.as_deref(), not.message.as_deref()),
-            None => "it is about to start".to_owned(),
-        })
-    }
-
-    /// The node of a pod that runs and is not heard of any more. A pod without a probe is ready while it runs.
-    fn silent_node(&self) -> Option<String> {
-        let pod = self.pod().filter(|pod| pod.status.phase == "Running")?;
-        let is_silent = pod.condition("Ready", "False").is_some();
-        is_silent.then(|| escape(pod.spec.node_name.as_deref().unwrap_or_default(), 80))
-    }
-}
-
 impl Object {
-    fn condition(&self, kind: &str, status: &str) -> Option<&Condition> {
+    pub(super) fn condition(&self, kind: &str, status: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|one| one.kind == kind && one.status == status)
     }
 
-    fn container<'a, T>(
+    pub(super) fn container<'a, T>(
         &'a self,
         of: impl Fn(&'a ContainerState) -> Option<&'a T>,
     ) -> Option<&'a T> {
@@ -361,7 +154,7 @@ impl Object {
     }
 
     /// Of a pod: its exit code, and what Kubernetes says of its end.
-    fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
+    pub(super) fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
         if !matches!(self.status.phase.as_str(), "Succeeded" | "Failed") {
             return None;
         }
@@ -370,7 +163,12 @@ impl Object {
         let (reason, message) = (self.status.reason.as_deref(), self.status.message.as_deref());
         let of_container = terminated.and_then(|ended| ended.reason.as_deref());
         let why = match (reason, of_container) {
-            (Some("DeadlineExceeded"), _) => Some("took too long (DeadlineExceeded)".to_owned()),
+            (Some("DeadlineExceeded"), _) => {
+                let waiting = self.container(|state| state.waiting.as_ref());
+                let text = |at: &Reason| said(at.reason.as_deref(), at.message.as_deref());
+                let before = waiting.map_or_else(String::new, |at| format!(": {}", text(at)));
+                Some(format!("took too long (DeadlineExceeded){before}"))
+            }
             (Some(reason), _) => {
                 Some(format!("was ended by Kubernetes: {}", said(Some(reason), message)))
             }
@@ -388,7 +186,7 @@ impl Object {
 }
 
 /// A reason of Kubernetes with its message, in one line.
-fn said(reason: Option<&str>, message: Option<&str>) -> String {
+pub(super) fn said(reason: Option<&str>, message: Option<&str>) -> String {
     let message = message.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let text = match (reason, message.as_deref().unwrap_or_default()) {
         (Some(reason), "") => reason.to_owned(),
@@ -402,92 +200,6 @@ fn said(reason: Option<&str>, message: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What a cluster of Kubernetes 1.20 said of one measurement, with the fields that are not read left out.
-    fn recorded(text: &str) -> Measurement {
-        let (number, measurement) = parse(text).unwrap().pop_first().unwrap();
-        assert!(number <= 1);
-        measurement
-    }
-
-    fn ending(text: &str) -> Ending {
-        match recorded(text).stage() {
-            Stage::Ended(ending) => ending,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn what_waits_says_why() {
-        let waits = |text: &str| match recorded(text).stage() {
-            Stage::Waiting(why) => why,
-            other => panic!("{other:?}"),
-        };
-        let pending = waits(include_str!("testdata/pending.json"));
-        assert!(
-            pending.starts_with(
-                "the end that sends: Unschedulable: 0/3 nodes are available: 1 Insufficient zc/host"
-            ),
-            "{pending}"
-        );
-        let missing = waits(include_str!("testdata/image-missing.json"));
-        assert!(
-            missing
-                .starts_with("the end that sends: the image cannot be had on n2: ErrImagePull: "),
-            "{missing}"
-        );
-        assert_eq!(
-            waits(include_str!("testdata/image-backoff.json")),
-            "the end that sends: the image cannot be had on n2: ImagePullBackOff: Back-off pulling \
-             image \"registry.example/zc:9\""
-        );
-    }
-
-    #[test]
-    fn what_runs_says_so_and_which_node_is_not_heard_of() {
-        let running = recorded(include_str!("testdata/running.json"));
-        assert_eq!(running.stage(), Stage::Running("running".to_owned()));
-        let silent = recorded(include_str!("testdata/silent-node.json"));
-        assert_eq!(silent.stage(), Stage::Running("node n3 does not answer".to_owned()));
-    }
-
-    #[test]
-    fn what_has_ended_says_how() {
-        let oom = ending(include_str!("testdata/oom.json"));
-        assert_eq!(oom.attempt, "20261126223524");
-        assert_eq!((oom.code, oom.may_write, oom.is_by_far), (Some(137), false, false));
-        assert_eq!(oom.why.as_deref(), Some("it was killed for lack of memory (OOMKilled)"));
-        assert!(oom.pod.is_some_and(|pod| pod.contains("-near-")));
-        // This Kubernetes calls the pod failed as soon as it has told zc to end.
-        let late = ending(include_str!("testdata/deadline.json"));
-        assert_eq!((late.code, late.may_write), (None, true));
-        assert_eq!(late.why.as_deref(), Some("it took too long (DeadlineExceeded)"));
-    }
-
-    #[test]
-    fn an_end_that_receives_and_is_of_no_use_any_more_is_the_reason() {
-        let killed = ending(include_str!("testdata/far-killed.json"));
-        assert_eq!((killed.code, killed.is_by_far), (Some(6), true));
-        assert_eq!(killed.why.as_deref(), Some("the end that receives was killed"));
-        let deleted = recorded(include_str!("testdata/far-deleted.json")).stage();
-        let Stage::ToEnd { pod, why } = deleted else { panic!("{deleted:?}") };
-        assert_eq!(why, "the end that receives has no Job any more");
-        assert!(pod.contains("-near-"), "{pod}");
-        assert_eq!(recorded(include_str!("testdata/near-deleted.json")).stage(), Stage::Left);
-    }
-
-    #[test]
-    fn a_node_that_has_vanished_ends_what_it_had_though_its_job_makes_another_pod() {
-        let text = include_str!("testdata/lost-node.json");
-        let lost = ending(text);
-        assert_eq!(lost.why.as_deref(), Some("it was on node n3, which has vanished"));
-        assert_eq!(lost.pod, None, "nobody answers for its log");
-        // The same at the other end.
-        let swapped = text.replace("near", "NEAR").replace("far", "near").replace("NEAR", "far");
-        let stage = recorded(&swapped).stage();
-        let Stage::ToEnd { why, .. } = stage else { panic!("{stage:?}") };
-        assert_eq!(why, "the end that receives was on node n3, which has vanished");
-    }
 
     #[test]
     fn what_is_no_list_is_refused_and_what_is_not_ours_passed_over() {

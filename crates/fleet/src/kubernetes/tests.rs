@@ -50,24 +50,3 @@ fn with_a_gang_scheduler_all_are_submitted_at_once_that_share_no_wire() {
     }
     assert_eq!(free(&plan, &now, |_| true).len(), all);
 }
-
-#[test]
-fn a_node_that_others_can_use_meanwhile_is_refused() {
-    let plan = plan("");
-    let node = |name: &str, has: &str| {
-        format!("{{\"metadata\":{{\"name\":\"{name}\"}},\"status\":{{\"allocatable\":{{{has}}}}}}}")
-    };
-    let check = |has: [&str; 4]| {
-        let nodes: Vec<String> =
-            has.iter().enumerate().map(|(at, has)| node(&format!("n{}", at + 1), has)).collect();
-        let text = format!("{{\"items\":[{}]}}", nodes.join(","));
-        exclusive(&plan, &serde_json::from_str(&text).unwrap())
-    };
-    let one = "\"zc/host\":\"1\"";
-    check([one; 4]).unwrap();
-    let error = check([one, "\"cpu\":\"8\"", one, "\"zc/host\":\"2\""]).unwrap_err();
-    assert!(error.message.ends_with("n2 has 0, and so on: 2 nodes"), "{}", error.message);
-    assert!(error.help.unwrap().contains("kubectl patch node n2 "));
-    let missing = exclusive(&plan, &Nodes { items: Vec::new() }).unwrap_err();
-    assert!(missing.message.starts_with("the cluster has no node \"n"), "{}", missing.message);
-}

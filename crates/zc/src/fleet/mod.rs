@@ -77,7 +77,11 @@ fn cancel(folder: &Path) -> Result<()> {
     let (folder, plan) = Folder::open(folder)?;
     match plan.engine {
         Engine::Slurm => slurm::cancel(&plan),
-        Engine::Kubernetes => kubernetes::cancel(&folder, &plan),
+        Engine::Kubernetes => kubernetes::cancel(&folder, &plan).map(|lost| {
+            super::tell::note(&format!(
+                "cancelled; what waited or ran is lost: {lost} measurements"
+            ));
+        }),
         Engine::Ssh => {
             super::tell::note(
                 "nothing waits: zc fleet submit runs the measurements itself, and Ctrl-C ends it",

@@ -220,6 +220,173 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     assert_eq!(rig.printed(here, &["squeue", "--noheader"]), "");
 }
 
+/// What stands for kubectl where no cluster is: it answers with what lies in its folder, and keeps what it was
+/// asked. `get jobs,pods` prints `jobs.json`, `get nodes` prints `nodes.json`, `logs POD` prints `log`. While there is
+/// a file `refuse`, it says that and fails.
+const KUBECTL: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/calls"
+[ ! -e "$here/refuse" ] || { cat "$here/refuse" >&2; exit 1; }
+case "$1 $2" in
+"get jobs,pods") cat "$here/jobs.json" ;;
+"get nodes") cat "$here/nodes.json" ;;
+"logs "*) cat "$here/log" ;;
+esac
+"#;
+
+/// What a real cluster has said of a measurement.
+fn recorded(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/src/kubernetes/testdata");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// A folder with a planned fleet of two nodes of Kubernetes, and what stands for kubectl.
+fn fleet_by_kubernetes() -> tempfile::TempDir {
+    let at = tempfile::tempdir().unwrap();
+    let here = at.path();
+    let kubectl = here.join("kubectl");
+    std::fs::write(&kubectl, KUBECTL).unwrap();
+    std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let node = |name: &str| {
+        format!(
+            "{{\"metadata\":{{\"name\":\"{name}\"}},\"status\":{{\"allocatable\":{{\"zc/host\":\"1\"}}}}}}"
+        )
+    };
+    let nodes = format!("{{\"items\":[{},{}]}}", node("n2"), node("n3"));
+    std::fs::write(here.join("nodes.json"), nodes).unwrap();
+    std::fs::write(here.join("jobs.json"), "{\"items\":[]}").unwrap();
+    let text = format!(
+        "name = \"few\"\nengine = \"kubernetes\"\nseed = 1\n[kubernetes]\nimage = \"zc:1\"\nresource = \"zc/host\"\n\
+         kubectl = \"{}\"\n[[hosts]]\nnames = \"n[2-3]\"\n[[plans]]\nname = \"paths\"\nbudget = \"2s\"\n",
+        kubectl.display()
+    );
+    std::fs::write(here.join("fleet.toml"), text).unwrap();
+    let planned = zc_in(here, &["fleet", "plan", "fleet.toml", "-o", "out"]).finish().unwrap();
+    assert!(planned.status.success(), "{}", stderr(&planned));
+    at
+}
+
+#[test]
+fn in_kubernetes_what_cannot_run_is_refused_or_waits_with_a_sentence() {
+    let at = fleet_by_kubernetes();
+    let here = at.path();
+    let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
+    let token = std::fs::metadata(here.join("out/jobs/fleet.json")).unwrap();
+    assert_eq!(token.permissions().mode() & 0o777, 0o600, "it has the token");
+
+    // Of two measurements of one pair one is submitted, and the other waits for its hosts.
+    let dry = text(&zc(&["submit", "out", "--dry-run"]).stdout);
+    assert_eq!(dry.lines().filter(|line| line.contains(" create --filename=")).count(), 2, "{dry}");
+    let submitted = zc(&["submit", "out"]);
+    assert_eq!(submitted.status.code(), Some(0), "{}", stderr(&submitted));
+    assert!(stderr(&submitted).contains("submitted: 1 measurements; 1 wait for their hosts"));
+    let calls = std::fs::read_to_string(here.join("calls")).unwrap();
+    assert!(
+        calls.contains("create --filename=") && calls.contains("--selector=zc-fleet=zc-few-"),
+        "{calls}"
+    );
+    let state = |file: &str| {
+        std::fs::write(here.join("jobs.json"), recorded(file)).unwrap();
+        text(&zc(&["status", "out"]).stdout)
+    };
+    for (file, says) in [
+        ("pending.json", "waiting  the end that sends: Unschedulable: 0/3 nodes are available"),
+        (
+            "image-missing.json",
+            "waiting  the end that sends: the image cannot be had on n2: ErrImagePull",
+        ),
+        ("silent-node.json", "running  node n3 does not answer"),
+    ] {
+        let said = state(file);
+        assert!(said.contains(says), "{file}: {said}");
+    }
+    let again = zc(&["submit", "out"]);
+    assert!(stderr(&again).contains("submitted: 0 measurements; 1 wait"), "{}", stderr(&again));
+
+    // Nodes that others can use meanwhile, a cluster that does not answer or refuses, and no kubectl.
+    std::fs::write(here.join("jobs.json"), "{\"items\":[]}").unwrap();
+    let nodes = std::fs::read_to_string(here.join("nodes.json")).unwrap();
+    std::fs::write(here.join("nodes.json"), nodes.replacen("\"1\"", "\"4\"", 1)).unwrap();
+    let said = refused(&zc(&["submit", "out"]), 4);
+    assert!(
+        said.contains("do not have exactly one \"zc/host\" each") && said.contains(": n2 has 4\n"),
+        "{said}"
+    );
+    let down = "The connection to the server 192.0.2.1:6443 was refused - did you specify the right host or port?\n";
+    std::fs::write(here.join("refuse"), down).unwrap();
+    assert!(refused(&zc(&["submit", "out"]), 6).contains("the cluster does not answer"));
+    let status = zc(&["status", "out"]);
+    assert!(status.status.success() && stderr(&status).contains("what lies in the folder"));
+    let forbidden =
+        "Error from server (Forbidden): jobs.batch is forbidden: User \"a\" cannot list resource\n";
+    std::fs::write(here.join("refuse"), forbidden).unwrap();
+    let cancelled = zc(&["cancel", "out"]);
+    assert!(refused(&cancelled, 6).contains("is forbidden"));
+    assert!(stderr(&cancelled).contains("hint: docs/fleet.md lists the rights"));
+    std::fs::remove_file(here.join("kubectl")).unwrap();
+    assert!(refused(&zc(&["submit", "out"]), 4).contains("there is no \""));
+}
+
+#[test]
+fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
+    let at = fleet_by_kubernetes();
+    let here = at.path();
+    let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
+    let run = zc_run::whole(&two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run()));
+    let log = |run: &str| {
+        let lines: Vec<&str> = run.lines().collect();
+        let (head, rest) = lines.split_first().unwrap();
+        let text = format!("waiting for the far end: x\n{head}\nblock 1\n{}\n", rest.join("\n"));
+        std::fs::write(here.join("log"), text).unwrap();
+    };
+    // Killed in the middle of a block: what is whole is kept, and is tried again.
+    log(&run[..run.len() * 2 / 3]);
+    std::fs::write(here.join("jobs.json"), recorded("oom.json")).unwrap();
+    let status = text(&zc(&["status", "out"]).stdout);
+    assert!(status.contains("in part  it was killed for lack of memory (OOMKilled)"), "{status}");
+    let calls = std::fs::read_to_string(here.join("calls")).unwrap();
+    assert!(calls.lines().last().unwrap().starts_with("delete jobs "), "{calls}");
+    let saved = saved_in_folder(&here.join("out/runs"));
+    let (cut, _) = zc_run::parse(&std::fs::read_to_string(&saved[0]).unwrap()).unwrap();
+    assert!((1..8).contains(&cut.blocks.len()) && cut.end.is_none(), "{}", cut.blocks.len());
+
+    // A later one that is whole is byte by byte what a file would hold; its Jobs could not be deleted at first.
+    log(&run);
+    let whole = recorded("oom.json")
+        .replace("22:35:24Z", "22:45:24Z")
+        .replace("OOMKilled", "Completed")
+        .replace("\"exitCode\": 137", "\"exitCode\": 0");
+    std::fs::write(here.join("jobs.json"), whole).unwrap();
+    for _ in 0..2 {
+        let status = text(&zc(&["status", "out"]).stdout);
+        assert!(status.ends_with("few: 1 of 2 done, 1 missing\n"), "{status}");
+    }
+    let saved = saved_in_folder(&here.join("out/runs"));
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    assert_eq!(saved.len(), 2, "{saved:?}");
+    assert!(saved.iter().any(|path| read(path) == run));
+
+    // Of the second measurement no log is left.
+    std::fs::write(here.join("log"), "unable to retrieve container logs for containerd://1\n")
+        .unwrap();
+    let second = read(&here.join("jobs.json")).replace("00000", "00001");
+    std::fs::write(here.join("jobs.json"), second).unwrap();
+    let status = text(&zc(&["status", "out"]).stdout);
+    assert!(status.contains("failed   its log has no run: unable to retrieve"), "{status}");
+}
+
+#[test]
+fn the_example_for_kubernetes_is_what_the_page_shows_and_is_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    assert!(read("docs/fleet.md").contains(&read("contrib/fleet/kubernetes.toml")));
+    let file = root.join("contrib/fleet/kubernetes.toml");
+    let output = zc(&["fleet", "plan", file.to_str().unwrap(), "--dry-run"]).finish().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = text(&output.stdout);
+    assert!(said.contains("80 hosts, 160 pairs, 320 measurements (paths)"), "{said}");
+}
+
 /// What stands for ssh in these tests: a host is a folder of this machine, and is down if there is none.
 const SSH: &str = r#"#!/bin/sh
 here=$(dirname "$0")
