@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use zc_run::{escape, units};
 
-/// The table. What is wrong with it by itself is found by [`Self::check`].
+/// The table, with the values that are checked by their types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KubernetesOptions {

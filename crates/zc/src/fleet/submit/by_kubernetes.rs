@@ -14,6 +14,9 @@ use zc_run::{ErrorKind, Result};
 /// How often the cluster is asked.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// After how many refusals in a row it is given up.
+const MOST_REFUSED: usize = 5;
+
 /// Submits what is missing, and returns the exit code.
 ///
 /// # Errors
@@ -69,6 +72,8 @@ struct Waiting<'a> {
     tried: BTreeSet<usize>,
     /// What was submitted at the last look.
     submitted: BTreeSet<usize>,
+    /// How often in a row the cluster would not take what was submitted.
+    refused: usize,
     /// What was said of each measurement that waits.
     said: BTreeSet<(usize, String)>,
 }
@@ -77,7 +82,7 @@ impl<'a> Waiting<'a> {
     fn new(folder: &'a Folder, plan: &'a FleetPlan, stop: &'a AtomicBool) -> Self {
         let ids = plan.cells().map(|cell| cell.id.as_str()).collect();
         let (tried, submitted, said) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Self { folder, plan, stop, ids, tried, submitted, said }
+        Self { folder, plan, stop, ids, tried, submitted, refused: 0, said }
     }
 
     fn until_all_were_tried(mut self, first: Now) -> Result<u8> {
@@ -95,8 +100,14 @@ impl<'a> Waiting<'a> {
                     Ok(()) => {
                         self.tried.extend(&free);
                         self.submitted.extend(free);
+                        self.refused = 0;
                     }
-                    Err(error) => outage(error)?,
+                    // A Job that is being deleted still has its name; a right that is missing stays so.
+                    Err(error) if self.refused < MOST_REFUSED => {
+                        outage(error)?;
+                        self.refused += 1;
+                    }
+                    Err(error) => return Err(error),
                 }
             }
             let next =
