@@ -204,7 +204,8 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
 }
 
 /// Which measurements can be submitted: those that are open, of those that `wanted` names, whose hosts, wires and
-/// machines nothing of this fleet has. With a gang scheduler hosts are its business.
+/// machines nothing of this fleet has; those first that were never tried. With a gang scheduler hosts are its
+/// business.
 pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut hosts, mut wires) = (BTreeSet::new(), BTreeSet::new());
@@ -212,8 +213,12 @@ pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<
         hosts.extend([cells[*number].near, cells[*number].far]);
         wires.extend(plan.wires(cells[*number]));
     }
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    // One that fails again and again keeps no other from its hosts.
+    order.sort_by_key(|number| now.states[*number] != CellState::Missing);
     let mut free = Vec::new();
-    for (number, cell) in cells.iter().enumerate() {
+    for number in order {
+        let cell = cells[number];
         let of_cell = plan.wires(cell);
         let has_hosts =
             plan.kubernetes.gang || !(hosts.contains(&cell.near) || hosts.contains(&cell.far));

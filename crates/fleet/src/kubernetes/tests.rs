@@ -31,6 +31,10 @@ fn no_two_measurements_are_submitted_that_share_a_host_or_a_wire() {
     let beside = free(&plan, &now);
     assert!(!beside.is_empty() && !at_the_wire(&hosts(&plan, &beside)), "{beside:?}");
     assert_eq!(super::free(&plan, &now, |number| !beside.contains(&number)).len(), 1);
+    let failed = Cause { what: "it failed".to_owned(), job: "1".to_owned() };
+    now = Now { states: now.states, submitted: BTreeSet::new(), left: Vec::new() };
+    now.states[first[0]] = CellState::Failed(failed);
+    assert_ne!(free(&plan, &now)[0], first[0], "others come first that were never tried");
     now.states = vec![CellState::Done("x".into()); all];
     assert!(free(&plan, &now).is_empty());
 }
