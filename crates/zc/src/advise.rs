@@ -91,7 +91,7 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
             _ => text(&advice, layout),
         }))
     })?;
-    replace::or_stdout(args.out.as_deref(), &document.text)?;
+    replace::or_stdout(args.out.as_deref(), &document.bytes)?;
     without_costs.map_or(Ok(()), Err)
 }
 

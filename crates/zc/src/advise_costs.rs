@@ -243,7 +243,7 @@ fn of_this_folder() -> Result<Option<PathBuf>> {
         });
         Ok(Document::from(chosen.map_or_else(String::new, |place| place.to_string())))
     })?;
-    let place: Option<usize> = chosen.text.parse().ok();
+    let place: Option<usize> = serde_json::from_slice(&chosen.bytes).ok();
     Ok(place.and_then(|place| found.into_iter().nth(place)).map(|(_, path)| path))
 }
 

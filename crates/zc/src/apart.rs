@@ -1,5 +1,5 @@
 //! Reads saved runs, which strangers may have written, in a process that has no rights: root's zc has
-//! it parse, estimate and render, and itself writes the text that comes back.
+//! it parse, estimate and render, and itself writes what comes back.
 
 use serde_json::{Value, json};
 
@@ -8,22 +8,22 @@ use zc_run::{Error, ErrorKind, Result};
 
 /// A document, and the exit code that goes with it.
 pub(super) struct Document {
-    pub(super) text: String,
+    pub(super) bytes: Vec<u8>,
     pub(super) code: u8,
     /// What is to be kept for the next time; mostly nothing.
     pub(super) aside: String,
 }
 
-impl From<String> for Document {
-    fn from(text: String) -> Self {
-        Self::of(text, 0)
+impl<T: Into<Vec<u8>>> From<T> for Document {
+    fn from(bytes: T) -> Self {
+        Self::of(bytes, 0)
     }
 }
 
 impl Document {
     /// One that nothing is kept of.
-    pub(super) fn of(text: String, code: u8) -> Self {
-        Self { text, code, aside: String::new() }
+    pub(super) fn of(bytes: impl Into<Vec<u8>>, code: u8) -> Self {
+        Self { bytes: bytes.into(), code, aside: String::new() }
     }
 }
 
@@ -57,31 +57,31 @@ pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Docume
     }
 }
 
-/// A line of JSON, and after it the text as it is, and what is kept.
+/// A line of JSON, and after it the document as it is, and what is kept.
 fn encoded(made: Result<Document>) -> Vec<u8> {
-    let (head, text, aside) = match made {
-        Ok(Document { text, code, aside }) => {
-            (json!({ "code": code, "bytes": text.len() }), text, aside)
+    let (head, bytes, aside) = match made {
+        Ok(Document { bytes, code, aside }) => {
+            (json!({ "code": code, "bytes": bytes.len() }), bytes, aside)
         }
         Err(Error { kind, message, help, .. }) => {
             let head = json!({ "kind": kind, "message": message, "help": help });
-            (head, String::new(), String::new())
+            (head, Vec::new(), String::new())
         }
     };
-    [head.to_string().as_bytes(), b"\n", text.as_bytes(), aside.as_bytes()].concat()
+    [head.to_string().as_bytes(), b"\n", &bytes, aside.as_bytes()].concat()
 }
 
 /// `None` if it is not whole.
 fn decoded(mut head: Vec<u8>) -> Option<Result<Document>> {
     let end = head.iter().position(|byte| *byte == b'\n')?;
-    let text = head.split_off(end + 1);
+    let rest = head.split_off(end + 1);
     let head: Value = serde_json::from_slice(&head).ok()?;
     if let Some(code) = head["code"].as_u64() {
-        let mut text = text;
-        let bytes = head["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok())?;
-        let aside = (bytes <= text.len()).then(|| text.split_off(bytes))?;
+        let mut bytes = rest;
+        let length = head["bytes"].as_u64().and_then(|length| usize::try_from(length).ok())?;
+        let aside = (length <= bytes.len()).then(|| bytes.split_off(length))?;
         return Some(Ok(Document {
-            text: String::from_utf8(text).ok()?,
+            bytes,
             code: code.try_into().ok()?,
             aside: String::from_utf8(aside).ok()?,
         }));
@@ -101,10 +101,9 @@ mod tests {
     #[test]
     fn what_comes_back_is_what_was_made() {
         let text = "a line\nand {\"another\"}\n";
-        let made =
-            || Ok(Document { aside: "kept".to_owned(), ..Document::of(text.to_owned(), 14) });
+        let made = || Ok(Document { aside: "kept".to_owned(), ..Document::of(text, 14) });
         let document = decoded(encoded(made())).unwrap().unwrap();
-        assert_eq!((document.text.as_str(), document.code), (text, 14));
+        assert_eq!((document.bytes.as_slice(), document.code), (text.as_bytes(), 14));
         assert_eq!(document.aside, "kept");
 
         let error = Error::input("file \"x\" is empty").help("name another");
@@ -124,6 +123,6 @@ mod tests {
         let document = std::thread::scope(|scope| {
             std::thread::Builder::new().spawn_scoped(scope, || document(made)).unwrap().join()
         });
-        assert_eq!(document.unwrap().unwrap().text, "made");
+        assert_eq!(document.unwrap().unwrap().bytes, b"made");
     }
 }

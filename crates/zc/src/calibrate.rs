@@ -38,7 +38,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
         };
         Ok(text.into())
     })?;
-    tell::result(&document.text)
+    tell::result(&document.bytes)
 }
 
 /// Opens saved runs; each with its name.

@@ -94,7 +94,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         }
         costs(args, &old, &new, margin, calibration)
     })?;
-    replace::or_stdout(args.out.as_deref(), &document.text)?;
+    replace::or_stdout(args.out.as_deref(), &document.bytes)?;
     Ok(document.code)
 }
 

@@ -113,8 +113,10 @@ const TREND: &[Example] = &[
     ("zc trend zc-runs --fail-if-worse 5%", "is the last night dearer? the answer as an exit code"),
 ];
 
-const EXPORT: &[Example] =
-    &[("zc export zc-runs -o runs.csv", "all figures of an archive as one table")];
+const EXPORT: &[Example] = &[
+    ("zc export zc-runs -o runs.csv", "all figures of an archive as one table"),
+    ("zc export zc-runs --parquet -o runs.parquet", "the same with types, for DuckDB and pandas"),
+];
 
 const GENERATE: &[Example] = &[
     ("zc generate man /usr/local/share/man/man1", "man pages"),

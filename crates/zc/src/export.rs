@@ -6,7 +6,8 @@ use clap::{Args, ValueHint};
 
 use super::fleet::archive_found;
 use super::grouping::{GroupingArgs, of_one_experiment};
-use super::{apart, archive, replace, tell};
+use super::{archive, replace, tell};
+use zc_report::fleet::{export_csv, export_parquet};
 use zc_run::{Error, ErrorKind, Result};
 
 /// Arguments of `zc export`.
@@ -17,6 +18,9 @@ pub(super) struct ExportArgs {
     archive: PathBuf,
     #[command(flatten)]
     grouping: GroupingArgs,
+    /// Write Apache Parquet instead of CSV: columns with types, for DuckDB, pandas and Spark
+    #[arg(long, requires = "out", help_heading = "Output")]
+    parquet: bool,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     out: Option<PathBuf>,
@@ -43,7 +47,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<()> {
             let error = Error::new(ErrorKind::NothingKept, "the archive has no run that is of use");
             return Err(error.help("zc fleet collect DIR --archive ARCHIVE fills it"));
         }
-        Ok(apart::Document::from(zc_report::fleet::export(&runs, &grouping)))
+        Ok(match args.parquet {
+            true => export_parquet(&runs, &grouping).into(),
+            false => export_csv(&runs, &grouping).into(),
+        })
     })?;
-    replace::or_stdout(args.out.as_deref(), &document.text)
+    replace::or_stdout(args.out.as_deref(), &document.bytes)
 }

@@ -51,19 +51,19 @@ pub(super) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes `text` to a file, replacing an older one, or to stdout if no file is named.
+/// Writes a document to a file, replacing an older one, or to stdout if no file is named.
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
-pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
-    path.map_or_else(|| tell::result(text), |path| file(path, text))
+pub(super) fn or_stdout(path: Option<&Path>, document: &[u8]) -> Result<()> {
+    path.map_or_else(|| tell::result(document), |path| file(path, document))
 }
 
-/// Writes `text` to the file at `path`, replacing an older one.
+/// Writes a document to the file at `path`, replacing an older one.
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
-pub(super) fn file(path: &Path, text: &str) -> Result<()> {
+pub(super) fn file(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
     let failed = |error: &io::Error| {
         Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
             .help("the older file is unchanged; choose another place with -o")
@@ -72,7 +72,7 @@ pub(super) fn file(path: &Path, text: &str) -> Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (mut file, temporary) = temporary(&target).map_err(|error| failed(&error))?;
     let written = file
-        .write_all(text.as_bytes())
+        .write_all(document.as_ref())
         .and_then(|()| match target.metadata() {
             Ok(old) => file.set_permissions(Permissions::from_mode(old.permissions().mode())),
             Err(_) => Ok(()),

@@ -105,7 +105,7 @@ impl ReplayArgs {
             Ok(Document::from(serde_json::to_string(&read).unwrap_or_default()))
         })?;
         let (requests, bytes, requests_per_s, body_bytes, too_long): Read =
-            serde_json::from_str(&document.text).map_err(|_| {
+            serde_json::from_slice(&document.bytes).map_err(|_| {
                 Error::failed("the process that reads the log did not say what it has")
             })?;
         if too_long > 0 {

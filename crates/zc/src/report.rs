@@ -52,7 +52,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
         std::mem::forget(runs);
         Ok(text.into())
     })?;
-    replace::or_stdout(args.out.as_deref(), &document.text)
+    replace::or_stdout(args.out.as_deref(), &document.bytes)
 }
 
 /// Checks that the report may replace what is at `out`, before anything is read.

@@ -57,7 +57,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let saved = Saved::open(&args.file)?;
     let format = Format::from(args.format);
     let document = apart::document(|| text(saved.read()?, args, format).map(Document::from))?;
-    tell::result(&document.text)?;
+    tell::result(&document.bytes)?;
     let is_table = format == Format::Table && !args.folded;
     if is_table && !args.format.verbose && std::io::stdout().is_terminal() {
         tell::next(&args.file, None);

@@ -35,9 +35,9 @@ fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): stdout cannot be written, as when its disk is full.
-pub(super) fn result(text: &str) -> Result<()> {
+pub(super) fn result(text: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
             Err(Error::output(format!("cannot write the result to stdout: {}", in_words(&error)))
@@ -56,7 +56,7 @@ pub(super) fn help(text: &clap::builder::StyledStr) -> Result<()> {
     let choice = anstream::AutoStream::choice(&io::stdout());
     // Writing to a Vec cannot fail.
     let _ = write!(anstream::AutoStream::new(&mut bytes, choice), "{}", text.ansi());
-    result(&String::from_utf8_lossy(&bytes))
+    result(&bytes)
 }
 
 /// Prints a line on stderr.

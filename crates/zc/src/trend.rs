@@ -62,7 +62,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
         };
         Ok(apart::Document::of(text, exit_code(&trend)))
     })?;
-    args.form.write(&document.text)?;
+    args.form.write(&document.bytes)?;
     Ok(document.code)
 }
 

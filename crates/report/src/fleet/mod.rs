@@ -15,7 +15,7 @@ pub(crate) mod tables;
 pub(crate) mod words;
 
 pub use csv::csv;
-pub use export::export;
+pub use export::{csv as export_csv, parquet as export_parquet};
 pub use missing::Missing;
 pub use openmetrics::openmetrics;
 pub use page::html;

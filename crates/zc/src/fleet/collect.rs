@@ -60,7 +60,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
     let document = archive::document(&files, &folder.path().join(archive::INDEX), |read| {
         Ok(apart::Document::from(serde_json::to_string(&checked(read)).unwrap_or_default()))
     })?;
-    let checked: Vec<Checked> = serde_json::from_str(&document.text)
+    let checked: Vec<Checked> = serde_json::from_slice(&document.bytes)
         .map_err(|error| Error::failed(format!("what was read of the runs is lost: {error}")))?;
     let paths: HashMap<&str, &Path> =
         files.iter().map(|file| (file.name.as_str(), file.path.as_path())).collect();

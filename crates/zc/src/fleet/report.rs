@@ -90,8 +90,8 @@ impl FleetForm {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn write(&self, text: &str) -> Result<()> {
-        replace::or_stdout(self.out.as_deref(), text)
+    pub(crate) fn write(&self, document: &[u8]) -> Result<()> {
+        replace::or_stdout(self.out.as_deref(), document)
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
                 Form::Html => zc_report::fleet::html(&fleet, missing),
             }))
         })?;
-    args.form.write(&document.text)?;
+    args.form.write(&document.bytes)?;
     Ok(document.code)
 }
 

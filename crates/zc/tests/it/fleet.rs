@@ -687,6 +687,11 @@ fn a_trend_tells_the_night_of_a_change_what_changed_with_it_and_answers_with_its
     let table = zc(&["export", "dearer"]);
     assert_eq!(text(&table.stdout).lines().count(), 1 + 36 * 2 * 2, "{}", stderr(&table));
     assert!(stderr(&table).contains("\"other.json\" is left out"), "{}", stderr(&table));
+    let parquet = zc(&["export", "dearer", "--parquet", "-o", "runs.parquet"]);
+    assert!(parquet.status.success() && parquet.stdout.is_empty(), "{}", stderr(&parquet));
+    let parquet = std::fs::read(here.join("runs.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    refused(&zc(&["export", "dearer", "--parquet"]), 2);
 
     let none = zc(&["trend", "same", "--experiment", "sizes"]);
     assert!(refused(&none, 14).contains("no run is of that experiment and link"));
