@@ -24,6 +24,7 @@ mod selection;
 mod signed_rank;
 mod signed_rank_ratio;
 mod student_t;
+mod tails;
 #[cfg(test)]
 mod testing;
 mod variance_component;
@@ -52,6 +53,7 @@ pub use regression::{antitonic_regression, nonnegative_fit};
 pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxon_p_value};
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};
+pub use tails::heavy_tails;
 pub use variance_component::{VarianceComponent, variance_component};
 pub use wander::{Wander, wander};
 pub use welch::{Welch, welch_interval};

@@ -125,7 +125,7 @@ fn cell(kept: &KeptBlocks, place: usize) -> CellFigures {
 }
 
 /// The median cost in us per MB, from costs in ns per KiB by block.
-fn cost(costs: &[f64]) -> Option<Logarithm> {
+pub(super) fn cost(costs: &[f64]) -> Option<Logarithm> {
     let costs: Vec<f64> = costs.iter().copied().filter(|cost| cost.is_finite()).collect();
     let value = median(&costs).filter(|value| *value > 0.0)?;
     let error = OF_MEDIAN * error(&costs)? / value;
@@ -134,7 +134,7 @@ fn cost(costs: &[f64]) -> Option<Logarithm> {
 
 /// The Hodges-Lehmann estimate of the ratio. `None` where noise takes so many costs to 0 that it has
 /// no logarithm.
-fn ratio(pairs: &[Pair]) -> Option<Logarithm> {
+pub(super) fn ratio(pairs: &[Pair]) -> Option<Logarithm> {
     let logs: Vec<f64> = pairs.iter().filter_map(Pair::log).collect();
     logarithm(hodges_lehmann(&logs)?, OF_HODGES_LEHMANN * error(&logs)?)
 }

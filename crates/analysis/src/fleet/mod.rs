@@ -13,6 +13,8 @@ pub mod model;
 mod observations;
 mod odd_hosts;
 mod odd_pairs;
+#[cfg(test)]
+mod recorded;
 mod selection;
 #[cfg(test)]
 mod simulated;

@@ -6,7 +6,9 @@
 //! than two and a half robust standard deviations from their group are set apart, with a mean of their own,
 //! and the others are fitted again, until no further one is found. What is left is the spread of hosts
 //! that are alike, cut at that distance, and its variance is divided by that of a normal distribution
-//! that is cut there. Pairs that lie far off are left out before: a pair is two hosts, and no host is
+//! that is cut there. Where sessions have heavy tails ([`odd_pairs`]), means of hosts have them too, and
+//! distances are compared with a Student's t distribution: of n sessions with n^0.5 times the degrees of
+//! freedom, whose tail is about that of a mean of n at six standard deviations. Pairs that lie far off are left out before: a pair is two hosts, and no host is
 //! odd for one wire.
 
 use std::collections::BTreeSet;
@@ -20,8 +22,10 @@ use super::odd_pairs;
 use crate::interim::CONFIDENCE;
 use crate::parallel;
 
-/// Robust standard deviations beyond which a host is set apart.
+/// Robust standard deviations beyond which a host is set apart, and the probability that a normal
+/// value is nearer.
 const SET_APART: f64 = 2.5;
+const NEAR: f64 = 0.987_581;
 
 /// Fewest hosts of a group that has a spread of its own; smaller ones have that of all hosts.
 const LEAST_HOSTS: usize = 8;
@@ -49,6 +53,8 @@ struct Judged {
     variance: f64,
     sampling: f64,
     is_apart: bool,
+    /// Degrees of freedom of the tails of its mean, where those of sessions are heavy.
+    tails: Option<f64>,
     freedom: f64,
     p_value: f64,
 }
@@ -70,7 +76,7 @@ pub(super) fn odd_hosts(
         })
         .filter(|(_, values)| !values.is_empty())
         .collect();
-    let far_off = odd_pairs::far_off(observed, &averages);
+    let (far_off, tails) = odd_pairs::far_off(observed, &averages);
     let judged = parallel::each(averages.len(), |at| {
         let (end, values) = &averages[at];
         let is_apart = |(run, _): &(usize, Crossed)| {
@@ -78,7 +84,7 @@ pub(super) fn odd_hosts(
         };
         let (apart, values): (Vec<_>, Vec<_>) = values.iter().copied().partition(is_apart);
         let (runs, values): (Vec<usize>, Vec<Crossed>) = values.into_iter().unzip();
-        let (fitted, judged) = judge(observed, *end, &runs, &values)?;
+        let (fitted, judged) = judge(observed, *end, &runs, &values, tails)?;
         Some((OnAverage { end: *end, fitted, apart }, judged))
     });
     let (on_average, judged): (Vec<OnAverage>, Vec<Vec<Judged>>) =
@@ -106,12 +112,13 @@ fn judge(
     end: End,
     runs: &[usize],
     values: &[Crossed],
+    tails: Option<f64>,
 ) -> Option<(Fitted, Vec<Judged>)> {
     let groups = observed.grouped.groups.len();
     let mut apart: Vec<usize> = Vec::new();
     for _ in 0..ROUNDS {
         let fitted = fit(runs, values, &apart, groups)?;
-        let judged = against_groups(observed, end, &fitted, &apart);
+        let judged = against_groups(observed, end, &fitted, &apart, tails);
         let more = beyond(observed, &judged);
         if more.is_empty() {
             let tested = tested(observed, judged);
@@ -120,7 +127,7 @@ fn judge(
         apart.extend(more);
     }
     let fitted = fit(runs, values, &apart, groups)?;
-    let judged = against_groups(observed, end, &fitted, &apart);
+    let judged = against_groups(observed, end, &fitted, &apart, tails);
     let tested = tested(observed, judged);
     Some((fitted, tested))
 }
@@ -140,6 +147,7 @@ fn against_groups(
     end: End,
     fitted: &Fitted,
     apart: &[usize],
+    tails: Option<f64>,
 ) -> Vec<Judged> {
     let (grouped, effects) = (&observed.grouped, &fitted.effects);
     let groups = grouped.groups.len();
@@ -164,6 +172,10 @@ fn against_groups(
             variance,
             sampling: (variance - between).max(0.0),
             is_apart: own.is_some(),
+            tails: tails.map(|tails| {
+                let runs = fitted.values.iter().filter(|value| value.unit == unit).count();
+                tails * (runs as f64).sqrt()
+            }),
             freedom: 1.0,
             p_value: 1.0,
         });
@@ -172,6 +184,12 @@ fn against_groups(
 }
 
 impl Judged {
+    /// Robust standard deviations beyond which it is set apart.
+    fn far(&self) -> f64 {
+        let student = self.tails.and_then(StudentT::new);
+        student.and_then(|student| student.critical_value(NEAR)).unwrap_or(SET_APART)
+    }
+
     fn standardised(&self) -> f64 {
         if self.variance > 0.0 { self.distance / self.variance.sqrt() } else { 0.0 }
     }
@@ -186,14 +204,14 @@ fn beyond(observed: &Observed<'_>, judged: &[Judged]) -> Vec<usize> {
             if own().count() >= LEAST_HOSTS { robust_scale(own()) } else { of_all }
         })
         .collect();
-    let mut far: Vec<&Judged> = judged
+    let mut found: Vec<&Judged> = judged
         .iter()
         .filter(|each| {
             let scale = scales[group_of(observed, each)].unwrap_or(1.0);
-            !each.is_apart && each.standardised().abs() > SET_APART * scale
+            !each.is_apart && each.standardised().abs() > each.far() * scale
         })
         .collect();
-    far.sort_by(|a, b| b.standardised().abs().total_cmp(&a.standardised().abs()));
+    found.sort_by(|a, b| b.standardised().abs().total_cmp(&a.standardised().abs()));
     let count = |group: usize, is_apart: bool| {
         let own = judged.iter().filter(|each| group_of(observed, each) == group);
         own.filter(|each| each.is_apart || !is_apart).count()
@@ -205,7 +223,7 @@ fn beyond(observed: &Observed<'_>, judged: &[Judged]) -> Vec<usize> {
         })
         .collect();
     let mut beyond = Vec::new();
-    for each in far {
+    for each in found {
         let left = &mut left[group_of(observed, each)];
         if *left > 0 {
             *left -= 1;
@@ -250,8 +268,10 @@ fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
             (all.0, all.1, means)
         };
         let (sum, n) = if each.is_apart { (sum, n) } else { (sum - own, n.saturating_sub(1)) };
-        each.freedom = n.saturating_sub(means).max(1) as f64;
-        let scale = if n > 0 { sum / n as f64 / CUT } else { 1.0 };
+        each.freedom =
+            (n.saturating_sub(means).max(1) as f64).min(each.tails.unwrap_or(f64::INFINITY));
+        let cut = if each.tails.is_some() { 1.0 } else { CUT };
+        let scale = if n > 0 { sum / n as f64 / cut } else { 1.0 };
         let t = each.standardised() / scale.max(f64::MIN_POSITIVE).sqrt();
         let p_value = StudentT::new(each.freedom).map(|student| 2.0 * student.survival(t.abs()));
         each.p_value = p_value.filter(|p| p.is_finite()).unwrap_or(1.0).min(1.0);

@@ -10,10 +10,14 @@
 //! other direction. So the pairs that lie farthest off, one for each host, are left out and the others
 //! fitted again, until none is far off. What was left out is compared with what the fit of the others
 //! predicts.
+//!
+//! On some machines sessions are not normal: a host that is in one state for a while, and in a dearer
+//! one for another, has sessions far off, none of which says anything of a wire. Where shifts have heavier
+//! tails than normal values, they are compared with a Student's t distribution of such tails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zc_stats::{Crossed, StudentT, false_discovery_q_values, mad};
+use zc_stats::{Crossed, StudentT, false_discovery_q_values, heavy_tails, mad};
 
 use super::fits::{FALSE_DISCOVERY_RATE, OnAverage};
 use super::model::{End, OddPair};
@@ -31,8 +35,10 @@ const MOST_TAKEN: f64 = 0.9;
 /// Fewest pairs whose scatter is known.
 const LEAST_PAIRS: usize = 12;
 
-/// Robust standard deviations beyond which a pair has no part in the scatter.
+/// Standard deviations of normal values beyond which a pair has no part in the scatter, and the
+/// probability of values nearer than that.
 const FAR: f64 = 3.5;
+const NEAR: f64 = 0.999_534_7;
 
 /// The standard deviation of a normal distribution that is cut at [`FAR`].
 const CUT: f64 = 0.9968;
@@ -74,8 +80,9 @@ pub(super) fn odd_pairs(
     if shifts.len() < LEAST_PAIRS {
         return (Vec::new(), 0);
     }
-    let Some((scale, freedom)) = scale(&standardised) else { return (Vec::new(), 0) };
-    let Some(student) = StudentT::new(freedom) else { return (Vec::new(), 0) };
+    let Some(Scatter { scale, student, .. }) = Scatter::of(&standardised) else {
+        return (Vec::new(), 0);
+    };
     let p_values: Vec<f64> = standardised
         .iter()
         .map(|each| (2.0 * student.survival(each.abs() / scale)).clamp(0.0, 1.0))
@@ -109,13 +116,14 @@ pub(super) fn odd_pairs(
     (found.into_iter().map(|(_, odd)| odd).collect(), shifts.len())
 }
 
-/// Pairs that lie so far off that they are left out of the fits. `averages` are what runs cost at each
-/// end.
+/// Pairs that lie so far off that they are left out of the fits, and degrees of freedom of the tails of
+/// sessions where these are heavy. `averages` are what runs cost at each end.
 pub(super) fn far_off(
     observed: &Observed<'_>,
     averages: &[(End, Vec<(usize, Crossed)>)],
-) -> BTreeSet<Pair> {
+) -> (BTreeSet<Pair>, Option<f64>) {
     let mut apart = BTreeSet::new();
+    let mut tails = None;
     for _ in 0..ROUNDS {
         let mut sums = Shifts::default();
         let fits = parallel::each(averages.len(), |at| {
@@ -131,12 +139,15 @@ pub(super) fn far_off(
         if shifts.len() < LEAST_PAIRS {
             break;
         }
-        let Some((scale, _)) = scale(&standardised) else { break };
+        let Some(scatter) = Scatter::of(&standardised) else { break };
+        if apart.is_empty() {
+            tails = scatter.tails;
+        }
         let mut far: Vec<(Pair, f64)> = shifts
             .keys()
             .copied()
             .zip(standardised.iter().map(|each| each.abs()))
-            .filter(|(_, each)| *each > FAR * scale)
+            .filter(|(_, each)| *each > scatter.far)
             .collect();
         if far.is_empty() {
             break;
@@ -150,7 +161,7 @@ pub(super) fn far_off(
             }
         }
     }
-    apart
+    (apart, tails)
 }
 
 /// The shift of each pair of hosts.
@@ -237,13 +248,37 @@ impl Shift {
     }
 }
 
-/// The standard deviation of what is standardised, without what lies far off, and its degrees of
-/// freedom.
-fn scale(standardised: &[f64]) -> Option<(f64, f64)> {
-    let robust = mad(standardised)? / MAD_OF_NORMAL;
-    let near: Vec<f64> =
-        standardised.iter().copied().filter(|each| each.abs() <= FAR * robust).collect();
-    let mean_square = near.iter().map(|each| each.powi(2)).sum::<f64>() / near.len() as f64;
-    let scale = mean_square.sqrt() / CUT;
-    (scale > 0.0 && scale.is_finite()).then(|| (scale, (near.len() as f64 - 1.0).max(1.0)))
+/// How standardised shifts of pairs scatter that are not odd.
+struct Scatter {
+    scale: f64,
+    /// Of a shift, divided by the scale.
+    student: StudentT,
+    /// The distance beyond which a pair has no part in it.
+    far: f64,
+    /// Degrees of freedom of the tails, where they are heavy.
+    tails: Option<f64>,
+}
+
+impl Scatter {
+    fn of(standardised: &[f64]) -> Option<Self> {
+        let middle = mad(standardised)?;
+        let tails = heavy_tails(standardised);
+        let (scale, far, freedom) = match tails {
+            Some(freedom) => {
+                let student = StudentT::new(freedom)?;
+                let scale = middle / student.critical_value(0.5)?;
+                (scale, scale * student.critical_value(NEAR)?, freedom)
+            }
+            None => {
+                let robust = middle / MAD_OF_NORMAL;
+                let near = || standardised.iter().filter(|each| each.abs() <= FAR * robust);
+                let count = near().count() as f64;
+                let mean_square = near().map(|each| each.powi(2)).sum::<f64>() / count;
+                let scale = mean_square.sqrt() / CUT;
+                (scale, FAR * scale, (count - 1.0).max(1.0))
+            }
+        };
+        let student = StudentT::new(freedom)?;
+        (scale > 0.0 && scale.is_finite()).then_some(Self { scale, student, far, tails })
+    }
 }

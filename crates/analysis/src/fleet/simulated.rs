@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::model::{CellFigures, HostFacts, Logarithm, RunFigures};
+use super::recorded::Recorded;
 
 /// Paths and what they cost the sender and the receiver, in us per MB, as on the machines of
 /// docs/performance.md.
@@ -15,6 +16,9 @@ const PATHS: [(&str, f64, f64); 6] = [
     ("splice", 205.0, 380.0),
     ("msg-zerocopy", 620.0, 400.0),
 ];
+
+/// Blocks of a run.
+const BLOCKS: usize = 40;
 
 /// A fleet to be simulated. Spreads are standard deviations of logarithms.
 #[derive(Debug, Clone)]
@@ -34,6 +38,8 @@ pub(super) struct Simulated {
     pub(super) between_nights: f64,
     /// Standard error of a cell of a run.
     pub(super) within_runs: f64,
+    /// Runs have stretches of these blocks, in place of normal values by `within_runs`.
+    pub(super) recorded: Option<Arc<Recorded>>,
     /// Standard deviation of the logarithm of what runs give as that error.
     pub(super) error_of_errors: f64,
     /// Every so many hosts one is odd: its costs as sender are so many times as high.
@@ -60,6 +66,7 @@ impl Default for Simulated {
             between_sessions: 0.01,
             between_nights: 0.0,
             within_runs: 0.01,
+            recorded: None,
             error_of_errors: 0.0,
             odd: None,
             odd_pair: None,
@@ -81,6 +88,11 @@ impl Random {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// One of the numbers below `n`.
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        (self.uniform() * n as f64) as usize
+    }
+
     pub(super) fn normal(&mut self) -> f64 {
         let (radius, angle) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
@@ -88,6 +100,12 @@ impl Random {
 }
 
 impl Simulated {
+    /// Runs are stretches of a recorded one, by whose wander sessions differ.
+    pub(super) fn of_recorded_blocks() -> Self {
+        let recorded = Some(Arc::new(Recorded::veth()));
+        Self { recorded, between_sessions: 0.0, ..Self::default() }
+    }
+
     /// Whether a host is odd.
     pub(super) fn is_odd(&self, host: usize) -> bool {
         self.odd.is_some_and(|(every, _)| host % every == (every / 2 + host / every) % every)
@@ -103,6 +121,26 @@ impl Simulated {
         let path = PATHS.iter().find(|path| path.0 == label).copied().unwrap_or(PATHS[0]);
         let cost = if receiver { path.2 } else { path.1 };
         cost * 0.8_f64.powi(generation as i32)
+    }
+
+    /// The paths of its runs: as many as were recorded.
+    fn paths(&self) -> &'static [(&'static str, f64, f64)] {
+        &PATHS[..self.recorded.as_ref().map_or(PATHS.len(), |recorded| recorded.cell_count())]
+    }
+
+    /// By how much, in logarithms, runs of a cell are off on average: sender, receiver, ratio.
+    pub(super) fn off(&self) -> BTreeMap<&'static str, [f64; 3]> {
+        let means = match &self.recorded {
+            Some(recorded) => recorded.means(BLOCKS),
+            None => vec![[0.0; 3]; PATHS.len()],
+        };
+        self.paths().iter().map(|path| path.0).zip(means).collect()
+    }
+
+    /// The same of one run, in place of a session.
+    pub(super) fn moment(&self, random: &mut Random) -> BTreeMap<&'static str, [f64; 3]> {
+        let of = self.recorded.as_ref().map(|recorded| recorded.moment(random, BLOCKS));
+        self.paths().iter().map(|path| path.0).zip(of.into_iter().flatten()).collect()
     }
 
     fn facts(&self, host: usize, night: usize) -> HostFacts {
@@ -130,7 +168,8 @@ impl Simulated {
     pub(super) fn runs(&self) -> Vec<RunFigures> {
         let mut random = Random(self.seed.wrapping_mul(0x1234_5678_9abc_def1));
         let mut draw = |by: f64| by * random.normal();
-        let cells = PATHS.len();
+        let mut moments = Random(!self.seed);
+        let cells = self.paths().len();
         // Of each host: as sender, as receiver, at the far end of either, and by cell.
         let mut effects = |by: f64| -> Vec<f64> { (0..self.hosts).map(|_| draw(by)).collect() };
         let own = [effects(self.between_hosts), effects(self.between_hosts)];
@@ -168,7 +207,7 @@ impl Simulated {
                             + by_cell[2 * path + end][host]
                             + session[end]
                             + of_night
-                            + draw(self.within_runs);
+                            + draw(if self.recorded.is_none() { self.within_runs } else { 0.0 });
                         let off = if self.error_of_errors > 0.0 {
                             draw(self.error_of_errors)
                         } else {
@@ -193,6 +232,16 @@ impl Simulated {
                                 error: self.within_runs * std::f64::consts::SQRT_2,
                             });
                     }
+                    if let Some(recorded) = &self.recorded {
+                        let ln = |figure: Option<Logarithm>| figure.map_or(0.0, |figure| figure.ln);
+                        let costs: Vec<(&str, [f64; 2])> = self
+                            .paths()
+                            .iter()
+                            .zip(&figures)
+                            .map(|(path, cell)| (path.0, [ln(cell.sender), ln(cell.receiver)]))
+                            .collect();
+                        figures = recorded.cells(&mut moments, BLOCKS, &costs);
+                    }
                     let minute = near * self.partners + turn;
                     runs.push(RunFigures {
                         name: format!("{night:03}/{near}-{to}.json"),
@@ -210,8 +259,8 @@ impl Simulated {
                         reference: PATHS[0].0.to_owned(),
                         near: Arc::clone(&facts[near]),
                         far: Some(Arc::clone(&facts[to])),
-                        blocks_kept: 40,
-                        blocks: 40,
+                        blocks_kept: BLOCKS,
+                        blocks: BLOCKS,
                         is_whole: true,
                         withheld: Vec::new(),
                         cells: figures,

@@ -89,6 +89,31 @@ fn intervals_of_groups_and_of_one_more_host_hold_as_often_as_they_say() {
 }
 
 #[test]
+fn where_a_machine_scatters_more_in_dearer_moments_means_are_not_those_of_the_cheap_ones() {
+    let world = Simulated { hosts: 64, ..Simulated::of_recorded_blocks() };
+    let truth = world.off();
+    let (mut off, mut ratios, mut odd_hosts, mut odd_pairs) = (0.0, 0.0, 0, 0);
+    for seed in 0..8 {
+        let found =
+            fleet(&Simulated { seed, ..world.clone() }.runs(), &by(&["generation"])).unwrap();
+        odd_hosts += found.odd_hosts.len();
+        odd_pairs += found.odd_pairs.len();
+        for row in found.rows {
+            let of = |label: &str| Simulated::truth(label, 0, false);
+            if let Some(ratio) = row.ratio {
+                let of_medians = of(&row.label) / of(&found.reference);
+                off += (ratio.value / of_medians).ln() - truth[row.label.as_str()][2];
+                ratios += 1.0;
+            }
+        }
+    }
+    // Weighed by errors of their own, ratios would be 0.016 too high.
+    assert!(f64::abs(off / ratios) < 0.004, "{}", off / ratios);
+    // With the tails of a normal distribution 58 pairs and 3 hosts would be odd.
+    assert!(odd_pairs == 0 && odd_hosts <= 1, "{odd_pairs} pairs, {odd_hosts} hosts");
+}
+
+#[test]
 fn odd_hosts_are_found_and_no_others() {
     let (mut found_odd, mut all_odd, mut false_ones, mut found) = (0, 0, 0, 0);
     for seed in 0..6 {
