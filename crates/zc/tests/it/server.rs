@@ -62,11 +62,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 ports = [int(port) for port in sys.argv[1:]] or [8001, 8002]
 servers = [http.server.ThreadingHTTPServer(("", port), Handler) for port in ports]
 open("ports", "w").write(" ".join(str(server.server_port) for server in servers))
+open("pid.new", "w").write(str(os.getpid()))
+os.rename("pid.new", "pid") # before it answers: the first answer may end it
 for server in servers:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-open("pid.new", "w").write(str(os.getpid()))
-os.rename("pid.new", "pid")
 threading.Event().wait()
 "#;
 
