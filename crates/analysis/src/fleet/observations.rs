@@ -117,7 +117,8 @@ impl<'a> Observed<'a> {
         values
     }
 
-    /// Makes the variance of a block in each run another one: that of the run, and the one of all.
+    /// Gives each run the error that `of` makes of the variance of a block: of the run's own with the number of
+    /// its blocks, and of that of all runs, their median.
     fn moderate(&self, values: &mut [(usize, Crossed)], of: impl Fn((f64, f64), f64) -> f64) {
         let blocks = |run: usize| self.runs[run].blocks_kept.max(1) as f64;
         let of_block = |(run, value): &(usize, Crossed)| value.error.powi(2) * blocks(*run);

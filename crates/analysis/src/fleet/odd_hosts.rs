@@ -8,8 +8,8 @@
 //! that are alike, cut at that distance, and its variance is divided by that of a normal distribution
 //! that is cut there. Where sessions have heavy tails ([`odd_pairs`]), means of hosts have them too, and
 //! distances are compared with a Student's t distribution: of n sessions with n^0.5 times the degrees of
-//! freedom, whose tail is about that of a mean of n at six standard deviations. Pairs that lie far off are left out before: a pair is two hosts, and no host is
-//! odd for one wire.
+//! freedom, whose tail is about that of a mean of n at six standard deviations. Pairs that lie far off
+//! are left out before: a pair is two hosts, and no host is odd for one wire.
 
 use std::collections::BTreeSet;
 

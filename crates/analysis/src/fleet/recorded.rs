@@ -1,6 +1,6 @@
-//! Runs of fleets that do not exist, made of blocks that were measured: of a recorded run of ten
-//! minutes' worth of blocks, each run has a stretch. So it has the outliers of a real machine, what
-//! neighbouring blocks and the cells of a block have in common, and the wander by which sessions differ.
+//! Runs of fleets that do not exist, made of blocks that were measured: each is a stretch of one recorded
+//! run. So it has the outliers of a real machine, what neighbouring blocks and the cells of a block have
+//! in common, and the wander by which sessions differ.
 
 use super::figures::{cost, ratio};
 use super::model::{CellFigures, Logarithm};

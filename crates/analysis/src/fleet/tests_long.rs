@@ -121,16 +121,17 @@ fn coverage_of_intervals() {
 #[test]
 #[ignore = "takes a minute"]
 fn odd_hosts_and_pairs() {
-    let levels = [1.0, 1.06, 1.08, 1.10, 1.15, 1.30].map(|by| (by, Simulated::default()));
-    let recorded =
-        [1.0, 1.06, 1.10, 1.15, 1.20, 1.30].map(|by| (by, Simulated::of_recorded_blocks()));
-    for (by, base) in levels.into_iter().chain(recorded) {
+    let many = |base| Simulated { hosts: 198, generations: 4, ..base };
+    let levels = [1.0, 1.06, 1.08, 1.10, 1.15, 1.30].map(|by| (by, many(Simulated::default())));
+    let recorded = Simulated::of_recorded_blocks;
+    let recorded_levels = [1.0, 1.06, 1.10, 1.15, 1.20, 1.30].map(|by| (by, many(recorded())));
+    let few = [24, 12].map(|hosts| (1.0, Simulated { hosts, ..recorded() }));
+    for (by, base) in levels.into_iter().chain(recorded_levels).chain(few) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
         let of = |seed: usize| {
             let odd = (by > 1.0).then_some((33, by));
             let odd_pair = (by > 1.0).then_some((3, 4, by));
-            let (seed, hosts) = (seed as u64, 198);
-            let world = Simulated { seed, hosts, generations: 4, odd, odd_pair, ..base.clone() };
+            let world = Simulated { seed: seed as u64, odd, odd_pair, ..base.clone() };
             let found = fleet(&world.runs(), &by_generation()).unwrap();
             let is_true = |odd: &&OddHost| {
                 let host: usize = odd.host[1..].parse().unwrap();
@@ -150,8 +151,9 @@ fn odd_hosts_and_pairs() {
         let (found, called): (usize, usize) = (sum(|it| it.0), sum(|it| it.1));
         let pairs = sum(|it| it.2);
         println!(
-            "{name}odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are not, in {:.3} of fleets a false one; \
+            "{name}{} hosts, odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are not, in {:.3} of fleets a false one; \
              pair found in {:.3}, in {:.3} of fleets a false one; conditions in {:.3} of fleets",
+            base.hosts,
             share(found, 6 * times),
             share(called - found, called),
             share(any(|it| it.1 > it.0), times),
