@@ -14,6 +14,11 @@ pub(super) fn with_half_width(value: f64, half_width: Option<f64>) -> String {
     }
 }
 
+/// `978 (234 to 4093)`: with the ends of an interval that is not about as far to either side.
+pub(super) fn with_ends(value: f64, low: f64, high: f64) -> String {
+    format!("{} ({} to {})", significant(value), significant(low), significant(high))
+}
+
 /// `0.62 ±2.1 %`: a ratio and its relative half-width (0.021).
 pub(super) fn ratio(value: f64, relative_half_width: Option<f64>) -> String {
     match relative_half_width {

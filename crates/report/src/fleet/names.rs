@@ -1,6 +1,6 @@
 //! The names of groups, in words and as columns of a table.
 
-use crate::digits::{significant, with_half_width};
+use crate::digits::{significant, with_ends, with_half_width};
 use crate::grid::Column;
 use zc_analysis::fleet::{End, Fleet, Group, Trend};
 use zc_run::escape;
@@ -92,8 +92,14 @@ pub(crate) fn plus_minus(value: f64, low: Option<f64>, high: Option<f64>) -> Str
 /// `978 (230 to 4090)`, of a wide interval. It is one of logarithms, so half of it may be more than the
 /// value, which is above 0.
 pub(crate) fn ends(value: f64, low: Option<f64>, high: Option<f64>) -> Option<String> {
-    let is_wide = half(low, high).is_some_and(|half| half > 0.3 * value);
-    is_wide.then(|| format!("{} ({})", significant(value), range(low, high)))
+    let (low, high) = (low?, high?);
+    let half = half(Some(low), Some(high))?;
+    is_wide(value, half).then(|| with_ends(value, low, high))
+}
+
+/// Whether an interval of a logarithm is so wide that its ends are not about as far from the value.
+pub(crate) fn is_wide(value: f64, half: f64) -> bool {
+    half > 0.3 * value
 }
 
 /// Half of an interval; `None` without one.

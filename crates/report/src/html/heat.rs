@@ -72,7 +72,8 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
                 ];
                 out.empty("rect", &attributes);
                 // A field has no room for the half-width.
-                let (place, short) = page.cost(Figure { half_width: None, ..*cost });
+                let (place, short) =
+                    page.cost(Figure { interval: None, half_width: None, ..*cost });
                 let class = format!("c k{shade}");
                 out.open("text", &[("x", &middle), ("y", &text), ("class", &class)]);
                 out.element("tspan", &[("data-v", &place)], &short).text(signs).close("text");

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::digits::{significant, trimmed, us_per_mb, with_half_width};
-use zc_analysis::{Estimates, Figure};
+use crate::digits::{significant, trimmed, us_per_mb, with_ends, with_half_width};
+use zc_analysis::{Bounds, Estimates, Figure};
 use zc_run::Run;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,8 +68,8 @@ fn clock_ghz(runs: &[(&Run, &Estimates)]) -> Option<f64> {
 #[derive(Debug)]
 pub(crate) struct Costs {
     units: Vec<Unit>,
-    /// Keyed by the bits of value and half-width, in ns per KiB.
-    known: BTreeMap<(u64, Option<u64>), usize>,
+    /// Keyed by the bits of value, half-width and ends, in ns per KiB.
+    known: BTreeMap<[Option<u64>; 4], usize>,
     texts: Vec<Vec<String>>,
 }
 
@@ -95,14 +95,23 @@ impl Costs {
         self.units.first().map_or("", |unit| &unit.name)
     }
 
-    /// The index of a cost in ns per KiB among those of the page.
+    /// The index of a cost in ns per KiB among those of the page. One that has an interval and no half-width is
+    /// written with the ends of that.
     pub(crate) fn place(&mut self, cost: Figure) -> usize {
-        let key = (cost.value.to_bits(), cost.half_width.map(f64::to_bits));
+        let ends = match (cost.half_width, cost.interval) {
+            (None, Some(Bounds { low, high: Some(high), .. })) => Some((low, high)),
+            _ => None,
+        };
+        let (low, high) = ends.unzip();
+        let key = [Some(cost.value), cost.half_width, low, high].map(|of| of.map(f64::to_bits));
         let (units, texts) = (&self.units, &mut self.texts);
         *self.known.entry(key).or_insert_with(|| {
             let text = |unit: &Unit| {
                 let by = unit.per_ns_per_kib;
-                with_half_width(cost.value * by, cost.half_width.map(|half| half * by))
+                match ends {
+                    Some(ends) => with_ends(cost.value * by, ends.0 * by, ends.1 * by),
+                    None => with_half_width(cost.value * by, cost.half_width.map(|half| half * by)),
+                }
             };
             texts.push(units.iter().map(text).collect());
             texts.len() - 1
@@ -125,6 +134,18 @@ impl Costs {
 mod tests {
     use super::*;
     use crate::fixture::{figure, veth};
+
+    #[test]
+    fn a_cost_without_a_half_width_has_the_ends_of_its_interval() {
+        let (run, estimates) = veth();
+        let mut costs = Costs::new(units(&[(&run, &estimates)]));
+        let interval = Some(Bounds { low: 512.0, high: Some(4096.0), confidence: 0.95 });
+        let wide = Figure { half_width: None, interval, ..figure(1024.0, 0.02) };
+        let place = costs.place(wide);
+        assert_eq!(costs.text(place), "1000 (500 to 4000)");
+        let alone = costs.place(Figure { interval: None, ..wide });
+        assert_eq!(costs.text(alone), "1000");
+    }
 
     #[test]
     fn a_cost_is_the_same_in_every_unit() {
