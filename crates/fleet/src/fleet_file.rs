@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error as NoName, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use zc_run::{Error, Result, escape, units};
 
@@ -63,10 +65,10 @@ impl Engine {
     /// All names, in the order of the type.
     pub const NAMES: [&str; 3] = ["slurm", "ssh", "kubernetes"];
 
-    /// The one of a name.
+    /// The one of a name, as in a file.
     pub fn of_name(name: &str) -> Option<Self> {
-        let place = Self::NAMES.iter().position(|known| *known == name)?;
-        Some([Self::Slurm, Self::Ssh, Self::Kubernetes][place])
+        let name: StrDeserializer<'_, NoName> = name.into_deserializer();
+        Self::deserialize(name).ok()
     }
 }
 

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use zc_run::{Error, Result, in_words};
 
-use crate::plan::FleetPlan;
+use crate::plan::{FleetPlan, Planned};
 
 /// The largest plan that is read.
 const LARGEST_PLAN_BYTES: u64 = 1 << 30;
@@ -154,14 +154,25 @@ impl Folder {
         .map(|name| self.path.join(name))
     }
 
+    /// The text of a plan of the user's own; `None` for a built-in one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read.
+    pub(super) fn own_plan(&self, planned: &Planned) -> Result<Option<String>> {
+        let Some(file) = &planned.file else { return Ok(None) };
+        std::fs::read_to_string(self.path.join(file)).map(Some).map_err(|error| {
+            Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
+        })
+    }
+
     /// Writes a file of the folder.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
     pub fn write(&self, path: &Path, text: &str) -> Result<()> {
-        File::create(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
-        })
+        File::create(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(path, &error))
     }
 
     /// Writes a file of the folder that nobody else may read.
@@ -171,9 +182,8 @@ impl Folder {
     pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o600).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
-        })
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(path, &error))
     }
 
     /// Writes a file of the folder, which has its name once it is whole.
@@ -187,9 +197,7 @@ impl Folder {
             // Best effort: the first failure is the one to report.
             let _ = std::fs::remove_file(&part);
         })?;
-        std::fs::rename(&part, path).map_err(|error| {
-            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
-        })
+        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))
     }
 
     /// The attempts that have left anything, by measurement, in the order of their jobs.
@@ -272,6 +280,11 @@ impl Folder {
         let error = lines.clone().rfind(|line| line.starts_with("error: "));
         error.or_else(|| lines.next_back()).map(str::to_owned)
     }
+}
+
+/// That a file of the folder cannot be written.
+pub(super) fn unwritable(path: &Path, error: &io::Error) -> Error {
+    Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(error)))
 }
 
 /// Whether a saved run came to its own end: neither interrupted, nor killed. Only its last line is read.

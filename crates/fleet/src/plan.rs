@@ -92,6 +92,17 @@ pub struct Cell {
     pub plan: usize,
 }
 
+/// What a run takes beyond its budget: both ends are started, paths proven and probed, and the last block
+/// finished.
+const BEYOND_BUDGET_NS: u64 = 180_000_000_000;
+
+impl Planned {
+    /// The time in ns after which a run is ended: twice its budget, and what is beyond that.
+    pub(super) fn most_ns(&self) -> u64 {
+        2 * self.budget_ns + BEYOND_BUDGET_NS
+    }
+}
+
 impl FleetPlan {
     /// Draws the pairs and the order. `plans` are the words after `zc run` and the file of each plan of
     /// the file, in its order; `draw` is a number of this plan's own, and the seed where the file has none.

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use zc_run::{Error, Result, in_words};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, unwritable};
 use crate::plan::{Cell, FleetPlan};
 use crate::shell::{quoted, words};
 
@@ -58,17 +58,8 @@ pub struct Measuring {
 pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> Result<Measuring> {
     let [run, exit, log] = folder.files(&cell.id, attempt);
     let part = run.with_extension("part");
-    let create = |path: &Path| {
-        File::create(path).map_err(|error| {
-            Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(&error)))
-        })
-    };
-    let own_plan = match &plan.plans[cell.plan].file {
-        Some(file) => Some(std::fs::read_to_string(folder.path().join(file)).map_err(|error| {
-            Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
-        })?),
-        None => None,
-    };
+    let create = |path: &Path| File::create(path).map_err(|error| unwritable(path, &error));
+    let own_plan = folder.own_plan(&plan.plans[cell.plan])?;
     let [near, _] = plan.ends(cell);
     let mut ssh = plan.ssh.command.split_whitespace();
     let command = ssh.next().unwrap_or("ssh");

@@ -45,16 +45,8 @@ impl From<ReportFormatArgs> for Format {
     }
 }
 
-impl FormatArgs {
-    /// Whether no form was asked for.
-    pub(super) fn is_default(self) -> bool {
-        let Self { verbose, json, csv, markdown } = self;
-        !(verbose || json || csv || markdown)
-    }
-}
-
 /// How the result is written to stdout: at most one form, by default the table.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub(super) struct FormatArgs {
     /// Print all tables and notes, not only the most important
     #[arg(short, long, help_heading = "Output")]

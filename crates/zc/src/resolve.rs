@@ -369,7 +369,7 @@ pub(super) fn check_out(out: &Path, named: bool, format: FormatArgs) -> Result<(
         return Err(Error::usage("--out: the file name is empty").help("--out FILE"));
     }
     if is_stdout(out) {
-        return match format.is_default() {
+        return match format == FormatArgs::default() {
             true => Ok(()),
             false => Err(Error::usage(
                 "--out -: stdout has the run itself, and another form of it was asked for",

@@ -53,6 +53,7 @@ struct Judged {
     variance: f64,
     sampling: f64,
     is_apart: bool,
+    runs: usize,
     /// Degrees of freedom of the tails of its mean, where those of sessions are heavy.
     tails: Option<f64>,
     freedom: f64,
@@ -99,7 +100,7 @@ pub(super) fn odd_hosts(
         .zip(q_values)
         .filter(|(_, q_value)| *q_value <= FALSE_DISCOVERY_RATE)
         .filter_map(|(each, q_value)| {
-            Some((each.p_value, odd_host(observed, fits, &on_average, each, q_value)?))
+            Some((each.p_value, odd_host(observed, fits, each, q_value)?))
         })
         .collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.host.cmp(&b.1.host)));
@@ -152,6 +153,8 @@ fn against_groups(
     let (grouped, effects) = (&observed.grouped, &fitted.effects);
     let groups = grouped.groups.len();
     let between = effects.unit_variance;
+    let mut runs = vec![0_usize; effects.units.len()];
+    fitted.values.iter().for_each(|value| runs[value.unit] += 1);
     let mut judged = Vec::new();
     for (unit, effect) in effects.units.iter().enumerate() {
         let (Some(effect), group) = (effect, grouped.units[unit].group) else { continue };
@@ -172,10 +175,8 @@ fn against_groups(
             variance,
             sampling: (variance - between).max(0.0),
             is_apart: own.is_some(),
-            tails: tails.map(|tails| {
-                let runs = fitted.values.iter().filter(|value| value.unit == unit).count();
-                tails * (runs as f64).sqrt()
-            }),
+            runs: runs[unit],
+            tails: tails.map(|tails| tails * (runs[unit] as f64).sqrt()),
             freedom: 1.0,
             p_value: 1.0,
         });
@@ -282,12 +283,10 @@ fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
 fn odd_host(
     observed: &Observed<'_>,
     fits: &[CellFit],
-    on_average: &[OnAverage],
     judged: &Judged,
     q_value: f64,
 ) -> Option<OddHost> {
     let unit = &observed.grouped.units[judged.unit];
-    let fitted = &on_average.iter().find(|each| each.end == judged.end)?.fitted;
     let critical = StudentT::new(judged.freedom)?.critical_value(CONFIDENCE)?;
     let half = critical * judged.sampling.sqrt();
     let finite = |ln: f64| Some(ln.exp()).filter(|value| value.is_finite());
@@ -295,7 +294,7 @@ fn odd_host(
         host: unit.host.clone(),
         group: unit.group,
         end: judged.end,
-        runs: fitted.values.iter().filter(|value| value.unit == judged.unit).count(),
+        runs: judged.runs,
         by: finite(judged.distance)?,
         low: finite(judged.distance - half)?,
         high: finite(judged.distance + half)?,

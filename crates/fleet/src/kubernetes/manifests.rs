@@ -7,9 +7,6 @@ use super::names::{Names, words};
 use crate::kubernetes_options::{MEASUREMENT, toleration};
 use crate::plan::{Cell, FleetPlan};
 
-/// What a run takes beyond its budget: paths proven and probed, and the last block finished.
-const BEYOND_BUDGET_NS: u64 = 180_000_000_000;
-
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Where containers have the token, and the plans that are files.
@@ -139,7 +136,7 @@ impl End<'_> {
         let FleetPlan { kubernetes: options, zc, .. } = self.plan;
         let planned = &self.plan.plans[self.cell.plan];
         let has_plan = self.end == words::NEAR && planned.file.is_some();
-        let most_ns = options.wait_ns() + 2 * planned.budget_ns + BEYOND_BUDGET_NS;
+        let most_ns = options.wait_ns() + planned.most_ns();
         let mut spec = json!({
             "restartPolicy": "Never",
             // Of the pod and not of its Job: it counts from the start of the pod, and the pod stays, with its log.

@@ -15,7 +15,7 @@ mod stage;
 
 use std::collections::BTreeSet;
 
-use zc_run::{Error, Result, in_words};
+use zc_run::Result;
 
 use crate::folder::Folder;
 use crate::plan::{Cell, FleetPlan};
@@ -37,12 +37,7 @@ const MOST_AT_ONCE: usize = 50;
 pub fn write_jobs(folder: &Folder, plan: &FleetPlan, token: &str) -> Result<()> {
     let mut plans = Vec::new();
     for planned in &plan.plans {
-        if let Some(file) = &planned.file {
-            let text = std::fs::read_to_string(folder.path().join(file)).map_err(|error| {
-                Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
-            })?;
-            plans.push((planned.name.clone(), text));
-        }
+        plans.extend(folder.own_plan(planned)?.map(|text| (planned.name.clone(), text)));
     }
     let fleet = manifests::of_fleet(plan, token, &plans);
     folder.write_secret(&folder.fleet_manifest(), &format!("{fleet:#}\n"))?;
@@ -83,13 +78,14 @@ impl Now {
 pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
     let kubectl = Kubectl::of(&plan.kubernetes);
     let measurements = measurements(&kubectl, plan)?;
+    let names = Names::of(plan);
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut over, mut left) = (Vec::new(), Vec::new());
     let (mut submitted, mut seen) = (BTreeSet::new(), Vec::new());
     for (number, measurement) in &measurements {
         let Some(cell) = cells.get(*number) else { continue };
         submitted.insert(*number);
-        let job = Names::of(plan).measurement(*number);
+        let job = names.measurement(*number);
         let cause = |what| Cause { what, job };
         match measurement.stage() {
             Stage::Waiting(what) => seen.push((*number, CellState::Waiting(cause(what)))),

@@ -6,10 +6,6 @@ use crate::plan::FleetPlan;
 use crate::shell::{quoted, words};
 use std::fmt::Write as _;
 
-/// What a run takes beyond its budget: both ends are started, paths proven and probed, and the last block
-/// finished.
-const BEYOND_BUDGET_NS: u64 = 180_000_000_000;
-
 const MINUTE_NS: u64 = 60_000_000_000;
 
 /// The script of a pair. The hosts see the folder by the path that it has here.
@@ -29,8 +25,8 @@ pub(crate) fn of_pair(plan: &FleetPlan, number: usize, folder: &Folder) -> Strin
     if !wires.is_empty() {
         option(&format!("--licenses={}", wires.join(",")));
     }
-    let longest = pair.cells.iter().map(|cell| plan.plans[cell.plan].budget_ns).max().unwrap_or(0);
-    option(&format!("--time={}", (2 * longest + BEYOND_BUDGET_NS).div_ceil(MINUTE_NS)));
+    let most_ns = pair.cells.iter().map(|cell| plan.plans[cell.plan].most_ns()).max().unwrap_or(0);
+    option(&format!("--time={}", most_ns.div_ceil(MINUTE_NS)));
     // A measurement that was cut off is submitted anew, under another number.
     option("--no-requeue");
     option(&format!("--array=0-{}", pair.cells.len() - 1));

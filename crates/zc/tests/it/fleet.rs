@@ -375,15 +375,20 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     assert!(status.contains("failed   its log has no run: unable to retrieve"), "{status}");
 }
 
-#[test]
-fn the_example_for_kubernetes_is_what_the_page_shows_and_is_understood() {
+/// What zc says of a fleet's file of the project, which docs/fleet.md shows as it is.
+fn planned_as_documented(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-    assert!(read("docs/fleet.md").contains(&read("contrib/fleet/kubernetes.toml")));
-    let file = root.join("contrib/fleet/kubernetes.toml");
+    assert!(read("docs/fleet.md").contains(&read(name)));
+    let file = root.join(name);
     let output = zc(&["fleet", "plan", file.to_str().unwrap(), "--dry-run"]).finish().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let said = text(&output.stdout);
+    text(&output.stdout)
+}
+
+#[test]
+fn the_example_for_kubernetes_is_what_the_page_shows_and_is_understood() {
+    let said = planned_as_documented("contrib/fleet/kubernetes.toml");
     assert!(said.contains("80 hosts, 160 pairs, 320 measurements (paths)"), "{said}");
 }
 
@@ -545,13 +550,7 @@ fn a_file_that_describes_no_fleet_is_refused_with_what_is_wrong() {
 
 #[test]
 fn the_documented_fleet_is_what_its_page_shows_and_is_understood() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-    assert!(read("docs/fleet.md").contains(&read("contrib/fleet/nightly.toml")));
-    let nightly = root.join("contrib/fleet/nightly.toml");
-    let output = zc(&["fleet", "plan", nightly.to_str().unwrap(), "--dry-run"]).finish().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let said = text(&output.stdout);
+    let said = planned_as_documented("contrib/fleet/nightly.toml");
     assert!(said.contains("80 hosts, 160 pairs, 640 measurements (paths, sizes)"), "{said}");
 }
 
