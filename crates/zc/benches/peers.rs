@@ -42,7 +42,7 @@ fn main() {
         "| path | zc Gbit/s | other | Gbit/s | zc / other | 95 % interval |\n|---|---|---|---|---|---|"
     );
     let mut walking = rig(&set, seconds);
-    trial::touch_memory(cpus.0);
+    trial::touch_memory(cpus.0, Duration::MAX);
     let minimal = built_here("examples/minimal");
     for &path in SendPath::ALL {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
@@ -50,7 +50,7 @@ fn main() {
     }
     drop(walking);
     let mut hot_rig = rig(&hot, seconds);
-    trial::touch_memory(cpus.0);
+    trial::touch_memory(cpus.0, Duration::MAX);
     let larger = files(folder.path(), 1, 16 * BUFFER).remove(0);
     for (cell, name, speed) in peers(seconds, cpus, &hot, &larger) {
         compare(&cell, &name, pairs, &mut hot_rig, &*speed);
@@ -58,7 +58,7 @@ fn main() {
     drop(hot_rig);
     if let Some(iperf3) = find("iperf3") {
         let mut rig = rig(&files(folder.path(), 1, 2 * BUFFER), seconds);
-        trial::touch_memory(cpus.0);
+        trial::touch_memory(cpus.0, Duration::MAX);
         let flags = &["-l", "128K", "--skip-rx-copy"];
         let speed = iperf3_speed(&iperf3, flags, &whole_seconds(seconds), cpus);
         compare(&discarded(), "iperf3 -l 128K --skip-rx-copy", pairs, &mut rig, &*speed);

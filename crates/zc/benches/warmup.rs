@@ -6,6 +6,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -23,7 +25,7 @@ fn main() {
     }
     let rounds = setting("ZC_ROUNDS", 40_usize);
     let mut rig = common::rig(LinkKind::Veth, &[], Default::default(), timing(WARMUPS[0]));
-    trial::touch_memory(rig.fixed().sender_cpu);
+    trial::touch_memory(rig.fixed().sender_cpu, Duration::MAX);
     rig.soak(true).expect("one machine");
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     println!(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::agent::carry::Carried;
 use crate::meter::{self, InstanceLock, Sampler};
@@ -210,7 +211,7 @@ pub(super) fn prepare(
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
     steps.say("touching memory");
-    trial::touch_memory(rig.fixed().sender_cpu);
+    trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.budget_ns));
     let (speeds, broken) = rates::top_speeds(&mut rig, &mut cells, &mut steps)?;
     probes.extend(
         speeds

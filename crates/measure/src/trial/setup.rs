@@ -192,15 +192,16 @@ pub fn checksum(files: &FileSet) -> Result<u32> {
     workload::checksum(files, files.walk(0, 1 << 20), files.total_bytes())
 }
 
-/// Touches up to 2 GiB of memory and frees it, for at most 2 s, so that the memory which the kernel
-/// will allocate for packets has been touched before. Call it before anything is measured. A
+/// Touches up to 2 GiB of memory and frees it, for at most 2 s and a tenth of the run's budget, so that
+/// the memory which the kernel will allocate for packets has been touched before. Call it before anything is measured. A
 /// virtual machine gets a page from its host on the first touch, which takes 10 us here, six times
 /// what a page costs otherwise: the first runs on a fresh machine would measure the hypervisor.
 ///
 /// `sender_cpu` is where packets are allocated, so its free lists need the touched pages. If there
 /// is no memory for it, nothing is touched.
-pub fn touch_memory(sender_cpu: usize) {
+pub fn touch_memory(sender_cpu: usize, budget: Duration) {
     let bytes = touched_bytes(workload::available_bytes());
+    let time = touching(budget);
     let touch = move || {
         let _ = zc_kernel::sched::pin(&[sender_cpu]); // otherwise another CPU touches it
         let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0))
@@ -208,8 +209,7 @@ pub fn touch_memory(sender_cpu: usize) {
             return;
         };
         let began = Instant::now();
-        for chunk in
-            pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < TOUCHING)
+        for chunk in pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < time)
         {
             for byte in chunk.iter_mut().step_by(4096) {
                 *byte = 1;
@@ -219,6 +219,12 @@ pub fn touch_memory(sender_cpu: usize) {
     };
     // Best effort: without a thread to do it, nothing is touched.
     let _ = std::thread::Builder::new().spawn(touch).map(std::thread::JoinHandle::join);
+}
+
+/// Limit on the time for touching memory in a run with this budget. Of 3 s, two left no time for a
+/// block.
+fn touching(budget: Duration) -> Duration {
+    TOUCHING.min(budget / 10)
 }
 
 /// Bytes to touch when `available` bytes are; 0 if that is not known.
@@ -260,6 +266,12 @@ pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_touched_for_a_tenth_of_a_short_budget() {
+        assert_eq!(touching(TOUCHING * 5), TOUCHING / 2);
+        assert_eq!(touching(Duration::from_secs(60)), TOUCHING);
+    }
 
     #[test]
     fn an_eighth_of_the_available_memory_is_touched_and_at_most_2_gib() {
