@@ -1,9 +1,15 @@
 //! Records what `zc --version --verbose` says about the build: commit, target, profile, features and
 //! compiler. Nothing that differs between two builds of one commit is recorded, no time and no path.
+//! Compresses the JSON Schemas.
 
 use std::env;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 fn main() {
     let record = |name: &str, value: &str| println!("cargo::rustc-env=ZC_BUILD_{name}={value}");
@@ -13,6 +19,23 @@ fn main() {
     record("PROFILE", &variable("PROFILE"));
     record("FEATURES", &features());
     record("RUSTC", &output(Command::new(variable("RUSTC")).arg("-V")).unwrap_or_default());
+    compress_schemas().expect("src/schema can be read, and OUT_DIR be written");
+}
+
+/// Each schema of src/schema as `NAME.json.deflate` in the folder for what is generated.
+fn compress_schemas() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=src/schema");
+    let folder = PathBuf::from(variable("OUT_DIR"));
+    for entry in std::fs::read_dir("src/schema")? {
+        let mut name = entry?.file_name();
+        let text = std::fs::read(Path::new("src/schema").join(&name))?;
+        name.push(".deflate");
+        let mut compressed =
+            DeflateEncoder::new(File::create(folder.join(name))?, Compression::best());
+        compressed.write_all(&text)?;
+        compressed.finish()?;
+    }
+    Ok(())
 }
 
 /// A variable that cargo sets.

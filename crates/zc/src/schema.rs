@@ -1,30 +1,30 @@
-//! `zc schema`: the JSON Schemas of zc's output for programs, generated from the types.
+//! `zc schema`: the JSON Schemas of zc's output for programs. They are in the folder schema/ as the
+//! types generate them, so that a change of an output is seen in review, and a test holds them
+//! against the types. What generates them would be a seventeenth of the packed binary.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use clap::Args;
+use flate2::read::DeflateDecoder;
 
 use super::known::known;
 use super::tell;
 use zc_run::Result;
 use zc_run::nearest::unknown_among;
 
-/// A document's name and the function that generates its JSON Schema.
-type Schema = (&'static str, fn() -> String);
+/// A document's name and its JSON Schema, compressed by build.rs.
+type Schema = (&'static str, &'static [u8]);
+
+macro_rules! schemas {
+    ($($name:literal),*) => {
+        [$(($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".json.deflate")))),*]
+    };
+}
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 9] = [
-    ("run", zc_run::schema),
-    ("show", zc_report::json_schema),
-    ("compare", zc_report::compare::json_schema),
-    ("calibrate", zc_report::compare::calibration::json_schema),
-    ("service", zc_report::soak::service_schema),
-    ("http", zc_report::http::json_schema),
-    ("advise", zc_report::advise::json_schema),
-    ("fleet", zc_report::fleet::json_schema),
-    ("trend", zc_report::trend::json_schema),
-];
+const SCHEMAS: [Schema; 9] =
+    schemas!["run", "show", "compare", "calibrate", "service", "http", "advise", "fleet", "trend"];
 
 /// Arguments of `zc schema`.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(super) struct SchemaArgs {
 pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     let wanted = args.name.as_deref().unwrap_or(SCHEMAS[0].0);
     match SCHEMAS.iter().find(|(name, _)| *name == wanted) {
-        Some((_, text)) => tell::result(&text()),
+        Some((_, compressed)) => tell::result(&text(compressed)),
         None => Err(unknown_among("schema", wanted, &SCHEMAS.map(|(name, _)| name))),
     }
 }
@@ -58,7 +58,48 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
 /// # Errors
 /// The folder cannot be written to.
 pub(super) fn write(folder: &Path) -> io::Result<()> {
-    SCHEMAS.iter().try_for_each(|(name, text)| {
-        std::fs::write(folder.join(format!("zc-{name}.schema.json")), text())
+    SCHEMAS.iter().try_for_each(|(name, compressed)| {
+        std::fs::write(folder.join(format!("zc-{name}.schema.json")), text(compressed))
     })
+}
+
+fn text(compressed: &[u8]) -> String {
+    let mut text = String::new();
+    DeflateDecoder::new(compressed).read_to_string(&mut text).expect("build.rs compressed text");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_are_what_the_types_generate() {
+        let generated: [(&str, String); SCHEMAS.len()] = [
+            ("run", zc_run::schema()),
+            ("show", zc_report::json_schema()),
+            ("compare", zc_report::compare::json_schema()),
+            ("calibrate", zc_report::compare::calibration::json_schema()),
+            ("service", zc_report::soak::service_schema()),
+            ("http", zc_report::http::json_schema()),
+            ("advise", zc_report::advise::json_schema()),
+            ("fleet", zc_report::fleet::json_schema()),
+            ("trend", zc_report::trend::json_schema()),
+        ];
+        // As snapshots are.
+        if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/schema");
+            for (name, text) in &generated {
+                std::fs::write(folder.join(format!("{name}.json")), text).unwrap();
+            }
+        }
+        for ((name, compressed), (type_name, generated)) in SCHEMAS.iter().zip(&generated) {
+            assert_eq!(name, type_name);
+            assert!(
+                text(compressed) == *generated,
+                "src/schema/{name}.json is not what its types generate: \
+                 INSTA_UPDATE=always cargo test -p zc schemas_are"
+            );
+        }
+    }
 }
