@@ -159,6 +159,27 @@ pub fn unshare_mounts() -> io::Result<()> {
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)
 }
 
+/// Moves the calling thread into a mount namespace with setns(2), CLONE_NEWNS, by an open file that
+/// refers to it: /proc/PID/ns/mnt. Its working directory is the root of that namespace then, and no
+/// other thread's.
+///
+/// # Errors
+/// - EINVAL: the file refers to no mount namespace.
+/// - EPERM: CAP_SYS_ADMIN and CAP_SYS_CHROOT are needed.
+///
+/// # References
+/// - [setns(2)]
+/// - [mount_namespaces(7)]
+///
+/// [setns(2)]: https://man7.org/linux/man-pages/man2/setns.2.html
+/// [mount_namespaces(7)]: https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
+#[doc(alias = "setns")]
+pub fn enter_mounts(namespace: impl AsFd) -> io::Result<()> {
+    // Threads that share their working directory cannot be in different ones.
+    unshare(UnshareFlags::FS)?;
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?)
+}
+
 /// Creates a mount namespace for the calling thread ([`unshare_mounts`]) and mounts a sysfs on `/sys`
 /// in it with mount(2). It shows the network devices of the thread's network namespace.
 ///
@@ -222,6 +243,8 @@ fn mount(
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
 
     #[test]
@@ -261,6 +284,30 @@ mod tests {
         // The test harness runs this test in a thread.
         let error = unshare_user().unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_mount_namespace_of_another_thread_is_entered() {
+        let there = std::thread::spawn(|| {
+            unshare_mounts().map(|()| File::open("/proc/thread-self/ns/mnt").unwrap())
+        });
+        let there = match there.join().unwrap() {
+            Ok(there) => there,
+            Err(error) => {
+                eprintln!("skipped: needs CAP_SYS_ADMIN ({error})");
+                return;
+            }
+        };
+        let path = format!("/proc/self/fd/{}", there.as_raw_fd());
+        let link = |path: &str| std::fs::read_link(path).unwrap();
+        let (own, theirs) = (link("/proc/thread-self/ns/mnt"), link(&path));
+        assert_ne!(own, theirs);
+        let entered = std::thread::spawn(move || {
+            enter_mounts(&there).unwrap();
+            link("/proc/thread-self/ns/mnt")
+        });
+        assert_eq!(entered.join().unwrap(), theirs);
+        assert_eq!(link("/proc/thread-self/ns/mnt"), own);
     }
 
     #[test]

@@ -45,12 +45,14 @@ pub(crate) fn table(
     let of_ends = |path| ends(nfs).iter().map(move |(name, end)| (path, *name, *end));
     let loads: Vec<(SendPath, &str, End)> =
         shown_paths(first, pivot).into_iter().flat_map(of_ends).collect();
+    // Sizes of today alone are beside nothing.
+    let has_2001 = is_read && pivot.cells().any(|placed| in_2001(placed.cell).is_some());
     let mut columns = keys(nfs, pivot);
     columns.push(Column::right(format!("{}s", operation.name()), "/s"));
     columns.extend(loads.iter().map(|(path, name, _)| Column::right(path.name(), *name)));
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("interrupts", "/s"));
-    if is_read {
+    if has_2001 {
         columns.push(Column::right("2001, MB/s:", "client, server"));
     }
     let mut any = false;
@@ -69,13 +71,13 @@ pub(crate) fn table(
         }
         texts.push(per_s(read.figures.traffic.packets_per_s));
         texts.push(per_s(read.figures.traffic.interrupts_per_s));
-        if is_read {
-            texts.push(in_2001(read.cell));
+        if has_2001 {
+            texts.push(in_2001(read.cell).unwrap_or_default());
         }
         rows.push(texts);
     }
     let cpus = End::Sender.cpus(run).unwrap_or(1);
-    let beside = match is_read {
+    let beside = match has_2001 {
         true => {
             ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy patch, NFS over UDP, at the client's MB/s)"
         }
@@ -119,11 +121,9 @@ fn keys(nfs: &NfsPlan, pivot: &Pivot) -> Vec<Column> {
 }
 
 /// What was measured in 2001 at that size, if anything was.
-fn in_2001(cell: &Cell) -> String {
+fn in_2001(cell: &Cell) -> Option<String> {
     let then = HISTORICAL.iter().find(|(bytes, ..)| Some(*bytes) == cell.levels.message_bytes);
-    let text = then
-        .map(|(_, [mb_per_s, client], [_, server])| format!("{mb_per_s}: {client} %, {server} %"));
-    text.unwrap_or_default()
+    then.map(|(_, [mb_per_s, client], [_, server])| format!("{mb_per_s}: {client} %, {server} %"))
 }
 
 /// Where the cost of the first path's calls is, by size: the accounts of the two programs, what

@@ -1,7 +1,9 @@
 //! `zc run server`: a server in two states, under a load of zc's own. The figures are not checked:
 //! this machine may be busy.
 
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use zc_analysis::estimate;
@@ -513,4 +515,137 @@ fn what_is_not_a_comparison_of_states_is_refused() {
     }
     let output = zc(&["run", "paths", "--serve", "true"]).finish().unwrap();
     assert_refused(&output, 2, "are for \"zc run server\"");
+}
+
+/// A server with the settings of one that runs on this host, on another port: where its files are
+/// and how it is started.
+struct Alike {
+    program: &'static str,
+    /// Its settings, for a folder of its logs, one below /run, one with the file that is asked for, and a
+    /// port.
+    settings: fn(&Path, &Path, &Path, u16) -> String,
+    /// What starts it in the foreground, before the file of its settings.
+    start: &'static str,
+    /// The same as one process, which is gone once it is killed.
+    alone: &'static str,
+}
+
+const ALIKE: [Alike; 3] = [
+    Alike {
+        program: "/usr/sbin/nginx",
+        settings: |logs, run, www, port| {
+            format!(
+                "pid {run}/server.pid; error_log {logs}/error.log; events {{}}\n\
+                 http {{ access_log {logs}/access.log; client_body_temp_path {logs}/body; proxy_temp_path {logs}/proxy; \
+                 fastcgi_temp_path {logs}/fastcgi; uwsgi_temp_path {logs}/uwsgi; scgi_temp_path {logs}/scgi;\n\
+                 server {{ listen {port}; root {www}; }} }}",
+                logs = logs.display(),
+                run = run.display(),
+                www = www.display()
+            )
+        },
+        start: "exec /usr/sbin/nginx -g 'daemon off;' -c",
+        alone: "exec /usr/sbin/nginx -g 'daemon off; master_process off;' -c",
+    },
+    Alike {
+        program: "/usr/sbin/apache2",
+        settings: |logs, run, www, port| {
+            format!(
+                "ServerName localhost\nListen {port}\nServerRoot {run}\nPidFile {run}/server.pid\n\
+                 LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n\
+                 LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+                 DefaultRuntimeDir {run}\nErrorLog {logs}/error.log\n\
+                 LogFormat \"%r\" plain\nCustomLog {logs}/access.log plain\n\
+                 DocumentRoot {www}\n<Directory {www}>\nRequire all granted\n</Directory>\nUser nobody\nGroup nogroup\n",
+                logs = logs.display(),
+                run = run.display(),
+                www = www.display()
+            )
+        },
+        start: "exec /usr/sbin/apache2 -D FOREGROUND -f",
+        alone: "exec /usr/sbin/apache2 -X -f",
+    },
+    Alike {
+        program: "/usr/sbin/haproxy",
+        settings: |logs, run, _, port| {
+            format!(
+                "global\n  stats socket {run}/admin.sock\n  pidfile {run}/server.pid\n\
+                 defaults\n  mode http\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n\
+                 frontend f\n  bind :{port}\n  http-request return status 200 content-type text/plain lf-string {logs}\n",
+                logs = logs.display(),
+                run = run.display()
+            )
+        },
+        start: "exec /usr/sbin/haproxy -W -f",
+        alone: "exec /usr/sbin/haproxy -db -f",
+    },
+];
+
+#[test]
+fn a_live_server_with_the_same_settings_is_left_as_it_is() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root, as whom a server writes below /run and /var/log");
+        return;
+    }
+    let _turn = measuring();
+    for alike in ALIKE {
+        if !Path::new(alike.program).exists() {
+            eprintln!("skipped: no {}", alike.program);
+            continue;
+        }
+        let [logs, run] = ["/var/log", "/run"]
+            .map(|top| tempfile::Builder::new().prefix("zc-test.").tempdir_in(top).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        for each in [logs.path(), run.path(), folder.path()] {
+            std::fs::set_permissions(each, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        std::fs::write(folder.path().join("file"), vec![b'x'; 20_000]).unwrap();
+        let settings = folder.path().join("settings");
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = (alike.settings)(logs.path(), run.path(), folder.path(), port);
+        std::fs::write(&settings, text).unwrap();
+        let command = |begin: &str| format!("{begin} {}", settings.display());
+        let mut live = Command::new("sh");
+        live.args(["-c", &command(alike.alone)]).stdin(Stdio::null()).stderr(Stdio::null());
+        let mut live = live.start().unwrap();
+        // Once it has answered it has written what it writes when it begins.
+        let mut asked = until("the live server listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        asked.write_all(b"GET /file HTTP/1.0\r\n\r\n").unwrap();
+        assert!(asked.read_to_end(&mut Vec::new()).unwrap() > 0);
+        let log = logs.path().join("access.log");
+        until("its log has the request", || {
+            (!log.exists() || log.metadata().unwrap().len() > 0).then_some(())
+        });
+        let before = files_in(&[logs.path(), run.path()]);
+
+        let mut zc = zc_in(folder.path(), &["run", "server", "--serve", &command(alike.start)]);
+        for (name, host) in [("a", "localhost"), ("b", "127.0.0.1")] {
+            zc.args(["--state", &format!("{name}=http://{host}:{port}/file")]);
+        }
+        zc.args(["--out", "run.json"]).args(SHORT);
+        let output = blocks_of(folder.path(), &mut zc, 1);
+        let said = format!("{}: {}", alike.program, stderr(&output));
+        assert_eq!(files_in(&[logs.path(), run.path()]), before, "{said}");
+        assert!(live.try_wait().unwrap().is_none(), "the live server has ended: {said}");
+    }
+}
+
+/// All files below these folders, with what they have.
+fn files_in(folders: &[&Path]) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    let mut left: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+    while let Some(folder) = left.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => left.push(entry.path()),
+                false => drop(
+                    files.insert(entry.path(), std::fs::read(entry.path()).unwrap_or_default()),
+                ),
+            }
+        }
+    }
+    files
 }

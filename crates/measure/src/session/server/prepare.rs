@@ -82,6 +82,9 @@ pub(crate) fn prepare(
         }
         None => Served::RanAlready,
     };
+    if let Some(states) = states.as_deref_mut() {
+        states.run_in_mounts(served.own_mounts());
+    }
     let steps = &mut Steps { budget, states, stop, progress };
     // A server may be told where to listen by its state.
     steps.enter_state(options.states.first().map(|each| &each.state))?;

@@ -59,6 +59,8 @@ pub(super) struct States {
     ways: BTreeMap<String, Way>,
     /// How each state was found first.
     first: BTreeMap<HostState, Found>,
+    /// The mount namespace in which commands are run, unless that is the host's.
+    mounts: Option<PathBuf>,
     /// Whether the link's network namespaces belong to a user namespace.
     needs_user_namespace: bool,
 }
@@ -95,6 +97,7 @@ impl States {
             traffic: None,
             ways: BTreeMap::new(),
             first: BTreeMap::new(),
+            mounts: None,
             needs_user_namespace: !may_make_namespaces(),
         })
     }
@@ -123,6 +126,12 @@ impl States {
         }
         self.traffic = Some(traffic);
         Ok(())
+    }
+
+    /// From now on commands are run in this mount namespace: that of the server, whose pid file
+    /// `nginx -s reload` looks for.
+    pub(super) fn run_in_mounts(&mut self, mounts: Option<PathBuf>) {
+        self.mounts = mounts;
     }
 
     /// Puts the host into every state once, and checks that they differ where the traffic runs.
@@ -260,6 +269,7 @@ impl States {
             environment: self.environment.clone(),
             limit_ns: self.commands.limit_ns,
             reads_stdout: false,
+            mounts: self.mounts.clone(),
             if_lost: None,
         }
     }

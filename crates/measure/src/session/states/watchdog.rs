@@ -5,15 +5,18 @@
 //! terminal and a service manager's SIGTERM end zc, and the watchdog notices that. Only SIGKILL to
 //! the watchdog itself prevents it from restoring the host.
 
+use std::fs::File;
 use std::io::{BufRead as _, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
+use zc_kernel::netns::enter_mounts;
 use zc_kernel::spawn::{HeldSignals, kill_group, new_session, pidfd, wait_readable};
 
 use zc_run::{Error, Result};
@@ -35,6 +38,8 @@ pub(super) struct Request {
     pub(super) limit_ns: u64,
     /// Whether its stdout is wanted.
     pub(super) reads_stdout: bool,
+    /// The mount namespace in which it is run, unless that is this one's.
+    pub(super) mounts: Option<PathBuf>,
     /// From now on, to be run when zc is gone.
     pub(super) if_lost: Option<Box<Request>>,
 }
@@ -68,13 +73,19 @@ pub fn keep() -> Result<()> {
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         .map_err(|error| Error::os("block signals", error))?;
     let mut if_lost = None;
+    // Held, so that what is left to be done there can be done after the server has ended.
+    let mut mounts = None;
     for line in std::io::stdin().lock().lines() {
         let Some(request) = line.ok().and_then(|line| serde_json::from_str::<Request>(&line).ok())
         else {
             break;
         };
         if_lost.clone_from(&request.if_lost);
-        let mut answer = serde_json::to_string(&run(&request, &signals)).unwrap_or_default();
+        if mounts.is_none() {
+            mounts = request.mounts.as_deref().and_then(|path| File::open(path).ok());
+        }
+        let mut answer =
+            serde_json::to_string(&run(&request, mounts.as_ref(), &signals)).unwrap_or_default();
         answer.push('\n');
         let mut stdout = std::io::stdout().lock();
         if stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()).is_err() {
@@ -82,17 +93,17 @@ pub fn keep() -> Result<()> {
         }
     }
     if let Some(request) = if_lost {
-        run(&request, &signals);
+        run(&request, mounts.as_ref(), &signals);
     }
     Ok(())
 }
 
-fn run(request: &Request, signals: &HeldSignals) -> Reply {
+fn run(request: &Request, mounts: Option<&File>, signals: &HeldSignals) -> Reply {
     let failed = |how: String| Reply::Failed { how, stderr: String::new() };
     // Processes that the command leaves behind would keep a pipe open; a file has no such end to
     // wait for.
     let file = |name| {
-        let file = std::fs::File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
+        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
         Ok((file.try_clone()?, file))
     };
     let no_file = |error: std::io::Error| failed(format!("no file for what it writes ({error})"));
@@ -112,7 +123,7 @@ fn run(request: &Request, signals: &HeldSignals) -> Reply {
         .envs(request.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(to_stdout).stderr(to_stderr).process_group(0);
     signals.release_in_child(&mut command);
-    let mut child = match command.spawn() {
+    let mut child = match spawn(&mut command, mounts) {
         Ok(child) => child,
         Err(error) => return failed(format!("no process ({error})")),
     };
@@ -131,6 +142,18 @@ fn run(request: &Request, signals: &HeldSignals) -> Reply {
         }
         Err(error) => failed(format!("an unknown exit status ({error})")),
     }
+}
+
+/// Starts a command, in a mount namespace if there is one, in this process's working directory.
+fn spawn(command: &mut Command, mounts: Option<&File>) -> std::io::Result<Child> {
+    let Some(mounts) = mounts else { return command.spawn() };
+    command.current_dir(std::env::current_dir()?);
+    // A thread cannot leave a namespace that it has entered.
+    std::thread::scope(|scope| {
+        let there = || enter_mounts(mounts).and_then(|()| command.spawn());
+        let thread = std::thread::Builder::new().spawn_scoped(scope, there)?;
+        thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
+    })
 }
 
 /// Whether a child ends in time. Before Linux 5.3 that cannot be watched, and it has no limit.
@@ -155,7 +178,7 @@ fn exit_text(status: ExitStatus) -> String {
     }
 }
 
-fn beginning(mut file: std::fs::File, most: u64) -> String {
+fn beginning(mut file: File, most: u64) -> String {
     let mut bytes = Vec::new();
     if file.rewind().is_ok() {
         drop(file.take(most).read_to_end(&mut bytes)); // an error ends the text

@@ -213,6 +213,7 @@ impl Generator {
             words: self.words.iter().map(|word| word.replace(URL, url)).collect(),
             cpus: vec![self.cpu],
             patience: PATIENCE,
+            has_own_state: false,
         }
     }
 

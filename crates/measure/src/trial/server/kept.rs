@@ -8,6 +8,7 @@
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
 use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable};
 use zc_kernel::{clock, process, sched};
 
+use super::own_state;
 use crate::internal::{INTERNAL, KEEPER};
 use crate::meter::descendants;
 use crate::stderr_tail::StderrTail;
@@ -45,6 +47,8 @@ pub struct Wanted {
     pub cpus: Vec<usize>,
     /// How long it may take to end after SIGTERM, before it is killed.
     pub patience: Duration,
+    /// Whether what it writes to the host's state folders is kept from the host.
+    pub has_own_state: bool,
 }
 
 /// What the keeper says, once: a line of JSON.
@@ -137,6 +141,11 @@ impl Kept {
             [own, internal, job, ..] if own == OWN_PROGRAM => format!("zc {internal} {job}"),
             words => escape(&words.join(" "), MOST_WORDS),
         }
+    }
+
+    /// The mount namespace that it is in, if that is not the host's.
+    pub fn own_mounts(&self) -> Option<PathBuf> {
+        self.wanted.has_own_state.then(|| own_state::mounts_of(self.keeper.id()))
     }
 
     /// Finds its processes, whose CPU time [`cpu_ns`](Self::cpu_ns) adds up. Reads
@@ -241,6 +250,11 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     let Some((program, arguments)) = wanted.words.split_first() else {
         return not_started("no program is named".to_owned());
     };
+    if wanted.has_own_state
+        && let Err(error) = own_state::enter()
+    {
+        return not_started(error.to_string());
+    }
     let mut command = Command::new(program);
     command.args(arguments).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -12,6 +12,7 @@ mod generator;
 mod kept;
 mod nfs;
 mod own;
+mod own_state;
 mod rig;
 mod served;
 mod whole;

@@ -1,10 +1,11 @@
 //! The server that is measured: one that zc started, or one that is there.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::asker::Asker;
 use super::kept::{IoBytes, Kept, Wanted};
-use super::nfs::Serving;
+use super::nfs::{Serving, may_mount};
 use super::own::OwnServer;
 use crate::link::Link;
 use crate::meter::Below;
@@ -39,8 +40,18 @@ impl Served {
             words: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
             cpus: vec![cpu],
             patience: PATIENCE,
+            // Who is not root cannot write there.
+            has_own_state: may_mount(),
         };
         Kept::start(wanted, || link.enter_sender()).map(Self::Ours)
+    }
+
+    /// The mount namespace of a server of zc's, if that is not the host's.
+    pub fn own_mounts(&self) -> Option<PathBuf> {
+        match self {
+            Self::Ours(kept) => kept.own_mounts(),
+            Self::Nfs(_) | Self::Own(_) | Self::Several(_) | Self::RanAlready => None,
+        }
     }
 
     /// Fails if a server of zc's has ended.

@@ -166,6 +166,7 @@ impl Reader {
             words: program.words.iter().cloned().chain(fifos).chain([place]).collect(),
             cpus: vec![cpu],
             patience: END,
+            has_own_state: false,
         };
         let kept = Kept::start(wanted, enter)?;
         let mut own = Self { kept, orders, answers: BufReader::new(answers), counts };

@@ -139,6 +139,7 @@ pub fn start_server(
         words: [OWN_PROGRAM, INTERNAL, NFS_SERVE, &job].map(str::to_owned).into(),
         cpus: vec![cpu],
         patience: PATIENCE,
+        has_own_state: false,
     };
     let kept = Kept::start(wanted, || link.enter_sender())?;
     Ok((Serving::new(kept, in_kernel.then_some(cpu)), exported))
