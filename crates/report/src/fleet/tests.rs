@@ -24,6 +24,30 @@ fn where_nothing_is_odd_it_is_said_what_was_examined() {
     insta::assert_snapshot!("fleet_alike", text);
 }
 
+#[test]
+fn runs_that_are_included_although_their_verdicts_are_withheld_are_marked_in_every_form() {
+    let mut fleet = fleet();
+    let run = |name: &str| zc_analysis::fleet::LeftOut {
+        name: name.to_owned(),
+        why: "its own verdicts are withheld: busy-machine".to_owned(),
+    };
+    fleet.withheld = vec![run("a.json"), run("b.json")];
+    let said = text(&fleet, &[], 100).replace('\n', " ");
+    assert!(said.contains("The own verdicts of 2 of 481 runs are withheld"), "{said}");
+    assert!(said.contains("doubtful"), "{said}");
+    let page = html(&fleet, &[]);
+    for said in ["The own verdicts of 2 of 481 runs", "busy-machine: a.json", "Missing"] {
+        assert!(page.contains(said), "no {said}");
+    }
+    assert!(json(&fleet, &[]).contains("\"name\": \"b.json\""));
+    let metrics = openmetrics(&fleet, &[]);
+    assert!(
+        metrics
+            .lines()
+            .any(|line| { line.starts_with("zc_fleet_withheld_runs{") && line.ends_with("} 2") })
+    );
+}
+
 /// The sentence about the cheapest path.
 fn cheapest(change: impl Fn(&mut Fleet)) -> String {
     let mut fleet = fleet();

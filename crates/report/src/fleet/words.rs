@@ -77,6 +77,7 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
         sentences.push(format!("{}.", capital(&list(&absent))));
     }
     sentences.extend(shared(fleet.shared_runs, fleet.runs));
+    sentences.extend(doubtful(fleet));
     sentences
 }
 
@@ -89,6 +90,19 @@ pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
         )
     };
     (runs > 0).then(said)
+}
+
+/// That runs are in the figures whose own verdicts are withheld.
+fn doubtful(fleet: &Fleet) -> Option<String> {
+    let said = || {
+        format!(
+            "The own verdicts of {} of {} are withheld, and their costs are in the figures all the \
+             same (--include-withheld): the figures are doubtful.",
+            fleet.withheld.len(),
+            count(fleet.runs, "run")
+        )
+    };
+    (!fleet.withheld.is_empty()).then(said)
 }
 
 /// The number of odd hosts: one that is odd at both ends counts once.
@@ -231,17 +245,18 @@ fn condition(condition: &Condition) -> String {
     text
 }
 
-/// What is missing, and what was left out, by reason.
+/// What is missing, what was left out, and what is doubtful, by reason.
 pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
     let missing: Vec<(&str, &str)> =
         missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
     let mut notes: Vec<Note> =
         by_reason(&missing, "measurement").into_iter().map(|text| note("missing", text)).collect();
     notes.extend(left_out(&fleet.left_out).into_iter().map(|text| note("left out", text)));
+    notes.extend(left_out(&fleet.withheld).into_iter().map(|text| note("doubtful", text)));
     notes
 }
 
-/// Runs that are not in the figures, by reason.
+/// Runs by the reason for which they are not in the figures, or are doubtful.
 pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
     let runs: Vec<(&str, &str)> =
         runs.iter().map(|run| (run.name.as_str(), run.why.as_str())).collect();
