@@ -17,7 +17,7 @@ use crate::shell::{quoted, words};
 /// What the shell of the host that sends is given.
 fn script(plan: &FleetPlan, cell: &Cell, own_plan: Option<&str>) -> String {
     let [_, far] = plan.ends(cell);
-    let via = format!("{} {far}", plan.ssh.command);
+    let via = format!("{} {far}", plan.programs.ssh);
     let run = words(plan.plans[cell.plan].words.iter().map(String::as_str));
     let (write, named) = match own_plan {
         Some(text) => {
@@ -61,7 +61,7 @@ pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> R
     let create = |path: &Path| File::create(path).map_err(|error| unwritable(path, &error));
     let own_plan = folder.own_plan(&plan.plans[cell.plan])?;
     let [near, _] = plan.ends(cell);
-    let mut ssh = plan.ssh.command.split_whitespace();
+    let mut ssh = plan.programs.ssh.split_whitespace();
     let command = ssh.next().unwrap_or("ssh");
     // The shell that ssh starts may be any: sh reads the script. Its own stdin stays that of ssh.
     let remote = format!("exec 3<&0; sh -c {}", quoted(&script(plan, cell, own_plan.as_deref())));

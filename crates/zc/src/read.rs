@@ -3,7 +3,10 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::tell;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words};
@@ -24,7 +27,14 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File
     if !metadata.is_file() {
         return Err(wrong("it is not a regular file"));
     }
-    File::open(path).map_err(|error| wrong(&in_words(&error)))
+    // A FIFO may be in its place by now, and would wait for a writer.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| wrong(&in_words(&error)))?;
+    match file.metadata().map_err(|error| wrong(&in_words(&error)))?.is_file() {
+        true => Ok(file),
+        false => Err(wrong("it is not a regular file")),
+    }
 }
 
 /// The content of a regular file; `None` if it has more than `most` bytes.
@@ -55,12 +65,15 @@ impl Saved {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or has not the size of a run.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let name = tell::path(path);
-        let wrong = |what: &str| {
-            Error::input(format!("cannot read \"{name}\": {what}"))
-                .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
-        };
-        let file = regular(path, wrong)?;
+        Self::of(path, regular(path, |what| unreadable(path, what))?)
+    }
+
+    /// A regular file that is open already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it has not the size of a run.
+    pub(super) fn of(path: &Path, file: File) -> Result<Self> {
+        let wrong = |what: &str| unreadable(path, what);
         // First by the size that the file system reports, so that a huge file is not read at all.
         // The file may grow meanwhile.
         match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
@@ -110,6 +123,11 @@ impl Saved {
         }
         Ok(run)
     }
+}
+
+fn unreadable(path: &Path, what: &str) -> Error {
+    Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
+        .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
 }
 
 /// Opens and reads a saved run of the user's own.

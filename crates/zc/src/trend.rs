@@ -9,6 +9,7 @@ use super::fleet::{FleetForm, Form, archive_found};
 use super::grouping::{GroupingArgs, of_one_experiment, refused};
 use super::{apart, archive, read, render, resolve, tell};
 use zc_analysis::fleet::{Event, Trend, trend};
+use zc_fleet::files::Whose;
 use zc_run::{Error, ErrorKind, Result, escape, units};
 
 /// The exit code of `--fail-if-worse` where a line is worse.
@@ -48,7 +49,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let events = args.events.as_deref().map(events).transpose()?.unwrap_or_default();
     let (files, grouping) = archive_found(&args.archive, &args.grouping)?;
     let columns = render::columns();
-    let document = archive::document(&files, &args.archive.join(archive::INDEX), |read| {
+    let document = archive::document(&files, &args.archive, Whose::Anybodys, |read| {
         let runs = of_one_experiment(read.runs, &args.grouping)?;
         let mut trend = trend(&runs, &grouping, &events, margin).map_err(refused)?;
         trend.shared_runs = archive::shared(&runs);

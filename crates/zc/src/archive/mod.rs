@@ -7,11 +7,12 @@ mod run_file;
 use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
+use zc_fleet::files::Whose;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};
 
-pub(super) use index::Index;
+use index::{INDEX, Index};
 pub(super) use run_file::{Figures, RunFile};
 
 /// How deep folders are looked into: those of days are one below the archive.
@@ -38,14 +39,20 @@ pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
 
 fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> std::io::Result<()> {
     for entry in folder.read_dir()? {
-        let path = entry?.path();
-        let Ok(name) = path.strip_prefix(root) else { continue };
-        if path.is_dir() {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let Ok(below) = path.strip_prefix(root) else { continue };
+        // A link is no folder of a day and no run, and is listed as what it is.
+        let is_linked_folder = kind.is_symlink() && path.is_dir();
+        let is_named = path.extension().is_some_and(|kind| kind == "json") && !is_own(below);
+        if kind.is_dir() {
             if depth > 1 {
                 walk(root, &path, depth - 1, files)?;
             }
-        } else if path.extension().is_some_and(|kind| kind == "json") && !is_own(name) {
-            files.push(RunFile { name: name.to_string_lossy().into_owned(), path });
+        } else if is_linked_folder || is_named {
+            let (root, below) = (root.to_owned(), below.to_owned());
+            let name = below.to_string_lossy().into_owned();
+            files.push(RunFile { root, below, whose: Whose::Anybodys, name });
         }
     }
     Ok(())
@@ -64,23 +71,21 @@ pub(super) fn shared(runs: &[RunFigures]) -> usize {
     runs.iter().filter(|run| run.name.ends_with(SHARED)).count()
 }
 
-/// The index of an archive, and of a fleet's folder.
-pub(super) const INDEX: &str = "index.jsonl";
-
 /// The features of an archive's hosts.
 pub(super) const HOSTS: &str = "hosts.json";
 
-/// Makes a document of what the runs of files say, without rights, and keeps the index beside them. The
+/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index beside them. The
 /// index is a convenience: where it cannot be read or written, all files are read.
 ///
 /// # Errors
 /// Those of `make`.
 pub(super) fn document(
     files: &[RunFile],
-    index: &Path,
+    folder: &Path,
+    whose: Whose,
     make: impl FnOnce(Figures) -> Result<apart::Document>,
 ) -> Result<apart::Document> {
-    let known = Index::read(index);
+    let known = Index::read(folder, whose);
     let mut made = apart::document(|| {
         let mut figures = figures::read(files, &known);
         let index = std::mem::take(&mut figures.index);
@@ -88,7 +93,7 @@ pub(super) fn document(
     })?;
     if !made.aside.is_empty() && known.text != made.aside {
         // Best effort: an archive may be on a disk that is full, or not writable.
-        let _ = replace::file(index, &made.aside);
+        let _ = replace::file(&folder.join(INDEX), &made.aside);
     }
     made.aside = String::new();
     Ok(made)

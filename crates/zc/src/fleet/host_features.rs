@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::{read, replace, tell};
-use zc_run::{Error, Result};
+use crate::{replace, tell};
+use zc_fleet::files::{self, Whose};
+use zc_run::{Error, Result, in_words};
 
 /// The largest file of features.
 const LARGEST_BYTES: u64 = 64 << 20;
@@ -19,15 +20,18 @@ impl HostFeatures {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): the file is none.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        if !path.exists() {
+        if path.symlink_metadata().is_err() {
             return Ok(Self::default());
         }
         let wrong = |what: &str| {
             Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
                 .help("zc fleet collect writes it: remove it, and collect again")
         };
-        let bytes =
-            read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
+        let (folder, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());
+        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+        let name = Path::new(name.unwrap_or_default());
+        let bytes = files::bytes(folder, name, Whose::Anybodys, LARGEST_BYTES)
+            .map_err(|error| wrong(&in_words(&error)))?;
         serde_json::from_slice(&bytes).map(Self).map_err(|_| wrong("it has no features of hosts"))
     }
 

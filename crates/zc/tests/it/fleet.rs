@@ -2,6 +2,8 @@
 //! scheduling is tested, a script stands for the zc of the nodes: it writes a run of a machine that does not
 //! exist, and can be told to wait, or to be killed.
 
+mod folders;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -540,12 +542,12 @@ fn a_file_that_describes_no_fleet_is_refused_with_what_is_wrong() {
             .success()
     );
     let again = zc_in(at.path(), &["fleet", "plan", "fleet.toml", "-o", "out"]).finish().unwrap();
-    assert!(refused(&again, 5).contains("the folder \"out\" is not empty"));
+    assert!(refused(&again, 5).contains("\"out\": it has the plan of a fleet already"));
     let mut without = zc_in(at.path(), &["fleet", "submit", "out"]);
     let said = refused(&without.env("PATH", "/nonexistent").finish().unwrap(), 4);
     assert!(said.contains("there is no squeue here"), "{said}");
     let nothing = zc_in(at.path(), &["fleet", "report", "out"]).finish().unwrap();
-    assert!(refused(&nothing, 13).contains("there is no run"));
+    assert!(refused(&nothing, 13).contains("there is no run: 2 missing"));
 }
 
 #[test]
