@@ -13,11 +13,12 @@ use zc_testkit::synthetic::{Synthetic, two_machines};
 use super::{fleet_by_kubernetes, fleet_by_ssh, saved_in, saved_in_folder};
 use crate::support::{Bounded as _, ZC, on_small_disk, refused, stderr, text, until, zc_in};
 
-const NOBODY: u32 = 65_534;
+/// A user that is neither root nor nobody, as whom these tests are run.
+const OTHER: u32 = 65_533;
 
-/// Gives a folder and all that is in it to nobody; false, and a skip, where this user cannot.
+/// Gives a folder and all that is in it to another user; false, and a skip, where this user cannot.
 fn given_away(path: &Path) -> bool {
-    if let Err(error) = chown(path, Some(NOBODY), Some(NOBODY)) {
+    if let Err(error) = chown(path, Some(OTHER), Some(OTHER)) {
         eprintln!("skipped: this user cannot give files away: {error}");
         return false;
     }
@@ -51,7 +52,7 @@ fn another_user_s_folder_is_not_used_unless_it_is_trusted() {
         for command in COMMANDS {
             let output = run(&[command, "out"]);
             let said = refused(&output, 3);
-            assert!(said.contains("belongs to another user (uid 65534)"), "{what}: {said}");
+            assert!(said.contains("belongs to another user (uid 65533)"), "{what}: {said}");
             assert!(stderr(&output).contains("hint: ") && stderr(&output).contains("--trust"));
         }
         assert!(!is_asked(), "{what}");
