@@ -6,6 +6,7 @@
 pub mod dialogue;
 pub mod documents;
 pub mod edits;
+pub mod folders;
 pub mod html;
 pub mod iperf3;
 pub mod kernel;
