@@ -4,6 +4,7 @@ mod figures;
 mod index;
 mod run_file;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
@@ -17,8 +18,8 @@ pub(super) use run_file::{Figures, RunFile};
 /// How deep folders are looked into: those of days are one below the archive.
 const DEPTH: usize = 2;
 
-/// The files of an archive, by name: everything in it and in its folders that is called .json and is not
-/// the archive's own.
+/// The files of an archive, by name: everything in it and in its folders that is called .json, also
+/// compressed, and is not the archive's own. What is there in both forms is read once.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
@@ -33,6 +34,11 @@ pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
         .help("it is a folder of saved runs: zc fleet collect DIR --archive ARCHIVE fills one")
     })?;
     files.sort_unstable_by(|one: &RunFile, other| one.name.cmp(&other.name));
+    let plain: HashSet<String> = files.iter().map(|file| file.name.clone()).collect();
+    files.retain(|file| {
+        let name = decompressed_name(&file.name);
+        name == file.name || !plain.contains(name)
+    });
     Ok(files)
 }
 
@@ -44,11 +50,22 @@ fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> s
             if depth > 1 {
                 walk(root, &path, depth - 1, files)?;
             }
-        } else if path.extension().is_some_and(|kind| kind == "json") && !is_own(name) {
-            files.push(RunFile { name: name.to_string_lossy().into_owned(), path });
+        } else {
+            let shown = name.to_string_lossy().into_owned();
+            if decompressed_name(&shown).ends_with(".json") && !is_own(name) {
+                files.push(RunFile { name: shown, path });
+            }
         }
     }
     Ok(())
+}
+
+/// What the names of compressed files end with. Some of them are not read, and named with the reason.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"];
+
+/// The name that a file has when it is decompressed.
+fn decompressed_name(name: &str) -> &str {
+    COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 /// Files that an archive has beside its runs.
@@ -61,7 +78,7 @@ pub(super) const SHARED: &str = ".shared.json";
 
 /// How many of the runs are such ones.
 pub(super) fn shared(runs: &[RunFigures]) -> usize {
-    runs.iter().filter(|run| run.name.ends_with(SHARED)).count()
+    runs.iter().filter(|run| decompressed_name(&run.name).ends_with(SHARED)).count()
 }
 
 /// The index of an archive, and of a fleet's folder.

@@ -51,9 +51,8 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
         Error::input(format!("cannot read the fleet \"{name}\": {what}"))
             .help("docs/fleet.md describes the file, with an example")
     };
-    let bytes = read::bytes(&args.file, LARGEST_BYTES, wrong)?
+    let text = read::text(&args.file, LARGEST_BYTES, wrong)?
         .ok_or_else(|| wrong("it is larger than any description of a fleet"))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
     let engine = args.engine.as_deref().map(|name| {
         let unknown = || unknown_among("engine", name, &Engine::NAMES).prefixed("--engine: ");
         Engine::of_name(name).ok_or_else(unknown)
