@@ -14,11 +14,12 @@
 //! A measurement that is made again has a run of another name, so nothing is ever written over.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use crate::plan::{FleetPlan, Planned};
@@ -57,13 +58,15 @@ impl Folder {
         let name = path.display();
         let failed = |error: &io::Error| {
             Error::output(format!("cannot make the folder \"{name}\": {}", in_words(error)))
+                .help("name another one with -o")
         };
         if path.is_dir() && path.read_dir().map_err(|error| failed(&error))?.next().is_some() {
             return Err(Error::output(format!("the folder \"{name}\" is not empty"))
                 .help("a fleet has a folder of its own: name a new one with -o"));
         }
+        let folder = OpenFolder::make(path).map_err(|error| failed(&error))?;
         for part in ["jobs", "runs", "logs", "plans"] {
-            std::fs::create_dir_all(path.join(part)).map_err(|error| failed(&error))?;
+            folder.within(part.as_ref()).map_err(|error| failed(&error))?;
         }
         Self::at(path)
     }
@@ -165,39 +168,39 @@ impl Folder {
         })
     }
 
-    /// Writes a file of the folder.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
-        File::create(path)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| unwritable(path, &error))
-    }
-
-    /// Writes a file of the folder that nobody else may read.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
-        let mut options = File::options();
-        let file = options.write(true).create_new(true).mode(0o600).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| unwritable(path, &error))
-    }
-
     /// Writes a file of the folder, which has its name once it is whole.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub(super) fn write_whole(&self, path: &Path, text: &str) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let part = path.with_file_name(format!(".{name}.part"));
-        self.write(&part, text).inspect_err(|_| {
-            // Best effort: the first failure is the one to report.
-            let _ = std::fs::remove_file(&part);
-        })?;
-        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))
+    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
+        self.place(path)
+            .and_then(|(at, name)| at.replace(&name, |file| file.write_all(text.as_bytes())))
+            .map_err(|error| unwritable(path, &error))
+    }
+
+    /// Writes a new file of the folder that nobody else may read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
+        let file = self.place(path).and_then(|(at, name)| at.create_new(&name, 0o600));
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(path, &error))
+    }
+
+    /// Creates a file of the folder that is not there yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub(super) fn create_new(&self, path: &Path) -> Result<File> {
+        self.place(path)
+            .and_then(|(at, name)| at.create_new(&name, 0o666))
+            .map_err(|error| unwritable(path, &error))
+    }
+
+    /// The open folder that a file of this one is in, and the file's name. No link leads there.
+    fn place(&self, path: &Path) -> io::Result<(OpenFolder, OsString)> {
+        OpenFolder::open(&self.path)?.inner(path.strip_prefix(&self.path).unwrap_or(path))
     }
 
     /// The attempts that have left anything, by measurement, in the order of their jobs.

@@ -172,13 +172,13 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         failed.said
     });
     let log = log::apart(&log);
-    folder.write_whole(&said, &log.said)?;
+    folder.write(&said, &log.said)?;
     if ending.code != Some(0)
         && let Some(pod) = &ending.far_pod
         && let Ok(log) = kubectl.try_output(&["logs", pod])?
     {
         let path = said.with_extension("far.txt");
-        folder.write_whole(&path, &log)?;
+        folder.write(&path, &log)?;
         let line = Folder::last_line(&path);
         let error = line.as_ref().and_then(|line| line.strip_prefix("error: "));
         if let (true, Some(why), Some(error)) = (ending.is_by_far, &mut why, error) {
@@ -186,7 +186,7 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         }
     }
     match &log.run {
-        Some(text) => folder.write_whole(&run, text)?,
+        Some(text) => folder.write(&run, text)?,
         None if ending.code == Some(0) && why.is_none() => {
             // A kubelet that has lost a log says so in place of it.
             let said = log.said.lines().next_back().unwrap_or("it is empty");
@@ -196,7 +196,7 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     }
     let code = ending.code.map(|code| code.to_string()).unwrap_or_default();
     let why = why.map(|why| why.replace('\n', " ") + "\n").unwrap_or_default();
-    folder.write_whole(&exit, &format!("{code}\n{why}"))
+    folder.write(&exit, &format!("{code}\n{why}"))
 }
 
 /// Which measurements can be submitted: those that are open, of those that `wanted` names, whose hosts, wires and

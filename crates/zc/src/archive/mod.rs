@@ -5,9 +5,11 @@ mod index;
 mod run_file;
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
+use zc_measure::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};
@@ -68,6 +70,21 @@ fn decompressed_name(name: &str) -> &str {
     COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
+/// Whether the archive's folder has this run, compressed or not.
+///
+/// # Errors
+/// The folder cannot be looked into.
+pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool> {
+    for end in COMPRESSED.iter().copied().chain([""]) {
+        let mut name = name.to_owned();
+        name.push(end);
+        if folder.metadata(&name)?.is_some_and(|found| found.is_file()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Files that an archive has beside its runs.
 fn is_own(name: &Path) -> bool {
     [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
@@ -105,7 +122,7 @@ pub(super) fn document(
     })?;
     if !made.aside.is_empty() && known.text != made.aside {
         // Best effort: an archive may be on a disk that is full, or not writable.
-        let _ = replace::file(index, &made.aside);
+        let _ = replace::own(index, &made.aside);
     }
     made.aside = String::new();
     Ok(made)
