@@ -25,6 +25,9 @@ if [ -z "${ZC_COMMIT:-}" ] && ZC_COMMIT=$(git rev-parse HEAD 2>/dev/null); then
 fi
 export ZC_COMMIT
 
+# Whom packages name. Who releases says it.
+export ZC_MAINTAINER=${ZC_MAINTAINER:-the zc authors <zc@packages.invalid>}
+
 say() { printf -- '-- %s\n' "$*"; }
 skip() { printf 'skipped: %s\n' "$*"; }
 fail() {

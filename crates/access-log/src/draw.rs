@@ -79,6 +79,7 @@ mod tests {
             bytes: Bytes { body: Some(size_bytes), ..Bytes::default() },
             duration_us: None,
             protocol: None,
+            is_tls: None,
         }
     }
 

@@ -23,12 +23,15 @@ pub struct Entry {
     pub duration_us: Option<u64>,
     /// The version of HTTP, if the log says it.
     pub protocol: Option<Protocol>,
+    /// Whether it was sent over TLS, if the log says it.
+    pub is_tls: Option<bool>,
 }
 
 impl Entry {
     /// What kind of response it was.
     pub fn class(&self) -> Class {
         match (self.method, self.status) {
+            _ if self.bytes.size().is_none() => Class::Unmeasured,
             (Method::Head, _) => Class::Head,
             (_, Some(304)) => Class::NotModified,
             (_, Some(206)) => Class::Range,
@@ -47,7 +50,8 @@ pub enum Stamp {
     End,
 }
 
-/// The bytes of a response, by what was counted. A line that can be read has at least one of them.
+/// The bytes of a response, by what was counted. A line that can be read has at least one of them, or
+/// `-` in place of the bytes of a response with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bytes {
     /// Of the body alone: nginx `$body_bytes_sent`, Apache `%b`.
@@ -66,6 +70,27 @@ impl Bytes {
         of(self.body, Counted::Body)
             .or(of(self.unsaid, Counted::Unsaid))
             .or(of(self.wire, Counted::Wire))
+    }
+
+    /// Sets the bytes of what `counted` names, of a format that has `-` for some responses.
+    ///
+    /// Apache's `%b` writes `-` for 0 bytes. Others write it where they do not know the length when
+    /// the response begins: morgan of Express, of every chunked one. So of a response that may have a
+    /// body nothing is known, and any other has 0 bytes.
+    pub(crate) fn set_dash(&mut self, counted: Counted, method: Method, status: Option<u16>) {
+        let may_have_body = method != Method::Head && matches!(status, Some(200..=203 | 206..=299));
+        if !may_have_body {
+            *self.of_mut(counted) = Some(0);
+        }
+    }
+
+    /// The bytes of what `counted` names.
+    pub(crate) fn of_mut(&mut self, counted: Counted) -> &mut Option<u64> {
+        match counted {
+            Counted::Body => &mut self.body,
+            Counted::Wire => &mut self.wire,
+            Counted::Unsaid => &mut self.unsaid,
+        }
     }
 }
 
@@ -94,12 +119,14 @@ pub enum Class {
     Head,
     /// Everything else: other methods, redirects, errors.
     Other,
+    /// One whose length is not logged (`-`), although it may have a body.
+    Unmeasured,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Whole, Self::Range, Self::NotModified, Self::Head, Self::Other];
+    pub const ALL: [Self; 6] =
+        [Self::Whole, Self::Range, Self::NotModified, Self::Head, Self::Other, Self::Unmeasured];
 }
 
 /// A method of RFC 9110 (9.3) or RFC 5789.
@@ -193,6 +220,11 @@ impl Protocol {
             b"3" | b"3.0" => Some(Self::Http3),
             _ => None,
         }
+    }
+
+    /// Whether it is spoken over TLS, where that is certain.
+    pub(crate) fn is_tls(self) -> Option<bool> {
+        matches!(self, Self::Http2 | Self::Http3).then_some(true)
     }
 
     /// Its name, as in a request line.

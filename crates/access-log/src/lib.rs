@@ -24,6 +24,7 @@ mod format;
 mod lines;
 mod mix;
 mod number;
+mod offer;
 mod reader;
 mod request;
 mod summary;
@@ -32,12 +33,13 @@ mod words;
 
 pub use draw::{Draw, Drawn};
 pub use entry::{Bytes, Class, Counted, Entry, Method, Protocol, Stamp};
-pub use format::{Fields, Format, FormatError, KNOWN, Known, Reading};
+pub use format::{DurationUnit, Fields, Format, FormatError, KNOWN, Known, Reading};
 pub use lines::LONGEST_LINE;
 pub use mix::{
     Classes, Counts, Durations, MOST_SLICES, Minute, Minutes, MixBuilder, RequestMix, SizeBin,
-    Sizes, Slice, Tally,
+    Sizes, Slice, Tally, Tls,
 };
+pub use offer::Offer;
 pub use reader::{Collect, read_log};
 pub use request::{Found, find as find_request};
 pub use summary::{LogSummary, UnreadableLine, Unusable};

@@ -1,5 +1,7 @@
 //! The lines of a stream. A line longer than [`LONGEST_LINE`] is passed over, so that memory does not
-//! depend on what the stream has.
+//! depend on what the stream has. NULs at the beginning of a line are no part of it: a log that was
+//! truncated while its server went on writing at the old place has a hole there (logrotate's
+//! `copytruncate`).
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -17,6 +19,8 @@ pub(crate) enum Line<'l> {
     Whole(&'l [u8]),
     /// The beginning of a longer one.
     TooLong(&'l [u8]),
+    /// So many NULs at the beginning of a line, which follows.
+    Nuls(u64),
     /// The last bytes of the stream, after which no line ends: being written, or cut off.
     Unfinished(&'l [u8]),
 }
@@ -33,6 +37,7 @@ pub(crate) fn each<B>(
     // The beginning of a line whose end is not in the buffer yet.
     let mut begun: Vec<u8> = Vec::new();
     let mut is_too_long = false;
+    let mut nuls = 0;
     loop {
         let buffer = match stream.fill_buf() {
             Ok(buffer) => buffer,
@@ -49,7 +54,19 @@ pub(crate) fn each<B>(
             return Ok(last(&begun, is_too_long).map_or(ControlFlow::Continue(()), &mut each));
         }
         let mut rest = buffer;
-        while let Some(end) = memchr(b'\n', rest) {
+        loop {
+            if begun.is_empty() && !is_too_long {
+                let at = count_nuls(rest);
+                nuls += at as u64;
+                rest = &rest[at..];
+                if nuls > 0 && !rest.is_empty() {
+                    let flow = each(Line::Nuls(std::mem::take(&mut nuls)));
+                    if flow.is_break() {
+                        return Ok(flow);
+                    }
+                }
+            }
+            let Some(end) = memchr(b'\n', rest) else { break };
             let (tail, next) = (&rest[..end], &rest[end + 1..]);
             let flow = if is_too_long {
                 each(Line::TooLong(&begun))
@@ -74,6 +91,11 @@ pub(crate) fn each<B>(
         let used = buffer.len();
         stream.consume(used);
     }
+}
+
+/// How many NULs a text begins with.
+pub(crate) fn count_nuls(text: &[u8]) -> usize {
+    text.iter().position(|byte| *byte != 0).unwrap_or(text.len())
 }
 
 /// The line before a line feed.
@@ -110,6 +132,7 @@ mod tests {
                 Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
                 Line::TooLong(line) => format!("{} of a long one", line.len()),
                 Line::Unfinished(line) => format!("{}...", String::from_utf8_lossy(line)),
+                Line::Nuls(count) => format!("{count} NULs"),
             });
             ControlFlow::<()>::Continue(())
         });
@@ -131,6 +154,15 @@ mod tests {
         log.resize(11 << 20, b'y');
         let long = format!("{LONGEST_LINE} of a long one");
         let expected = ["a", &long, "b", &long];
+        assert_eq!(lines(&log[..]), expected);
+        assert_eq!(lines(BufReader::with_capacity(4096, &log[..])), expected);
+    }
+
+    #[test]
+    fn nuls_before_a_line_are_no_part_of_it() {
+        let hole = vec![0; 200_000];
+        let log = [&hole, &b"a\nb\n"[..], &[0], b"c\0d\n", &hole].concat();
+        let expected = ["200000 NULs", "a", "b", "1 NULs", "c\0d"];
         assert_eq!(lines(&log[..]), expected);
         assert_eq!(lines(BufReader::with_capacity(4096, &log[..])), expected);
     }

@@ -4,12 +4,8 @@
 /// servers count (off_t).
 const MOST_BYTES: u64 = i64::MAX as u64;
 
-/// A number of bytes. `-` is 0, as Apache's `%b` and S3 write it. Negative numbers, and those above
-/// 2^63 - 1, are none.
+/// A number of bytes. Negative numbers, and those above 2^63 - 1, are none.
 pub(crate) fn bytes(text: &[u8]) -> Option<u64> {
-    if text == b"-" {
-        return Some(0);
-    }
     whole(text).filter(|bytes| *bytes <= MOST_BYTES)
 }
 
@@ -76,9 +72,9 @@ mod tests {
     fn sizes_are_those_that_a_server_can_count() {
         assert_eq!(bytes(b"203023"), Some(203_023));
         assert_eq!(bytes(b"0"), Some(0));
-        assert_eq!(bytes(b"-"), Some(0));
         assert_eq!(bytes(b"9223372036854775807"), Some(i64::MAX as u64));
-        for none in ["", "-1", "+1", "9223372036854775808", "99999999999999999999999", "1e3", "1 "]
+        for none in
+            ["", "-", "-1", "+1", "9223372036854775808", "99999999999999999999999", "1e3", "1 "]
         {
             assert_eq!(bytes(none.as_bytes()), None, "{none:?}");
         }

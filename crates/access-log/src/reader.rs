@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use super::detect::{SAMPLE_BYTES, SAMPLE_LINES, format_of};
 use super::entry::{Entry, Stamp};
 use super::format::{Format, Reading};
-use super::lines::{self, LONGEST_LINE, Line};
+use super::lines::{self, LONGEST_LINE, Line, count_nuls};
+use super::offer;
 use super::summary::{LogSummary, UnreadableLine, Unusable};
 
 /// How many lines that could not be read are kept.
@@ -39,40 +40,104 @@ pub fn read_log(
     format: Option<Format>,
     into: &mut impl Collect,
 ) -> Result<LogSummary, Unusable> {
-    let (begin, broken) = match format {
-        Some(_) => (Vec::new(), None),
-        None => beginning(&mut log),
-    };
-    let format = match format {
-        Some(format) => format,
-        None => match (format_of(&sample(&begin)), broken) {
-            (Err(Unusable::Empty), Some(error)) => return Err(Unusable::Io(error)),
-            (Err(unusable), _) => return Err(unusable),
-            (Ok(format), Some(error)) => {
-                let mut counter = Counter::new(format, into);
-                let _ = lines::each(&begin[..], |line| counter.line(line));
-                return counter.finish(Some(error));
+    let Beginning { text, nuls, broken } = Beginning::of(&mut log);
+    // What is in UTF-8 may begin with a mark that says so.
+    let begin = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    if is_utf_16(begin) {
+        return Err(Unusable::Utf16);
+    }
+    let sample = sample(begin);
+    let (mut format, offer) = match format {
+        Some(format) => (format, None),
+        None => match format_of(&sample) {
+            Ok(format) => {
+                let offer = offer::of(&format, &sample);
+                (format, offer)
             }
-            (Ok(format), None) => format,
+            Err(Unusable::Empty) if broken.is_some() => {
+                return Err(broken.map_or(Unusable::Empty, Unusable::Io));
+            }
+            Err(Unusable::Empty) if !begin.trim_ascii().is_empty() && sample.is_empty() => {
+                return Err(Unusable::Unknown);
+            }
+            Err(unusable) => return Err(unusable),
         },
     };
+    format.settle(&sample);
     let mut counter = Counter::new(format, into);
-    let read = lines::each(begin.chain(log), |line| counter.line(line));
+    counter.summary.nuls = nuls;
+    counter.summary.offer = offer;
+    let read = match broken {
+        Some(error) => {
+            let _ = lines::each(begin, |line| counter.line(line));
+            Err(error)
+        }
+        None => lines::each(begin.chain(log), |line| counter.line(line)),
+    };
     counter.finish(read.err())
 }
 
-/// The first lines of a log as they are, and the error that ended them.
-fn beginning(log: &mut impl BufRead) -> (Vec<u8>, Option<io::Error>) {
-    let mut begin = Vec::new();
-    for _ in 0..SAMPLE_LINES {
-        let room = (SAMPLE_BYTES - begin.len()) as u64;
-        match log.take(room).read_until(b'\n', &mut begin) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => return (begin, Some(error)),
+/// The first lines of a log.
+#[derive(Default)]
+struct Beginning {
+    /// They, as they are, but without what is longer than [`LONGEST_LINE`] and a byte.
+    text: Vec<u8>,
+    /// NULs that were passed over.
+    nuls: u64,
+    /// The error that ended them.
+    broken: Option<io::Error>,
+}
+
+impl Beginning {
+    fn of(log: &mut impl BufRead) -> Self {
+        let mut begin = Self::default();
+        begin.broken = begin.read(log).err();
+        begin
+    }
+
+    fn read(&mut self, log: &mut impl BufRead) -> io::Result<()> {
+        /// With it the line is seen to be too long.
+        const KEPT: usize = LONGEST_LINE + 1;
+        for _ in 0..SAMPLE_LINES {
+            self.nuls += skip_nuls(log)?;
+            let room = KEPT.min(SAMPLE_BYTES - self.text.len());
+            let read = log.take(room as u64).read_until(b'\n', &mut self.text)?;
+            if read == KEPT && !self.text.ends_with(b"\n") {
+                log.skip_until(b'\n')?;
+                self.text.push(b'\n');
+            } else if read == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Passes over NULs, and returns how many there were.
+fn skip_nuls(log: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let buffer = match log.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        let nuls = count_nuls(buffer);
+        let is_end = nuls < buffer.len() || nuls == 0;
+        log.consume(nuls);
+        skipped += nuls as u64;
+        if is_end {
+            return Ok(skipped);
         }
     }
-    (begin, None)
+}
+
+/// Whether a text is in UTF-16, by its mark or by the NULs between ASCII characters.
+fn is_utf_16(begin: &[u8]) -> bool {
+    match begin {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [first, 0, second, 0, ..] => *first != 0 && *second != 0,
+        _ => false,
+    }
 }
 
 /// The lines to tell the format by: not those without an end, which may lack something.
@@ -103,15 +168,23 @@ impl<'c, C: Collect> Counter<'c, C> {
             first_unreadable: Vec::new(),
             is_cut: false,
             broken: None,
+            nuls: 0,
+            durations: format.durations(),
+            without_value: Vec::new(),
+            offer: None,
         };
         Self { stamp: format.stamp(), format, into, summary, number: 0 }
     }
 
     /// It never breaks.
     fn line(&mut self, line: Line<'_>) -> ControlFlow<()> {
+        if let Line::Nuls(count) = line {
+            self.summary.nuls += count;
+            return ControlFlow::Continue(());
+        }
         self.number += 1;
         let (bytes, reading) = match line {
-            Line::Whole([]) => return ControlFlow::Continue(()),
+            Line::Whole([]) | Line::Nuls(_) => return ControlFlow::Continue(()),
             Line::Whole(bytes) | Line::Unfinished(bytes) => (bytes, self.format.read(bytes)),
             Line::TooLong(bytes) => (bytes, Reading::Unreadable),
         };
@@ -138,7 +211,8 @@ impl<'c, C: Collect> Counter<'c, C> {
     }
 
     fn finish(self, broken: Option<io::Error>) -> Result<LogSummary, Unusable> {
-        let summary = LogSummary { broken, ..self.summary };
+        let without_value = self.format.without_value();
+        let summary = LogSummary { broken, without_value, ..self.summary };
         if summary.requests > 0 {
             return Ok(summary);
         }

@@ -2,6 +2,9 @@
 
 use std::io;
 
+use super::format::DurationUnit;
+use super::offer::Offer;
+
 /// What was read of a log.
 #[derive(Debug)]
 pub struct LogSummary {
@@ -17,6 +20,14 @@ pub struct LogSummary {
     pub first_unreadable: Vec<UnreadableLine>,
     /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
     pub is_cut: bool,
+    /// NULs at the beginnings of lines, which were passed over.
+    pub nuls: u64,
+    /// The unit of its durations.
+    pub durations: DurationUnit,
+    /// The keys that were named and of which no line has a value.
+    pub without_value: Vec<String>,
+    /// What stands behind its format, and could be read.
+    pub offer: Option<Offer>,
     /// Why reading ended before the end. What came before is counted.
     pub broken: Option<io::Error>,
 }
@@ -48,6 +59,8 @@ pub enum Unusable {
         /// The column.
         column: &'static str,
     },
+    /// It is in UTF-16.
+    Utf16,
     /// It cannot be read at all.
     Io(io::Error),
 }

@@ -38,11 +38,17 @@ impl Moment {
     }
 }
 
-/// The length of a time in the common log format, with its zone.
-pub(crate) const CLF_LENGTH: usize = "17/May/2015:10:05:03 +0000".len();
-
-/// The same without.
+/// The length of a time in the common log format, without its zone.
 const CLF_LOCAL_LENGTH: usize = "17/May/2015:10:05:03".len();
+
+/// The length of the time with its zone that a text begins with, `17/May/2015:10:05:03 +0000` or with
+/// a fraction behind the second; `None` if the text is shorter.
+pub(crate) fn clf_length(text: &[u8]) -> Option<usize> {
+    let (_, rest) = text.split_at_checked(CLF_LOCAL_LENGTH)?;
+    let is_of_fraction = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let fraction = rest.iter().position(|byte| !is_of_fraction(byte))?;
+    Some(CLF_LOCAL_LENGTH + fraction + " +0000".len())
+}
 
 /// A time in the common log format (strftime(3): `%d/%b/%Y:%H:%M:%S %z`). HAProxy writes a fraction
 /// and no zone.

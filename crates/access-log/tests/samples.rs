@@ -43,6 +43,10 @@ fn every_sample_is_told_and_counted() {
         ("iis.log", "iis", 5, 106_322),
         ("envoy.log", "envoy", 3, 15_232),
         ("envoy-json.log", "envoy-json", 3, 15_232),
+        ("istio.log", "istio", 3, 4_322),
+        ("ingress-nginx.log", "ingress-nginx", 3, 203_169),
+        ("elb.log", "elb", 5, 6_018),
+        ("google-cloud.log", "google-cloud", 2, 1_180),
         ("traefik.log", "traefik", 3, 1_253),
         ("traefik-json.log", "traefik-json", 2, 1_253),
         ("elastic-examples.log", "combined", 500, 24_037_113),
@@ -133,6 +137,10 @@ fn durations_are_in_us_whatever_the_server_writes() {
     assert_eq!(of("iis.log"), (5, 94_000));
     assert_eq!(of("cloudfront.log"), (4, 105_000));
     assert_eq!(of("s3.log"), (5, 41_843_000));
+    assert_eq!(of("istio.log"), (3, 20_000));
+    assert_eq!(of("ingress-nginx.log"), (3, 13_000));
+    assert_eq!(of("elb.log"), (4, 175_178));
+    assert_eq!(of("google-cloud.log"), (2, 13_345));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_measure::meter;
 use zc_run::{Error, Host, Result, SoakerKind, in_words};
 
@@ -75,17 +76,12 @@ impl Calibration {
             .help("move it away, or use another folder"));
         }
         // Renamed when complete: a cyclesoak that starts meanwhile reads the old file.
-        let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
-        let written = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&new)
-            .and_then(|mut file| file.write_all(self.text().as_bytes()))
-            .and_then(|()| std::fs::rename(&new, &path));
-        written.map_err(|error| {
-            drop(std::fs::remove_file(&new)); // if it was made at all
-            wrong(error)
-        })
+        OpenFolder::open(folder)
+            .and_then(|folder| {
+                let fill = |file: &mut File| file.write_all(self.text().as_bytes());
+                folder.replace(FILE_NAME.as_ref(), fill)
+            })
+            .map_err(wrong)
     }
 
     fn text(&self) -> String {

@@ -17,11 +17,12 @@
 //! A folder is code: its jobs are run on the hosts by whoever submits them. So another user's is not used unless that
 //! is wanted, and all of its files are read by [`files`].
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use crate::files::{self, Whose};
@@ -198,37 +199,39 @@ impl Folder {
         opened.map(drop).map_err(|error| self.refused(path, &error))
     }
 
-    /// Writes a file of the folder, which has its name once it is whole. Whatever had that name is replaced, and
-    /// no link is followed.
+    /// Writes a file of the folder, which has its name once it is whole.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
     pub fn write(&self, path: &Path, text: &str) -> Result<()> {
-        self.write_with_mode(path, text, 0o666)
+        self.place(path)
+            .and_then(|(at, name)| at.replace(&name, |file| file.write_all(text.as_bytes())))
+            .map_err(|error| unwritable(path, &error))
     }
 
-    /// Writes a file of the folder that nobody else may read.
+    /// Writes a new file of the folder that nobody else may read.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
     pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
-        self.write_with_mode(path, text, 0o600)
+        let file = self.place(path).and_then(|(at, name)| at.create_new(&name, 0o600));
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(path, &error))
     }
 
-    fn write_with_mode(&self, path: &Path, text: &str, mode: u32) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let part = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        // One of an earlier process of this number.
-        let _ = std::fs::remove_file(&part);
-        let file = File::options().write(true).create_new(true).mode(mode).open(&part);
-        let written = file
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| std::fs::rename(&part, path));
-        written.map_err(|error| {
-            // Best effort: the first failure is the one to report.
-            let _ = std::fs::remove_file(&part);
-            unwritable(path, &error)
-        })
+    /// Creates a file of the folder that is not there yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub(super) fn create_new(&self, path: &Path) -> Result<File> {
+        self.place(path)
+            .and_then(|(at, name)| at.create_new(&name, 0o666))
+            .map_err(|error| unwritable(path, &error))
+    }
+
+    /// The open folder that a file of this one is in, and the file's name. No link leads there.
+    fn place(&self, path: &Path) -> io::Result<(OpenFolder, OsString)> {
+        OpenFolder::open(&self.path)?.inner(self.below(path))
     }
 
     /// What Slurm writes of the tasks of a pair, with its patterns for the task and for its job.

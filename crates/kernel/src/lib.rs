@@ -35,6 +35,7 @@ mod netlink_channel;
 pub mod netns;
 pub mod new_file;
 pub mod nftables;
+pub mod open_folder;
 pub mod packet;
 pub mod pages;
 pub mod perf;

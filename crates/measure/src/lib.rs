@@ -17,6 +17,7 @@ mod stderr_tail;
 
 pub mod privileges;
 
+pub use zc_kernel::open_folder::OpenFolder;
 pub use zc_kernel::stack;
 
 pub use internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};

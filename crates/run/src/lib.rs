@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bom;
 mod check;
 mod configurations;
 mod error;
@@ -37,6 +38,7 @@ pub mod units;
 mod version;
 mod warning;
 
+pub use bom::without_bom;
 pub use configurations::{Configuration, configurations};
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};

@@ -13,7 +13,7 @@ use super::file::{
     BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail,
     unreadable,
 };
-use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
+use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line, without_bom};
 
 /// Bytes of lines in a batch for a thread.
 const BATCH_BYTES: usize = 1 << 18;
@@ -45,6 +45,9 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut from = BufReader::with_capacity(BATCH_BYTES, from);
     let start = from.fill_buf().map_err(|error| failed(&error))?;
+    let bom_bytes = start.len() - without_bom(start).len();
+    from.consume(bom_bytes);
+    let start = from.buffer();
     // The first byte shows what cannot be JSON, however large the file is.
     if start.trim_ascii_start().first() != Some(&b'{') {
         return Err(not_a_run());

@@ -12,7 +12,7 @@ use super::advise_costs::{self, CostArgs, Question};
 use super::apart::{self, Document};
 use super::log_input::LogInput;
 use super::{log_format, render, replace, tell};
-use zc_access_log::{Format, LogSummary, MixBuilder, Unusable, read_log};
+use zc_access_log::{DurationUnit, Format, LogSummary, MixBuilder, Unusable, read_log};
 use zc_report::advise::{Advice, AdvisedLog, json, text};
 use zc_report::{Layout, advice_page};
 use zc_run::{Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ pub(super) struct AdviseArgs {
     logs: Vec<PathBuf>,
     /// The format of all of them: a name, as combined or caddy, an nginx log_format
     /// ('$remote_addr ...') or an Apache LogFormat ('%h %l ...') [default: told by the first lines]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     format: Option<String>,
     /// Of JSON lines, the key of something, as in bytes=resp_size or method=request.verb
     #[arg(long, value_name = "WHAT=KEY")]
@@ -144,8 +144,16 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
         match read_log(text, format.cloned(), &mut mix) {
             Ok(summary) => {
                 log_format::say(&name, &summary, OPTIONS);
-                let LogSummary { format, lines, requests, unreadable, is_cut, broken, .. } =
-                    summary;
+                let LogSummary {
+                    format,
+                    lines,
+                    requests,
+                    unreadable,
+                    is_cut,
+                    broken,
+                    durations,
+                    ..
+                } = summary;
                 logs.push(AdvisedLog {
                     log: name,
                     format,
@@ -154,6 +162,11 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
                     requests,
                     unreadable,
                     is_cut: is_cut || broken.is_some(),
+                    duration_unit: match durations {
+                        DurationUnit::Found(unit) => Some(unit),
+                        DurationUnit::OfFormat | DurationUnit::Doubtful => None,
+                    },
+                    has_doubtful_durations: durations == DurationUnit::Doubtful,
                 });
             }
             // A log that was rotated a moment ago is no reason to refuse the others.

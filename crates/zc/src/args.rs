@@ -172,6 +172,9 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
+    use std::any::TypeId;
+    use std::ffi::OsString;
+
     use clap::CommandFactory as _;
 
     use super::*;
@@ -179,6 +182,35 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What is named in a saved run, which is JSON, is text.
+    const TEXT: &str = "nfs_file";
+
+    /// All commands, those of commands included.
+    fn each(command: &clap::Command, check: &mut impl FnMut(&clap::Arg)) {
+        command.get_arguments().for_each(&mut *check);
+        command.get_subcommands().for_each(|command| each(command, check));
+    }
+
+    #[test]
+    fn every_argument_that_is_a_file_takes_names_that_are_no_utf8() {
+        let of_files = [
+            ValueHint::FilePath,
+            ValueHint::DirPath,
+            ValueHint::AnyPath,
+            ValueHint::ExecutablePath,
+        ];
+        let takes = [TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
+        let mut found = 0;
+        each(&Cli::command(), &mut |arg| {
+            if of_files.contains(&arg.get_value_hint()) && arg.get_id() != TEXT {
+                found += 1;
+                let type_id = arg.get_value_parser().type_id();
+                assert!(takes.iter().any(|takes| type_id == *takes), "{}", arg.get_id());
+            }
+        });
+        assert!(found > 40, "{found}");
     }
 
     #[test]

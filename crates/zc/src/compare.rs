@@ -1,6 +1,8 @@
 //! `zc compare OLD NEW...`: compares runs, or cells of runs. With `--fail-if-worse` the exit code
 //! is the answer (docs/exit-codes.md).
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
@@ -25,10 +27,10 @@ pub(super) struct CompareArgs {
     /// A saved run, or one cell of it, or one state of zc run --ab: run.json, run.json:sendfile,
     /// run.json:A
     #[arg(value_name = "OLD", value_hint = ValueHint::FilePath)]
-    pub(super) old: String,
+    pub(super) old: OsString,
     /// What is compared with it: another run, or another cell, also of the same run
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
-    pub(super) new: Vec<String>,
+    pub(super) new: Vec<OsString>,
     /// Exit with 1 if any cell costs more than this above the old, 10 if undecided, 12 if verdicts
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
@@ -188,7 +190,7 @@ struct Files {
 
 /// An argument: the index of its file, and the name of a cell or state after it.
 struct Named {
-    text: String,
+    text: OsString,
     file: usize,
     part: Option<String>,
 }
@@ -197,15 +199,13 @@ impl Files {
     /// Splits `run.json:sendfile`, and opens the file. If a file has the whole name, it is that
     /// file. Otherwise the argument is split at the last colon that follows a file's name, as labels
     /// and names of files may contain colons.
-    fn named(&mut self, text: &str) -> Result<Named> {
+    fn named(&mut self, text: &OsStr) -> Result<Named> {
         if !is_there(text) {
-            let colons = text.match_indices(':').rev();
-            let split = colons
-                .map(|(at, _)| (&text[..at], &text[at + 1..]))
-                .find(|(file, _)| is_there(file));
+            let split = splits(text).find(|(file, _)| is_there(file));
             if let Some((file, part)) = split {
                 let file = self.file(Path::new(file))?;
-                return Ok(Named { text: text.to_owned(), file, part: Some(part.to_owned()) });
+                let part = Some(part.to_string_lossy().into_owned());
+                return Ok(Named { text: text.to_owned(), file, part });
             }
         }
         let file = self.file(Path::new(text)).map_err(|error| without_file(text, error))?;
@@ -237,7 +237,7 @@ impl Named {
         let state: Option<HostState> = state.filter(|state| has_state(run, state));
         let cell = self.part.filter(|_| state.is_none());
         let cell = cell.map(|cell| cell_of(run, &cell)).transpose()?;
-        Ok(Selection { name: self.text, run, cell, state })
+        Ok(Selection { name: self.text.to_string_lossy().into_owned(), run, cell, state })
     }
 }
 
@@ -246,17 +246,27 @@ fn has_state(run: &Run, state: &HostState) -> bool {
     run.header.plan.cells.iter().any(|cell| cell.levels.state.as_ref() == Some(state))
 }
 
-fn is_there(file: &str) -> bool {
+/// What stands before and after each colon, the last one first.
+fn splits(text: &OsStr) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    let bytes = text.as_bytes();
+    let colons = (0..bytes.len()).rev().filter(|at| bytes[*at] == b':');
+    colons.map(|at| (OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..])))
+}
+
+fn is_there(file: &OsStr) -> bool {
     !file.is_empty() && Path::new(file).symlink_metadata().is_ok()
 }
 
 /// Adds a hint if the argument looks like a cell of a file that is missing.
-fn without_file(text: &str, error: Error) -> Error {
-    match text.rsplit_once(':') {
+fn without_file(text: &OsStr, error: Error) -> Error {
+    match splits(text).next() {
         Some((file, _))
             if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) =>
         {
-            error.help(format!("for a cell of a run, \"{}\" must be a file", escape(file, 200)))
+            error.help(format!(
+                "for a cell of a run, \"{}\" must be a file",
+                tell::path(Path::new(file))
+            ))
         }
         _ => error,
     }

@@ -2,7 +2,9 @@
 
 use super::log_input::cannot_read;
 use super::tell;
-use zc_access_log::{Fields, Format, KNOWN, LogSummary, UnreadableLine, Unusable};
+use zc_access_log::{
+    DurationUnit, Fields, Format, KNOWN, LogSummary, Offer, UnreadableLine, Unusable,
+};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, escape, in_words};
 
@@ -68,7 +70,13 @@ fn named(text: &str, of: &str) -> Result<Format> {
 
 /// Says on stderr what could not be read of a log, whose options begin with `of`.
 pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
-    let LogSummary { format, lines, unreadable, is_cut, broken, .. } = summary;
+    let LogSummary { format, lines, unreadable, is_cut, broken, nuls, .. } = summary;
+    if *nuls > 0 {
+        let message = format!(
+            "\"{name}\" has {nuls} NULs before lines, as logrotate's copytruncate leaves them: passed over"
+        );
+        tell::note(&message);
+    }
     if *unreadable > 0 {
         let share = *unreadable as f64 / *lines as f64;
         let message = format!(
@@ -83,12 +91,42 @@ pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
         }
         show(name, &summary.first_unreadable);
     }
+    say_durations(name, summary, of);
     if let Some(error) = broken {
         let message = format!("the log \"{name}\" cannot be read to its end: {}", in_words(error));
         tell::warning(&message, Some("what comes before is counted"));
     } else if *is_cut {
         let message = format!("the last line of \"{name}\" has no end, and is not counted");
         tell::note(&message);
+    }
+}
+
+/// What is said of durations, and of keys that were named.
+fn say_durations(name: &str, summary: &LogSummary, of: &str) {
+    let format = summary.format;
+    match summary.durations {
+        DurationUnit::OfFormat => {}
+        DurationUnit::Found(unit) => tell::note(&format!(
+            "the durations of \"{name}\" ({format}) are read as {unit}, by their first lines"
+        )),
+        DurationUnit::Doubtful => tell::warning(
+            &format!(
+                "the durations of \"{name}\" ({format}) are left out: whether they are in s, ms or ns \
+                 cannot be told"
+            ),
+            Some(&format!("--{of}field duration_ms=duration names the unit")),
+        ),
+    }
+    for field in &summary.without_value {
+        let message = format!("no line of \"{name}\" has a value for --{of}field {field}");
+        tell::warning(&message, Some("is it the key, and of this kind? a.b is b in the object a"));
+    }
+    if let Some(Offer { behind, log_format }) = &summary.offer {
+        let message = format!(
+            "what follows {format} on the lines of \"{name}\" looks like a duration, and is not read: {}",
+            escape(behind, SHOWN)
+        );
+        tell::warning(&message, Some(&format!("--{of}format '{}'", escape(log_format, 400))));
     }
 }
 
@@ -113,8 +151,13 @@ pub(super) fn refused(name: &str, unusable: Unusable, of: &str) -> Error {
                 names.join(", ")
             ))
         }
+        Unusable::Utf16 => {
+            Error::input(format!("the log \"{name}\" is in UTF-16, which zc does not read"))
+                .help("iconv -f UTF-16 -t UTF-8 LOG | zc advise -")
+        }
         Unusable::DoesNotFit(summary) => {
             show(name, &summary.first_unreadable);
+            say_durations(name, &summary, of);
             let message = format!(
                 "no line of the log \"{name}\" can be read as {}: {} were tried",
                 summary.format, summary.lines

@@ -13,6 +13,7 @@ mod busy;
 mod calibrate;
 mod classic;
 mod compare;
+mod decompress;
 mod doctor;
 mod examples;
 mod experiment;

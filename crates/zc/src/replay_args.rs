@@ -31,7 +31,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath)]
     log: Option<PathBuf>,
     /// Its format, as zc advise --format takes it [default: told by the first lines]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     log_format: Option<String>,
     /// Of JSON lines, the key of something, as zc advise --field takes it
     #[arg(long, value_name = "WHAT=KEY")]

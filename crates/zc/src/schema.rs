@@ -2,8 +2,7 @@
 //! types generate them, so that a change of an output is seen in review, and a test holds them
 //! against the types. What generates them would be 0.75 MB of the packed binary.
 
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io::Read as _;
 
 use clap::Args;
 use flate2::read::DeflateDecoder;
@@ -53,14 +52,12 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     }
 }
 
-/// Writes all of them into `folder`, as `zc-NAME.schema.json`.
-///
-/// # Errors
-/// The folder cannot be written to.
-pub(super) fn write(folder: &Path) -> io::Result<()> {
-    SCHEMAS.iter().try_for_each(|(name, compressed)| {
-        std::fs::write(folder.join(format!("zc-{name}.schema.json")), text(compressed))
-    })
+/// All of them, by the names of their files: `zc-NAME.schema.json`.
+pub(super) fn files() -> Vec<(String, Vec<u8>)> {
+    let file = |(name, compressed): &Schema| {
+        (format!("zc-{name}.schema.json"), text(compressed).into_bytes())
+    };
+    SCHEMAS.iter().map(file).collect()
 }
 
 fn text(compressed: &[u8]) -> String {
@@ -71,6 +68,8 @@ fn text(compressed: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::error::FormatError;
 use super::template::{Field, Piece, Template};
-use crate::entry::Stamp;
+use crate::entry::{Counted, Stamp};
 
 /// The common log format of NCSA httpd. nginx's `combined` begins like it.
 pub(super) const COMMON: &str = r#"%h %l %u %t "%r" %>s %b"#;
@@ -24,7 +24,7 @@ pub(super) const VHOST_COMBINED: &str =
 /// # Errors
 /// As [`Template::new`]; there is no such directive.
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
-    parsed(text, Field::Body)
+    parsed(text, Counted::Body)
 }
 
 /// One of the formats that configurations have under a name, where `%b` may have been replaced by
@@ -33,10 +33,13 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
 /// # Errors
 /// As [`log_format`].
 pub(super) fn known(text: &str) -> Result<Template, FormatError> {
-    parsed(text, Field::Unsaid)
+    parsed(text, Counted::Unsaid)
 }
 
-fn parsed(text: &str, body: Field) -> Result<Template, FormatError> {
+/// `%b` is of `counted`.
+fn parsed(text: &str, counted: Counted) -> Result<Template, FormatError> {
+    // That of the first time. A time of the other end of the request is passed over.
+    let mut stamp = None;
     let mut pieces: Vec<Piece> = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
@@ -59,9 +62,10 @@ fn parsed(text: &str, body: Field) -> Result<Template, FormatError> {
             '%' => {
                 let (directive, behind) = Directive::split(rest)?;
                 rest = behind;
-                let field = match directive.field()? {
-                    Field::Body => body,
-                    field => field,
+                let field = match directive.time() {
+                    Some((of, _)) if *stamp.get_or_insert(of) != of => Field::Skipped,
+                    Some((_, time)) => time,
+                    None => directive.field(counted)?,
                 };
                 let is_in_brackets = directive.letter == "t" && field == Field::ClfTime;
                 literal.push_str(if is_in_brackets { "[" } else { "" });
@@ -77,7 +81,7 @@ fn parsed(text: &str, body: Field) -> Result<Template, FormatError> {
     if !literal.is_empty() {
         pieces.push(Piece::Literal(literal));
     }
-    Template::new(pieces, Stamp::Begin)
+    Template::new(pieces, stamp.unwrap_or(Stamp::Begin))
 }
 
 /// `%>s`, `%{User-Agent}i`, `%!200,304{Referer}i`, `%^FB`.
@@ -108,26 +112,46 @@ impl<'f> Directive<'f> {
         Ok((Self { argument, letter }, behind))
     }
 
-    fn field(&self) -> Result<Field, FormatError> {
+    /// A time, and of which moment.
+    fn time(&self) -> Option<(Stamp, Field)> {
+        if self.letter != "t" {
+            return None;
+        }
+        let argument = self.argument.unwrap_or_default();
+        let (stamp, written) =
+            match (argument.strip_prefix("end:"), argument.strip_prefix("begin:")) {
+                (Some(written), _) => (Stamp::End, written),
+                (None, Some(written)) => (Stamp::Begin, written),
+                (None, None) => (Stamp::Begin, argument),
+            };
+        let time = match written {
+            "" => Field::ClfTime,
+            "sec" | "msec" | "usec" => Field::UnixTime,
+            "msec_frac" => Field::Fraction { unit_us: 1000 },
+            "usec_frac" => Field::Fraction { unit_us: 1 },
+            written => Field::Strftime(written.to_owned()),
+        };
+        Some((stamp, time))
+    }
+
+    fn field(&self, body: Counted) -> Result<Field, FormatError> {
         const S_US: u64 = 1_000_000;
         Ok(match (self.letter, self.argument) {
-            ("t", None) => Field::ClfTime,
-            ("t", Some("sec" | "msec" | "usec" | "begin:sec" | "begin:msec" | "begin:usec")) => {
-                Field::UnixTime
-            }
             ("r", _) => Field::Request,
             ("m", _) => Field::Method,
             ("H", _) => Field::Protocol,
             ("s", _) => Field::Status,
-            ("b" | "B", _) => Field::Body,
-            ("O", _) => Field::Wire,
+            ("b", _) => Field::Bytes { counted: body, may_be_dash: true },
+            ("B", _) => Field::BODY,
+            ("O", _) => Field::WIRE,
+            ("x" | "e", Some("HTTPS" | "SSL_PROTOCOL" | "SSL_CIPHER")) => Field::OfTls,
             ("D", _) | ("T", Some("us")) => Field::Duration { unit_us: 1 },
             ("T", Some("ms")) => Field::Duration { unit_us: 1000 },
             ("T", _) => Field::Duration { unit_us: S_US },
             (
                 "a" | "A" | "c" | "C" | "e" | "f" | "F" | "h" | "i" | "I" | "k" | "l" | "L" | "n"
-                | "o" | "p" | "P" | "q" | "R" | "S" | "t" | "u" | "U" | "v" | "V" | "x" | "X"
-                | "^FB" | "^ti" | "^to",
+                | "o" | "p" | "P" | "q" | "R" | "S" | "u" | "U" | "v" | "V" | "x" | "X" | "^FB"
+                | "^ti" | "^to",
                 _,
             ) => Field::Skipped,
             (letter, _) => return Err(FormatError::Unknown(format!("%{letter}"))),

@@ -1,6 +1,7 @@
 //! Keys of JSON lines that are named by whoever knows the log: `bytes=resp_size`.
 
 use super::json::{Key, Role};
+use crate::entry::Counted;
 
 /// What can be named, with the word for it.
 const ROLES: [(&str, Role); 11] = [
@@ -9,9 +10,9 @@ const ROLES: [(&str, Role); 11] = [
     ("method", Role::Method),
     ("request", Role::Request),
     ("protocol", Role::Protocol),
-    ("bytes", Role::Unsaid),
-    ("body_bytes", Role::Body),
-    ("wire_bytes", Role::Wire),
+    ("bytes", Role::Bytes(Counted::Unsaid)),
+    ("body_bytes", Role::Bytes(Counted::Body)),
+    ("wire_bytes", Role::Bytes(Counted::Wire)),
     ("duration", Role::Duration { unit_ns: 1_000_000_000 }),
     ("duration_ms", Role::Duration { unit_ns: 1_000_000 }),
     ("duration_us", Role::Duration { unit_ns: 1_000 }),
@@ -19,7 +20,11 @@ const ROLES: [(&str, Role); 11] = [
 
 /// Keys that were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields(Vec<Key>);
+pub struct Fields {
+    keys: Vec<Key>,
+    /// Each as it was named.
+    texts: Vec<String>,
+}
 
 impl Fields {
     /// The words for what can be named.
@@ -34,7 +39,8 @@ impl Fields {
         let role = ROLES.iter().find(|(known, _)| *known == word).map(|(_, role)| *role);
         match role {
             Some(role) if !path.is_empty() => {
-                self.0.push(Key { path: path.to_owned(), role });
+                self.keys.push(Key { path: path.to_owned(), role });
+                self.texts.push(text.to_owned());
                 true
             }
             _ => false,
@@ -43,10 +49,15 @@ impl Fields {
 
     /// Whether none was named.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.keys.is_empty()
     }
 
-    pub(super) fn keys(&self) -> Vec<Key> {
-        self.0.clone()
+    pub(super) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The keys as they were named.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
     }
 }

@@ -31,7 +31,7 @@ fn entry(text: &[u8]) -> Option<Entry> {
     let end = memchr(b']', text)?;
     let time: Moment = time::clf(&text[..end])?;
     let mut words = Words::of(&text[end + 1..]);
-    let (_frontend, _server) = (words.bare()?, words.bare()?);
+    let (frontend, _server) = (words.bare()?, words.bare()?);
     let timers = words.bare()?;
     let status = number::status(words.bare()?)?;
     let bytes = number::bytes(without_plus(words.bare()?))?;
@@ -44,7 +44,9 @@ fn entry(text: &[u8]) -> Option<Entry> {
     let quoted = &quoted[..memchr(b'"', quoted).unwrap_or(quoted.len())];
     let (method, protocol) = request::parts(quoted);
     let bytes = Bytes { wire: Some(bytes), ..Bytes::default() };
-    Some(Entry { time, method, status, bytes, duration_us, protocol })
+    // The name of a frontend that was reached over TLS ends in a tilde.
+    let is_tls = Some(frontend.ends_with(b"~"));
+    Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls })
 }
 
 /// The last of five timers, `10/0/30/69/109`, in ms; `Some(None)` if it is `-1`.

@@ -1,6 +1,7 @@
 //! The formats of access logs: their names, and what reads a line of each.
 
 mod apache;
+mod elb;
 mod error;
 mod fields;
 mod haproxy;
@@ -9,16 +10,18 @@ mod nginx;
 mod proxy;
 mod reading;
 mod s3;
+mod scheme;
 mod squid;
 mod template;
 mod w3c;
+mod written_time;
 
 use super::entry::Stamp;
 pub use error::FormatError;
 pub use fields::Fields;
 use json::Json;
 pub(crate) use reading::Extent;
-pub use reading::Reading;
+pub use reading::{DurationUnit, Reading};
 use template::Template;
 use w3c::{W3c, Writer};
 
@@ -35,6 +38,7 @@ enum Parser {
     Json(Json),
     W3c(W3c),
     HaProxy,
+    Elb,
     S3,
     Squid,
 }
@@ -72,16 +76,20 @@ pub const KNOWN: &[Known] = known! {
     "combined", template(apache::known(apache::COMBINED));
     "common", template(apache::known(apache::COMMON));
     "nginx-main", template(nginx::log_format(nginx::MAIN));
+    "ingress-nginx", template(nginx::log_format(nginx::INGRESS));
     "nginx-json", json(json::nginx());
     "caddy", json(json::caddy());
     "haproxy", Parser::HaProxy;
     "envoy", template(proxy::envoy());
+    "istio", template(proxy::istio());
     "envoy-json", json(json::envoy());
     "traefik", template(proxy::traefik());
     "traefik-json", json(json::traefik());
     "squid", Parser::Squid;
     "s3", Parser::S3;
+    "elb", Parser::Elb;
     "cloudfront", w3c(Writer::CloudFront);
+    "google-cloud", json(json::google_cloud());
     "iis", w3c(Writer::Iis);
     "w3c", w3c(Writer::Other);
     "json", json(json::common_names());
@@ -124,7 +132,7 @@ impl Format {
     /// This format, if it is one of JSON, with keys that were named.
     pub fn with_fields(mut self, fields: &Fields) -> Option<Self> {
         match &mut self.parser {
-            Parser::Json(json) => json.prefer(fields.keys()),
+            Parser::Json(json) => json.prefer(fields),
             _ => return None,
         }
         Some(self)
@@ -141,7 +149,7 @@ impl Format {
             Parser::Template(template) => template.stamp,
             Parser::Json(json) => json.stamp,
             Parser::HaProxy | Parser::S3 => Stamp::Begin,
-            Parser::W3c(_) | Parser::Squid => Stamp::End,
+            Parser::W3c(_) | Parser::Elb | Parser::Squid => Stamp::End,
         }
     }
 
@@ -152,6 +160,7 @@ impl Format {
             Parser::Json(json) => json.read(line),
             Parser::W3c(w3c) => w3c.read(line),
             Parser::HaProxy => haproxy::read(line),
+            Parser::Elb => elb::read(line),
             Parser::S3 => s3::read(line),
             Parser::Squid => squid::read(line),
         }
@@ -162,6 +171,52 @@ impl Format {
         match &self.parser {
             Parser::Template(template) => template.extent(line),
             _ => Extent::Whole,
+        }
+    }
+
+    /// The same as an nginx `log_format`, if nginx writes it.
+    pub(crate) fn as_log_format(&self) -> Option<&'static str> {
+        match self.name {
+            "common" => Some(nginx::COMMON),
+            "combined" => Some(nginx::COMBINED),
+            "nginx-main" => Some(nginx::MAIN),
+            _ => None,
+        }
+    }
+
+    /// What a line has behind all fields of this format.
+    pub(crate) fn behind<'l>(&self, line: &'l [u8]) -> Option<&'l [u8]> {
+        match self.extent(line) {
+            Extent::Beginning { bytes } => line.get(bytes..),
+            Extent::Whole | Extent::Part => None,
+        }
+    }
+
+    /// Whether a line is of this format to its end.
+    pub(crate) fn reads_whole(&self, line: &[u8]) -> bool {
+        self.extent(line) == Extent::Whole
+    }
+
+    /// Finds what is a setting of the server by the first lines.
+    pub(crate) fn settle(&mut self, lines: &[&[u8]]) {
+        if let Parser::Json(json) = &mut self.parser {
+            json.settle(lines);
+        }
+    }
+
+    /// The unit of durations.
+    pub(crate) fn durations(&self) -> DurationUnit {
+        match &self.parser {
+            Parser::Json(json) => json.durations,
+            _ => DurationUnit::OfFormat,
+        }
+    }
+
+    /// The keys of [`Fields`] of which no line that was read had a value.
+    pub(crate) fn without_value(&self) -> Vec<String> {
+        match &self.parser {
+            Parser::Json(json) => json.without_value(),
+            _ => Vec::new(),
         }
     }
 

@@ -7,9 +7,20 @@ use super::error::FormatError;
 use super::template::{Field, Piece, Template};
 use crate::entry::Stamp;
 
+/// The common log format, which nginx writes if it is told to.
+pub(super) const COMMON: &str =
+    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+
+/// The format that nginx writes if it is not told otherwise.
+pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+
 /// The format of nginx's own configuration file, under the name `main`: `combined`, and the addresses
 /// that proxies have added.
 pub(super) const MAIN: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#;
+
+/// The format of the ingress controller of Kubernetes.
+/// <https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/log-format/>
+pub(super) const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id"#;
 
 /// A `log_format` as in a configuration file, without its name and the quotes around it.
 ///
@@ -55,9 +66,11 @@ fn field(name: &str) -> Field {
         "request_method" => Field::Method,
         "server_protocol" => Field::Protocol,
         "status" => Field::Status,
-        "body_bytes_sent" => Field::Body,
-        "bytes_sent" => Field::Wire,
+        "body_bytes_sent" => Field::BODY,
+        "bytes_sent" => Field::WIRE,
         "request_time" => Field::Duration { unit_us: 1_000_000 },
+        "ssl_protocol" | "ssl_cipher" | "https" => Field::OfTls,
+        "scheme" => Field::Scheme,
         _ => Field::Skipped,
     }
 }

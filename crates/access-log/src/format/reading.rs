@@ -23,3 +23,14 @@ pub(crate) enum Extent {
     /// What is taken, at most.
     Part,
 }
+
+/// The unit of durations that are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DurationUnit {
+    /// The format says it, or the log has none.
+    OfFormat,
+    /// It is a setting of the server, and was found by the first lines.
+    Found(&'static str),
+    /// It is a setting of the server, and cannot be told: no durations are taken.
+    Doubtful,
+}

@@ -21,7 +21,8 @@ fn read_words(mut words: Words<'_>) -> Option<Reading> {
     let operation = words.bare()?;
     let (_key, request) = (words.bare()?, words.enclosed()?);
     let status = number::status(words.bare()?)?;
-    let (_error, bytes) = (words.bare()?, number::bytes(words.bare()?)?);
+    let (_error, bytes) = (words.bare()?, words.bare()?);
+    let bytes = if bytes == b"-" { 0 } else { number::bytes(bytes)? };
     let (_object, total) = (words.bare()?, words.bare()?);
     // Deletions by a rule of the bucket, and the like: nobody asked for them over HTTP.
     if operation.starts_with(b"S3.") {
@@ -35,5 +36,13 @@ fn read_words(mut words: Words<'_>) -> Option<Reading> {
         bytes: Bytes { body: Some(bytes), ..Bytes::default() },
         duration_us: number::scaled(total, 1000),
         protocol,
+        is_tls: is_tls(words),
     }))
+}
+
+/// By the cipher suite, `-` for HTTP. Old lines end before it.
+fn is_tls(mut words: Words<'_>) -> Option<bool> {
+    let (_turn_around, _referrer, _agent) = (words.bare()?, words.enclosed()?, words.enclosed()?);
+    let (_version, _host_id, _signature) = (words.bare()?, words.bare()?, words.bare()?);
+    Some(words.bare()? != b"-")
 }

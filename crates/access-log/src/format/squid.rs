@@ -38,5 +38,6 @@ fn entry(mut words: Words<'_>) -> Option<Entry> {
         bytes: Bytes { wire: Some(bytes), ..Bytes::default() },
         duration_us: number::scaled(elapsed, 1000),
         protocol: None,
+        is_tls: None,
     })
 }

@@ -6,36 +6,57 @@ use memchr::memchr;
 
 use super::error::FormatError;
 use super::reading::{Extent, Reading};
-use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
+use super::scheme;
+use super::written_time::WrittenTime;
+use crate::entry::{Bytes, Counted, Entry, Method, Protocol, Stamp};
 use crate::time::{self, Moment};
 use crate::{number, request};
 
 /// What a field is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field {
     /// Nothing that is taken.
     Skipped,
-    /// `17/May/2015:10:05:03 +0000`.
+    /// `17/May/2015:10:05:03 +0000`, perhaps with a fraction of the second.
     ClfTime,
     /// `2015-05-17T10:05:03+00:00`.
     IsoTime,
     /// `1431857103.123`, or a whole number of ms or us.
     UnixTime,
+    /// A time, or a part of it, as strftime(3) writes it by this description. Several such fields are
+    /// one time.
+    Strftime(String),
+    /// What a time has beyond its second, in units of so many us.
+    Fraction {
+        unit_us: u64,
+    },
     /// `GET /path HTTP/1.1`.
     Request,
     Method,
     Protocol,
     Status,
-    /// Bytes of the body.
-    Body,
-    /// Bytes of the whole response.
-    Wire,
-    /// One of the two.
-    Unsaid,
+    /// Bytes of a response. Some formats have `-` in their place
+    /// ([`set_dash`](Bytes::set_dash)).
+    Bytes {
+        counted: Counted,
+        may_be_dash: bool,
+    },
     /// A time that the request took, in units of so many us.
     Duration {
         unit_us: u64,
     },
+    /// Something that only a connection with TLS has: its version, its cipher.
+    OfTls,
+    /// The scheme of the request.
+    Scheme,
+}
+
+impl Field {
+    /// Bytes of the body, as a number.
+    pub(super) const BODY: Self = Self::Bytes { counted: Counted::Body, may_be_dash: false };
+
+    /// Bytes of the whole response, as a number.
+    pub(super) const WIRE: Self = Self::Bytes { counted: Counted::Wire, may_be_dash: false };
 }
 
 /// A piece of a description.
@@ -60,6 +81,8 @@ pub(super) struct Template {
     parts: Vec<Part>,
     /// The parts up to the last that is taken.
     needed: usize,
+    /// The time that all [`Field::Strftime`] are of, if there is one.
+    written_time: Option<WrittenTime>,
     pub(super) stamp: Stamp,
 }
 
@@ -84,14 +107,19 @@ impl Template {
                 (Piece::Field(field), _) => parts.push(Part { field, after: Vec::new() }),
             }
         }
+        let written: Vec<&str> = parts.iter().filter_map(|part| part.strftime()).collect();
+        let written_time = match written.as_slice() {
+            [] => None,
+            written => Some(WrittenTime::described(written)?),
+        };
         let has = |fields: &[Field]| parts.iter().any(|part| fields.contains(&part.field));
-        if !has(&[Field::ClfTime, Field::IsoTime, Field::UnixTime]) {
+        if written_time.is_none() && !has(&[Field::ClfTime, Field::IsoTime, Field::UnixTime]) {
             return Err(FormatError::Lacks("the time"));
         }
         if !has(&[Field::Status]) {
             return Err(FormatError::Lacks("the status"));
         }
-        if !has(&[Field::Body, Field::Wire, Field::Unsaid]) {
+        if !parts.iter().any(|part| matches!(part.field, Field::Bytes { .. })) {
             return Err(FormatError::Lacks("the bytes of a response"));
         }
         if !has(&[Field::Request, Field::Method]) {
@@ -105,7 +133,7 @@ impl Template {
         }
         let last = parts.iter().rposition(|part| part.field != Field::Skipped);
         let needed = last.map_or(0, |last| last + 1);
-        Ok(Self { before, parts, needed, stamp })
+        Ok(Self { before, parts, needed, written_time, stamp })
     }
 
     /// Reads what is taken of a line. More may stand behind it, so that a format with further fields
@@ -133,21 +161,38 @@ impl Template {
         for part in &self.parts[..count] {
             let value;
             (value, rest) = part.split(rest)?;
-            taken.take(part.field, value)?;
+            taken.take(&part.field, value)?;
         }
-        Some((taken.entry()?, rest))
+        Some((taken.entry(self.written_time.as_ref())?, rest))
     }
 }
 
 impl Part {
+    /// How the time is written, if the field is one of strftime(3).
+    fn strftime(&self) -> Option<&str> {
+        match &self.field {
+            Field::Strftime(described) => Some(described),
+            _ => None,
+        }
+    }
+
+    /// Whether a text can be the field's value. What stands behind a time may be a part of it, too:
+    /// `20.11.2026 10:00:00.123`.
+    fn can_be(&self, value: &[u8]) -> bool {
+        self.strftime().is_none_or(|described| WrittenTime::is_one(described, value))
+    }
+
     /// The text of the field, and what stands behind the literal after it.
     fn split<'l>(&self, rest: &'l [u8]) -> Option<(&'l [u8], &'l [u8])> {
         let after = self.after.as_slice();
         if self.field == Field::ClfTime {
-            let (value, rest) = rest.split_at_checked(time::CLF_LENGTH)?;
+            let (value, rest) = rest.split_at_checked(time::clf_length(rest)?)?;
             return Some((value, rest.strip_prefix(after)?));
         }
         let Some((first, others)) = after.split_first() else {
+            if self.strftime().is_some() {
+                return Some((rest, &[]));
+            }
             return Some(rest.split_at(memchr(b' ', rest).unwrap_or(rest.len())));
         };
         let mut from = 0;
@@ -156,6 +201,7 @@ impl Part {
             let (value, behind) = (&rest[..at], &rest[at + 1..]);
             if let Some(behind) = behind.strip_prefix(others)
                 && !(*first == b'"' && is_escaped(value))
+                && self.can_be(value)
             {
                 return Some((value, behind));
             }
@@ -174,21 +220,32 @@ fn is_escaped(text: &[u8]) -> bool {
 #[derive(Default)]
 struct Taken {
     time: Option<Moment>,
+    /// The fields of a [`WrittenTime`], one behind the other.
+    written: Vec<u8>,
+    fraction_ms: i64,
     method: Option<Method>,
     protocol: Option<Protocol>,
     status: Option<u16>,
     bytes: Bytes,
+    dash: Option<Counted>,
     duration_us: Option<u64>,
+    is_tls: Option<bool>,
 }
 
 impl Taken {
     /// Takes a field; `None` if its text is not one.
-    fn take(&mut self, field: Field, text: &[u8]) -> Option<()> {
+    fn take(&mut self, field: &Field, text: &[u8]) -> Option<()> {
         match field {
             Field::Skipped => {}
             Field::ClfTime => self.time = Some(time::clf(text)?),
             Field::IsoTime => self.time = Some(time::iso(text)?),
             Field::UnixTime => self.time = Some(time::epoch(text)?),
+            Field::Strftime(_) => WrittenTime::add(&mut self.written, text),
+            Field::Fraction { unit_us } => {
+                let fraction_us = number::whole(text)?.checked_mul(*unit_us)?;
+                self.fraction_ms =
+                    i64::try_from(fraction_us / 1000).ok().filter(|ms| *ms < 1000)?;
+            }
             Field::Request => {
                 let (method, protocol) = request::parts(text);
                 self.method = Some(method);
@@ -197,16 +254,30 @@ impl Taken {
             Field::Method => self.method = Some(Method::of(text)),
             Field::Protocol => self.protocol = Protocol::of(text),
             Field::Status => self.status = number::status(text)?,
-            Field::Body => self.bytes.body = Some(number::bytes(text)?),
-            Field::Wire => self.bytes.wire = Some(number::bytes(text)?),
-            Field::Unsaid => self.bytes.unsaid = Some(number::bytes(text)?),
-            Field::Duration { unit_us } => self.duration_us = number::scaled(text, unit_us),
+            Field::Bytes { counted, may_be_dash: true } if text == b"-" => {
+                self.dash = Some(*counted);
+            }
+            Field::Bytes { counted, .. } => {
+                *self.bytes.of_mut(*counted) = Some(number::bytes(text)?);
+            }
+            Field::Duration { unit_us } => self.duration_us = number::scaled(text, *unit_us),
+            Field::OfTls => self.is_tls = Some(!matches!(text, b"" | b"-" | b"off")),
+            Field::Scheme => self.is_tls = scheme::is_tls(text),
         }
         Some(())
     }
 
-    fn entry(self) -> Option<Entry> {
-        let Self { time, method, protocol, status, bytes, duration_us } = self;
-        Some(Entry { time: time?, method: method?, status, bytes, duration_us, protocol })
+    fn entry(self, written_time: Option<&WrittenTime>) -> Option<Entry> {
+        let Self { protocol, status, mut bytes, duration_us, is_tls, .. } = self;
+        let method = self.method?;
+        let mut time = match written_time {
+            Some(written_time) => written_time.read(&self.written)?,
+            None => self.time?,
+        };
+        time.unix_ms = time.unix_ms.checked_add(self.fraction_ms)?;
+        if let Some(counted) = self.dash {
+            bytes.set_dash(counted, method, status);
+        }
+        Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls })
     }
 }

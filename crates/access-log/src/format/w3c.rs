@@ -9,7 +9,8 @@
 use memchr::{memchr, memmem};
 
 use super::reading::Reading;
-use crate::entry::{Bytes, Entry, Method, Protocol};
+use super::scheme::is_tls;
+use crate::entry::{Bytes, Counted, Entry, Method, Protocol};
 use crate::{number, time};
 
 /// Who writes the log.
@@ -40,6 +41,7 @@ struct Columns {
     bytes: Option<usize>,
     taken: Option<usize>,
     protocol: Option<usize>,
+    scheme: Option<usize>,
     count: usize,
 }
 
@@ -107,6 +109,7 @@ impl Columns {
                 b"sc-bytes" => &mut columns.bytes,
                 b"time-taken" => &mut columns.taken,
                 b"cs-version" | b"cs-protocol-version" => &mut columns.protocol,
+                b"cs-protocol" => &mut columns.scheme,
                 _ => continue,
             };
             *column = Some(place);
@@ -118,7 +121,7 @@ impl Columns {
 fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
     let separator = if memchr(b'\t', line).is_some() { b'\t' } else { b' ' };
     let (mut date, mut time, mut method, mut status, mut bytes) = (None, None, None, None, None);
-    let (mut taken, mut protocol) = (None, None);
+    let (mut taken, mut protocol, mut scheme) = (None, None, None);
     let mut count = 0;
     for (place, value) in line.split(|byte| *byte == separator).enumerate() {
         count = place + 1;
@@ -131,6 +134,7 @@ fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
             (columns.bytes, &mut bytes),
             (columns.taken, &mut taken),
             (columns.protocol, &mut protocol),
+            (columns.scheme, &mut scheme),
         ] {
             if column == place {
                 *found = Some(value);
@@ -145,12 +149,19 @@ fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
     // The draft says that it is UTC.
     let time = time::Moment::utc(time::iso(&at)?.unix_ms)?;
     let unit_us = if writer == Writer::Iis { 1000 } else { 1_000_000 };
+    let (method, status) = (Method::of(method?), number::status(status?)?);
+    let mut sent = Bytes::default();
+    match bytes? {
+        b"-" => sent.set_dash(Counted::Wire, method, status),
+        bytes => sent.wire = Some(number::bytes(bytes)?),
+    }
     Some(Entry {
         time,
-        method: Method::of(method?),
-        status: number::status(status?)?,
-        bytes: Bytes { wire: Some(number::bytes(bytes?)?), ..Bytes::default() },
+        method,
+        status,
+        bytes: sent,
         duration_us: taken.and_then(|taken| number::scaled(taken, unit_us)),
         protocol: protocol.and_then(Protocol::of),
+        is_tls: scheme.and_then(is_tls),
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::classes::Classes;
 use super::minutes::OpenMinutes;
-use super::request_mix::{Counts, Durations, RequestMix};
+use super::request_mix::{Counts, Durations, RequestMix, Tls};
 use super::sizes::Sizes;
 use super::slices::Slices;
 use super::tally::Tally;
@@ -25,6 +25,7 @@ pub struct MixBuilder {
     minutes: OpenMinutes,
     durations: Option<Durations>,
     without_zone: u64,
+    tls: Tls,
     slices: Slices,
 }
 
@@ -41,20 +42,29 @@ impl Default for MixBuilder {
             minutes: OpenMinutes::default(),
             durations: None,
             without_zone: 0,
+            tls: Tls::default(),
             slices: Slices::new(),
         }
     }
 }
 
 impl Collect for MixBuilder {
-    /// Counts an entry. Without bytes it is not counted; formats have none of these.
+    /// Counts an entry. One without a size counts as 0 bytes, in a class of its own.
     fn add(&mut self, entry: &Entry, stamp: Stamp) {
-        let Some((size_bytes, counted)) = entry.bytes.size() else { return };
+        let size = entry.bytes.size();
+        let size_bytes = size.map_or(0, |(size_bytes, _)| size_bytes);
         let class = entry.class();
         let unix_s = entry.time.unix_s();
         self.first_unix_s = self.first_unix_s.min(unix_s);
         self.last_unix_s = self.last_unix_s.max(unix_s);
-        self.count_bytes(entry, class, size_bytes, counted);
+        if let Some((_, counted)) = size {
+            self.count_bytes(entry, class, size_bytes, counted);
+        }
+        match entry.is_tls.or_else(|| entry.protocol.and_then(Protocol::is_tls)) {
+            Some(true) => self.tls.with.add(size_bytes),
+            Some(false) => self.tls.without.add(size_bytes),
+            None => {}
+        }
         let status = usize::from(entry.status.unwrap_or(0));
         if let Some(status) = self.statuses.get_mut(status) {
             status.add(size_bytes);
@@ -130,6 +140,7 @@ impl MixBuilder {
             minutes,
             durations: self.durations,
             without_zone: self.without_zone,
+            tls: self.tls,
             slice_s,
             slices,
         })

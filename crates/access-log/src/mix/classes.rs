@@ -18,6 +18,9 @@ pub struct Classes<T> {
     pub head: T,
     /// Everything else: other methods, redirects, errors.
     pub other: T,
+    /// Responses whose length is not logged (`-`), although they may have a body. They count as 0
+    /// bytes.
+    pub unmeasured: T,
 }
 
 impl<T> Classes<T> {
@@ -29,6 +32,7 @@ impl<T> Classes<T> {
             Class::NotModified => &self.not_modified,
             Class::Head => &self.head,
             Class::Other => &self.other,
+            Class::Unmeasured => &self.unmeasured,
         }
     }
 
@@ -39,6 +43,7 @@ impl<T> Classes<T> {
             Class::NotModified => &mut self.not_modified,
             Class::Head => &mut self.head,
             Class::Other => &mut self.other,
+            Class::Unmeasured => &mut self.unmeasured,
         }
     }
 }

@@ -12,7 +12,7 @@ mod tally;
 pub use builder::MixBuilder;
 pub use classes::Classes;
 pub use minutes::{Minute, Minutes};
-pub use request_mix::{Counts, Durations, RequestMix};
+pub use request_mix::{Counts, Durations, RequestMix, Tls};
 pub use sizes::{SizeBin, Sizes};
 pub use slices::{MOST_SLICES, Slice};
 pub use tally::Tally;

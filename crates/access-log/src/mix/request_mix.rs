@@ -40,10 +40,22 @@ pub struct RequestMix {
     pub durations: Option<Durations>,
     /// Responses whose time has no zone. It was read as UTC.
     pub without_zone: u64,
+    /// Responses over TLS and without it, where the log says it.
+    pub tls: Tls,
     /// The length of a slice, in s.
     pub slice_s: u64,
     /// The slices of time that have requests, by time. At most [`MOST_SLICES`](crate::MOST_SLICES).
     pub slices: Vec<Slice>,
+}
+
+/// Responses over TLS and without it. Of one by HTTP/2 or HTTP/3 the log need not say it: no browser
+/// speaks these without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Tls {
+    /// Over TLS.
+    pub with: Tally,
+    /// Without it.
+    pub without: Tally,
 }
 
 /// What the bytes of responses are of. Each response is counted once in the first three.
@@ -79,9 +91,18 @@ impl RequestMix {
         (self.last_unix_s - self.first_unix_s).max(0) as u64 + 1
     }
 
-    /// The mean number of requests at a time, where durations are logged.
+    /// The mean number of requests at a time, where durations are logged. `None` also where they are
+    /// longer on average than the log is: its time is not enough for it, or their unit is another.
     pub fn concurrency(&self) -> Option<f64> {
-        self.durations.map(|durations| durations.sum_us as f64 / 1e6 / self.span_s() as f64)
+        let durations = self.durations.filter(|_| !self.durations_exceed_the_log())?;
+        Some(durations.sum_us as f64 / 1e6 / self.span_s() as f64)
+    }
+
+    /// Whether requests took longer on average than the log is.
+    pub fn durations_exceed_the_log(&self) -> bool {
+        let mean_s =
+            |durations: Durations| durations.sum_us as f64 / durations.requests.max(1) as f64 / 1e6;
+        self.durations.is_some_and(|durations| mean_s(durations) > self.span_s() as f64)
     }
 
     /// Whether the bytes that the format says nothing about are those of bodies or have the headers in

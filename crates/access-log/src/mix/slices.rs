@@ -112,7 +112,7 @@ mod tests {
             let fill = |seconds: &[i64]| {
                 let mut slices = Slices::new();
                 for (place, second) in seconds.iter().enumerate() {
-                    slices.add(*second, Class::ALL[place % 5], 1);
+                    slices.add(*second, Class::ALL[place % Class::ALL.len()], 1);
                     assert!(slices.slices.len() <= MOST_SLICES);
                 }
                 let (slices, length_s) = slices.finish();

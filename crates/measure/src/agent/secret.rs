@@ -8,7 +8,7 @@ use std::path::Path;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use zc_run::{Error, Result};
+use zc_run::{Error, Result, without_bom};
 
 /// Longest content of a token file.
 const MOST_BYTES: usize = 4 << 10;
@@ -132,7 +132,7 @@ impl Secret {
             return Err(Error::input(format!("{name} is longer than 4 KiB"))
                 .help("its first line is the token"));
         }
-        let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let line = without_bom(&bytes).split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self::from_bytes(line.trim_ascii(), &name)
     }
 
@@ -280,6 +280,9 @@ mod tests {
     fn the_token_is_the_first_line_of_its_file() {
         let (_folder, path) = file(b"  sixteen letters.\r\nand notes\n", 0o600);
         assert_eq!(Secret::from_file(&path).unwrap().key, b"sixteen letters.");
+        let (_folder, path) = file(b"\xef\xbb\xbfsixteen letters.\r\n", 0o600);
+        let after_a_mark = Secret::from_file(&path).unwrap();
+        assert_eq!(after_a_mark.key, b"sixteen letters.", "a byte order mark is no part of it");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible, RootCertStore,
     SignatureScheme,
 };
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, escape, in_words, without_bom};
 
 use super::options::{LoadOptions, Trust};
 use super::origin::Origin;
@@ -167,7 +167,7 @@ fn roots_of_system() -> Result<RootCertStore> {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let text = std::fs::read(path).map_err(|error| no_certificate(path, &in_words(&error)))?;
-    CertificateDer::pem_slice_iter(&text)
+    CertificateDer::pem_slice_iter(without_bom(&text))
         .collect::<std::result::Result<_, _>>()
         .map_err(|error| no_certificate(path, &error.to_string()))
 }

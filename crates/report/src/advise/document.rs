@@ -33,6 +33,11 @@ pub struct AdvisedLog {
     pub requests: u64,
     /// Those that could not be read.
     pub unreadable: u64,
+    /// The unit of its durations, where that is a setting of the server and was found by the first
+    /// lines; null otherwise.
+    pub duration_unit: Option<&'static str>,
+    /// Whether its durations are left out because their unit cannot be told.
+    pub has_doubtful_durations: bool,
     /// Whether its end is missing.
     pub is_cut: bool,
 }

@@ -5,7 +5,7 @@ use super::super::note::{Note, note};
 use super::super::rates_in_words::{bits, moment, per_second};
 use super::document::{Advice, AdvisedLog};
 use super::share::share;
-use zc_access_log::{Minute, RequestMix, Tally};
+use zc_access_log::{Minute, RequestMix, Tally, Tls};
 use zc_run::escape;
 
 /// The lines.
@@ -22,6 +22,7 @@ pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
     if !mix.protocols.is_empty() {
         notes.push(note("protocols", shares(named(&mix.protocols), mix.all.requests)));
     }
+    notes.extend(tls(mix).map(|tls| note("TLS", tls)));
     notes.extend(hours(mix).map(|hours| note("hours", hours)));
     notes.extend(concurrency(mix).map(|concurrency| note("concurrency", concurrency)));
     notes.extend(doubts(mix).into_iter().map(|doubt| note("doubt", doubt)));
@@ -29,7 +30,17 @@ pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
 }
 
 fn log(log: &AdvisedLog) -> String {
-    let AdvisedLog { log, format, compression, requests, unreadable, is_cut, .. } = log;
+    let AdvisedLog {
+        log,
+        format,
+        compression,
+        lines: _,
+        requests,
+        unreadable,
+        is_cut,
+        duration_unit,
+        has_doubtful_durations,
+    } = log;
     let mut text = format!("{}: {format}", escape(log, 200));
     if let Some(compression) = compression {
         text += &format!(", {compression}");
@@ -41,6 +52,12 @@ fn log(log: &AdvisedLog) -> String {
     }
     if *is_cut {
         text += ", its end is missing";
+    }
+    if let Some(unit) = duration_unit {
+        text += &format!(", durations in {unit}");
+    }
+    if *has_doubtful_durations {
+        text += ", durations left out";
     }
     text
 }
@@ -140,6 +157,17 @@ fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
     parts.join(", ")
 }
 
+/// How many of the requests were encrypted, where the log says it of some.
+fn tls(mix: &RequestMix) -> Option<String> {
+    let Tls { with, without } = &mix.tls;
+    let told = with.requests + without.requests;
+    let mut text = format!("{} of the requests", share(with.requests, told));
+    if told < mix.all.requests {
+        text += &format!(" of which the log says it ({})", share(told, mix.all.requests));
+    }
+    (told > 0).then_some(text)
+}
+
 /// The busiest hour and the quietest one, where a log has a day.
 fn hours(mix: &RequestMix) -> Option<String> {
     if mix.span_s() < 86_400 {
@@ -178,6 +206,20 @@ fn doubts(mix: &RequestMix) -> Vec<String> {
         doubts.push(format!(
             "the times of {} of the requests have no zone and are read as UTC",
             share(mix.without_zone, mix.all.requests)
+        ));
+    }
+    let unmeasured = mix.classes.unmeasured.requests;
+    if unmeasured * 100 >= mix.all.requests && unmeasured > 0 {
+        doubts.push(format!(
+            "{} of the requests have no length (-) and count as 0 bytes: a server writes that for an \
+             empty body, or where it did not know the length (chunked)",
+            share(unmeasured, mix.all.requests)
+        ));
+    }
+    if let Some(durations) = mix.durations.filter(|_| mix.durations_exceed_the_log()) {
+        doubts.push(format!(
+            "requests took {} s on average, longer than the log is: durations may have another unit",
+            significant(durations.sum_us as f64 / 1e6 / durations.requests as f64)
         ));
     }
     if mix.is_saturated() {

@@ -64,6 +64,8 @@ mod tests {
             requests: summary.requests,
             unreadable: summary.unreadable,
             is_cut: false,
+            duration_unit: None,
+            has_doubtful_durations: false,
         };
         Advice { logs: vec![log], mix: mix.finish().unwrap(), costs: None }
     }

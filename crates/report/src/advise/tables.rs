@@ -7,13 +7,14 @@ use zc_access_log::{Classes, RequestMix, SizeBin, Sizes, Tally};
 
 /// Responses by kind.
 pub(crate) fn kinds(mix: &RequestMix) -> Grid {
-    let Classes { whole, range, not_modified, head, other } = &mix.classes;
+    let Classes { whole, range, not_modified, head, other, unmeasured } = &mix.classes;
     let rows = [
         ("whole (GET, 200)", whole),
         ("range (206)", range),
         ("not modified (304)", not_modified),
         ("HEAD", head),
         ("other", other),
+        ("no length logged (-)", unmeasured),
     ];
     let rows = rows.into_iter().filter(|(_, tally)| tally.requests > 0).map(|(name, tally)| {
         vec![

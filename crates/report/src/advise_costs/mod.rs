@@ -26,7 +26,7 @@ use zc_access_log::RequestMix;
 use zc_analysis::Estimates;
 use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
 use zc_analysis::compare::between_machines;
-use zc_run::{Cell, Host, Run, escape};
+use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
 
 /// What requests cost, and what that is taken from.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -114,6 +114,7 @@ impl Costs {
                 &advice,
                 Priced::of(plan.server.is_some()),
                 &withheld_because,
+                over_tls(mix, plan),
             ),
             withheld_because,
             advice,
@@ -279,6 +280,15 @@ impl Costs {
             }
         }
         Grid::new(columns, rows)
+    }
+}
+
+/// The share of a log's requests that were encrypted, where the run's were not.
+fn over_tls(mix: &RequestMix, plan: &Plan) -> f64 {
+    let is_https = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
+    match plan.server.as_ref().is_some_and(|server| server.states.iter().any(is_https)) {
+        true => 0.0,
+        false => mix.tls.with.requests as f64 / mix.all.requests.max(1) as f64,
     }
 }
 

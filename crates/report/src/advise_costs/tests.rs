@@ -60,6 +60,8 @@ pub(crate) fn advice_of(log: &str, run: &Run, asked: Option<Asked>) -> Advice {
         requests: summary.requests,
         unreadable: 0,
         is_cut: false,
+        duration_unit: None,
+        has_doubtful_durations: false,
     };
     Advice { logs: vec![log], mix, costs: Some(costs) }
 }
@@ -75,11 +77,47 @@ fn costs_are_told_by_path_and_the_verdict_comes_last() {
 #[test]
 fn a_small_log_has_a_unit_of_its_own() {
     let small = advice_of(&a_log(1), &a_run(30), None);
-    let told = text(&small, Layout::plain(100));
+    let told = text(&small, Layout::plain(1000));
     let last = told.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.contains(" us of CPU time per second ("), "{last}");
     assert_eq!(Unit::of(0.02).name, "% of a core");
     assert_eq!(Unit::of(1.9).name, "cores");
+}
+
+#[test]
+fn what_saves_too_little_to_matter_says_so_and_from_which_rate_it_would() {
+    let verdict = |log: &str, asked| advice_of(log, &a_run(30), asked).costs.unwrap().verdict;
+    let little = verdict(&a_log(1), None);
+    let says = "That does not matter at this rate, not even in the busiest minute (1.00/s): it would be 1 % of a core from ";
+    assert!(
+        little.starts_with("At the log's 1.00/s sendfile instead of read+send saves "),
+        "{little}"
+    );
+    assert!(little.contains(says), "{little}");
+    // The rate that it names is where it begins to.
+    let from = little.split(says).nth(1).and_then(|rest| rest.split("/s").next()).unwrap();
+    let from: f64 = from.parse().unwrap();
+    let at = |per_s: f64| verdict(&a_log(1), Some(Asked::Requests(per_s)));
+    let below = at(from * 0.9);
+    assert!(below.contains(" That does not matter at this rate: "), "{below}");
+    let above = at(from * 1.1);
+    assert!(above.starts_with("At ") && !above.contains("does not matter"), "{above}");
+    assert!(at(2000.0).starts_with("At 2000/s sendfile instead of read+send saves "));
+}
+
+#[test]
+fn requests_over_tls_are_in_the_sentence_unless_the_run_had_tls() {
+    let log = a_log(20).replace("HTTP/1.1", "HTTP/2.0");
+    let verdict = |run: &Run| advice_of(&log, run, None).costs.unwrap().verdict;
+    let told = verdict(&a_run(30));
+    assert!(told.starts_with("Without encryption, at the log's 20.0/s sendfile "), "{told}");
+    assert!(told.contains(" But 100 % of the requests went over TLS, "), "{told}");
+    let mut server = a_server_s_run(30);
+    assert!(verdict(&server).contains("went over TLS"));
+    for state in &mut server.header.plan.server.as_mut().unwrap().states {
+        state.url = state.url.replace("http:", "https:");
+    }
+    assert!(!verdict(&server).contains("TLS"));
 }
 
 #[test]
@@ -108,7 +146,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
         for path in advice.paths.iter_mut().filter(|path| !path.today) {
             path.verdict = Some(PathVerdict::Untold { why });
         }
-        let sentence = verdict::sentence(&advice, Priced::of(false), &[]);
+        let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
         assert!(
             sentence.starts_with(
                 "What sendfile and mmap+write instead of read+send save cannot be told: "
@@ -122,8 +160,9 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
     assert_eq!(said.len(), reasons.len());
     // One that is known comes first.
     advice.paths[2].verdict = Some(PathVerdict::CostsMore { share: 0.1 });
-    let sentence = verdict::sentence(&advice, Priced::of(false), &[]);
-    assert!(sentence.starts_with("mmap+write instead of read+send costs "), "{sentence}");
+    let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
+    let begins = "At the log's 5.00/s mmap+write instead of read+send costs ";
+    assert!(sentence.starts_with(begins), "{sentence}");
     assert!(sentence.contains("; what sendfile saves cannot be told: "), "{sentence}");
 }
 

@@ -273,7 +273,8 @@ mod tests {
         let advice = advice_of(&a_log(20), &a_run(30), None);
         let page = advise(&advice);
         let verdict = &advice.costs.as_ref().unwrap().verdict;
-        assert!(page.contains(&verdict.replace('<', "&lt;")), "{verdict}");
+        let escaped = verdict.replace('<', "&lt;").replace('\'', "&#39;");
+        assert!(page.contains(&escaped), "{verdict}");
         assert_eq!(page.matches("<figure").count(), 2);
         assert_eq!(page.matches("data-own=").count(), 2);
         assert!(page.contains("data-r="), "the script has what it multiplies");

@@ -4,10 +4,13 @@ mod figures;
 mod index;
 mod run_file;
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
 use zc_fleet::files::Whose;
+use zc_measure::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};
@@ -18,8 +21,8 @@ pub(super) use run_file::{Figures, RunFile};
 /// How deep folders are looked into: those of days are one below the archive.
 const DEPTH: usize = 2;
 
-/// The files of an archive, by name: everything in it and in its folders that is called .json and is not
-/// the archive's own.
+/// The files of an archive, by name: everything in it and in its folders that is called .json, also
+/// compressed, and is not the archive's own. What is there in both forms is read once.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
@@ -34,6 +37,11 @@ pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
         .help("it is a folder of saved runs: zc fleet collect DIR --archive ARCHIVE fills one")
     })?;
     files.sort_unstable_by(|one: &RunFile, other| one.name.cmp(&other.name));
+    let plain: HashSet<String> = files.iter().map(|file| file.name.clone()).collect();
+    files.retain(|file| {
+        let name = decompressed_name(&file.name);
+        name == file.name || !plain.contains(name)
+    });
     Ok(files)
 }
 
@@ -44,18 +52,41 @@ fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> s
         let Ok(below) = path.strip_prefix(root) else { continue };
         // A link is no folder of a day and no run, and is listed as what it is.
         let is_linked_folder = kind.is_symlink() && path.is_dir();
-        let is_named = path.extension().is_some_and(|kind| kind == "json") && !is_own(below);
+        let name = below.to_string_lossy().into_owned();
+        let is_named = decompressed_name(&name).ends_with(".json") && !is_own(below);
         if kind.is_dir() {
             if depth > 1 {
                 walk(root, &path, depth - 1, files)?;
             }
         } else if is_linked_folder || is_named {
             let (root, below) = (root.to_owned(), below.to_owned());
-            let name = below.to_string_lossy().into_owned();
             files.push(RunFile { root, below, whose: Whose::Anybodys, name });
         }
     }
     Ok(())
+}
+
+/// What the names of compressed files end with. Some of them are not read, and named with the reason.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"];
+
+/// The name that a file has when it is decompressed.
+fn decompressed_name(name: &str) -> &str {
+    COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+/// Whether the archive's folder has this run, compressed or not.
+///
+/// # Errors
+/// The folder cannot be looked into.
+pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool> {
+    for end in COMPRESSED.iter().copied().chain([""]) {
+        let mut name = name.to_owned();
+        name.push(end);
+        if folder.metadata(&name)?.is_some_and(|found| found.is_file()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Files that an archive has beside its runs.
@@ -68,7 +99,7 @@ pub(super) const SHARED: &str = ".shared.json";
 
 /// How many of the runs are such ones.
 pub(super) fn shared(runs: &[RunFigures]) -> usize {
-    runs.iter().filter(|run| run.name.ends_with(SHARED)).count()
+    runs.iter().filter(|run| decompressed_name(&run.name).ends_with(SHARED)).count()
 }
 
 /// The features of an archive's hosts.
@@ -93,7 +124,7 @@ pub(super) fn document(
     })?;
     if !made.aside.is_empty() && known.text != made.aside {
         // Best effort: an archive may be on a disk that is full, or not writable.
-        let _ = replace::file(&folder.join(INDEX), &made.aside);
+        let _ = replace::own(&folder.join(INDEX), &made.aside);
     }
     made.aside = String::new();
     Ok(made)

@@ -1,7 +1,6 @@
 //! `zc fleet collect DIR`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use crate::archive::{self, Figures, RunFile};
 use crate::{apart, tell};
 use zc_analysis::fleet::day;
 use zc_fleet::{CellState, FleetPlan, state};
+use zc_measure::OpenFolder;
 use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// The most measurements of a kind that are named; `zc fleet status` names all.
@@ -87,7 +87,8 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
         // Its name tells for good what its file does not.
         let shared = run.name.strip_suffix(".json").filter(|_| plan.shared);
         let name = shared.map_or(run.name.clone(), |name| format!("{name}{}", archive::SHARED));
-        match copy(file, &args.archive.join(&run.day), &format!("{}-{name}", plan.name))? {
+        let name = Path::new(&run.day).join(format!("{}-{name}", plan.name));
+        match copy(file, &args.archive, &name)? {
             true => copied += 1,
             false => known += 1,
         }
@@ -138,29 +139,23 @@ fn folder_of(started_at: &str) -> String {
     day(started_at).unwrap_or_else(|| "undated".to_owned())
 }
 
-/// Copies a run, unless it is there; whether it was copied. A run that was cut off and is there with other
-/// content is not touched.
-fn copy(from: &RunFile, folder: &Path, name: &str) -> Result<bool> {
-    let to = folder.join(name);
+/// Copies a run to `name` in the archive, unless it is there; whether it was copied. A run that was cut
+/// off and is there with other content is not touched.
+fn copy(from: &RunFile, archive: &Path, name: &Path) -> Result<bool> {
+    let to = archive.join(name);
     let failed = |error: io::Error| {
         Error::output(format!("cannot write \"{}\": {}", tell::path(&to), in_words(&error)))
             .help("nothing is lost: the run stays where it is, and the same command goes on")
     };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    if to.exists() {
+    let (folder, name) =
+        OpenFolder::make(archive).and_then(|archive| archive.inner(name)).map_err(failed)?;
+    if archive::has_run(&folder, &name).map_err(failed)? {
         return Ok(false);
     }
-    // Under another name until it is whole.
-    let part = folder.join(format!(".{name}.{}", std::process::id()));
     let copied = from
         .open()
-        .and_then(|mut from| io::copy(&mut from, &mut File::create(&part)?))
-        .and_then(|_| std::fs::rename(&part, &to));
-    copied.map(|()| true).map_err(|error| {
-        // Best effort: the first failure is the one to report.
-        let _ = std::fs::remove_file(&part);
-        failed(error)
-    })
+        .and_then(|mut from| folder.replace(&name, |to| io::copy(&mut from, to).map(drop)));
+    copied.map(|()| true).map_err(failed)
 }
 
 fn in_words_of(

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{read, tell};
 use zc_fleet::FleetFile;
 use zc_fleet::fleet_file::Engine;
-use zc_run::{Error, Result};
+use zc_run::{Error, Result, without_bom};
 
 /// The largest file of a fleet.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
@@ -18,16 +18,17 @@ pub(super) fn read(path: &Path, engine: Option<Engine>) -> Result<FleetFile> {
     let name = tell::path(path);
     let bytes = read::bytes(path, LARGEST_BYTES, |what| wrong(&name, what))?
         .ok_or_else(|| wrong(&name, "it is larger than any description of a fleet"))?;
-    parsed(bytes, &name, engine)
+    parsed(&bytes, &name, engine)
 }
 
 /// The fleet of the content of a file.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it describes none.
-pub(super) fn parsed(bytes: Vec<u8>, name: &str, engine: Option<Engine>) -> Result<FleetFile> {
-    let text = String::from_utf8(bytes).map_err(|_| wrong(name, "it is no text in UTF-8"))?;
-    FleetFile::parse(&text, name, engine)
+pub(super) fn parsed(bytes: &[u8], name: &str, engine: Option<Engine>) -> Result<FleetFile> {
+    let text = std::str::from_utf8(without_bom(bytes));
+    let text = text.map_err(|_| wrong(name, "it is no text in UTF-8"))?;
+    FleetFile::parse(text, name, engine)
 }
 
 fn wrong(name: &str, what: &str) -> Error {

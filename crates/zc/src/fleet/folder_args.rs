@@ -73,7 +73,7 @@ impl FolderArgs {
                 Error::input(format!("\"{name}\", which names the {program} command, is not used: {what}"))
                 .help("--programs FLEET.toml takes the command from that file; it is not saved in the folder")
             })?;
-            plan.programs = file::parsed(bytes, &name, engine)?.programs();
+            plan.programs = file::parsed(&bytes, &name, engine)?.programs();
         }
         Ok((folder, plan))
     }

@@ -20,7 +20,7 @@ impl HostFeatures {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): the file is none.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        if path.symlink_metadata().is_err() {
+        if is_absent(path) {
             return Ok(Self::default());
         }
         let wrong = |what: &str| {
@@ -43,11 +43,11 @@ impl HostFeatures {
     pub(super) fn write_with(mut self, more: Self, path: &Path) -> Result<()> {
         let before = self.clone();
         self.0.extend(more.0);
-        if self == before && path.exists() {
+        if self == before && !is_absent(path) {
             return Ok(());
         }
         let text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
-        replace::file(path, &(text + "\n"))
+        replace::own(path, &(text + "\n"))
     }
 
     /// The names of all features, in order.
@@ -56,4 +56,9 @@ impl HostFeatures {
             self.0.values().flat_map(BTreeMap::keys).collect();
         names.into_iter().cloned().collect()
     }
+}
+
+/// Whether there is no such file. What cannot be looked at is there.
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

@@ -269,3 +269,51 @@ fn what_cannot_be_used_is_refused_with_a_hint() {
     assert_eq!(output.status.code(), Some(0));
     assert!(stderr(&output).starts_with("warning: the log ") && !output.stdout.is_empty());
 }
+
+#[test]
+fn what_is_odd_about_a_log_is_said() {
+    let plain = content("nginx-combined.log");
+    let hole = [vec![0; 3 << 20], plain.clone()].concat();
+    let said = stderr(&of_stdin(&hole, &["--json"]));
+    assert!(said.contains("has 3145728 NULs before lines"), "{said}");
+
+    let units = String::from_utf8(plain.clone()).unwrap();
+    let units: Vec<u8> = units.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let said = refused(&of_stdin(&[&b"\xff\xfe"[..], &units].concat(), &[]), 3);
+    assert!(said.contains("is in UTF-16") && said.contains("iconv -f UTF-16"), "{said}");
+
+    let timed = String::from_utf8(plain).unwrap().replace('\n', " rt=0.012\n");
+    let said = stderr(&of_stdin(timed.as_bytes(), &[]));
+    assert!(said.contains("looks like a duration, and is not read: rt=0.012"), "{said}");
+    let offered = said.split("--format '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+    let document = document(&of_stdin(timed.as_bytes(), &["--json", "--format", offered]));
+    assert_eq!(document["mix"]["durations"]["sum_us"], 20 * 12_000);
+
+    let caddy = |duration: &str| {
+        let line = format!(
+            "{{\"ts\":1795168800.25,\"request\":{{\"method\":\"GET\"}},\"duration\":{duration},\
+             \"size\":1,\"status\":200}}\n"
+        );
+        of_stdin(line.repeat(9).as_bytes(), &[])
+    };
+    let output = caddy("12500000");
+    assert!(stderr(&output).contains("(caddy) are read as ns"), "{}", stderr(&output));
+    assert!(text(&output.stdout).contains("caddy, 9 requests, durations in ns"));
+    let output = caddy("12.5");
+    let said = stderr(&output);
+    assert!(said.contains("left out") && said.contains("--field duration_ms=duration"), "{said}");
+    assert!(!text(&output.stdout).contains("concurrency"));
+
+    let json = br#"{"time":"2015-05-17T10:05:03Z","status":200,"method":"GET","bytes":5}
+"#;
+    let said = stderr(&of_stdin(json, &["--field", "duration_ms=took"]));
+    assert!(said.contains("has a value for --field duration_ms=took"), "{said}");
+}
+
+#[test]
+fn a_format_may_begin_with_a_dash() {
+    let line = b"- 192.0.2.1 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\n";
+    let format = "- $remote_addr [$time_local] \"$request\" $status $bytes_sent";
+    let document = document(&of_stdin(line, &["--json", "--format", format]));
+    assert_eq!(document["mix"]["all"]["bytes"], 5);
+}

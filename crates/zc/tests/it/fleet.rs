@@ -703,6 +703,58 @@ fn a_trend_tells_the_night_of_a_change_what_changed_with_it_and_answers_with_its
     refused(&zc(&["trend", "absent"]), 3);
 }
 
+/// Compresses a file into one beside it.
+fn compress(file: &Path, kind: &str) {
+    let text = std::fs::read(file).unwrap();
+    let bytes = match kind {
+        "gz" => {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut out, &text).unwrap();
+            out.finish().unwrap()
+        }
+        _ => {
+            let fastest = ruzstd::encoding::CompressionLevel::Fastest;
+            ruzstd::encoding::compress_to_vec(&text[..], fastest)
+        }
+    };
+    let to = PathBuf::from(format!("{}.{kind}", file.display()));
+    std::fs::write(to, bytes).unwrap();
+}
+
+#[test]
+fn compressed_runs_of_an_archive_are_read_once_or_named_with_the_reason() {
+    let at = tempfile::tempdir().unwrap();
+    let here = at.path();
+    archive_of_twelve_nights(&here.join("runs"), 1.1);
+    let zc = |words: &[&str]| zc_in(here, words).finish().unwrap();
+    let forms: [&[&str]; 3] =
+        [&["export", "runs"], &["trend", "runs", "--csv"], &["fleet", "report", "runs", "--csv"]];
+    let plain = forms.map(|words| text(&zc(words).stdout));
+    for (place, file) in saved_in(&here.join("runs")).into_iter().enumerate() {
+        compress(&file, ["gz", "zst"][place % 2]);
+        // Of some both forms are there.
+        if place % 3 > 0 {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let unnamed = |table: &str| table.replace(".json.gz", ".json").replace(".json.zst", ".json");
+    for (words, plain) in forms.iter().zip(&plain) {
+        assert_eq!(&unnamed(&text(&zc(words).stdout)), plain, "{words:?}");
+    }
+    for kind in ["gz", "zst"] {
+        let is_kind = |path: &PathBuf| path.extension().is_some_and(|found| found == kind);
+        let run = saved_in(&here.join("runs")).into_iter().find(is_kind).unwrap();
+        for command in ["show", "report"] {
+            let output = zc(&[command, &run.to_string_lossy(), "--json"]);
+            assert!(output.status.success(), "{run:?}: {}", stderr(&output));
+        }
+    }
+    std::fs::write(here.join("runs/other.json.xz"), b"\xfd7zXZ\0 and so on").unwrap();
+    let said = stderr(&zc(&["export", "runs"]));
+    let why = "\"other.json.xz\" is left out: it cannot be read: it is compressed with xz, which zc does not read";
+    assert!(said.contains(why), "{said}");
+}
+
 #[test]
 fn on_a_full_disk_nothing_that_came_back_is_lost_and_collecting_goes_on() {
     let at = fleet_by_ssh("../../zc");

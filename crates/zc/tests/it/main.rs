@@ -21,6 +21,7 @@ mod format;
 mod hostile_runs;
 mod http;
 mod limits;
+mod links;
 mod loadgen;
 mod memory;
 mod nfs;

@@ -1,19 +1,25 @@
 //! The keys of servers that write JSON.
 
-use super::key::Role::{self, Body, Method, Protocol, Request, Status, Time, Unsaid, Wire};
-use crate::entry::Stamp;
+use super::key::Role::{self, Method, OfTls, Protocol, Request, Scheme, Status, Time};
+use crate::entry::{Counted, Stamp};
 
 /// Keys by their paths, and which moment the time is.
 pub(crate) struct Dialect {
     pub(super) keys: &'static [(&'static str, Role)],
     pub(super) stamp: Stamp,
+    /// Whether the unit of durations is a setting of the server, and the one here its default.
+    pub(super) has_any_unit: bool,
 }
+
+const BODY: Role = Role::Bytes(Counted::Body);
+const WIRE: Role = Role::Bytes(Counted::Wire);
+const UNSAID: Role = Role::Bytes(Counted::Unsaid);
 
 const NS: Role = Role::Duration { unit_ns: 1 };
 const MS: Role = Role::Duration { unit_ns: 1_000_000 };
 const S: Role = Role::Duration { unit_ns: 1_000_000_000 };
 
-/// Caddy: `size` is the body, `duration` in s.
+/// Caddy: `size` is the body, `duration` in s unless `duration_format` says otherwise.
 /// <https://caddyserver.com/docs/logging>
 pub(crate) fn caddy() -> Dialect {
     Dialect {
@@ -22,10 +28,12 @@ pub(crate) fn caddy() -> Dialect {
             ("status", Status),
             ("request.method", Method),
             ("request.proto", Protocol),
-            ("size", Body),
+            ("size", BODY),
             ("duration", S),
+            ("request.tls.version", OfTls),
         ],
         stamp: Stamp::End,
+        has_any_unit: true,
     }
 }
 
@@ -40,10 +48,13 @@ pub(crate) fn traefik() -> Dialect {
             ("DownstreamStatus", Status),
             ("RequestMethod", Method),
             ("RequestProtocol", Protocol),
-            ("DownstreamContentSize", Body),
+            ("DownstreamContentSize", BODY),
             ("Duration", NS),
+            ("RequestScheme", Scheme),
+            ("TLSVersion", OfTls),
         ],
         stamp: Stamp::Begin,
+        has_any_unit: false,
     }
 }
 
@@ -57,10 +68,11 @@ pub(crate) fn envoy() -> Dialect {
             ("response_code", Status),
             ("method", Method),
             ("protocol", Protocol),
-            ("bytes_sent", Body),
+            ("bytes_sent", BODY),
             ("duration", MS),
         ],
         stamp: Stamp::Begin,
+        has_any_unit: false,
     }
 }
 
@@ -76,11 +88,34 @@ pub(crate) fn nginx() -> Dialect {
             ("request_method", Method),
             ("request", Request),
             ("server_protocol", Protocol),
-            ("body_bytes_sent", Body),
-            ("bytes_sent", Wire),
+            ("body_bytes_sent", BODY),
+            ("bytes_sent", WIRE),
             ("request_time", S),
+            ("ssl_protocol", OfTls),
+            ("ssl_cipher", OfTls),
+            ("scheme", Scheme),
         ],
         stamp: Stamp::End,
+        has_any_unit: false,
+    }
+}
+
+/// Google Cloud's load balancers and whatever else logs an `HttpRequest`. `responseSize` has the
+/// headers in it; `latency` is `0.012s`.
+/// <https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest>
+pub(crate) fn google_cloud() -> Dialect {
+    Dialect {
+        keys: &[
+            ("timestamp", Time),
+            ("httpRequest.status", Status),
+            ("httpRequest.requestMethod", Method),
+            ("httpRequest.protocol", Protocol),
+            ("httpRequest.responseSize", WIRE),
+            ("httpRequest.latency", S),
+            ("httpRequest.requestUrl", Scheme),
+        ],
+        stamp: Stamp::Begin,
+        has_any_unit: false,
     }
 }
 
@@ -112,15 +147,18 @@ pub(crate) fn common_names() -> Dialect {
             ("protocol", Protocol),
             ("server_protocol", Protocol),
             ("request.proto", Protocol),
-            ("body_bytes_sent", Body),
-            ("http.response.body.bytes", Body),
-            ("http.response.bytes", Wire),
-            ("bytes", Unsaid),
-            ("size", Unsaid),
-            ("bytes_sent", Unsaid),
-            ("response_size", Unsaid),
+            ("body_bytes_sent", BODY),
+            ("http.response.body.bytes", BODY),
+            ("http.response.bytes", WIRE),
+            ("bytes", UNSAID),
+            ("size", UNSAID),
+            ("bytes_sent", UNSAID),
+            ("response_size", UNSAID),
             ("request_time", S),
+            ("ssl_protocol", OfTls),
+            ("scheme", Scheme),
         ],
         stamp: Stamp::End,
+        has_any_unit: false,
     }
 }

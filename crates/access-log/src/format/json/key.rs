@@ -1,5 +1,7 @@
 //! A key of JSON lines, and what it is of.
 
+use crate::entry::Counted;
+
 /// What a key is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -9,13 +11,16 @@ pub(crate) enum Role {
     /// A whole request line.
     Request,
     Protocol,
-    Body,
-    Wire,
-    Unsaid,
+    /// Bytes of a response.
+    Bytes(Counted),
     /// A time that the request took, in units of so many ns.
     Duration {
         unit_ns: u64,
     },
+    /// Something that only a connection with TLS has.
+    OfTls,
+    /// The scheme of the request, or its URL.
+    Scheme,
 }
 
 /// A key by its path from the object, `request.method`, and what it is of.

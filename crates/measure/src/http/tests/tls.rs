@@ -93,7 +93,8 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
     let (server, pem) = serve(&certificate(), 10);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
-    std::fs::write(&file, pem).unwrap();
+    // Some editors begin a text with a byte order mark.
+    std::fs::write(&file, format!("\u{feff}{pem}")).unwrap();
     let trust = Trust::File(file.clone());
     let load = start(options(&server, "a.test", trust.clone())).unwrap();
     assert_eq!(load.fetch(0).unwrap().body_bytes, 10);
