@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
+use super::handshake::no_message;
 use super::protocol::{
     FarFile, FarPhase, LONGEST_REPLY, LoadWanted, NfsWanted, Prepare, Ready, Reply, Request,
 };
@@ -215,7 +216,8 @@ impl<T: Transport> Client<T> {
             Received::Message(reply) => Ok(reply),
             Received::Late => gone("the far end does not answer any more", &self.transport),
             Received::Closed => gone("the far end has gone away", &self.transport),
-            Received::TooLong | Received::Nonsense => Err(unexpected()),
+            Received::TooLong => Err(unexpected()),
+            Received::Nonsense(line) => Err(no_message(&line)),
         }
     }
 
@@ -487,6 +489,15 @@ mod tests {
             let Err(TrialError::Broke(error)) = client.expect(1, recv_config()) else { panic!() };
             assert_eq!(error.kind, ErrorKind::Remote);
         }
+    }
+
+    #[test]
+    fn a_line_that_something_else_prints_into_the_stream_is_shown() {
+        let (mut client, mut server) = client_of(&[]);
+        server.write_all(b"Broadcast message: reboot at noon\n").unwrap();
+        let error = client.soak(true).unwrap_err();
+        assert!(error.message.contains("\"Broadcast message: reboot at noon\""), "{error}");
+        assert!(error.help.unwrap().contains("must be silent"));
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl Via {
                 }
                 Received::Late => {}
                 Received::Closed => return Err(Failure::Ended(None)),
-                Received::TooLong | Received::Nonsense => {
+                Received::TooLong | Received::Nonsense(_) => {
                     return Err(Failure::Noise(MOST_NOISE_BYTES));
                 }
             }
