@@ -75,7 +75,7 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
     far_address: Option<String>,
     /// A zc to carry where --via finds none, for instance of another architecture [default: this
-    /// one, if it is statically linked]
+    /// one]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "via",
           help_heading = "Another machine")]
     carry: Option<PathBuf>,

@@ -14,7 +14,7 @@ use super::connection::{Connection, Received};
 use super::handshake::VERSION;
 use super::server::Duties;
 use super::stdio;
-use super::via::{Start, Via};
+use super::via::{OwnFile, Start, Via};
 use zc_run::{Error, Result};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
@@ -148,7 +148,7 @@ pub(super) fn carried_script(script: &str, noise_bytes: usize) -> Carry {
 /// Starts a server without an interruption.
 pub(super) fn start(
     command: &str,
-    own_zc: Option<&Path>,
+    own_zc: Option<&OwnFile>,
     carry: &Carry,
     patience: Duration,
 ) -> Result<(Via, Connection)> {
@@ -159,7 +159,7 @@ pub(super) fn start(
 }
 
 /// Starts a server, and returns its file and its process id.
-pub(super) fn started(command: &str, own_zc: Option<&Path>) -> (Via, Connection, String, i32) {
+pub(super) fn started(command: &str, own_zc: Option<&OwnFile>) -> (Via, Connection, String, i32) {
     answering(start(command, own_zc, &Carry::Never, SOON).unwrap())
 }
 
@@ -173,7 +173,7 @@ pub(super) fn answering(
     }
 }
 
-pub(super) fn refused(command: &str, own_zc: Option<&Path>, patience: Duration) -> Error {
+pub(super) fn refused(command: &str, own_zc: Option<&OwnFile>, patience: Duration) -> Error {
     start(command, own_zc, &Carry::Never, patience).map(drop).unwrap_err()
 }
 
