@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address;
 mod check;
 mod configurations;
 mod error;

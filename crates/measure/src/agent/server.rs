@@ -17,6 +17,7 @@ use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
 use crate::workload::available_bytes;
+use zc_run::address::with_port;
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session without requests for this long is over. The client may read files of many gigabytes
@@ -52,8 +53,8 @@ pub struct DataPort {
     pub at: SocketAddr,
     /// Whether another port may be used if this one is taken.
     pub or_another: bool,
-    /// The only address that may connect to it; `None` where the client's is not known.
-    pub from: Option<IpAddr>,
+    /// The only address that may connect to it, from any port; `None` where the client's is not known.
+    pub from: Option<SocketAddr>,
 }
 
 /// What a session may be, beside one that receives or asks.
@@ -224,7 +225,7 @@ impl Session {
         let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
         let mut warnings = machine.look()?;
-        let device = device_of(local.ip());
+        let device = device_of(local);
         // On the same machine the client is one, and is not warned of: see `is_relevant`.
         let another_zc = instance_lock.sees_another(&[]);
         let around = Environment::read(&device, receiver_cpu, another_zc);
@@ -363,13 +364,13 @@ fn refusal(error: TrialError) -> Result<Reply> {
 
 fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     let listener = match trial::listen(data.at, rcvbuf_bytes) {
-        Err(_) if data.or_another => trial::listen(SocketAddr::new(data.at.ip(), 0), rcvbuf_bytes),
+        Err(_) if data.or_another => trial::listen(with_port(data.at, 0), rcvbuf_bytes),
         listening => listening,
     }?;
     if let Some(client) = data.from {
         // Best effort: without it strangers can fill the backlog, and are told apart by their
         // greetings.
-        let _ = accept_only_from(&listener, client);
+        let _ = accept_only_from(&listener, client.ip());
     }
     Ok(listener)
 }
@@ -381,7 +382,7 @@ fn choose_cpu(allowed: &[usize], sender_cpu: Option<usize>) -> usize {
 }
 
 /// The device of the address that the session listens on. Unknown if it listens on all of them.
-fn device_of(local: IpAddr) -> String {
+fn device_of(local: SocketAddr) -> String {
     let device = Devices::open().and_then(|devices| devices.towards(local));
     device.map_or_else(|_| String::new(), |device| device.name)
 }
