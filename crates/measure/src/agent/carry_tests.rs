@@ -111,7 +111,7 @@ fn with_places(options: &str) -> Option<String> {
     let unshare = if zc_kernel::process::euid() == 0 { "unshare -m" } else { "unshare -Urm" };
     let mounted = format!(
         "for dir in /dev/shm /var/tmp /tmp; do mount -t tmpfs -o {options} tmpfs $dir || exit 77; \
-         done"
+         done; [ ! -e /usr/bin/zc ] || mount --bind /dev/null /usr/bin/zc || exit 77"
     );
     let command = format!(
         "{unshare} sh -c '{mounted}; HOME=/tmp TMPDIR=/tmp XDG_RUNTIME_DIR= PATH=/usr/bin:/bin \

@@ -84,9 +84,28 @@ impl Host {
         self.script(name, &stand_in(version))
     }
 
-    /// A command that leads to this host.
+    /// A command that leads to this host, which has the programs of this machine, but no zc that is
+    /// installed here.
     pub(super) fn command(&self) -> String {
-        format!("{} PATH={}:/usr/bin:/bin", self.environment(), self.path("bin"))
+        let mut path = "/usr/bin:/bin".to_owned();
+        if path.split(':').any(|bin| Path::new(bin).join("zc").exists()) {
+            path = self.path("all");
+            Self::link_all_but_zc(Path::new(&path));
+        }
+        format!("{} PATH={}:{path}", self.environment(), self.path("bin"))
+    }
+
+    fn link_all_but_zc(folder: &Path) {
+        if std::fs::create_dir(folder).is_err() {
+            return; // it is there
+        }
+        for entry in ["/bin", "/usr/bin"].iter().flat_map(|bin| std::fs::read_dir(bin).unwrap()) {
+            let entry = entry.unwrap();
+            let link = folder.join(entry.file_name());
+            if entry.file_name() != "zc" && !link.is_symlink() {
+                std::os::unix::fs::symlink(entry.path(), link).unwrap();
+            }
+        }
     }
 
     /// The same, with only those programs that are in `bin`.

@@ -200,16 +200,18 @@ pub fn is_target(text: &str) -> bool {
 
 /// Splits `host:port`, `[::1]:port` and both without a port; `None` if there is no host.
 fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
-    let some = |port: &'_ str| !port.is_empty();
-    if authority.starts_with('[') {
-        return in_brackets(authority).map(|(host, port)| (host, port.filter(|port| some(port))));
-    }
-    let (host, port) = match authority.split_once(':') {
-        None => (authority, None),
-        Some((host, port)) => (host, Some(port).filter(|port| some(port))),
+    let (host, port) = if authority.starts_with('[') {
+        in_brackets(authority)?
+    } else {
+        let parts = authority.split_once(':');
+        let (host, port) = parts.map_or((authority, None), |(host, port)| (host, Some(port)));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(c);
+        if host.is_empty() || !host.chars().all(plain) {
+            return None;
+        }
+        (host, port)
     };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(c);
-    (!host.is_empty() && host.chars().all(plain)).then_some((host, port))
+    Some((host, port.filter(|port| !port.is_empty())))
 }
 
 #[cfg(test)]
