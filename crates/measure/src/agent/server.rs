@@ -119,7 +119,7 @@ pub fn serve(
         let answered = match (&request, &mut work) {
             (Request::Prepare(prepare), _) => {
                 drop(work.take()); // its soakers end before the next ones start
-                Session::prepare(prepare, data).map(|(prepared, ready)| {
+                Session::prepare(prepare, data, &still_wanted).map(|(prepared, ready)| {
                     work = Some(Work::Receives(prepared));
                     Reply::Ready(ready)
                 })
@@ -204,7 +204,11 @@ struct Session {
 }
 
 impl Session {
-    fn prepare(wanted: &Prepare, data: DataPort) -> Result<(Self, Ready)> {
+    fn prepare(
+        wanted: &Prepare,
+        data: DataPort,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<(Self, Ready)> {
         let instance_lock = InstanceLock::claim();
         let host = meter::host();
         let same_machine = meter::boot_id().is_some_and(|own| own == wanted.boot_id);
@@ -224,7 +228,9 @@ impl Session {
         let listener = listen(data, wanted.rcvbuf_bytes)?;
         let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
+        still_wanted()?;
         let mut warnings = machine.look()?;
+        still_wanted()?;
         let device = device_of(local);
         // On the same machine the client is one, and is not warned of: see `is_relevant`.
         let another_zc = instance_lock.sees_another(&[]);
