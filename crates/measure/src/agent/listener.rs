@@ -4,7 +4,7 @@
 //! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has the
 //! most is dropped: a client that knows the token needs one round trip, and in that time nobody else
 //! can take its place, however fast connections come from elsewhere. Among those of its own source it
-//! is dropped if more than `MOST_PENDING` come in a round trip.
+//! is dropped once `MOST_PENDING` others have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
