@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueHint;
 
+use super::remote::address;
 use super::request_args::RequestArgs;
 use super::{access_log, interrupt, tell};
 use zc_measure::http::{
@@ -22,7 +22,8 @@ use zc_report::Layout;
 use zc_report::http::{
     HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
-use zc_run::{Error, Result, escape, in_words, units};
+use zc_run::address::ip_text;
+use zc_run::{Error, Result, in_words, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -117,7 +118,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
         rate_per_s,
         connections: options.connections,
         keep_alive: options.reuse == Reuse::KeepAlive,
-        source: options.source.map(|source| source.to_string()),
+        source: options.source.map(ip_text),
         cpu,
         certificate_checked: uses_tls.then_some(!insecure),
         from,
@@ -137,12 +138,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
 }
 
 fn options(args: &HttpArgs) -> Result<LoadOptions> {
-    let source = args.source.as_deref().map(|source| {
-        source.parse::<IpAddr>().map_err(|_| {
-            Error::usage(format!("--source: \"{}\" is no address", escape(source, 80)))
-                .help("an address looks like 192.0.2.1 or 2001:db8::1, without a port")
-        })
-    });
+    let source = args.source.as_deref().map(|text| address("--source", text));
     let connections = units::count("number of connections", &args.connections, 1..=100_000)
         .map_err(|error| error.prefixed("--connections: "))?;
     let timeout_ns = units::duration(&args.timeout, MS..=3600 * S)

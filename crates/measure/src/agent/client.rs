@@ -1,11 +1,12 @@
 //! The client of a zc server: sends requests, checks the answers, and skips those still outstanding
 //! after a failure.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
+use super::handshake::no_message;
 use super::protocol::{
     FarFile, FarPhase, LONGEST_REPLY, LoadWanted, NfsWanted, Prepare, Ready, Reply, Request,
 };
@@ -16,6 +17,7 @@ use crate::trial::{
     AskedFor, CallsOf, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target,
     TrialError,
 };
+use zc_run::address::{ip_text, with_port};
 use zc_run::{Error, RemoteWindow, Result};
 
 /// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
@@ -95,18 +97,23 @@ impl<T: Transport> Client<T> {
         Self { connection, data: unknown, window: None, for_response: PATIENCE, transport }
     }
 
-    /// Prepares the server and finds an address for data: `named`, or one of those that the server
-    /// reports.
+    /// Prepares the server and finds an address for data: `named`, whatever its port, or one of those
+    /// that the server reports.
     ///
     /// # Errors
     /// It cannot measure, or cannot be reached at any of them.
-    pub fn prepare(&mut self, prepare: Prepare, named: Option<IpAddr>) -> Result<Found> {
+    pub fn prepare(&mut self, prepare: Prepare, named: Option<SocketAddr>) -> Result<Found> {
         let ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
             _ => return Err(unexpected()),
         };
-        let mut candidates: Vec<IpAddr> =
-            named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let mut candidates: Vec<SocketAddr> = match named {
+            Some(named) => vec![with_port(named, ready.data_port)],
+            None => {
+                let reported = ready.addresses.iter();
+                reported.map(|address| SocketAddr::new(*address, ready.data_port)).collect()
+            }
+        };
         candidates.truncate(MOST_ADDRESSES);
         let Reply::Listening { greetings } = self.ask(&Request::Meet, PATIENCE)? else {
             return Err(unexpected());
@@ -114,9 +121,7 @@ impl<T: Transport> Client<T> {
         let greeting =
             greetings.first().and_then(|text| Greeting::of_hex(text)).ok_or_else(unexpected)?;
         let key = self.connection.key();
-        let target = |address: &IpAddr| {
-            Target::greeted(SocketAddr::new(*address, ready.data_port), greeting, key)
-        };
+        let target = |address: &SocketAddr| Target::greeted(*address, greeting, key);
         let until = Instant::now() + TO_MEET;
         let mut in_time = candidates.iter().take_while(|_| Instant::now() < until);
         let Some((data, rtt_ns)) = in_time.find_map(|address| meet(&target(address))) else {
@@ -215,7 +220,8 @@ impl<T: Transport> Client<T> {
             Received::Message(reply) => Ok(reply),
             Received::Late => gone("the far end does not answer any more", &self.transport),
             Received::Closed => gone("the far end has gone away", &self.transport),
-            Received::TooLong | Received::Nonsense => Err(unexpected()),
+            Received::TooLong => Err(unexpected()),
+            Received::Nonsense(line) => Err(no_message(&line)),
         }
     }
 
@@ -377,11 +383,11 @@ fn unexpected() -> Error {
         .help("is the same version of zc at both ends?")
 }
 
-fn list(addresses: &[IpAddr]) -> String {
+fn list(addresses: &[SocketAddr]) -> String {
     if addresses.is_empty() {
         return "no address".to_owned();
     }
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    addresses.iter().copied().map(ip_text).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -487,6 +493,15 @@ mod tests {
             let Err(TrialError::Broke(error)) = client.expect(1, recv_config()) else { panic!() };
             assert_eq!(error.kind, ErrorKind::Remote);
         }
+    }
+
+    #[test]
+    fn a_line_that_something_else_prints_into_the_stream_is_shown() {
+        let (mut client, mut server) = client_of(&[]);
+        server.write_all(b"Broadcast message: reboot at noon\n").unwrap();
+        let error = client.soak(true).unwrap_err();
+        assert!(error.message.contains("\"Broadcast message: reboot at noon\""), "{error}");
+        assert!(error.help.unwrap().contains("must be silent"));
     }
 
     #[test]

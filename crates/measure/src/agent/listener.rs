@@ -3,7 +3,8 @@
 //! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`, and
 //! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has the
 //! most is dropped: a client that knows the token needs one round trip, and in that time nobody else
-//! can take its place, however fast connections come from elsewhere.
+//! can take its place, however fast connections come from elsewhere. Among those of its own source it
+//! is dropped once `MOST_PENDING` others have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
@@ -649,6 +650,20 @@ mod tests {
         authenticate(Connection::over(slow).unwrap(), &secret(), SOON).unwrap();
         server.clients.recv_timeout(SOON).unwrap();
         drop(flood);
+    }
+
+    #[test]
+    fn at_the_address_of_a_flood_a_client_has_the_time_in_which_256_connections_come() {
+        // The client's round trip is that long: it answers when the others have come.
+        for (others, is_kept) in [(MOST_PENDING - 1, true), (MOST_PENDING, false)] {
+            let server = TestServer::new(secret(), false);
+            let slow = server.pending();
+            let flood: Vec<TcpStream> = (0..others).map(|_| server.pending()).collect();
+            // Each of them has been accepted.
+            flood.iter().for_each(|stream| assert!(!line(stream).is_empty()));
+            let admitted = authenticate(Connection::over(slow).unwrap(), &secret(), SOON);
+            assert_eq!(admitted.is_ok(), is_kept, "{others}");
+        }
     }
 
     #[test]

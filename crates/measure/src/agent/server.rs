@@ -17,6 +17,7 @@ use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
 use crate::workload::available_bytes;
+use zc_run::address::with_port;
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session without requests for this long is over. The client may read files of many gigabytes
@@ -28,6 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a client is told when the server is stopped.
 const STOPPED: &str = "the far end was stopped";
+
+/// Requests in succession that may arrive before the answer to the one before has been sent. The
+/// client sends at most one: that it gives up the flows.
+const MOST_AHEAD: u32 = 4;
 
 /// Limit of flows of a trial.
 const MOST_FLOWS: usize = 1024;
@@ -48,8 +53,8 @@ pub struct DataPort {
     pub at: SocketAddr,
     /// Whether another port may be used if this one is taken.
     pub or_another: bool,
-    /// The only address that may connect to it; `None` where the client's is not known.
-    pub from: Option<IpAddr>,
+    /// The only address that may connect to it, from any port; `None` where the client's is not known.
+    pub from: Option<SocketAddr>,
 }
 
 /// What a session may be, beside one that receives or asks.
@@ -70,7 +75,7 @@ pub enum SessionEnd {
     Stopped,
     /// No request for ten minutes.
     Idle,
-    /// An invalid request.
+    /// An invalid request, or many before the answer to the first.
     Nonsense,
 }
 
@@ -85,6 +90,7 @@ pub fn serve(
     stop: &AtomicBool,
 ) -> Result<SessionEnd> {
     let mut work: Option<Work> = None;
+    let mut ahead = 0;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
@@ -113,7 +119,7 @@ pub fn serve(
         let answered = match (&request, &mut work) {
             (Request::Prepare(prepare), _) => {
                 drop(work.take()); // its soakers end before the next ones start
-                Session::prepare(prepare, data).map(|(prepared, ready)| {
+                Session::prepare(prepare, data, &still_wanted).map(|(prepared, ready)| {
                     work = Some(Work::Receives(prepared));
                     Reply::Ready(ready)
                 })
@@ -143,6 +149,12 @@ pub fn serve(
         if peer.is_gone() {
             return Ok(SessionEnd::Closed);
         }
+        ahead = if connection.has_more()? { ahead + 1 } else { 0 };
+        if ahead > MOST_AHEAD {
+            let error = Error::remote("the far end was asked for more before it had answered");
+            let _ = connection.send_while(&reply_of(error), &still_wanted);
+            return Ok(SessionEnd::Nonsense);
+        }
         connection.send_while(&answered.unwrap_or_else(reply_of), &still_wanted)?;
     }
 }
@@ -157,12 +169,14 @@ fn receive(
 ) -> Result<std::result::Result<Request, SessionEnd>> {
     let until = Instant::now() + IDLE;
     while Instant::now() < until {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Err(SessionEnd::Stopped));
+        }
         match connection.receive(LONGEST_REQUEST, GLANCE)? {
             Received::Message(request) => return Ok(Ok(request)),
-            Received::Late if stop.load(Ordering::Relaxed) => return Ok(Err(SessionEnd::Stopped)),
             Received::Late => {}
             Received::Closed => return Ok(Err(SessionEnd::Closed)),
-            Received::TooLong | Received::Nonsense => return Ok(Err(SessionEnd::Nonsense)),
+            Received::TooLong | Received::Nonsense(_) => return Ok(Err(SessionEnd::Nonsense)),
         }
     }
     Ok(Err(SessionEnd::Idle))
@@ -190,7 +204,11 @@ struct Session {
 }
 
 impl Session {
-    fn prepare(wanted: &Prepare, data: DataPort) -> Result<(Self, Ready)> {
+    fn prepare(
+        wanted: &Prepare,
+        data: DataPort,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<(Self, Ready)> {
         let instance_lock = InstanceLock::claim();
         let host = meter::host();
         let same_machine = meter::boot_id().is_some_and(|own| own == wanted.boot_id);
@@ -210,8 +228,10 @@ impl Session {
         let listener = listen(data, wanted.rcvbuf_bytes)?;
         let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
+        still_wanted()?;
         let mut warnings = machine.look()?;
-        let device = device_of(local.ip());
+        still_wanted()?;
+        let device = device_of(local);
         // On the same machine the client is one, and is not warned of: see `is_relevant`.
         let another_zc = instance_lock.sees_another(&[]);
         let around = Environment::read(&device, receiver_cpu, another_zc);
@@ -306,7 +326,8 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         let greeting = Greeting::fresh()?;
-        connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
+        let listening = Reply::Listening { greetings: vec![greeting.to_hex()] };
+        connection.send_while(&listening, still_wanted)?;
         gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
         Ok(Reply::Arrived)
     }
@@ -320,9 +341,10 @@ impl Session {
     ) -> Result<Reply> {
         self.receivers = None;
         let greetings = (0..flows).map(|_| Greeting::fresh()).collect::<Result<Vec<Greeting>>>()?;
-        connection.send(&Reply::Listening {
+        let listening = Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
-        })?;
+        };
+        connection.send_while(&listening, still_wanted)?;
         let key = connection.key();
         let sockets = gather(&self.listener, &greetings, key, PATIENCE, still_wanted)?;
         for socket in &sockets {
@@ -348,13 +370,13 @@ fn refusal(error: TrialError) -> Result<Reply> {
 
 fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     let listener = match trial::listen(data.at, rcvbuf_bytes) {
-        Err(_) if data.or_another => trial::listen(SocketAddr::new(data.at.ip(), 0), rcvbuf_bytes),
+        Err(_) if data.or_another => trial::listen(with_port(data.at, 0), rcvbuf_bytes),
         listening => listening,
     }?;
     if let Some(client) = data.from {
         // Best effort: without it strangers can fill the backlog, and are told apart by their
         // greetings.
-        let _ = accept_only_from(&listener, client);
+        let _ = accept_only_from(&listener, client.ip());
     }
     Ok(listener)
 }
@@ -366,7 +388,7 @@ fn choose_cpu(allowed: &[usize], sender_cpu: Option<usize>) -> usize {
 }
 
 /// The device of the address that the session listens on. Unknown if it listens on all of them.
-fn device_of(local: IpAddr) -> String {
+fn device_of(local: SocketAddr) -> String {
     let device = Devices::open().and_then(|devices| devices.towards(local));
     device.map_or_else(|_| String::new(), |device| device.name)
 }
@@ -423,10 +445,20 @@ mod tests {
     }
 
     fn session_until(stop: Arc<AtomicBool>) -> (Connection, JoinHandle<Result<SessionEnd>>) {
+        session_with(&[], stop)
+    }
+
+    /// The same whose client has sent requests already.
+    fn session_with(
+        requests: &[Request],
+        stop: Arc<AtomicBool>,
+    ) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [client, server] = {
             let (client, server) = UnixStream::pair().unwrap();
             [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
         };
+        let mut client = client;
+        requests.iter().for_each(|request| client.send(request).unwrap());
         let data =
             DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false, from: None };
         (client, std::thread::spawn(move || serve(server, data, Duties::Usual, &stop)))
@@ -594,6 +626,38 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         session.join().unwrap()
+    }
+
+    /// The answers of a session up to its end.
+    fn answers(connection: &mut Connection) -> Vec<Reply> {
+        std::iter::from_fn(|| match connection.receive(LONGEST_REPLY, SOON).unwrap() {
+            Received::Message(reply) => Some(reply),
+            Received::Closed => None,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn requests_that_are_queued_neither_outlast_a_stop_nor_keep_the_place() {
+        let queued: Vec<Request> = (0..50).map(|_| prepare()).collect();
+        let (mut connection, session) = session_with(&queued, Arc::new(AtomicBool::new(true)));
+        let said = answers(&mut connection);
+        assert!(matches!(&said[..], [Reply::Error { message, .. }] if message == STOPPED));
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Stopped);
+
+        let (mut connection, session) = session_with(&queued, Arc::default());
+        let said = answers(&mut connection);
+        let [Reply::Ready(_), .., Reply::Error { message, .. }] = &said[..] else { panic!() };
+        assert!(message.ends_with("asked for more before it had answered"), "{message}");
+        assert_eq!(said.len(), 1 + MOST_AHEAD as usize);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
+        // As many as a client may send, which is one.
+        let (mut connection, _session) =
+            session_with(&[prepare(), Request::GiveUp], Arc::default());
+        let mut next = || connection.receive(LONGEST_REPLY, SOON).unwrap();
+        assert!(matches!(next(), Received::Message(Reply::Ready(_))));
+        assert!(matches!(next(), Received::Message(Reply::GivenUp)));
     }
 
     #[test]

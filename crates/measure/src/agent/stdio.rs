@@ -71,7 +71,7 @@ fn line(connection: &mut Connection, until: Instant, stop: &AtomicBool) -> Resul
                 return Err(Error::remote("stopped before a client came"));
             }
             Received::Late if !left.is_zero() => {}
-            Received::Late | Received::TooLong | Received::Nonsense => {
+            Received::Late | Received::TooLong | Received::Nonsense(_) => {
                 return Err(not_a_client());
             }
         }

@@ -20,6 +20,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible, RootCertStore,
     SignatureScheme,
 };
+use zc_run::address::without_zone;
 use zc_run::{Error, Result, escape, in_words, without_bom};
 
 use super::options::{LoadOptions, Trust};
@@ -104,7 +105,7 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): no certificate could have such a name.
 fn name(origin: &Origin) -> Result<ServerName<'static>> {
-    ServerName::try_from(origin.host.clone()).map_err(|_| {
+    ServerName::try_from(without_zone(&origin.host).to_owned()).map_err(|_| {
         Error::usage(format!("{}: no certificate can name this host", origin.quoted()))
             .help("use a DNS name or an address")
     })

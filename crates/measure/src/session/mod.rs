@@ -49,6 +49,8 @@ pub use run::{Outcome, run, run_nfs, run_server};
 pub use saving::is_stdout;
 pub use seed::or_fresh as seed_or_fresh;
 pub use server::{NfsOptions, ServerOptions, StateOption};
-pub use zc_kernel::names::without_modules_of_the_host;
+pub use zc_kernel::names::{
+    address as find_address, addresses as find_addresses, without_modules_of_the_host,
+};
 pub use zc_kernel::new_file::{NewFile, is_left_over};
 pub use zc_kernel::process::hide_in_command_line;

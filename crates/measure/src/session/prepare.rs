@@ -81,7 +81,7 @@ pub(super) fn set_up(
             let soaked_cpus = trial::allowed_cpus()?;
             let reached =
                 remote::reach(end, options, &soaked_cpus, cpus.sender, stop, &mut carrying)?;
-            (trial::towards(reached.address.ip())?, Some(reached))
+            (trial::towards(reached.address)?, Some(reached))
         }
         None => {
             tell(Step::Begun("bringing up the link"));

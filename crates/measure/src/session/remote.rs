@@ -1,6 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use crate::agent::via::{Start, Via};
 use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
+use zc_kernel::names;
 use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
 
 /// Limit for connecting to each address of the server, and for its hello.
@@ -70,7 +71,7 @@ pub(super) fn reach(
                 control(end, Duties::Usual, stop, carrying)?;
             let named = match end {
                 RemoteEnd::Via { address, .. } => *address,
-                _ => peer.map(|peer| peer.ip()),
+                _ => peer,
             };
             let mut reached = measuring(Client::new(connection, transport), prepare(), named)?;
             reached.warnings.extend(warnings);
@@ -205,7 +206,7 @@ pub fn wait_for_far_end(
 fn measuring<T: Transport + 'static>(
     mut client: Client<T>,
     prepare: Prepare,
-    named: Option<IpAddr>,
+    named: Option<SocketAddr>,
 ) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = client.prepare(prepare, named)?;
     let facts = RemoteFacts {
@@ -239,12 +240,12 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
 }
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
-    let found = (host, port).to_socket_addrs().map_err(|error| {
-        Error::os(format!("find the host \"{host}\""), error)
-            .kind(ErrorKind::Remote)
-            .help("check its name, or give an address")
-    })?;
-    Ok(found.collect())
+    names::addresses(host, port).map_err(|error| {
+        Error::os(format!("find the host \"{host}\""), error).kind(ErrorKind::Remote).help(
+            "check its name, or give an address; after the % of an IPv6 address stands an interface \
+             of this machine",
+        )
+    })
 }
 
 fn first_address(host: &str, port: u16) -> Result<SocketAddr> {

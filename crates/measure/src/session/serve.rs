@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::agent::listener::Listener;
 use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
+use zc_run::address::with_port;
 use zc_run::{Error, Result};
 
 pub use crate::agent::Duties;
@@ -128,12 +129,9 @@ pub fn serve(
         let peer = client.peer;
         tell(ServeEvent::Began { peer, version: client.version });
         let data = DataPort {
-            at: SocketAddr::new(
-                client.local.ip(),
-                options.data_port.unwrap_or(at.port().saturating_add(1)),
-            ),
+            at: with_port(client.local, options.data_port.unwrap_or(at.port().saturating_add(1))),
             or_another: options.data_port.is_none(),
-            from: Some(peer.ip()),
+            from: Some(peer),
         };
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {

@@ -96,7 +96,7 @@ pub fn bring_up(
 ///
 /// # Errors
 /// There is no route to `address`.
-pub fn towards(address: std::net::IpAddr) -> Result<Up> {
+pub fn towards(address: std::net::SocketAddr) -> Result<Up> {
     Ok(Up { links: Links::only(link::towards(address)?.into()), passed_over: Vec::new() })
 }
 

@@ -262,7 +262,7 @@ fn connections_come_from_the_source_and_headers_are_sent() {
         }
     });
     let options = LoadOptions {
-        source: Some("127.0.0.7".parse().unwrap()),
+        source: Some("127.0.0.7:0".parse().unwrap()),
         headers: vec![("X-Test".to_owned(), "1".to_owned())],
         ..server.options()
     };
@@ -273,7 +273,7 @@ fn connections_come_from_the_source_and_headers_are_sent() {
         "{seen}"
     );
 
-    let foreign = LoadOptions { source: Some("192.0.2.9".parse().unwrap()), ..server.options() };
+    let foreign = LoadOptions { source: Some("192.0.2.9:0".parse().unwrap()), ..server.options() };
     let error = start(foreign).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
     assert!(error.message.contains("192.0.2.9") && error.help.is_some(), "{}", error.message);
@@ -298,7 +298,7 @@ fn ipv6_is_served_as_ipv4_is() {
             origins: vec![origin],
             connections: 1,
             reuse: Reuse::KeepAlive,
-            source: Some("::1".parse().unwrap()),
+            source: Some("[::1]:0".parse().unwrap()),
             headers: Vec::new(),
             trust: Trust::System,
             timeout: LIMIT,

@@ -3,6 +3,7 @@
 //! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -259,7 +260,7 @@ pub(super) fn own_load(
     asked: &[Asked<'_>],
     reuse: Reuse,
 ) -> Result<Load> {
-    let address = link.sender_address();
+    let address = SocketAddr::new(link.sender_address(), 0);
     let origin = |Asked { path, bodies }: &Asked<'_>| {
         let port = server.port_of(*path).ok_or_else(|| Error::failed("a path is not served"))?;
         let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
@@ -270,7 +271,7 @@ pub(super) fn own_load(
         origins: asked.iter().map(origin).collect::<Result<_>>()?,
         connections: CONNECTIONS,
         reuse,
-        source: Some(link.receiver_address()),
+        source: Some(SocketAddr::new(link.receiver_address(), 0)),
         headers: Vec::new(),
         trust: Trust::System,
         timeout: TIMEOUT,
