@@ -2,7 +2,7 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
-use super::super::prose::{self, missed};
+use super::super::prose::{self, below_zero, missed};
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
@@ -233,7 +233,17 @@ pub(super) fn reason(reason: &Reason) -> String {
         Withheld::PositiveControlMissed { expected, found, .. } => {
             format!("{name}: {} (positive control)", missed(*expected, *found))
         }
-        Withheld::NoControl => format!("{name} has no A/A control"),
+        Withheld::ControlTooWide { resolution: Some(share) } => format!(
+            "{name}: its controls could not have seen differences of up to {}",
+            percent(*share)
+        ),
+        Withheld::ControlTooWide { resolution: None } => {
+            format!("{name}: its controls could not have seen any difference")
+        }
+        Withheld::BelowZero { of, us_per_mb, low, high } => {
+            format!("{name}: {}", below_zero(&escape(of, 80), [*us_per_mb, *low, *high]))
+        }
+        Withheld::NoControl => format!("{name} lacks a control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))

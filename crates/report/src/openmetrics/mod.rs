@@ -278,6 +278,8 @@ fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
 const REASONS: &[&str] = &[
     "control-differs",
     "positive-control-missed",
+    "control-too-wide",
+    "below-zero",
     "no-control",
     "no-reference",
     "too-few-blocks",
