@@ -6,7 +6,7 @@
 //! that is not farther from 1 is called a difference, and none is called the same where the
 //! resolution is beyond the margin of that. A verdict needs both controls: the A/A control to see
 //! that there is no error of its size, and the positive control to see that a cost of its size is
-//! found.
+//! found. A positive control that did not see even what was added withholds all.
 
 use crate::cells;
 use crate::figures::finite;
@@ -81,8 +81,8 @@ impl Controls {
         shares.into_iter().flatten().map(factor).fold(1.0, f64::max)
     }
 
-    /// Controls whose intervals exclude the truth, and controls that are too wide to see a
-    /// difference that matters, or what was added.
+    /// Controls whose intervals exclude the truth, and those that are too wide to see a difference
+    /// that matters, or what was added.
     pub(crate) fn shortcomings(&self) -> Vec<Withheld> {
         let differs = || {
             let ratio = self.same.as_ref().filter(|it| it.fits == Some(false))?.ratio.both?;
@@ -101,6 +101,14 @@ impl Controls {
             let resolution = finite(self.resolution() - 1.0);
             Withheld::ControlTooWide { resolution }
         });
-        differs().into_iter().chain(missed()).chain(too_wide).collect()
+        let unseen = || {
+            let positive = self.positive.as_ref().filter(|it| it.seen == Some(false))?;
+            let (expected, found) = (positive.expected?, positive.found?);
+            let Bounds { low, high, .. } =
+                found.interval.filter(|_| positive.fits == Some(true))?;
+            Some(Withheld::PositiveControlUnseen { expected, low, high })
+        };
+        let of_intervals = [differs(), missed(), too_wide, unseen()];
+        of_intervals.into_iter().flatten().collect()
     }
 }

@@ -70,18 +70,20 @@ fn the_resolution_costs_next_to_no_verdicts_where_the_controls_are_narrow() {
 }
 
 #[test]
-fn a_positive_control_that_did_not_see_what_was_added_says_so() {
+fn a_positive_control_that_did_not_see_what_was_added_withholds_all_verdicts() {
     let run = Synthetic { blocks: 10, noise: 0.15, ..world(0.2, 9.0) }.run();
     let estimates = estimate(&run);
     let positive = estimates.positive_control.as_ref().unwrap();
     assert_eq!((positive.fits, positive.seen), (Some(true), Some(false)));
     assert!(positive.is_too_wide());
-    // A fifth of the cost is far beyond what both controls resolve.
-    assert!(called(&estimates, "sendfile"), "{:?}", estimates.verdict);
-    let seen = estimate(&Synthetic { noise: 0.01, ..world(0.2, 90.0) }.run());
+    let withheld = &estimates.verdict.withheld[..];
+    assert!(matches!(withheld, [Withheld::PositiveControlUnseen { .. }]), "{withheld:?}");
+    let quiet = Synthetic { noise: 0.01, ..world(0.2, 90.0) };
+    let seen = estimate(&quiet.run());
     let positive = seen.positive_control.unwrap();
     assert_eq!((positive.fits, positive.seen), (Some(true), Some(true)));
-    assert!(!positive.is_too_wide() && !seen.control.unwrap().is_too_wide());
+    assert!(!positive.is_too_wide() && !seen.control.as_ref().unwrap().is_too_wide());
+    assert!(called(&estimate(&quiet.run()), "sendfile"));
 }
 
 #[test]

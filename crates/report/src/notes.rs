@@ -241,6 +241,7 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
                     ends.high.map_or_else(no_bound, |high| percent(high - 1.0))
                 )),
                 match positive.fits {
+                    Some(true) if positive.seen == Some(false) => ": TOO WIDE to see it".to_owned(),
                     Some(true) if positive.is_too_wide() => {
                         format!(": {}", too_wide(positive.resolution))
                     }

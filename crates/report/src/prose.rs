@@ -41,6 +41,7 @@ pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         Withheld::ControlTooWide { .. } => {
             "the controls are too wide to see any difference".to_owned()
         }
+        Withheld::PositiveControlUnseen { expected, low, high } => unseen(*expected, *low, *high),
         Withheld::BelowZero { of, us_per_mb, low, high } => {
             below_zero(&shown(of), [*us_per_mb, *low, *high])
         }
@@ -81,6 +82,17 @@ pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
 /// What an error of the controls, as a share, leaves undecided.
 pub(super) fn unjudged(error: f64) -> String {
     format!("; differences of up to {} are not judged", percent(error))
+}
+
+/// What a positive control found that is too wide to see what was added.
+pub(super) fn unseen(expected: f64, low: f64, high: Option<f64>) -> String {
+    format!(
+        "{} was added to the reference and found as {} to {}: too wide to see it, more blocks make \
+         it narrower",
+        percent(expected - 1.0),
+        percent(low - 1.0),
+        high.map_or_else(|| "no bound".to_owned(), |high| percent(high - 1.0))
+    )
 }
 
 /// What a cost below 0 is: its value and the ends of its interval, us/MB.

@@ -44,9 +44,9 @@ pub(super) fn bars(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> Option<Withhe
 fn is_bar(why: &Withheld, part: &Selection<'_>, one_run: bool) -> bool {
     match why {
         Withheld::NoControl | Withheld::ReferenceSaturated { .. } => one_run,
-        Withheld::PositiveControlMissed { .. } | Withheld::ControlTooWide { .. } => {
-            one_run && why.error().is_none()
-        }
+        Withheld::PositiveControlMissed { .. }
+        | Withheld::ControlTooWide { .. }
+        | Withheld::PositiveControlUnseen { .. } => one_run && why.error().is_none(),
         Withheld::NoReference => part.cell.is_none(),
         // Without an interval there is no verdict.
         Withheld::ControlDiffers { .. } | Withheld::TooFewBlocks { .. } => false,

@@ -92,6 +92,16 @@ pub enum Withheld {
         /// `None` without a bound.
         resolution: Option<f64>,
     },
+    /// The positive control is so wide that it could not have seen what was added: its interval
+    /// contains 1 as well.
+    PositiveControlUnseen {
+        /// Its cost divided by that of the reference, as it should be.
+        expected: f64,
+        /// Lower end of the interval of what was found.
+        low: f64,
+        /// Upper end of its interval; `None` if unbounded.
+        high: Option<f64>,
+    },
     /// A cost is below 0 by more than its noise, which is a fault of the instrument.
     BelowZero {
         /// Label of the cell, or the harness of one.
@@ -143,6 +153,7 @@ impl Withheld {
             Self::ControlDiffers { .. } => "control-differs",
             Self::PositiveControlMissed { .. } => "positive-control-missed",
             Self::ControlTooWide { .. } => "control-too-wide",
+            Self::PositiveControlUnseen { .. } => "positive-control-unseen",
             Self::BelowZero { .. } => "below-zero",
             Self::NoControl => "no-control",
             Self::NoReference => "no-reference",
@@ -170,7 +181,8 @@ impl Withheld {
             }
             // What it leaves open is no error that it shows.
             Self::ControlTooWide { resolution } => resolution.map(|_| 1.0),
-            Self::BelowZero { .. }
+            Self::PositiveControlUnseen { .. }
+            | Self::BelowZero { .. }
             | Self::NoControl
             | Self::NoReference
             | Self::TooFewBlocks { .. }

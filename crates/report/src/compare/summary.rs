@@ -2,7 +2,7 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
-use super::super::prose::{self, below_zero, missed};
+use super::super::prose::{self, below_zero, missed, unseen};
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
@@ -239,6 +239,9 @@ pub(super) fn reason(reason: &Reason) -> String {
         ),
         Withheld::ControlTooWide { resolution: None } => {
             format!("{name}: its controls could not have seen any difference")
+        }
+        Withheld::PositiveControlUnseen { expected, low, high } => {
+            format!("{name}: {}", unseen(*expected, *low, *high))
         }
         Withheld::BelowZero { of, us_per_mb, low, high } => {
             format!("{name}: {}", below_zero(&escape(of, 80), [*us_per_mb, *low, *high]))

@@ -279,6 +279,7 @@ const REASONS: &[&str] = &[
     "control-differs",
     "positive-control-missed",
     "control-too-wide",
+    "positive-control-unseen",
     "below-zero",
     "no-control",
     "no-reference",
