@@ -89,6 +89,12 @@ fn controls_that_could_have_seen_nothing_leave_no_verdict() {
     for word in ["as expected", "30 % more", "less CPU"] {
         assert!(!printed.contains(word), "{word}: {printed}");
     }
+    // Nor is one state compared with another.
+    let states = ["off-1k", "on-1k"].map(|state| format!("{}:{state}", real_run().display()));
+    let output = zc_in(folder.path(), &["compare", &states[0], &states[1]]).finish().unwrap();
+    let printed = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("could not have seen differences of up to 132 % "), "{printed}");
+    assert!(printed.contains(" Verdicts withheld: ") && !printed.contains("0.0 %"), "{printed}");
 }
 
 #[test]
