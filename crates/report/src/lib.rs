@@ -73,4 +73,6 @@ mod tests_forms;
 #[cfg(test)]
 mod tests_plans;
 #[cfg(test)]
+mod tests_sentences;
+#[cfg(test)]
 mod tests_server;

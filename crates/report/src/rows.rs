@@ -219,7 +219,13 @@ pub(super) const MARKS: &[Mark] = &[
         sign: "~",
         meaning: "the cost does not stand out of the noise",
         brief: "not above the noise",
-        applies: |cell| cell.at_noise_floor,
+        applies: |cell| cell.at_noise_floor && !cell.below_zero,
+    },
+    Mark {
+        sign: "#",
+        meaning: "the cost is below 0 by more than its noise: a fault of the instrument",
+        brief: "below 0: a fault of the instrument",
+        applies: |cell| cell.below_zero,
     },
 ];
 

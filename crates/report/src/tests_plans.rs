@@ -355,16 +355,20 @@ fn experiments_that_add_only_a_sentence() {
             "flows",
             Factor::Flows,
             ["1", "1000"],
-            "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at \
-             1000; read+send costs least \
-             at 1 and 1.28 times as much at 1000.",
+            "Of so many connections, per byte: sendfile costs 1.45 times as much at 1000 as at 1; \
+             read+send costs 1.281 times as much at 1000 as at 1.",
         ),
-        ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no measurable difference."),
+        (
+            "congestion",
+            Factor::Congestion,
+            ["cubic", "reno"],
+            "for read+send and sendfile no difference was shown.",
+        ),
         (
             "pacing",
             Factor::Rate,
             ["100MB/s", "400MB/s"],
-            "for read+send and sendfile it makes no measurable difference",
+            "for read+send and sendfile no difference was shown",
         ),
     ] {
         let made = plan(name, &[(factor, &levels), (Factor::Send, &sends)], factor, |cell| {
@@ -378,6 +382,26 @@ fn experiments_that_add_only_a_sentence() {
         let text = shown(&withheld, 2000);
         assert!(text.contains("Verdict withheld") && !text.contains(sentence), "{text}");
     }
+}
+
+#[test]
+fn a_difference_at_saturation_is_said_as_the_table_has_it() {
+    let levels = ["cubic", "reno", "bbr"];
+    let factors: [(Factor, &[&str]); 2] =
+        [(Factor::Congestion, &levels), (Factor::Send, &["read+send", "sendfile"])];
+    let mut made = plan("congestion", &factors, Factor::Congestion, |cell| {
+        let is_bbr = cell.levels.congestion.as_deref() == Some("bbr");
+        (if is_bbr { 900.0 } else { 400.0 }, 310.0)
+    });
+    let bbr = |cell: &&mut CellEstimate| cell.label == "bbr read+send";
+    let saturated = made.1.cells.iter_mut().find(bbr).unwrap();
+    saturated.perturbation.saturated = true;
+    let text = shown(&made, 2000);
+    let sentence = "Of congestion controls, per byte: read+send costs 1.70 times as much at bbr as \
+         at cubic; sendfile costs 1.70 times as much at bbr as at cubic; what did not reach its \
+         rate (^) was compared at saturation.";
+    assert!(text.contains(sentence), "{text}");
+    assert!(!text.contains("no difference was shown"), "{text}");
 }
 
 #[test]

@@ -115,8 +115,8 @@ pub struct Synthetic {
     pub blocks: usize,
     /// The seed of all noise.
     pub seed: u64,
-    /// Share of the sender's CPU that pacing takes in every paced trial. Above 0, each block has a
-    /// paced trial of the reference.
+    /// Share of the sender's CPU that pacing takes in every paced trial. Unless it is 0, each block has
+    /// a paced trial of the reference; below 0 only to simulate a fault of the instrument.
     pub harness_share: f64,
     /// Standard deviation of the logarithm of each trial's cost.
     pub noise: f64,
@@ -280,7 +280,7 @@ impl Synthetic {
     }
 
     fn cell(&self, cell: &TrueCell) -> Cell {
-        let reference = self.cells.first().filter(|_| self.harness_share > 0.0);
+        let reference = self.cells.first().filter(|_| self.harness_share != 0.0);
         Cell {
             harness: reference.map(|reference| reference.cell.label.clone()),
             ..cell.cell.clone()
@@ -452,7 +452,7 @@ impl<'a> Machine<'a> {
             slots.push(self.trial(*cell, TrialKind::Soaked));
             slots.push(self.idle());
         }
-        if self.world.harness_share > 0.0 {
+        if self.world.harness_share != 0.0 {
             slots.push(self.trial(0, TrialKind::Paced));
             slots.push(self.idle());
         }

@@ -10,6 +10,7 @@ use super::normalization::{Normalizations, cost_logs, own_parts};
 use super::selection::{Selection, facts, lengths_apart};
 use super::spread::Spreads;
 use super::trust::assess;
+use crate::controls::Limits;
 use crate::costs::Side;
 use crate::figures::cost_figure;
 use crate::kept::KeptBlocks;
@@ -137,7 +138,7 @@ impl Pair {
         if !compared.impossible.is_empty() {
             return;
         }
-        let error = assess(compared, old, before, new, after, one_run);
+        let limits = assess(compared, old, before, new, after, one_run);
         let reference = (!one_run).then(|| shared_reference(before, after)).flatten();
         compared.reference =
             reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
@@ -153,7 +154,7 @@ impl Pair {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Effect>, Option<Effect>) {
                 if one_run {
-                    (within_run(before, of_old, of_new, side, wander, error), None)
+                    (within_run(before, of_old, of_new, side, wander, limits), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (
@@ -222,10 +223,10 @@ fn within_run(
     new: usize,
     side: Side,
     wander: Option<Wander>,
-    error: f64,
+    limits: Limits,
 ) -> Option<Effect> {
     let by = divisors(kept, old, new);
-    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, error)
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, limits)
 }
 
 fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {

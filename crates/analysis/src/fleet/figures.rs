@@ -16,12 +16,11 @@ use super::facts;
 use super::model::{CellFigures, Logarithm, RunFigures};
 use crate::account;
 use crate::cells;
+use crate::controls::Controls;
 use crate::costs::{Side, sender_alone};
-use crate::estimate;
 use crate::kept::KeptBlocks;
 use crate::machine;
 use crate::model::verdict::Withheld;
-use crate::positive;
 use crate::ratios::{Pair, pairs};
 use crate::unit::us_per_mb;
 use crate::verdict;
@@ -169,15 +168,9 @@ fn withheld(
     kept: &KeptBlocks,
     blocks: &crate::model::estimates::BlockAccount,
 ) -> Vec<String> {
-    let plan = &run.header.plan;
-    let judged = (0..plan.cells.len())
-        .filter(|place| kept.reference == Some(*place) || plan.cells[*place].is_aa_control());
-    let cells: Vec<_> = judged.map(|place| cells::cell(kept, place)).collect();
-    let control = estimate::control(&cells);
-    let positive = positive::control(kept);
-    let missed = verdict::missed(control.as_ref(), positive.as_ref());
+    let reference = kept.reference.map(|place| cells::cell(kept, place));
     let mut names: Vec<String> =
-        verdict::withheld(run, kept, &cells, control.as_ref(), &missed, blocks)
+        verdict::withheld(run, kept, reference.as_ref(), &Controls::of(kept), blocks)
             .iter()
             .map(|why| reason(why).to_owned())
             .collect();

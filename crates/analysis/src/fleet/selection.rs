@@ -9,7 +9,8 @@ use super::model::{LeftOut, RunFigures};
 const LEAST_BLOCKS: usize = 4;
 
 /// Reasons for which a run's own verdicts are withheld although its costs stand.
-const COSTS_STAND: [&str; 3] = ["too-few-blocks", "no-control", "control-differs"];
+const COSTS_STAND: [&str; 4] =
+    ["too-few-blocks", "no-control", "control-differs", "positive-control-unseen"];
 
 /// At most this many runs are named for a reason.
 const NAMED: usize = 3;

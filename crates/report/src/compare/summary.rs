@@ -2,7 +2,7 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
-use super::super::prose::{self, missed};
+use super::super::prose::{self, below_zero, missed, unseen};
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
@@ -143,7 +143,7 @@ pub(super) fn gross() -> Note {
 
 /// In one run: what a control that misses leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
-    match (compared.basis, doubt.why.error().filter(|error| error.is_finite())) {
+    match (compared.basis, doubt.why.error().filter(|error| *error > 1.0 && error.is_finite())) {
         (Basis::OneRun, Some(error)) => prose::unjudged(error - 1.0),
         _ => String::new(),
     }
@@ -233,7 +233,20 @@ pub(super) fn reason(reason: &Reason) -> String {
         Withheld::PositiveControlMissed { expected, found, .. } => {
             format!("{name}: {} (positive control)", missed(*expected, *found))
         }
-        Withheld::NoControl => format!("{name} has no A/A control"),
+        Withheld::ControlTooWide { resolution: Some(share) } => format!(
+            "{name}: its controls could not have seen differences of up to {}",
+            percent(*share)
+        ),
+        Withheld::ControlTooWide { resolution: None } => {
+            format!("{name}: its controls could not have seen any difference")
+        }
+        Withheld::PositiveControlUnseen { expected, low, high } => {
+            format!("{name}: {}", unseen(*expected, *low, *high))
+        }
+        Withheld::BelowZero { of, us_per_mb, low, high } => {
+            format!("{name}: {}", below_zero(&escape(of, 80), [*us_per_mb, *low, *high]))
+        }
+        Withheld::NoControl => format!("{name} lacks a control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))

@@ -250,6 +250,11 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
             let within = percent(within);
             format!("State {label} needs the same CPU per request as {against}, within {within}")
         }
+        // An interval that excludes 0 is not enough: a control, or the other comparisons.
+        Comparison::Undecided if low > 0.0 || high < 0.0 => {
+            let within = within(low, high);
+            format!("Between the states {label} and {against} a difference is not judged {within}")
+        }
         Comparison::Undecided => {
             let within = within(low, high);
             format!("Between the states {label} and {against} no difference was shown {within}")

@@ -278,6 +278,9 @@ fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
 const REASONS: &[&str] = &[
     "control-differs",
     "positive-control-missed",
+    "control-too-wide",
+    "positive-control-unseen",
+    "below-zero",
     "no-control",
     "no-reference",
     "too-few-blocks",

@@ -3,10 +3,11 @@
 
 use super::super::digits::{percent, significant, us_per_mb};
 use super::super::note::{Note, note};
+use super::super::rows::comparison;
 use super::super::text::{list, shown};
 use super::grids::{cells, only_difference};
 use zc_analysis::profile::{CellProfile, Class, ProfileEstimates, difference};
-use zc_analysis::{Estimates, Figure};
+use zc_analysis::{Comparison, Estimates, Figure};
 use zc_run::{Run, SampledEvent};
 
 /// Above this share of the cost, unclassified functions raise a warning.
@@ -114,9 +115,11 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
         .collect();
     let with_intervals =
         found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
+    let half_widths = found.classes.iter().filter_map(|class| class.difference.half_width);
+    let widest = format!("±{} ns/KiB", significant(half_widths.fold(0.0, f64::max)));
     let text = match apart.len() {
         _ if with_intervals == 0 => return None,
-        0 => "no class differs, as expected".to_owned(),
+        0 => format!("no class differs by more than its interval, the widest of which is {widest}"),
         several => format!(
             "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in \
              twenty is to be expected",
@@ -130,17 +133,26 @@ fn stands_out(difference: &Figure) -> bool {
     difference.interval.is_some_and(|interval| !interval.contains(0.0))
 }
 
-/// With two paths: the difference, by its largest classes.
-pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String> {
+/// With two paths: the difference, by its largest classes, where the verdict on the second is one.
+pub(super) fn where_it_went(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+) -> Vec<String> {
     let Some(found) = only_difference(run, profile) else { return Vec::new() };
     let labels: Vec<String> = cells(profile).map(|cell| shown(&cell.label)).collect();
     let (Some(all), [first, second]) = (found.all, &labels[..]) else { return Vec::new() };
-    if !stands_out(&all) {
-        return vec![format!(
-            "{second} and {first} do not differ in cost within the intervals of these samples."
-        )];
-    }
     let less = all.value < 0.0;
+    let last = estimates.cells.iter().rfind(|cell| !cell.control);
+    let is_told = match last.and_then(|cell| comparison(estimates, cell)) {
+        Some(Comparison::Cheaper { .. }) => less,
+        Some(Comparison::Dearer { .. }) => !less,
+        Some(Comparison::Same { .. } | Comparison::Undecided) => false,
+        None => true,
+    };
+    if !stands_out(&all) || !is_told {
+        return vec![format!("{second} and {first} were not shown to differ in cost.")];
+    }
     let (saves, word) = (all.value.abs(), if less { "less" } else { "more" });
     let side = |class: &&zc_analysis::profile::PartDifference<Class>| {
         (class.difference.value < 0.0) == less

@@ -1,6 +1,6 @@
 //! The text of profiles of synthetic runs with known shares.
 
-use zc_analysis::estimate;
+use zc_analysis::{Estimates, estimate};
 use zc_run::{Run, SampledTask, SendPath};
 use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
@@ -60,6 +60,19 @@ fn two_paths_are_shown_side_by_side() {
 fn several_paths_have_a_column_each() {
     let run = run(&[SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice], 0.001);
     insta::assert_snapshot!("profile_of_three", table(&run, 120));
+}
+
+#[test]
+fn where_a_path_spends_less_is_said_only_of_one_with_a_verdict() {
+    let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    let mut estimates = estimate(&run);
+    let shown = |estimates: &Estimates| crate::table(&run, estimates, crate::Layout::plain(2000));
+    let text = shown(&estimates);
+    assert!(text.contains("sendfile spends ") && text.contains(" per KiB less"), "{text}");
+    estimates.verdict.cells[0].comparison = zc_analysis::Comparison::Undecided;
+    let text = shown(&estimates);
+    assert!(text.contains("sendfile and read+send were not shown to differ in cost."), "{text}");
+    assert!(!text.contains(" spends "), "{text}");
 }
 
 #[test]
