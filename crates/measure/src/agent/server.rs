@@ -13,6 +13,7 @@ use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use super::reading::Reads;
+use crate::link::device_towards;
 use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
@@ -227,6 +228,7 @@ impl Session {
                 same_machine,
                 receiver_cpu,
                 soaked_cpus,
+                device: None, // known once the client was met
             },
             data_port: local.port(),
             addresses: addresses(),
@@ -307,8 +309,12 @@ impl Session {
     ) -> Result<Reply> {
         let greeting = Greeting::fresh()?;
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
-        gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
-        Ok(Reply::Arrived)
+        let key = connection.key();
+        let met = gather(&self.listener, &[greeting], key, PATIENCE, still_wanted)?;
+        let client = met.first().and_then(|socket| socket.peer_addr().ok());
+        Ok(Reply::Met {
+            device: client.and_then(|client| device_towards(client.ip().to_canonical())),
+        })
     }
 
     fn expect(

@@ -5,9 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use zc_kernel::netlink::Devices;
 
+use super::card;
 use super::host::OfHost;
 use super::link_trait::Link;
-use zc_run::{Error, IpVersion, LinkKind, Result};
+use super::offloads;
+use zc_run::{DeviceFacts, Error, IpVersion, LinkKind, Result};
 
 /// The link to another machine at `address`.
 ///
@@ -27,4 +29,16 @@ pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
     // A server that cannot check bytes (iperf3, a discard port) is not asked to: they are proven on
     // this machine.
     Ok(Box::new(OfHost::new(LinkKind::Remote, ip, devices, device, Ipv4Addr::LOCALHOST.into())))
+}
+
+/// The device by which packets to `address` leave; `None` where there is no route.
+pub fn device_towards(address: IpAddr) -> Option<DeviceFacts> {
+    let devices = Devices::open().ok()?;
+    let device = devices.towards(address).ok()?;
+    Some(DeviceFacts {
+        mtu_bytes: device.mtu_bytes,
+        offloads: offloads::read(&device.name),
+        settings: card::settings(&devices, &device.name, device.index),
+        name: device.name,
+    })
 }
