@@ -73,6 +73,7 @@ pub(super) fn verdict(
         cheapest_by,
         comparisons: with_ratio,
         control_error: (error > 1.0).then(|| finite(error - 1.0)).flatten(),
+        ..Verdict::default()
     }
 }
 
