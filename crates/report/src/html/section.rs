@@ -8,7 +8,8 @@ use crate::pivot::Pivot;
 use crate::{answer, experiments, heading, notes, profile};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, cost_series};
-use zc_run::{Run, escape};
+use zc_run::units::size_text;
+use zc_run::{Factor, Level, Run, escape};
 
 /// The names of a run on the page.
 pub(super) struct Name {
@@ -19,14 +20,21 @@ pub(super) struct Name {
     title: &'static str,
 }
 
-/// A name for each run; experiments that occur twice are numbered.
+/// A name for each run; experiments that occur twice are numbered, and followed by what tells them
+/// apart.
 pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
     let name = |place: usize| runs[place].0.header.plan.experiment.as_str();
     (0..runs.len())
         .map(|place| {
-            let before = (0..place).filter(|other| name(*other) == name(place)).count();
-            let again = (0..runs.len()).filter(|other| name(*other) == name(place)).count() > 1;
-            let number = if again { format!(" {}", before + 1) } else { String::new() };
+            let alike: Vec<usize> =
+                (0..runs.len()).filter(|other| name(*other) == name(place)).collect();
+            let number = match alike.iter().position(|other| *other == place) {
+                Some(before) if alike.len() > 1 => {
+                    let alike: Vec<&Run> = alike.iter().map(|other| runs[*other].0).collect();
+                    format!(" {} ({})", before + 1, apart(&alike, before).join(", "))
+                }
+                _ => String::new(),
+            };
             Name {
                 id: format!("run-{}", place + 1),
                 short: format!("{}{number}", escape(name(place), 40)),
@@ -34,6 +42,58 @@ pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
             }
         })
         .collect()
+}
+
+/// At most this many differences are in a name.
+const MOST_APART: usize = 4;
+
+/// What tells one of these runs of an experiment from the others: their settings that differ, or where
+/// none does, when they began.
+fn apart(runs: &[&Run], place: usize) -> Vec<String> {
+    let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
+    let differs = |(name, value): &&(String, String)| {
+        let same = |other: &Vec<(String, String)>| {
+            other.iter().find(|(known, _)| known == name).is_none_or(|(_, other)| other == value)
+        };
+        !all.iter().all(same)
+    };
+    let found = all[place].iter().filter(differs).take(MOST_APART);
+    let mut found: Vec<String> =
+        found.map(|(name, value)| format!("{name} {}", escape(value, 40))).collect();
+    if found.is_empty() {
+        found.push(format!("begun {}", escape(&runs[place].header.started_at, 40)));
+    }
+    found
+}
+
+/// What a run's cells have in common, by name, the most telling first.
+fn settings(run: &Run) -> Vec<(String, String)> {
+    let header = &run.header;
+    let plan = &header.plan;
+    let far = header.remote.as_ref().map(|remote| remote.address.clone());
+    let mut settings = vec![
+        ("link".to_owned(), header.link.kind.to_string()),
+        ("host".to_owned(), header.host.hostname.clone()),
+        ("to".to_owned(), far.unwrap_or_else(|| "this machine".to_owned())),
+    ];
+    if let Some(server) = &plan.server {
+        settings.push(("server".to_owned(), server.serve.clone().unwrap_or_default()));
+    }
+    let first = plan.cells.first();
+    for factor in Factor::ALL.iter().copied().filter(|factor| !plan.factors.contains(factor)) {
+        // A message is a buffer, which is said below. A server's rate is one of requests.
+        let is_said =
+            factor == Factor::Message || (plan.server.is_some() && factor == Factor::Rate);
+        if let Some(cell) = first.filter(|_| !is_said) {
+            let level = Level::of(factor, cell, &plan.fixed, &header.link);
+            settings.push((factor.to_string(), level.to_string()));
+        }
+    }
+    settings.push(("buffers of".to_owned(), size_text(plan.fixed.buffer_bytes as u64)));
+    settings.push(("files".to_owned(), format!("{} {}", plan.files.files, plan.files.origin)));
+    settings.push(("kernel".to_owned(), header.host.kernel_release.clone()));
+    settings.push(("zc".to_owned(), header.zc_version.clone()));
+    settings
 }
 
 /// The question that an experiment answers.
