@@ -35,9 +35,9 @@ pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
-/// The same in Markdown, in 80 columns.
-pub fn compared_markdown(pairs: &[ComparedCells]) -> String {
-    let width = Width::Columns(80);
+/// The same in Markdown, in at most `columns` columns where possible.
+pub fn compared_markdown(pairs: &[ComparedCells], columns: usize) -> String {
+    let width = Width::Columns(columns);
     let parts = |pairs: &ComparedCells| {
         parts(pairs).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n")
     };

@@ -21,11 +21,11 @@ pub(crate) use running::{Bounded, LIMIT, Running, until};
 /// The program under test.
 pub(crate) const ZC: &str = env!("CARGO_BIN_EXE_zc");
 
-/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run
-/// in.
+/// `zc` with these arguments, nothing on stdin, text of 120 columns, and no setting of the terminal
+/// that the tests run in.
 pub(crate) fn zc(args: &[&str]) -> Command {
     let mut command = Command::new(ZC);
-    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    command.args(args).stdin(Stdio::null()).env("COLUMNS", "120").env_remove("CLICOLOR_FORCE");
     command
 }
 
