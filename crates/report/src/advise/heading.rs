@@ -78,7 +78,7 @@ fn sent(mix: &RequestMix) -> String {
     let Minute { begin_unix_s, all, .. } = mix.minutes.most_bytes;
     format!(
         "{}: {}; at most {} in a minute, {}: {}",
-        mix.all.bytes,
+        bytes(mix.all.bytes as f64),
         bits(mix.all.bytes as f64 / mix.span_s() as f64),
         bytes(all.bytes as f64),
         moment(begin_unix_s),
