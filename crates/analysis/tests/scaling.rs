@@ -35,6 +35,20 @@ fn an_estimate_takes_time_in_proportion_to_the_cells() {
 }
 
 #[test]
+fn the_verdicts_of_all_cells_take_time_in_proportion_to_them() {
+    let of = |cells| {
+        let mut run = of_cells(cells);
+        run.header.plan.cells.iter_mut().rev().take(cells).for_each(|cell| cell.control = false);
+        estimate(&run)
+    };
+    let times = growth(2000, of, |estimates| {
+        let found = estimates.cells.iter().filter_map(|cell| estimates.verdict.of(&cell.label));
+        assert!(found.count() > estimates.cells.len() / 2);
+    });
+    assert!(times < LIMIT, "{times}");
+}
+
+#[test]
 fn crossovers_take_time_in_proportion_to_the_sizes() {
     let times = growth(32, of_sizes, |run| drop(estimate(run)));
     assert!(times < LIMIT, "{times}");

@@ -126,6 +126,15 @@ fn two_runs_are_compared_by_class() {
     assert!(super::compared_markdown(&pairs, 72).lines().all(|line| line.chars().count() <= 72));
     let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
     assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
+    assert!(!super::compared(&pairs, 100).contains("Not resolved"));
+    let mut timed = new.clone();
+    timed.header.sampling.as_mut().unwrap().event = SampledEvent::CpuClock;
+    let timed = vec![("x".to_owned(), super::differences((&old, None), (&timed, None)))];
+    let text = super::compared(&timed, 300);
+    assert!(
+        text.contains("counter of cycles (PMU): interrupts and softirq entry and virtualisation;"),
+        "{text}"
+    );
     let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
     assert_eq!(one.len(), 1);
     assert!(one[0].0 == "sendfile against read+send" && one[0].1.paired);
