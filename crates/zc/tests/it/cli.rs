@@ -531,7 +531,7 @@ fn where_no_thread_can_be_had_runs_are_read_and_the_rest_is_a_sentence() {
 
 #[test]
 fn the_doctor_s_exit_code_is_its_finding() {
-    let output = zc(&["doctor", "--json"]).finish().unwrap();
+    let output = zc(&["doctor", "--json"]);
     let Ok(document) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
         // Where nothing can be set up there is no finding, and a sentence.
         assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
