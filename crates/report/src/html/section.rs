@@ -1,5 +1,7 @@
 //! The section of one run: verdict, charts, tables, machine, controls, warnings and the raw spread.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::page::Page;
 use super::{charts, machine, server, strips, tables};
 use crate::block::Part;
@@ -23,47 +25,59 @@ pub(super) struct Name {
 /// A name for each run; experiments that occur twice are numbered, and followed by what tells them
 /// apart.
 pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
-    let name = |place: usize| runs[place].0.header.plan.experiment.as_str();
-    (0..runs.len())
-        .map(|place| {
-            let alike: Vec<usize> =
-                (0..runs.len()).filter(|other| name(*other) == name(place)).collect();
-            let number = match alike.iter().position(|other| *other == place) {
-                Some(before) if alike.len() > 1 => {
-                    let alike: Vec<&Run> = alike.iter().map(|other| runs[*other].0).collect();
-                    format!(" {} ({})", before + 1, apart(&alike, before).join(", "))
-                }
-                _ => String::new(),
-            };
-            Name {
-                id: format!("run-{}", place + 1),
-                short: format!("{}{number}", escape(name(place), 40)),
-                title: title(name(place)),
-            }
-        })
-        .collect()
+    let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, (run, _)) in runs.iter().enumerate() {
+        alike.entry(run.header.plan.experiment.as_str()).or_default().push(place);
+    }
+    let mut numbers = vec![String::new(); runs.len()];
+    for places in alike.values().filter(|places| places.len() > 1) {
+        let of_experiment: Vec<&Run> = places.iter().map(|place| runs[*place].0).collect();
+        for (before, (place, apart)) in places.iter().zip(apart(&of_experiment)).enumerate() {
+            numbers[*place] = format!(" {} ({apart})", before + 1);
+        }
+    }
+    let name = |(place, number): (usize, String)| {
+        let experiment = runs[place].0.header.plan.experiment.as_str();
+        Name {
+            id: format!("run-{}", place + 1),
+            short: format!("{}{number}", escape(experiment, 40)),
+            title: title(experiment),
+        }
+    };
+    numbers.into_iter().enumerate().map(name).collect()
 }
 
 /// At most this many differences are in a name.
 const MOST_APART: usize = 4;
 
-/// What tells one of these runs of an experiment from the others: their settings that differ, or where
-/// none does, when they began.
-fn apart(runs: &[&Run], place: usize) -> Vec<String> {
+/// What tells each of these runs of an experiment from the others: the settings in which they differ,
+/// and when it began where another one has the same.
+fn apart(runs: &[&Run]) -> Vec<String> {
     let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
-    let differs = |(name, value): &&(String, String)| {
-        let same = |other: &Vec<(String, String)>| {
-            other.iter().find(|(known, _)| known == name).is_none_or(|(_, other)| other == value)
-        };
-        !all.iter().all(same)
-    };
-    let found = all[place].iter().filter(differs).take(MOST_APART);
-    let mut found: Vec<String> =
-        found.map(|(name, value)| format!("{name} {}", escape(value, 40))).collect();
-    if found.is_empty() {
-        found.push(format!("begun {}", escape(&runs[place].header.started_at, 40)));
+    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, value) in all.iter().flatten() {
+        values.entry(name).or_default().insert(value);
     }
-    found
+    let differs = |name: &str| values.get(name).is_some_and(|values| values.len() > 1);
+    let named = |settings: &Vec<(String, String)>| {
+        let found = settings.iter().filter(|(name, _)| differs(name)).take(MOST_APART);
+        let found = found.map(|(name, value)| format!("{name} {}", escape(value, 40)));
+        found.collect::<Vec<_>>().join(", ")
+    };
+    let found: Vec<String> = all.iter().map(named).collect();
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in &found {
+        *times.entry(text).or_default() += 1;
+    }
+    let each = found.iter().zip(runs).map(|(text, run)| {
+        let begun = format!("begun {}", escape(&run.header.started_at, 40));
+        match times.get(text.as_str()) {
+            Some(1) => text.clone(),
+            _ if text.is_empty() => begun,
+            _ => format!("{text}, {begun}"),
+        }
+    });
+    each.collect()
 }
 
 /// What a run's cells have in common, by name, the most telling first.
