@@ -474,6 +474,20 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_was_met_learns_of_the_device_that_it_is_answered_by() {
+        let (mut connection, session) = session();
+        let Reply::Ready(ready) = ask(&mut connection, &prepare()) else { panic!() };
+        let Reply::Listening { greetings } = ask(&mut connection, &Request::Meet) else { panic!() };
+        let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
+        flow.write_all(&Greeting::of_hex(&greetings[0]).unwrap().bytes()).unwrap();
+        let met = connection.receive(LONGEST_REPLY, SOON).unwrap();
+        let Received::Message(Reply::Met { device: Some(device) }) = met else { panic!("{met:?}") };
+        assert!(device.name == "lo" && !device.settings.is_empty(), "{device:?}");
+        drop(connection);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
+    }
+
+    #[test]
     fn an_invalid_request_ends_a_session_and_a_failed_one_does_not() {
         let flows = |flows, buffer_bytes| Request::Flows {
             flows,

@@ -42,3 +42,15 @@ pub fn device_towards(address: IpAddr) -> Option<DeviceFacts> {
         name: device.name,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_of_a_route_has_its_settings() {
+        let device = device_towards(Ipv4Addr::LOCALHOST.into()).unwrap();
+        assert!(device.name == "lo" && device.mtu_bytes > 0, "{device:?}");
+        assert!(!device.settings.is_empty(), "{device:?}");
+    }
+}
