@@ -69,7 +69,7 @@ impl SlurmRig {
             ))
             .args(words)
             .stdin(Stdio::null())
-            .env_remove("COLUMNS");
+            .env("COLUMNS", "120");
         command
     }
 
