@@ -121,8 +121,10 @@ pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> St
 
 /// The words of a text; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
-    const UNITS: &[&str] =
-        &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
+    const UNITS: &[&str] = &[
+        "%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "bit/s",
+        "kbit/s", "Mbit/s", "Gbit/s", "Hz",
+    ];
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match words.last_mut() {
