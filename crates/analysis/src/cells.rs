@@ -62,7 +62,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         top_speed_by_memcpy: top_speed_by_memcpy(kept, &cell.label),
         perturbation: perturbation(kept, cell),
         copied_share,
-        failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
+        failed_zero_copy: is_failed_zero_copy(copied_share),
         traffic: traffic::traffic(kept, cell),
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.
@@ -141,6 +141,11 @@ fn reached(kept: &KeptBlocks, cell: &Cell) -> Option<f64> {
     let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
     let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
     finite(huber_location(&shares, burst)?)
+}
+
+/// Whether the kernel copied most of what was to be sent without a copy.
+pub(super) fn is_failed_zero_copy(copied_share: Option<f64>) -> bool {
+    copied_share.is_some_and(|share| share > 0.5)
 }
 
 /// Over whole trials, including warm-up and drain: a completion may arrive after the window in

@@ -75,6 +75,7 @@ pub(super) fn verdict(
         comparisons: with_ratio,
         control_error: (limits.error > 1.0).then(|| finite(limits.error - 1.0)).flatten(),
         resolution: (limits.resolution > 1.0).then(|| finite(limits.resolution - 1.0)).flatten(),
+        ..Verdict::default()
     }
 }
 

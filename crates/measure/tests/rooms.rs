@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("memory", &["workload"]),
     ("path", &["workload"]),
     ("trial", &["http", "internal", "link", "meter", "path", "stderr_tail", "workload"]),
-    ("agent", &["http", "stderr_tail", "trial", "path", "meter", "workload"]),
+    ("agent", &["http", "link", "stderr_tail", "trial", "path", "meter", "workload"]),
     ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "root", "trial"]),
 ];
 

@@ -83,7 +83,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         }],
         comparisons: 7,
         control_error: None,
-        resolution: None,
+        ..Verdict::default()
     };
     let mut positive = control.clone();
     positive.label = "read+send (+burn)".to_owned();
@@ -185,6 +185,7 @@ pub(super) fn remote() -> (Run, Estimates) {
             same_machine: false,
             receiver_cpu: 3,
             soaked_cpus: vec![0, 1, 2, 3],
+            device: None,
         }),
     });
     (run, estimates)
@@ -296,7 +297,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
         cheapest_by: Vec::new(),
         comparisons: 0,
         control_error: None,
-        resolution: None,
+        ..Verdict::default()
     };
     (run, estimates)
 }

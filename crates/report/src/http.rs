@@ -294,7 +294,7 @@ fn own_cpu(cpu: Option<&HttpCpu>) -> String {
     let Some(cpu) = cpu else { return format!("not shown: {WHY_EMULATED}") };
     match (cpu.us_per_response, cpu.responses_per_cpu_s) {
         (Some(us), Some(per_s)) => format!(
-            "{} us per request, so one CPU makes {} requests/s",
+            "zc's, {} us per request: one CPU of it sends at most {} requests/s",
             significant(us),
             significant(per_s)
         ),
@@ -379,7 +379,7 @@ load          2000 requests/s, 8 connections, kept alive, 10.0 s
 requests      20000 answered: 2000/s, 8.19 MB/s
 latency       p50 212 us, p90 425 us, p99 2.12 ms, p99.9 21.2 ms, longest 2.12 s
 schedule      requests were begun late by 4.20 us (p50), 42.0 us (p99), 42.0 ms at most
-own CPU       25.0 us per request, so one CPU makes 40000 requests/s
+own CPU       zc's, 25.0 us per request: one CPU of it sends at most 40000 requests/s
 ";
         assert_eq!(text(&result(), Layout::plain(100)), expected);
     }

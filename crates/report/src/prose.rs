@@ -123,8 +123,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         .iter()
         .filter(|cell| !cell.control && !cell.failed_zero_copy)
         .filter_map(|cell| {
-            let verdict =
-                estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)?;
+            let verdict = estimates.verdict.of(&cell.label)?;
             Some((cell.label.as_str(), cell.ratio.both?, verdict.comparison))
         })
         .collect();

@@ -334,6 +334,35 @@ fn packets_of_several_sizes() {
 }
 
 #[test]
+fn a_copied_zero_copy_is_marked_in_each_table_of_a_plan_of_several_factors() {
+    let mut made = plan(
+        "custom",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "msg-zerocopy"])],
+        Factor::Send,
+        |cell| if cell.send == SendPath::MsgZerocopy { (400.0, 100.0) } else { (500.0, 450.0) },
+    );
+    for cell in made.1.cells.iter_mut().filter(|cell| cell.send == SendPath::MsgZerocopy) {
+        (cell.failed_zero_copy, cell.copied_share) = (true, Some(1.0));
+    }
+    let brief = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(80) });
+    let page = html(&[(&made.0, &made.1)]);
+    for (text, meaning) in [
+        (shown(&made, 100), "the kernel copied"),
+        (brief, "copied by the kernel"),
+        (markdown(&made.0, &made.1), "the kernel copied"),
+        (page, "the kernel copied"),
+    ] {
+        let saving =
+            text.match_indices("0.526").map(|(at, _)| text[at..].split(['\n', '<', '|']).next());
+        let saving: Vec<&str> =
+            saving.flatten().map(str::trim_end).filter(|cell| cell.len() < 20).collect();
+        assert!(!saving.is_empty(), "{text}");
+        assert!(saving.iter().all(|cell| cell.contains('*')), "{saving:?} in {text}");
+        assert!(text.contains(meaning), "{text}");
+    }
+}
+
+#[test]
 fn sixty_cells_of_a_user_defined_plan() {
     let text = shown(&sixty(), 80);
     fits(&text, 80);

@@ -49,7 +49,7 @@ pub use factor::{
 };
 pub use file::{append_block, close, open, schema, whole};
 pub use host::{CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, MemoryFacts, WHY_EMULATED};
-pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
+pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use nfs::{NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport};
@@ -64,7 +64,10 @@ pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
     TcpReading, Usage,
 };
-pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
+pub use remote::{
+    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts, RemoteMachine,
+    RemoteReport, RemoteWindow,
+};
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,

@@ -221,6 +221,7 @@ pub fn two_machines(mut run: Run) -> Run {
             same_machine: false,
             receiver_cpu: far_cpu,
             soaked_cpus: vec![far_cpu],
+            device: None,
         }),
     });
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {

@@ -8,6 +8,7 @@ use super::advise::AdviseArgs;
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
+use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::fleet::FleetArgs;
 use super::http::HttpArgs;
@@ -124,7 +125,9 @@ pub(super) enum Command {
     /// programs that validate it or generate code from it.
     Schema(SchemaArgs),
     /// Show whether this machine is fit to measure, and what is available to this user
-    Doctor,
+    ///
+    /// Exits with 12 if it is not fit as it is: verdicts would be withheld.
+    Doctor(DoctorArgs),
     /// The server of 2001: discards what zcc sends, and prints the throughput
     Zcs(ClassicArgs),
     /// The client of 2001: sends files to zcs, over and over

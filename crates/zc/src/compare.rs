@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 
 use super::apart::{self, Document};
 use super::calibrate::{self, Runs};
+use super::format::WidthArgs;
 use super::read::Saved;
 use super::{render, replace, resolve, tell};
 use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
@@ -17,6 +18,9 @@ use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
 /// The exit code of `--fail-if-worse` where some cell is worse.
 const WORSE: u8 = 1;
+
+/// The exit code by which `git bisect run` skips a commit (git-bisect(1)).
+const SKIP: u8 = 125;
 
 /// The most labels that a hint lists.
 const MOST_LABELS: usize = 24;
@@ -35,6 +39,10 @@ pub(super) struct CompareArgs {
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
+    /// With --fail-if-worse: exit with 0, with 1, or with 125 for whatever else, which git bisect run
+    /// skips
+    #[arg(long, requires = "fail_if_worse", conflicts_with = "profile")]
+    pub(super) bisect: bool,
     /// Measure by how much runs differ where nothing changed, from saved runs of one state. It takes
     /// all files after it, so give it last [default: what the compared runs wander]
     #[arg(
@@ -51,12 +59,14 @@ pub(super) struct CompareArgs {
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["markdown", "html"])]
     pub(super) json: bool,
-    /// Print Markdown in 80 columns, for a pull request or a mailing list
+    /// Print Markdown in 72 columns, for a pull request or a mailing list
     #[arg(long, help_heading = "Output", conflicts_with = "html")]
     pub(super) markdown: bool,
     /// Write a self-contained HTML page
     #[arg(long, help_heading = "Output", conflicts_with = "profile")]
     pub(super) html: bool,
+    #[command(flatten)]
+    pub(super) width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
     #[arg(
         short,
@@ -74,6 +84,18 @@ pub(super) struct CompareArgs {
 /// [`ErrorKind::Usage`]: an argument is not valid; [`ErrorKind::UnknownCell`]: the run has no such
 /// cell; [`ErrorKind::Input`]: a file cannot be read, or is not a run.
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
+    match answered(args) {
+        answer if !args.bisect => answer,
+        Ok(code) => Ok(if matches!(code, 0 | WORSE) { code } else { SKIP }),
+        // To git every other code is a bad commit. A run that is missing is none.
+        Err(error) => {
+            tell::error(&error);
+            Ok(SKIP)
+        }
+    }
+}
+
+fn answered(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     match &args.out {
@@ -115,9 +137,12 @@ fn costs(
     let (compared, judgement) = compare(old, new, margin, calibration.as_ref());
     let text = match () {
         () if args.json => zc_report::compare::json(&compared, judgement.as_ref()),
-        () if args.markdown => zc_report::compare::markdown(&compared, judgement.as_ref()),
+        () if args.markdown => {
+            let columns = render::markdown_columns(args.width);
+            zc_report::compare::markdown(&compared, judgement.as_ref(), columns)
+        }
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
-        () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns()),
+        () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns(args.width)),
     };
     Ok(Document::of(text, exit_code(&compared, judgement.map(|judgement| judgement.outcome))))
 }
@@ -175,8 +200,10 @@ fn profiles(args: &CompareArgs, old: &Selection<'_>, new: &[Selection<'_>]) -> D
     }
     let text = match () {
         () if args.json => zc_report::profile::compared_json(&pairs),
-        () if args.markdown => zc_report::profile::compared_markdown(&pairs),
-        () => zc_report::profile::compared(&pairs, render::columns()),
+        () if args.markdown => {
+            zc_report::profile::compared_markdown(&pairs, render::markdown_columns(args.width))
+        }
+        () => zc_report::profile::compared(&pairs, render::columns(args.width)),
     };
     let nothing = pairs.iter().all(|(_, found)| found.is_empty());
     Document::of(text, if nothing { ErrorKind::Incomparable.exit_code() } else { 0 })

@@ -15,7 +15,7 @@ use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 
 /// The options that an experiment takes which measures in blocks and has no plan, beside its own.
-pub(super) const OF_BLOCKS: [&str; 16] = [
+pub(super) const OF_BLOCKS: [&str; 17] = [
     "--cpus",
     "--window",
     "--idle",
@@ -30,6 +30,7 @@ pub(super) const OF_BLOCKS: [&str; 16] = [
     "--csv",
     "--markdown",
     "--verbose",
+    "--columns",
     "--cells",
     "--width",
 ];

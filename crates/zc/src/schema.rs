@@ -22,14 +22,24 @@ macro_rules! schemas {
 }
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 9] =
-    schemas!["run", "show", "compare", "calibrate", "service", "http", "advise", "fleet", "trend"];
+const SCHEMAS: [Schema; 10] = schemas![
+    "run",
+    "show",
+    "compare",
+    "calibrate",
+    "service",
+    "http",
+    "advise",
+    "fleet",
+    "trend",
+    "doctor"
+];
 
 /// Arguments of `zc schema`.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`: that of zc compare --json, zc
+    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`, `doctor`: that of zc compare --json, zc
     /// calibrate --json and so on (zc fleet report --json); `service`: that of zc soak --service --json
     /// [default: run]
     #[arg(
@@ -84,6 +94,7 @@ mod tests {
             ("advise", zc_report::advise::json_schema()),
             ("fleet", zc_report::fleet::json_schema()),
             ("trend", zc_report::trend::json_schema()),
+            ("doctor", zc_report::doctor::json_schema()),
         ];
         // As snapshots are.
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {

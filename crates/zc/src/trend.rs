@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 
 use super::fleet::{FleetForm, Form, archive_found};
 use super::grouping::{GroupingArgs, of_one_experiment, refused};
-use super::{apart, archive, read, render, resolve, tell};
+use super::{apart, archive, read, resolve, tell};
 use zc_analysis::fleet::{Event, Trend, trend};
 use zc_fleet::files::Whose;
 use zc_run::{Error, ErrorKind, Result, escape, units};
@@ -48,7 +48,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     let events = args.events.as_deref().map(events).transpose()?.unwrap_or_default();
     let (files, grouping) = archive_found(&args.archive, &args.grouping)?;
-    let columns = render::columns();
+    let columns = args.form.columns();
     let document = archive::document(&files, &args.archive, Whose::Anybodys, |read| {
         let runs = of_one_experiment(read.runs, &args.grouping)?;
         let mut trend = trend(&runs, &grouping, &events, margin).map_err(refused)?;

@@ -10,6 +10,7 @@ use super::normalization::{Normalizations, cost_logs, own_parts};
 use super::selection::{Selection, facts, lengths_apart};
 use super::spread::Spreads;
 use super::trust::assess;
+use crate::cells::{copied_share, is_failed_zero_copy};
 use crate::controls::Limits;
 use crate::costs::Side;
 use crate::figures::cost_figure;
@@ -174,6 +175,9 @@ impl Pair {
             let (label, new_label) =
                 (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
             let costs_of = (costs(before, of_old), costs(after, of_new));
+            let failed = |kept: &KeptBlocks<'_>, cell: usize| {
+                is_failed_zero_copy(copied_share(kept, &kept.header.plan.cells[cell].label))
+            };
             let request = |kept: &KeptBlocks<'_>, cell: usize, cost: Option<Figure>| {
                 us_per_request(&kept.header.plan, &kept.header.plan.cells[cell], cost)
             };
@@ -181,6 +185,7 @@ impl Pair {
                 label: label.clone(),
                 new_label: (new_label != label).then(|| new_label.clone()),
                 reference: is_reference,
+                failed_zero_copy: failed(before, of_old) || failed(after, of_new),
                 old_us_per_request: request(before, of_old, costs_of.0.both),
                 new_us_per_request: request(after, of_new, costs_of.1.both),
                 old_cost_ns_per_kib: costs_of.0,

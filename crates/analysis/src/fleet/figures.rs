@@ -47,7 +47,7 @@ const LEAST_SERIES: usize = 20;
 ///
 /// # Errors
 ///
-/// Why the run cannot be used, as the end of a sentence: `it has no block that counts`.
+/// Why the run cannot be used, as the end of a sentence: `all of its 6 blocks were dropped`.
 pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     let header = &run.header;
     if let Some(why) = not_of_sending(&header.plan) {
@@ -58,7 +58,11 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     }
     let account = account::blocks(run);
     if account.kept == 0 {
-        return Err(format!("it has no block that counts (of {})", account.measured));
+        return Err(match account.measured {
+            0 => "it has no block".to_owned(),
+            1 => "its only block was dropped".to_owned(),
+            measured => format!("all of its {measured} blocks were dropped"),
+        });
     }
     let kept = KeptBlocks::of(run);
     let measured = (0..header.plan.cells.len()).filter(|place| !header.plan.cells[*place].control);
@@ -262,7 +266,7 @@ mod tests {
                 .iter_mut()
                 .for_each(|block| block.dropped = Some(zc_run::Dropped::Unfinished));
         });
-        assert_eq!(why, "it has no block that counts (of 6)");
+        assert_eq!(why, "all of its 6 blocks were dropped");
         let why = refused(|run| run.header.host.hypervisor = Some(zc_run::EMULATOR.to_owned()));
         assert!(why.contains("emulated"), "{why}");
         let why = refused(|run| run.blocks.iter_mut().for_each(|block| block.slots.clear()));

@@ -1,5 +1,8 @@
 //! Verdicts about cells and the reasons for withholding them, as data.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,9 +42,23 @@ pub struct Verdict {
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
     /// and where a control could have seen none.
     pub resolution: Option<f64>,
+    /// The places of the cells by label, once one was asked for.
+    #[serde(skip)]
+    pub places: OnceLock<HashMap<String, usize>>,
 }
 
 impl Verdict {
+    /// The verdict of the cell of this label; the cells must not be changed after the first time. It is
+    /// asked for each of what may be tens of thousands of cells.
+    pub fn of(&self, label: &str) -> Option<&CellVerdict> {
+        let places = self.places.get_or_init(|| {
+            // Of several of one name the first one.
+            let each = self.cells.iter().enumerate().rev();
+            each.map(|(place, cell)| (cell.label.clone(), place)).collect()
+        });
+        self.cells.get(*places.get(label)?).filter(|cell| cell.label == label)
+    }
+
     /// Whether verdicts may be printed: no reason withholds them.
     pub fn stands(&self) -> bool {
         self.withheld.is_empty()

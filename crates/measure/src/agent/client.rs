@@ -103,7 +103,7 @@ impl<T: Transport> Client<T> {
     /// # Errors
     /// It cannot measure, or cannot be reached at any of them.
     pub fn prepare(&mut self, prepare: Prepare, named: Option<SocketAddr>) -> Result<Found> {
-        let ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
+        let mut ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
             _ => return Err(unexpected()),
         };
@@ -136,7 +136,7 @@ impl<T: Transport> Client<T> {
             ));
         };
         match self.receive(PATIENCE)? {
-            Reply::Arrived => {}
+            Reply::Met { device } => ready.machine.device = device,
             _ => return Err(unexpected()),
         }
         self.data = data;
@@ -465,6 +465,7 @@ mod tests {
                 same_machine: false,
                 receiver_cpu: 0,
                 soaked_cpus: Vec::new(),
+                device: None,
             },
             data_port: closed.port(),
             addresses: vec![closed.ip(); 500],

@@ -13,11 +13,12 @@ use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use super::reading::Reads;
+use crate::link::device_towards;
 use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
 use crate::workload::available_bytes;
-use zc_run::address::with_port;
+use zc_run::address::{canonical, with_port};
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session without requests for this long is over. The client may read files of many gigabytes
@@ -247,6 +248,7 @@ impl Session {
                 same_machine,
                 receiver_cpu,
                 soaked_cpus,
+                device: None, // known once the client was met
             },
             data_port: local.port(),
             addresses: addresses(),
@@ -328,8 +330,10 @@ impl Session {
         let greeting = Greeting::fresh()?;
         let listening = Reply::Listening { greetings: vec![greeting.to_hex()] };
         connection.send_while(&listening, still_wanted)?;
-        gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
-        Ok(Reply::Arrived)
+        let key = connection.key();
+        let met = gather(&self.listener, &[greeting], key, PATIENCE, still_wanted)?;
+        let client = met.first().and_then(|socket| socket.peer_addr().ok());
+        Ok(Reply::Met { device: client.and_then(|client| device_towards(canonical(client))) })
     }
 
     fn expect(
@@ -497,6 +501,20 @@ mod tests {
             Reply::Error { message, .. } => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_client_that_was_met_learns_of_the_device_that_it_is_answered_by() {
+        let (mut connection, session) = session();
+        let Reply::Ready(ready) = ask(&mut connection, &prepare()) else { panic!() };
+        let Reply::Listening { greetings } = ask(&mut connection, &Request::Meet) else { panic!() };
+        let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
+        flow.write_all(&Greeting::of_hex(&greetings[0]).unwrap().bytes()).unwrap();
+        let met = connection.receive(LONGEST_REPLY, SOON).unwrap();
+        let Received::Message(Reply::Met { device: Some(device) }) = met else { panic!("{met:?}") };
+        assert!(device.name == "lo" && !device.settings.is_empty(), "{device:?}");
+        drop(connection);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
     }
 
     #[test]

@@ -15,7 +15,10 @@ use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
 use zc_kernel::names;
-use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
+use zc_run::{
+    Error, ErrorKind, PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts,
+    Result, Severity, Timing, Warning,
+};
 
 /// Limit for connecting to each address of the server, and for its hello.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,13 +30,6 @@ const PATIENCE_WITH_COMMANDS: Duration = Duration::from_secs(30);
 /// Between two tries to reach a far end that is waited for, and between two looks at the signals meanwhile.
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(50);
-
-/// Round trips after which a connection is in its steady state: slow start doubles the window with
-/// each.
-const ROUND_TRIPS_TO_WARM_UP: u64 = 20;
-
-/// Shortest window, in round trips, so that acknowledgements are spread evenly over it.
-const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
 
 /// The server, and what it reported.
 pub(super) struct Reached {

@@ -3,6 +3,7 @@
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
 use super::super::prose::{self, below_zero, missed, unseen};
+use super::super::rows::FAILED_ZERO_COPY;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
@@ -104,6 +105,9 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     let mut notes = Vec::new();
     if compared.cells.is_empty() {
         return notes;
+    }
+    if compared.cells.iter().any(|cell| cell.failed_zero_copy) {
+        notes.push(note(FAILED_ZERO_COPY.sign, FAILED_ZERO_COPY.meaning));
     }
     notes.push(note("ratios", basis(compared)));
     // zc's own pacing is on the load's CPU, which is in no cost of a server.

@@ -192,8 +192,7 @@ pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<C
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
     }
-    let verdicts = &estimates.verdict.cells;
-    verdicts.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn word(comparison: Option<Comparison>) -> &'static str {

@@ -48,6 +48,20 @@ fn runs_that_are_included_although_their_verdicts_are_withheld_are_marked_in_eve
     );
 }
 
+#[test]
+fn what_too_few_runs_do_not_tell_is_no_failure_of_the_report() {
+    let mut fleet = alike();
+    (fleet.hosts_examined, fleet.pairs_examined, fleet.conditions_examined) = (0, 0, 0);
+    let sentences = words::answer(&fleet, &[]);
+    assert_eq!(sentences[1], "There are too few runs to compare hosts, pairs and facts.");
+    fleet.pairs_examined = 12;
+    let sentences = words::answer(&fleet, &[]);
+    let expected = ["No pair of 12 is odd.", "There are too few runs to compare hosts and facts."];
+    assert_eq!(sentences[1..3], expected);
+    let whole = text(&fleet, &[], 100);
+    assert!(whole.contains("not compared: there are too few runs for hosts"), "{whole}");
+}
+
 /// The sentence about the cheapest path.
 fn cheapest(change: impl Fn(&mut Fleet)) -> String {
     let mut fleet = fleet();

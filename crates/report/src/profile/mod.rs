@@ -58,6 +58,7 @@ pub(super) fn brief(
         out.push('\n');
     }
     let mut controls = brief::controls(run, estimates);
+    controls.extend(summary::unseen(run, profile));
     controls.extend(summary::unknown(profile));
     out.push_str(&note::terminal(&controls, layout));
     out.push('\n');

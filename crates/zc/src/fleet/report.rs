@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Args, ValueHint};
 
 use crate::archive::{self, RunFile};
+use crate::format::WidthArgs;
 use crate::grouping::{GroupingArgs, of_one_experiment, refused};
 use crate::{apart, render, replace};
 use zc_analysis::fleet::{Grouping, HostFacts, LeftOut, NoFleet, RunFigures, WITHHELD, fleet};
@@ -55,6 +56,8 @@ pub(crate) struct FleetForm {
     /// Write a self-contained HTML page; the default where -o names one
     #[arg(long, help_heading = "Output")]
     html: bool,
+    #[command(flatten)]
+    width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     out: Option<PathBuf>,
@@ -94,6 +97,11 @@ impl FleetForm {
         Ok(form)
     }
 
+    /// The width of text.
+    pub(crate) fn columns(&self) -> usize {
+        render::columns(self.width)
+    }
+
     /// Writes it.
     ///
     /// # Errors
@@ -115,7 +123,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
         true => of_fleet(args)?,
         false => of_archive(args)?,
     };
-    let columns = render::columns();
+    let columns = args.form.columns();
     let whose = args.trust.whose();
     let document = archive::document(&found.files, &args.folder, whose, |mut read| {
         read.runs.retain(|run| found.is_wanted(&run.name));

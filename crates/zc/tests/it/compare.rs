@@ -57,6 +57,15 @@ fn the_exit_code_answers_whether_any_cell_is_worse() {
     assert_eq!(judged("slightly.json"), (Some(10), undecided.to_owned()));
     assert_eq!(judged("rate.json"), (Some(14), "Cannot be compared.".to_owned()));
     assert_eq!(judged("empty.json"), (Some(13), "Cannot be compared.".to_owned()));
+    // git takes every code but 0 and 125 for a bad commit.
+    let bisected =
+        |new: &str| code(&["--bisect", "--fail-if-worse", "10%", "old.json:sendfile", new]).0;
+    assert_eq!((bisected("same.json"), bisected("worse.json")), (Some(0), Some(1)));
+    for cannot_be_told in ["slightly.json", "rate.json", "empty.json", "none.json"] {
+        assert_eq!(bisected(cannot_be_told), Some(125), "{cannot_be_told}");
+    }
+    let without = compare(folder.path(), &["--bisect", "old.json", "same.json"]);
+    assert_eq!(without.status.code(), Some(2), "{}", String::from_utf8_lossy(&without.stderr));
     // Without --fail-if-worse a difference is not a failure; what cannot be compared still is one.
     assert_eq!(code(&["old.json", "worse.json"]).0, Some(0));
     assert_eq!(code(&["old.json", "rate.json"]).0, Some(14));

@@ -110,7 +110,7 @@ fn a_number_of_requests_is_sent_and_told() {
         "as fast as the server answers, 3 connections, kept alive",
         "200 answered: ",
         "latency       p50 ",
-        "us per request, so one CPU makes ",
+        "us per request: one CPU of it sends at most ",
     ] {
         assert!(printed.contains(says), "{says}: {printed}");
     }

@@ -95,7 +95,11 @@ fn a_stack_of_64_kib_is_enough() {
         "zcs -h",
     ] {
         let (usual, small) = (in_folder("", words), in_folder("ulimit -s 64;", words));
-        assert_eq!(small.status.code(), usual.status.code(), "{words}: {}", stderr(&small));
+        // Whether a machine is fit to measure may change from one moment to the next.
+        let code =
+            |output: &Output| output.status.code().filter(|code| words != "doctor" || *code != 12);
+        let is_same = code(&small).unwrap_or(0) == code(&usual).unwrap_or(0);
+        assert!(is_same, "{words}: {:?}, {:?}: {}", small.status, usual.status, stderr(&small));
         assert!(words == "doctor" || small.stdout == usual.stdout, "{words}");
     }
 }

@@ -147,6 +147,8 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     assert_eq!(remote.kind, PeerKind::Zc);
     let machine = remote.machine.unwrap();
     assert!(machine.same_machine && machine.soaked_cpus.is_empty());
+    let device = machine.device.as_ref().unwrap();
+    assert!(device.mtu_bytes > 0 && !device.settings.is_empty(), "{device:?}");
     assert!(
         run.header
             .probes

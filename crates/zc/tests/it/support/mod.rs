@@ -28,12 +28,12 @@ pub(crate) fn path_with_zc() -> String {
     format!("{}:{path}", Path::new(ZC).parent().unwrap().display())
 }
 
-/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run
-/// in.
+/// `zc` with these arguments, nothing on stdin, text of 120 columns, and no setting of the terminal
+/// that the tests run in.
 pub(crate) fn zc(args: &[&str]) -> Command {
     let mut command = Command::new(ZC);
     command.args(args).stdin(Stdio::null()).env("PATH", path_with_zc());
-    command.env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    command.env("COLUMNS", "120").env_remove("CLICOLOR_FORCE");
     command
 }
 

@@ -65,7 +65,7 @@ impl SlurmRig {
             .arg(format!("PATH={}/bin:{}:/usr/sbin:/sbin", self.folder.display(), path_with_zc()))
             .args(words)
             .stdin(Stdio::null())
-            .env_remove("COLUMNS");
+            .env("COLUMNS", "120");
         command
     }
 

@@ -119,7 +119,9 @@ fn one(case: &Case) -> Result<(), String> {
         Limit::Filter | Limit::OneCpu => true,
         _ => false,
     };
-    if works && !matches!(end, End::Succeeded | End::Failed(NOTHING_KEPT)) && case.args[0] != "soak"
+    if works
+        && !matches!(end, End::Succeeded | End::Failed(NOTHING_KEPT | verdict::NOT_FIT))
+        && case.args[0] != "soak"
     {
         return Err(format!("does not work: {end:?}: {}", stderr(&output)));
     }
