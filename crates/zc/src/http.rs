@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueHint;
 
 use super::request_args::RequestArgs;
 use super::{access_log, interrupt, tell};
+use zc_measure::Stop;
 use zc_measure::http::{
     Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, bind_to,
     monotonic_ns,
@@ -210,10 +210,10 @@ fn cannot_read(name: &str, error: &std::io::Error) -> Error {
 
 /// Waits until the load has gone on for long enough, or all its requests have come out. Returns
 /// whether a signal came first.
-fn wait(load: &Load, until_ns: Option<u64>, limit: Option<u64>, stop: &AtomicBool) -> bool {
+fn wait(load: &Load, until_ns: Option<u64>, limit: Option<u64>, stop: &Stop) -> bool {
     let before = load.counts();
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             return true;
         }
         let now_ns = monotonic_ns();

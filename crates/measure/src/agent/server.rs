@@ -1,12 +1,12 @@
 //! The server: answers the requests of one session, from the first one to the end of the stream.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::netlink::Devices;
 use zc_kernel::source_filter::{accept_only_from, lift};
+use zc_kernel::stop::Stop;
 
 use super::accept::{Greeting, gather};
 use super::asking::Asking;
@@ -82,13 +82,13 @@ pub fn serve(
     mut connection: Connection,
     data: DataPort,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<SessionEnd> {
     let mut work: Option<Work> = None;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
-        () if stop.load(Ordering::Relaxed) => Err(Error::remote(STOPPED)),
+        () if stop.is_set() => Err(Error::remote(STOPPED)),
         () if peer.is_gone() => Err(Error::remote("the client is gone")),
         () => Ok(()),
     };
@@ -153,13 +153,13 @@ fn reply_of(error: Error) -> Reply {
 
 fn receive(
     connection: &mut Connection,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<std::result::Result<Request, SessionEnd>> {
     let until = Instant::now() + IDLE;
     while Instant::now() < until {
         match connection.receive(LONGEST_REQUEST, GLANCE)? {
             Received::Message(request) => return Ok(Ok(request)),
-            Received::Late if stop.load(Ordering::Relaxed) => return Ok(Err(SessionEnd::Stopped)),
+            Received::Late if stop.is_set() => return Ok(Err(SessionEnd::Stopped)),
             Received::Late => {}
             Received::Closed => return Ok(Err(SessionEnd::Closed)),
             Received::TooLong | Received::Nonsense => return Ok(Err(SessionEnd::Nonsense)),
@@ -408,7 +408,7 @@ mod tests {
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread::JoinHandle;
 
     use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted, NfsWanted};
@@ -419,10 +419,10 @@ mod tests {
 
     /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
-        session_until(Arc::default())
+        session_until(Stop::default())
     }
 
-    fn session_until(stop: Arc<AtomicBool>) -> (Connection, JoinHandle<Result<SessionEnd>>) {
+    fn session_until(stop: Stop) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [client, server] = {
             let (client, server) = UnixStream::pair().unwrap();
             [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
@@ -599,10 +599,10 @@ mod tests {
     #[test]
     fn no_wait_goes_on_when_the_server_is_stopped_or_the_client_is_gone() {
         for wait in Wait::ALL {
-            let stop: Arc<AtomicBool> = Arc::default();
-            let (mut connection, stopped) = session_until(Arc::clone(&stop));
+            let stop = Stop::default();
+            let (mut connection, stopped) = session_until(stop.clone());
             let open = wait.begin(&mut connection);
-            stop.store(true, Ordering::Relaxed);
+            stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
             assert!(

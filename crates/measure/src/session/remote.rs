@@ -1,7 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::options::RunOptions;
@@ -14,6 +13,7 @@ use crate::agent::via::{Start, Via};
 use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
 
 /// Limit for connecting to each address of the server, and for its hello.
@@ -53,7 +53,7 @@ pub(super) fn reach(
     options: &RunOptions,
     soaked_cpus: &[usize],
     sender_cpu: usize,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Reached> {
     let prepare = || Prepare {
@@ -117,7 +117,7 @@ pub(super) struct Control {
 pub(super) fn control(
     end: &RemoteEnd,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Control> {
     match end {
@@ -135,7 +135,7 @@ pub(super) fn control(
             })
         }
         RemoteEnd::Via { command, carry, .. } => {
-            let still_wanted = || match stop.load(Ordering::Relaxed) {
+            let still_wanted = || match stop.is_set() {
                 true => Err(interrupted()),
                 false => Ok(()),
             };
@@ -175,7 +175,7 @@ pub fn wait_for_far_end(
     host: &str,
     port: u16,
     at_most: Duration,
-    stop: &AtomicBool,
+    stop: &Stop,
     waiting: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let until = Instant::now() + at_most;
@@ -191,7 +191,7 @@ pub fn wait_for_far_end(
             return Err(Error { message, ..error });
         }
         while Instant::now() < next {
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_set() {
                 return Err(Error::new(
                     ErrorKind::Interrupted,
                     "interrupted before the far end was there: nothing was measured",

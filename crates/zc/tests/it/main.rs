@@ -33,6 +33,7 @@ mod requests;
 mod rights;
 mod run;
 mod server;
+mod signals;
 mod soak;
 mod soak_service;
 mod sweep;
