@@ -7,6 +7,7 @@ pub mod dialogue;
 pub mod documents;
 pub mod edits;
 pub mod html;
+pub mod http;
 pub mod iperf3;
 pub mod kernel;
 pub mod logs;
