@@ -208,7 +208,7 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 
 /// The bounds of a rate of requests per second: no client keeps up with more.
 const PER_SECOND: RangeInclusive<f64> = 0.1..=1e7;
-const PER_SECOND_HINT: &str = "a number and \"/s\", as in 2000/s or 0.5/s";
+const PER_SECOND_HINT: &str = "a number per second, as in 2000, 2000/s or 0.5/s";
 
 /// Parses a rate of requests: `2000/s` (or `2000`).
 ///
