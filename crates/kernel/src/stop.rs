@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::low_level;
 
 /// What is written to stderr where nobody looked at the flag in time.
-const SAID: &[u8] = b"error: interrupted\n";
+const SAID: &[u8] =
+    b"error: interrupted while a file, a name, a command or another machine was waited for\n\
+                      hint: what a run had saved by then is printed by zc show FILE\n";
 
 /// Seconds in which somebody has to look at the flag after it was set.
 const PATIENCE_S: libc::c_uint = 1;
