@@ -12,7 +12,7 @@ use zc_measure::http::{Load, LoadOptions, Origin, Pace, Reuse, Trust};
 use crate::quarantine;
 
 /// Requests of a load, beside the first.
-const REQUESTS: u64 = 3;
+const REQUESTS: u64 = 2;
 
 /// What each connection is answered, whatever it asks.
 #[derive(Debug, Clone, Arbitrary)]
@@ -133,7 +133,7 @@ impl Answers {
         *NOW.lock().expect("nothing panics with it") = Some(self.clone());
         let options = LoadOptions {
             origins: vec![Origin::resolve(&url).expect("an address")],
-            connections: 1,
+            connections: 2, // one that failed is left alone for a while
             reuse: if self.keeps_alive { Reuse::KeepAlive } else { Reuse::Close },
             source: None,
             headers: Vec::new(),
