@@ -8,6 +8,7 @@ pub mod documents;
 pub mod edits;
 pub mod folders;
 pub mod html;
+pub mod http;
 pub mod iperf3;
 pub mod kernel;
 pub mod logs;

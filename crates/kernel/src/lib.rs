@@ -49,6 +49,7 @@ pub mod source_filter;
 pub mod spawn;
 pub mod splice;
 pub mod stack;
+pub mod stop;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 
 use super::decompress::{Unread, decompressed};
 use super::tell;
+use zc_measure::named_file;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
 /// The largest run that is read. A run of many hours has some tens of megabytes; a larger file is
@@ -53,9 +54,7 @@ pub(super) fn bytes(
     wrong: impl Fn(&str) -> Error,
 ) -> Result<Option<Vec<u8>>> {
     let file = regular(path, &wrong)?;
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
-    Ok((bytes.len() as u64 <= most).then_some(bytes))
+    named_file::bytes(file, most).map_err(|error| wrong(&in_words(&error)))
 }
 
 /// The text of a regular file, without a byte order mark; `None` if it has more than `most` bytes.

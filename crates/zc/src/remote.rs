@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::ValueHint;
 
 use super::tell;
+use zc_measure::Stop;
 use zc_measure::session::{
     Carry, PORT, Program, RemoteEnd, Secret, find_address, hide_in_command_line, wait_for_far_end,
 };
@@ -161,7 +161,7 @@ impl Awaited {
     ///
     /// # Errors
     /// Nobody does in time, or `stop` was set.
-    pub(super) fn wait(&self, stop: &AtomicBool) -> Result<()> {
+    pub(super) fn wait(&self, stop: &Stop) -> Result<()> {
         let Some((host, port, at_most)) = &self.0 else { return Ok(()) };
         wait_for_far_end(host, *port, *at_most, stop, &mut |why| tell::note(why))
     }

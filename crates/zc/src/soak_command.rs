@@ -164,6 +164,8 @@ pub(super) fn run(
     let options = CommandOptions {
         soaked,
         command: words.to_vec(),
+        // An expression of the user's is about the language of the user.
+        speaks_english: typed.per.is_some(),
         warmup: units::count("warmup", &typed.warmup, 0..=1_000_000)? as usize,
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
@@ -245,6 +247,10 @@ impl Until {
             self.begun = Some(Instant::now());
             return Ok(true);
         };
+        // The next one would not print a number either.
+        if self.unit.is_some() && seen.runs.last().is_some_and(|run| run.did.is_none()) {
+            return Ok(false);
+        }
         let done = seen.runs.len();
         if let Some(runs) = self.runs {
             return Ok((done as u64) < runs);

@@ -1,12 +1,11 @@
 //! `zc soak --service NAME`, `--cgroup PATH` and `--pid N`: what a service costs that runs already.
 
-use std::sync::atomic::AtomicBool;
-
 use serde_json::json;
 
 use super::soak_command::{line, stood_still};
 use super::tell;
 use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
+use zc_measure::Stop;
 use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
 use zc_report::soak::{self as report, ServiceDocument};
 use zc_run::{Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakService, units};
@@ -77,7 +76,7 @@ pub(super) fn run(
     typed: &OfServiceArgs,
     shared: Shared<'_>,
     soaked: Soaked,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<()> {
     let period_ns = units::duration(shared.period, 10 * MS..=3600 * S)?;
     let length = typed.length.as_deref().unwrap_or_default();

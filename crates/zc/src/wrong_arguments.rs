@@ -25,8 +25,9 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
-            let suggestion = text(ContextKind::SuggestedArg)
-                .map(|meant| format!("did you mean \"{meant}\"? {help}"));
+            let meant =
+                elsewhere(&known, command, &arg).or_else(|| text(ContextKind::SuggestedArg));
+            let suggestion = meant.map(|meant| format!("did you mean \"{meant}\"? {help}"));
             Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::InvalidSubcommand => {
@@ -65,6 +66,22 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         _ => Error::usage(first_line(error)).help(help),
     }
+}
+
+/// The option of a command for what other programs call `arg`.
+fn elsewhere(known: &clap::Command, command: Option<&str>, arg: &str) -> Option<String> {
+    const NAMES: [(&str, &str); 5] = [
+        ("--duration", "--for"),
+        ("--time", "--for"),
+        ("--duration", "--budget"),
+        ("--time", "--budget"),
+        ("--concurrency", "--connections"),
+    ];
+    let command = known.find_subcommand(command?)?;
+    let has =
+        |name: &str| command.get_arguments().any(|own| own.get_long() == name.strip_prefix("--"));
+    let own = NAMES.iter().find(|(theirs, own)| *theirs == arg && has(own));
+    own.map(|(_, own)| (*own).to_owned())
 }
 
 /// The command line of `zc soak` with its command after `--`.
@@ -134,6 +151,19 @@ mod tests {
         let error = Cli::try_parse_from(["zc", "run", "--congestoin", "reno"]).unwrap_err();
         let help = refused(&error, &["run".to_owned()]).help.unwrap();
         assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists the arguments");
+    }
+
+    #[test]
+    fn what_other_programs_call_it_is_known() {
+        for (words, own) in [
+            (["http", "--duration", "5s"], "--for"),
+            (["run", "--duration", "5s"], "--budget"),
+            (["http", "--concurrency", "5"], "--connections"),
+        ] {
+            let error = Cli::try_parse_from(std::iter::once(&"zc").chain(&words)).unwrap_err();
+            let help = refused(&error, &words.map(str::to_owned)).help.unwrap();
+            assert!(help.starts_with(&format!("did you mean \"{own}\"?")), "{words:?}: {help}");
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The token that client and server share. Only proofs of it are sent, never the token.
 
 use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::named_file;
 use zc_run::{Error, Result, without_bom};
 
 /// Longest content of a token file.
@@ -126,12 +126,10 @@ impl Secret {
             ))
             .help("a token is for one's own eyes: have it in a file of your own"));
         }
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(read)?;
-        if bytes.len() > MOST_BYTES {
+        let Some(bytes) = named_file::bytes(file, MOST_BYTES as u64).map_err(read)? else {
             return Err(Error::input(format!("{name} is longer than 4 KiB"))
                 .help("its first line is the token"));
-        }
+        };
         let line = without_bom(&bytes).split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self::from_bytes(line.trim_ascii(), &name)
     }

@@ -1,12 +1,12 @@
 //! The server: answers the requests of one session, from the first one to the end of the stream.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::netlink::Devices;
 use zc_kernel::source_filter::{accept_only_from, lift};
+use zc_kernel::stop::Stop;
 
 use super::accept::{Greeting, gather};
 use super::asking::Asking;
@@ -88,14 +88,14 @@ pub fn serve(
     mut connection: Connection,
     data: DataPort,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<SessionEnd> {
     let mut work: Option<Work> = None;
     let mut ahead = 0;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
-        () if stop.load(Ordering::Relaxed) => Err(Error::remote(STOPPED)),
+        () if stop.is_set() => Err(Error::remote(STOPPED)),
         () if peer.is_gone() => Err(Error::remote("the client is gone")),
         () => Ok(()),
     };
@@ -166,11 +166,11 @@ fn reply_of(error: Error) -> Reply {
 
 fn receive(
     connection: &mut Connection,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<std::result::Result<Request, SessionEnd>> {
     let until = Instant::now() + IDLE;
     while Instant::now() < until {
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             return Ok(Err(SessionEnd::Stopped));
         }
         match connection.receive(LONGEST_REQUEST, GLANCE)? {
@@ -434,7 +434,7 @@ mod tests {
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread::JoinHandle;
 
     use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted, NfsWanted};
@@ -445,17 +445,17 @@ mod tests {
 
     /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
-        session_until(Arc::default())
+        session_until(Stop::default())
     }
 
-    fn session_until(stop: Arc<AtomicBool>) -> (Connection, JoinHandle<Result<SessionEnd>>) {
+    fn session_until(stop: Stop) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         session_with(&[], stop)
     }
 
     /// The same whose client has sent requests already.
     fn session_with(
         requests: &[Request],
-        stop: Arc<AtomicBool>,
+        stop: Stop,
     ) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [client, server] = {
             let (client, server) = UnixStream::pair().unwrap();
@@ -659,12 +659,12 @@ mod tests {
     #[test]
     fn requests_that_are_queued_neither_outlast_a_stop_nor_keep_the_place() {
         let queued: Vec<Request> = (0..50).map(|_| prepare()).collect();
-        let (mut connection, session) = session_with(&queued, Arc::new(AtomicBool::new(true)));
+        let (mut connection, session) = session_with(&queued, Stop::already());
         let said = answers(&mut connection);
         assert!(matches!(&said[..], [Reply::Error { message, .. }] if message == STOPPED));
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Stopped);
 
-        let (mut connection, session) = session_with(&queued, Arc::default());
+        let (mut connection, session) = session_with(&queued, Stop::default());
         let said = answers(&mut connection);
         let [Reply::Ready(_), .., Reply::Error { message, .. }] = &said[..] else { panic!() };
         assert!(message.ends_with("asked for more before it had answered"), "{message}");
@@ -672,7 +672,7 @@ mod tests {
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
         // As many as a client may send, which is one.
         let (mut connection, _session) =
-            session_with(&[prepare(), Request::GiveUp], Arc::default());
+            session_with(&[prepare(), Request::GiveUp], Stop::default());
         let mut next = || connection.receive(LONGEST_REPLY, SOON).unwrap();
         assert!(matches!(next(), Received::Message(Reply::Ready(_))));
         assert!(matches!(next(), Received::Message(Reply::GivenUp)));
@@ -681,10 +681,10 @@ mod tests {
     #[test]
     fn no_wait_goes_on_when_the_server_is_stopped_or_the_client_is_gone() {
         for wait in Wait::ALL {
-            let stop: Arc<AtomicBool> = Arc::default();
-            let (mut connection, stopped) = session_until(Arc::clone(&stop));
+            let stop = Stop::default();
+            let (mut connection, stopped) = session_until(stop.clone());
             let open = wait.begin(&mut connection);
-            stop.store(true, Ordering::Relaxed);
+            stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
             assert!(

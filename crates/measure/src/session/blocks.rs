@@ -2,13 +2,13 @@
 //! soaked trial, after the last and every [`IDLE_APART_NS`] in between, and the unsoaked trials that
 //! are due.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
 use crate::trial::{Bench, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
+use zc_kernel::stop::Stop;
 use zc_run::{
     Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, Result, Slot, Warning,
 };
@@ -113,7 +113,7 @@ impl<'s> Blocks<'s> {
         index: usize,
         budget: &Budget,
         interim: &dyn Interim,
-        stop: &AtomicBool,
+        stop: &Stop,
         progress: &mut dyn Progress,
     ) -> (Block, BlockEnd) {
         let mut block = Block {
@@ -128,6 +128,7 @@ impl<'s> Blocks<'s> {
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
+            Err(_) if stop.is_set() => BlockEnd::Stopped,
             // The files have changed, or the other machine is gone: what follows would not be
             // comparable.
             Err((_, error)) if error.kind.ends_a_run() => BlockEnd::Broken(error),
@@ -155,7 +156,7 @@ impl<'s> Blocks<'s> {
         &mut self,
         block: &mut Block,
         budget: &Budget,
-        stop: &AtomicBool,
+        stop: &Stop,
         progress: &mut dyn Progress,
     ) -> std::result::Result<BlockEnd, (String, Error)> {
         self.rig.begin_block(block.index).map_err(|error| (String::new(), error))?;
@@ -165,7 +166,7 @@ impl<'s> Blocks<'s> {
         let mut idle_due_ns = 0;
         for (trial, &Turn { cell, kind, kept }) in schedule.iter().enumerate() {
             let label = self.header.plan.cells[cell].label.clone();
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_set() {
                 return Ok(BlockEnd::Stopped);
             }
             if budget.left().is_zero() {
@@ -191,7 +192,7 @@ impl<'s> Blocks<'s> {
             }
             // Idle rates may differ between states.
             if soaking && (begins || switched.is_some()) {
-                let unwanted = || stop.load(Ordering::Relaxed) || budget.left().is_zero();
+                let unwanted = || stop.is_set() || budget.left().is_zero();
                 let until = switched.unwrap_or_else(Instant::now);
                 self.lead_in(&schedule[trial..], until, unwanted).map_err(named)?;
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));

@@ -2,11 +2,11 @@
 //! comes from trying.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use crate::meter;
 use crate::plan::Spec;
 use crate::trial::{self, Rig};
+use zc_kernel::stop::Stop;
 use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 
 use super::options::RunOptions;
@@ -38,7 +38,7 @@ pub fn examine() -> Result<Findings> {
         .map(|&kind| row("link", kind.name(), trial::try_out_link(kind)))
         .collect();
     let Standing { mut rig, host, warnings, .. } =
-        set_up(&options, &[], 0, &AtomicBool::new(false), |_| {})?;
+        set_up(&options, &[], 0, &Stop::default(), |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));

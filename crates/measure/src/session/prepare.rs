@@ -1,13 +1,13 @@
 //! Preparation of a run before the first block: the link, the files, the rig, the proofs, the rate.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::agent::carry::Carried;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
+use zc_kernel::stop::Stop;
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
@@ -65,7 +65,7 @@ pub(super) fn set_up(
     options: &RunOptions,
     cells: &[Cell],
     seed: u64,
-    stop: &AtomicBool,
+    stop: &Stop,
     mut tell: impl FnMut(Step<'_>),
 ) -> Result<Standing> {
     trial::check_memory()?;
@@ -118,6 +118,7 @@ pub(super) fn set_up(
         remote: server,
         sampler,
     })?;
+    rig.heed(stop);
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     tell(Step::Begun("looking at the machine"));
@@ -179,7 +180,7 @@ pub(super) fn prepare(
     options: &RunOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();

@@ -1,7 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::options::RunOptions;
@@ -15,6 +14,7 @@ use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
 use zc_kernel::names;
+use zc_kernel::stop::Stop;
 use zc_run::{
     Error, ErrorKind, PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts,
     Result, Severity, Timing, Warning,
@@ -50,7 +50,7 @@ pub(super) fn reach(
     options: &RunOptions,
     soaked_cpus: &[usize],
     sender_cpu: usize,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Reached> {
     let prepare = || Prepare {
@@ -114,7 +114,7 @@ pub(super) struct Control {
 pub(super) fn control(
     end: &RemoteEnd,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Control> {
     match end {
@@ -132,7 +132,7 @@ pub(super) fn control(
             })
         }
         RemoteEnd::Via { command, carry, .. } => {
-            let still_wanted = || match stop.load(Ordering::Relaxed) {
+            let still_wanted = || match stop.is_set() {
                 true => Err(interrupted()),
                 false => Ok(()),
             };
@@ -172,7 +172,7 @@ pub fn wait_for_far_end(
     host: &str,
     port: u16,
     at_most: Duration,
-    stop: &AtomicBool,
+    stop: &Stop,
     waiting: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let until = Instant::now() + at_most;
@@ -188,7 +188,7 @@ pub fn wait_for_far_end(
             return Err(Error { message, ..error });
         }
         while Instant::now() < next {
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_set() {
                 return Err(Error::new(
                     ErrorKind::Interrupted,
                     "interrupted before the far end was there: nothing was measured",

@@ -1,7 +1,7 @@
 //! The steps before the first block: each is announced, and can be interrupted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use zc_kernel::clock::{monotonic_ns, sleep_until_or_stop};
+use zc_kernel::stop::Stop;
 use zc_run::{Cell, Error, ErrorKind, HostState, Result};
 
 use super::budget::Budget;
@@ -13,7 +13,7 @@ pub(super) struct Steps<'a> {
     pub(super) budget: &'a Budget,
     /// The host states, in a run that has them.
     pub(super) states: Option<&'a mut States>,
-    pub(super) stop: &'a AtomicBool,
+    pub(super) stop: &'a Stop,
     pub(super) progress: &'a mut dyn Progress,
 }
 
@@ -26,8 +26,8 @@ pub(super) fn interrupted() -> Error {
 ///
 /// # Errors
 /// `stop` is set.
-pub(super) fn go_on(stop: &AtomicBool) -> Result<()> {
-    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
+pub(super) fn go_on(stop: &Stop) -> Result<()> {
+    if stop.is_set() { Err(interrupted()) } else { Ok(()) }
 }
 
 impl Steps<'_> {
@@ -54,8 +54,9 @@ impl Steps<'_> {
     pub(super) fn enter_state(&mut self, state: Option<&HostState>) -> Result<()> {
         go_on(self.stop)?;
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), state) {
-            std::thread::sleep(states.enter(state)?.unwrap_or_default());
+            let settling_ns = states.enter(state)?.unwrap_or_default().as_nanos() as u64;
+            sleep_until_or_stop(monotonic_ns() + settling_ns, self.stop);
         }
-        Ok(())
+        go_on(self.stop)
     }
 }

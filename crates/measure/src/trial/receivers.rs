@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
 use super::worker::{
-    GLANCE, Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive,
+    Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive, sleep,
     spawn, timed_out,
 };
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
@@ -126,18 +126,6 @@ impl Machine {
         threads.read_switches(&mut closed);
         Ok(RemoteWindow { opened, closed })
     }
-}
-
-/// Sleeps until `at_ns`. A sleep that is shorter than a glance, as in a window of a run, is not
-/// interrupted.
-fn sleep(at_ns: u64, still_wanted: StillWanted<'_>) -> Result<()> {
-    let glance_ns = GLANCE.as_nanos() as u64;
-    while at_ns.saturating_sub(monotonic_ns()) > glance_ns {
-        sleep_until(monotonic_ns() + glance_ns);
-        still_wanted()?;
-    }
-    sleep_until(at_ns);
-    Ok(())
 }
 
 /// Listens for the flows of trials.

@@ -8,6 +8,7 @@ use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLa
 use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_kernel::stop::Stop;
 use zc_run::{
     Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
     LinkFacts, Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
@@ -106,6 +107,11 @@ impl Rig {
             remote,
             sampler,
         })
+    }
+
+    /// Has long windows end once `stop` is set.
+    pub fn heed(&mut self, stop: &Stop) {
+        self.machine.heed(stop);
     }
 
     /// Measures how much soakers delay wake-ups on the CPUs of the sides that are on this machine;
@@ -268,7 +274,7 @@ impl Rig {
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
         // As long wherever it begins: /proc may take longer than the settling does.
-        sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns);
+        self.machine.sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns)?;
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
@@ -431,7 +437,8 @@ impl Rig {
             remote.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
-        sleep_until(opens_ns - apart_ns(flows.len()));
+        let slept = self.machine.sleep_until(opens_ns - apart_ns(flows.len()));
+        slept.inspect_err(|_| stop_all(&flows))?;
         // By now io_uring has made its workers.
         let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads))
         {
@@ -516,7 +523,8 @@ impl Rig {
     ) -> Result<u64> {
         // The window of the other machine opens and closes at the times it was sent.
         let again = |now_ns| self.remote.is_none().then(|| bursts.not_before(now_ns, at_ns));
-        edge(at_ns, edge_ns(flows), again, || read(&self.machine))
+        let sleep_until = |at_ns| self.machine.sleep_until(at_ns);
+        edge(at_ns, edge_ns(flows), sleep_until, again, || read(&self.machine))
     }
 
     /// Reads the kernel's counters and the CPU time of everything that belongs to zc.

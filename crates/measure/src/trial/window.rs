@@ -6,7 +6,7 @@
 //! window. Each reading carries its own time.
 
 use crate::meter::{TaskMeter, workers_of};
-use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_kernel::clock::monotonic_ns;
 use zc_run::{Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
 
 use super::flow::Flow;
@@ -74,12 +74,13 @@ const EDGE_TRIES: usize = 20;
 pub(super) fn edge(
     at_ns: u64,
     most_ns: u64,
+    sleep_until: impl Fn(u64) -> Result<()>,
     again: impl Fn(u64) -> Option<u64>,
     mut read: impl FnMut(),
 ) -> Result<u64> {
     let mut at_ns = at_ns;
     for _ in 0..EDGE_TRIES {
-        sleep_until(at_ns);
+        sleep_until(at_ns)?;
         let from_ns = monotonic_ns();
         read();
         let now_ns = monotonic_ns();
@@ -218,6 +219,8 @@ impl Threads {
 
 #[cfg(test)]
 mod tests {
+    use zc_kernel::clock::sleep_until;
+
     use super::*;
 
     /// Reads an edge that is due now, in `takes_ns`. Returns when it was due, what [`edge`] returned,
@@ -229,7 +232,11 @@ mod tests {
             sleep_until(monotonic_ns() + takes_ns);
             read_ns = monotonic_ns();
         };
-        let edge_ns = edge(due_ns, most_ns, |_| None, read).unwrap();
+        let slept = |at_ns| {
+            sleep_until(at_ns);
+            Ok(())
+        };
+        let edge_ns = edge(due_ns, most_ns, slept, |_| None, read).unwrap();
         (due_ns, edge_ns, read_ns)
     }
 

@@ -34,6 +34,7 @@ mod requests;
 mod rights;
 mod run;
 mod server;
+mod signals;
 mod soak;
 mod soak_service;
 mod sweep;

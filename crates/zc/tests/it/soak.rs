@@ -14,6 +14,34 @@ use crate::support::{
     on_small_disk, stderr, undisturbed,
 };
 
+#[test]
+fn what_a_command_prints_is_read_by_stream_in_english_and_once_is_enough() {
+    let _turn = measuring();
+    // As curl without -s: its meter is on stderr.
+    let meter = "echo $LC_ALL >>log; printf '\\r 100 4096' >&2; printf 123456";
+    let read = ["--per", "bytes", "--run-anyway", "--json", "--runs", "1", "--", "sh", "-c", meter];
+    let (output, log) = log_of(&read);
+    let said = stderr(&output);
+    assert_eq!(log, "C\n", "{said}");
+    if !is_starved(&said) && !said.contains("was not measured") {
+        let line = said.lines().find(|line| line.contains('{')).unwrap_or_default();
+        let line = &line[line.find('{').unwrap_or_default()..];
+        let result: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{said}"));
+        assert_eq!(result["cost"]["per"]["count"].as_f64(), Some(123_456.0), "{said}");
+    }
+    let mute =
+        ["--per", "bytes", "--run-anyway", "--budget", "600s", "--", "sh", "-c", "echo run >>log"];
+    let (output, log) = log_of(&mute);
+    assert_eq!((output.status.code(), log.as_str()), (Some(125), "run\n"), "{}", stderr(&output));
+    // An expression of the user's is about what it prints to the user.
+    let own = "echo ${LC_ALL-none} >>log; echo 5 files";
+    let own = ["--per-regex", r"(\d+) files", "--run-anyway", "--runs", "1", "--", "sh", "-c", own];
+    let folder = tempfile::tempdir().unwrap();
+    let output = zc(&own).current_dir(folder.path()).env("LC_ALL", "C.UTF-8").finish().unwrap();
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert_eq!(log, "C.UTF-8\n", "{}", stderr(&output));
+}
+
 fn zc(arguments: &[&str]) -> Command {
     let mut command = crate::support::zc(&["soak"]);
     command.args(arguments);

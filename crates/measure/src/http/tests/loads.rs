@@ -119,6 +119,21 @@ fn phases_alternate_between_origins() {
 }
 
 #[test]
+fn a_server_that_leaves_connections_open_is_not_waited_for_and_counted() {
+    // As if it had not been asked to close them.
+    let server = Server::answering(response("200 OK", 5));
+    let load = start(LoadOptions { reuse: Reuse::Close, ..server.options() }).unwrap();
+    load.go_for(0, Pace::Unpaced, 0, 300);
+    until("all are answered", || load.counts().responses == 300);
+    let phase = load.pause().unwrap();
+    assert_eq!(phase.drained.faults().count(), 0, "{:?}", phase.first_fault);
+    // Each would be longer by a second.
+    assert!(phase.latency.percentile_ns(50.0).unwrap() < 500_000_000, "{phase:?}");
+    until("all are closed by this end", || load.counts().unclosed == 300);
+    assert_eq!(server.connections(), 300);
+}
+
+#[test]
 fn without_keep_alive_each_request_has_a_connection() {
     let closes = Arc::new(AtomicUsize::new(0));
     let said = Arc::clone(&closes);

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::budget::Budget;
@@ -25,6 +24,7 @@ use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
 use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
+use zc_kernel::stop::Stop;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
     Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Unsoaked, Warning,
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
     options: &ServerOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -113,6 +113,7 @@ pub(crate) fn prepare(
         timing,
         replayed: None,
     })?;
+    rig.heed(stop);
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");

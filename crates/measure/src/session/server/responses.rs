@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::budget::Budget;
@@ -26,6 +25,7 @@ use crate::link::Link;
 use crate::meter::{self, InstanceLock};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Asker, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
+use zc_kernel::stop::Stop;
 use zc_run::{
     Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
     ResponsesPlan, Result, SendPath, Severity, SupportRow, Unavailable, Unsoaked, Warning,
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
     options: &RunOptions,
     reuse: Reuse,
     budget: &Budget,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -106,6 +106,7 @@ pub(crate) fn prepare(
         timing,
         replayed: replay.map(|log| replay::replayed(log, &cells)),
     })?;
+    rig.heed(stop);
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");

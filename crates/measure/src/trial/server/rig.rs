@@ -17,6 +17,7 @@ use crate::trial::rig::{conditions, count_sniffers};
 use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
+use zc_kernel::stop::Stop;
 use zc_run::{
     BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, LinkKind,
     Probe, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
@@ -89,6 +90,11 @@ impl ServerRig {
             latencies_of_block: BTreeMap::new(),
             latencies: BTreeMap::new(),
         })
+    }
+
+    /// Has long windows end once `stop` is set.
+    pub fn heed(&mut self, stop: &Stop) {
+        self.machine.heed(stop);
     }
 
     /// Looks at the machine before the first block: what invalidates or weakens the results, and how
@@ -256,7 +262,7 @@ impl ServerRig {
     /// Reads what bounds a window at `at_ns`, or as soon after it as that takes no longer than it
     /// may. Returns that time.
     fn edge(&self, at_ns: u64, mut read: impl FnMut(&Self)) -> Result<u64> {
-        edge(at_ns, edge_ns(1), Some, || read(self))
+        edge(at_ns, edge_ns(1), |at_ns| self.machine.sleep_until(at_ns), Some, || read(self))
     }
 
     /// What is counted at the very edge: responses, and CPU time of the server and of the load.
@@ -302,7 +308,7 @@ impl Bench for ServerRig {
         self.slow_meters(&mut opened)?;
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
-        sleep_until(opens_ns + self.timing.idle_ns);
+        self.machine.sleep_until(opens_ns + self.timing.idle_ns)?;
         closed.soak = self.machine.soaked();
         self.slow_meters(&mut closed)?;
         Ok(IdleWindow { opened, closed, remote: None })

@@ -1,7 +1,6 @@
 //! Submits to Kubernetes: at once what has free hosts, and with `--wait` the others as hosts become free.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::waiting::{answered, outage};
@@ -10,6 +9,7 @@ use crate::fleet::judge::judge;
 use crate::{interrupt, tell};
 use zc_fleet::kubernetes::{self, Now};
 use zc_fleet::{CellState, Count, FleetPlan, Folder};
+use zc_measure::Stop;
 use zc_run::{ErrorKind, Result};
 
 /// How often the cluster is asked.
@@ -68,7 +68,7 @@ fn once(folder: &Folder, plan: &FleetPlan, now: &Now) -> Result<()> {
 struct Waiting<'a> {
     folder: &'a Folder,
     plan: &'a FleetPlan,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     ids: Vec<&'a str>,
     /// What this call has submitted: each measurement is tried once.
     tried: BTreeSet<usize>,
@@ -81,7 +81,7 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn new(folder: &'a Folder, plan: &'a FleetPlan, stop: &'a AtomicBool) -> Self {
+    fn new(folder: &'a Folder, plan: &'a FleetPlan, stop: &'a Stop) -> Self {
         let ids = plan.cells().map(|cell| cell.id.as_str()).collect();
         let (tried, submitted, said) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         Self { folder, plan, stop, ids, tried, submitted, refused: 0, said }

@@ -1,6 +1,5 @@
 //! Makes the measurements by ssh, one after the other.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::fleet::counts::in_words;
@@ -36,7 +35,7 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, dry_run: bool) -> Result
         let mut measuring = ssh::begin(folder, plan, cell, &attempt)?;
         let mut stopped = false;
         while measuring.ended()?.is_none() {
-            if stop.load(Ordering::Relaxed) && !stopped {
+            if stop.is_set() && !stopped {
                 measuring.stop();
                 stopped = true;
             }
