@@ -14,6 +14,7 @@ mod calibrate;
 mod classic;
 mod compare;
 mod doctor;
+mod earlier;
 mod examples;
 mod experiment;
 mod export;
