@@ -24,10 +24,9 @@ use super::links::Links;
 use super::machine::Machine;
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
-use super::sockets;
 use super::window::{
     APART_NS, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns,
-    edge, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
+    edge, edge_ns, flow_counts, looks, settle_ns, socket_facts, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -353,7 +352,7 @@ impl Rig {
     ) -> std::result::Result<Vec<Flow>, TrialError> {
         let remote = self.remote.as_deref_mut();
         let flows = open_flows(&self.links, remote, config, flows, send_config)?;
-        if let Some(found) = sockets::facts(&flows) {
+        if let Some(found) = socket_facts(&flows) {
             config.check_sockets(&found)?;
         }
         Ok(flows)
@@ -492,7 +491,7 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
-        let sockets = sockets::facts(&flows);
+        let sockets = socket_facts(&flows);
         if let Some(found) = &sockets {
             window.config.check_sockets(found)?;
         }

@@ -6,24 +6,24 @@
 //! sockets use something else does not run.
 
 use std::collections::BTreeSet;
+use std::net::TcpStream;
 
 use zc_kernel::tcp;
 
-use super::flow::Flow;
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 
-/// What the sockets of these flows use now; `None` where the kernel does not say.
-pub(super) fn facts(flows: &[Flow]) -> Option<SocketFacts> {
-    let first = flows.first()?;
-    let names = flows.iter().map(|flow| tcp::congestion(flow.socket()).ok());
+/// What the sockets of flows use now: of all `senders`, and of the first one's `receiver`, where it is
+/// here. `None` where the kernel does not say.
+pub(super) fn facts(senders: &[&TcpStream], receiver: Option<&TcpStream>) -> Option<SocketFacts> {
+    let first = senders.first()?;
+    let names = senders.iter().map(|socket| tcp::congestion(socket).ok());
     let names: BTreeSet<String> = names.collect::<Option<_>>()?;
-    let receiver = first.receiving_socket();
     Some(SocketFacts {
         congestion: names.into_iter().collect::<Vec<_>>().join(", "),
-        pacing_bytes_per_s: Some(tcp::info(first.socket()).ok()?.pacing_rate)
+        pacing_bytes_per_s: Some(tcp::info(first).ok()?.pacing_rate)
             .filter(|rate| *rate != u64::MAX),
-        sndbuf_bytes: tcp::sndbuf(first.socket()).ok()?,
+        sndbuf_bytes: tcp::sndbuf(first).ok()?,
         rcvbuf_bytes: receiver.and_then(|socket| tcp::rcvbuf(socket).ok()),
         rcv_ssthresh_bytes: receiver
             .and_then(|socket| tcp::info(socket).ok())
