@@ -219,7 +219,7 @@ mod tests {
         let speeds = [("a", 90_000.0), ("b", 40_000.0), ("c", 900.0), ("d", 4_100.0)];
         let speeds = speeds.map(|(name, speed)| (name.to_owned(), speed)).into();
         let rates = by_length(&states, &speeds).unwrap();
-        assert_eq!(rates, BTreeMap::from([(64, 5_000.0), (4096, 400.0)]));
+        assert_eq!(rates, BTreeMap::from([(64, 5_000.0), (4096, 200.0)]));
     }
 
     #[test]
