@@ -63,8 +63,8 @@ pub(super) fn check(
         };
         let [used, asked] = [used / 2, asked].map(|bytes| size_text(bytes as u64));
         return Err(Unavailable::refused(format!(
-            "{option} of {asked} was asked for, and its sockets have {used}: net.core.{limit}_max is the \
-             most"
+            "{option} of {asked} was asked for, and its sockets have {used}, the most that \
+             net.core.{limit}_max allows"
         ))
         .remedy(format!("as root: sysctl -w net.core.{limit}_max=BYTES")));
     }
