@@ -11,7 +11,7 @@ use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
-    LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
+    HostState, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
     RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
 };
 
@@ -210,7 +210,7 @@ pub(super) fn prepare(
         if !asks_for_congestion(options)
             && let Some(of_states) = states.congestion()
         {
-            warnings.extend(of_states.values().find_map(|name| checks::pacing(name)));
+            warnings.extend(of_states.iter().find_map(|(state, name)| paced(state, name)));
             rig.leave_congestion_to(of_states);
         }
         let of_cell = |cell: &Cell| (cell.label.clone(), rig.fixed().at(&cell.levels));
@@ -274,6 +274,15 @@ pub(super) fn prepare(
         ..Header::new(started_at, options.command.clone(), plan, host, link)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// Says that sockets are paced by timers in a state: it is what is compared there.
+fn paced(state: &HostState, congestion: &str) -> Option<Warning> {
+    let text = format!(
+        "congestion control \"{congestion}\" paces by timers, whose cost is in the figures of state {state}"
+    );
+    let paces = checks::pacing(congestion)?;
+    Some(Warning { severity: Severity::Note, text, remedy: None, ..paces })
 }
 
 /// Whether the user chooses the congestion control.
