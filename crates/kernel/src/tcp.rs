@@ -40,6 +40,10 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// tcpi_min_rtt (4.6): minimum round-trip time in us.
     pub min_rtt_us: u32,
+    /// tcpi_rcv_ssthresh: what this end lets its receive window grow to, in bytes.
+    pub rcv_ssthresh: u32,
+    /// tcpi_pacing_rate (3.15): bytes per second; `u64::MAX` is no limit.
+    pub pacing_rate: u64,
     /// tcpi_bytes_acked (4.1): bytes that the peer has acknowledged.
     pub bytes_acked: u64,
     /// tcpi_bytes_received (4.1): bytes for which an acknowledgement was sent.
@@ -76,8 +80,9 @@ struct RawTcpInfo {
     snd_mss: u32,
     rcv_mss: u32,
     unacked: u32,
-    /// tcpi_sacked, lost, retrans, fackets; the four tcpi_last_*; tcpi_pmtu, rcv_ssthresh.
-    unused_a: [u32; 10],
+    /// tcpi_sacked, lost, retrans, fackets; the four tcpi_last_*; tcpi_pmtu.
+    unused_a: [u32; 9],
+    rcv_ssthresh: u32,
     rtt: u32,
     rttvar: u32,
     snd_ssthresh: u32,
@@ -105,6 +110,7 @@ struct RawTcpInfo {
     bytes_retrans: u64,
 }
 
+const _: () = assert!(mem::offset_of!(RawTcpInfo, rcv_ssthresh) == 64);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, snd_cwnd) == 80);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, pacing_rate) == 104);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, busy_time) == 168);
@@ -164,6 +170,8 @@ fn known_of(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
         unacked: raw.unacked,
         rtt_us: raw.rtt,
         min_rtt_us: raw.min_rtt,
+        rcv_ssthresh: raw.rcv_ssthresh,
+        pacing_rate: raw.pacing_rate,
         bytes_acked: raw.bytes_acked,
         bytes_received: raw.bytes_received,
         segs_out: raw.segs_out,
@@ -820,6 +828,8 @@ mod tests {
         let after = info(&one).unwrap();
         assert!(after.known_bytes >= 104, "{after:?}");
         assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
+        assert!(info(&other).unwrap().rcv_ssthresh >= after.snd_mss);
+        assert!(after.pacing_rate > 0);
         if after.known_bytes >= mem::size_of::<RawTcpInfo>() {
             assert_eq!(
                 after.bytes_sent - before.bytes_sent - (after.bytes_retrans - before.bytes_retrans),

@@ -59,7 +59,7 @@ pub use plan::{
 pub use profile::{
     BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
 };
-pub use read::{parse, read};
+pub use read::{header, parse, read};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
     TcpReading, Usage,
@@ -71,7 +71,7 @@ pub use remote::{
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
-    Slot, Trial, TrialKind,
+    Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
 pub use soak::{

@@ -576,6 +576,7 @@ impl<'a> Machine<'a> {
                     elapsed_ns: length,
                 }
             }),
+            sockets: None,
             remote: None,
             remote_report: None,
         })

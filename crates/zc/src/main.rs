@@ -15,6 +15,7 @@ mod classic;
 mod compare;
 mod decompress;
 mod doctor;
+mod earlier;
 mod examples;
 mod experiment;
 mod export;

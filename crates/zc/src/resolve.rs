@@ -113,6 +113,7 @@ pub(super) fn run(
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
         rates: args.rates.clone(),
+        earlier: Vec::new(),
         burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
         sample: args.sample,
         anonymise: args.anonymise,

@@ -25,7 +25,7 @@ pub fn before(
             netfilter(host, link),
             memlock(host, fixed.buffer_bytes),
             optmem(host),
-            pacing(&fixed.congestion),
+            fixed.set_congestion().or(around.congestion.as_deref()).and_then(pacing),
         ]
         .into_iter()
         .flatten(),
@@ -366,7 +366,7 @@ fn optmem(host: &Host) -> Option<Warning> {
 pub const PACING: &str = "pacing";
 
 /// BBR sends by timer, and the timers are a cost that no send path causes.
-fn pacing(congestion: &str) -> Option<Warning> {
+pub fn pacing(congestion: &str) -> Option<Warning> {
     congestion.starts_with("bbr").then(|| {
         Warning::new(
             PACING,
@@ -376,6 +376,21 @@ fn pacing(congestion: &str) -> Option<Warning> {
             ),
         )
         .remedy("--congestion cubic")
+    })
+}
+
+/// Programs of this host send with another congestion control than a run `used` that chose it itself.
+pub fn another_congestion(of_host: &str, used: &str) -> Option<Warning> {
+    (!of_host.is_empty() && of_host != used).then(|| {
+        Warning::new(
+            "congestion-default",
+            Severity::Note,
+            format!(
+                "sockets of this host use congestion control \"{of_host}\" unless they ask for \
+                 another, and those of this run use \"{used}\""
+            ),
+        )
+        .remedy(format!("--congestion {of_host}"))
     })
 }
 

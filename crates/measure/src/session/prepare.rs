@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::agent::carry::Carried;
-use crate::meter::{self, InstanceLock, Sampler};
+use crate::meter::{self, InstanceLock, Sampler, checks};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_kernel::stop::Stop;
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
-    LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
+    HostState, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
     RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
 };
 
@@ -196,7 +196,7 @@ pub(super) fn prepare(
         other_links,
         remote,
         files,
-        warnings,
+        mut warnings,
         mut probes,
         instance_lock,
     } = set_up(options, &wanted.cells, seed, stop, |step| match step {
@@ -208,6 +208,20 @@ pub(super) fn prepare(
         progress.preparing("trying the states", budget.left());
         states.set_traffic(&namespaces, &link.device)?;
         state_readings = states.prove(|| go_on(stop))?;
+        if !asks_for_congestion(options)
+            && let Some(of_states) = states.congestion()
+        {
+            warnings.extend(of_states.iter().find_map(|(state, name)| paced(state, name)));
+            rig.leave_congestion_to(of_states);
+        }
+        let of_cell = |cell: &Cell| (cell.label.clone(), rig.fixed().at(&cell.levels));
+        states.check_options(wanted.cells.iter().map(of_cell))?;
+    }
+    if !asks_for_congestion(options)
+        && let Some(used) = rig.fixed().set_congestion()
+    {
+        let of_host = host.sysctls.get("net.ipv4.tcp_congestion_control");
+        warnings.extend(of_host.and_then(|of_host| checks::another_congestion(of_host, used)));
     }
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
@@ -220,7 +234,7 @@ pub(super) fn prepare(
             .map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }),
     );
     unavailable.extend(broken);
-    rates::choose(&mut rig, &mut cells, &speeds, options);
+    warnings.extend(rates::choose(&mut rig, &mut cells, &speeds, options));
     // Samples show the harness among the classes; other servers than zc take a connection without
     // bytes for an error.
     let is_zc = |remote: &RemoteFacts| remote.kind == PeerKind::Zc;
@@ -261,6 +275,20 @@ pub(super) fn prepare(
         ..Header::new(started_at, options.command.clone(), plan, host, link)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// Says that sockets are paced by timers in a state: it is what is compared there.
+fn paced(state: &HostState, congestion: &str) -> Option<Warning> {
+    let text = format!(
+        "congestion control \"{congestion}\" paces by timers, whose cost is in the figures of state {state}"
+    );
+    let paces = checks::pacing(congestion)?;
+    Some(Warning { severity: Severity::Note, text, remedy: None, ..paces })
+}
+
+/// Whether the user chooses the congestion control.
+fn asks_for_congestion(options: &RunOptions) -> bool {
+    options.held.congestion.is_some() || options.plan.levels(Factor::Congestion).is_some()
 }
 
 /// Gives cells the cost that they are to have on top.

@@ -46,7 +46,9 @@ pub(super) fn try_out(
     cell: &Cell,
 ) -> Result<std::result::Result<Probe, Unavailable>> {
     match rig.prove(cell) {
-        Err(error) if !error.kind.ends_a_run() => Ok(Err(Unavailable::failed(error.message))),
+        Err(error) if !error.kind.ends_a_run() => {
+            Ok(Err(Unavailable { remedy: error.help, ..Unavailable::failed(error.message) }))
+        }
         proven => proven,
     }
 }

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Unavailable};
+use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Unavailable, Warning};
 
+use super::earlier::KnownRates;
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
 use super::steps::Steps;
 
-/// The rates to choose from: few and far apart, so that runs on one machine have the same rate and
-/// are comparable.
-const RATES: [f64; 9] = [1600e6, 800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
+/// The rates to choose from: few and far apart, and the first one such that most machines hold it with
+/// room, so that runs on one machine have the same rate and are comparable.
+const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
 /// Measurements of every path's top speed before the rate is chosen. The best counts: a disturbed
 /// window or a slow start makes a path slower, never faster.
@@ -123,14 +124,18 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
-/// are compared with one another; or takes those of the options. Does nothing if the user gave a
-/// rate.
-pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
+/// are compared with one another; or takes those of the options, or of an earlier run, which is then
+/// said. Does nothing if the user gave a rate.
+pub(super) fn choose(
+    rig: &mut Rig,
+    cells: &mut Cells,
+    speeds: &[TopSpeed],
+    options: &RunOptions,
+) -> Option<Warning> {
     if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
-        return;
+        return None;
     }
     let Cells { cells, reference } = cells;
-    let known = |label: &str| options.rates.get(label).copied();
     let compared_with = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
     // The slowest of the cells that share a rate, by the cell that they are compared with.
     let mut slowest: HashMap<String, f64> = HashMap::new();
@@ -139,10 +144,21 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
         let slowest = slowest.entry(compared_with(cell)).or_insert(f64::INFINITY);
         *slowest = slowest.min(speed.unwrap_or(f64::INFINITY));
     }
+    let slowest_of_all = slowest.values().copied().fold(f64::INFINITY, f64::min);
+    let shared = |cell: &Cell| {
+        let slowest = match options.plan.rates {
+            Rates::One => slowest_of_all,
+            Rates::ByLevel => slowest[&compared_with(cell)],
+        };
+        (cell.label.clone(), slowest)
+    };
+    let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
+    let KnownRates { rates, note } =
+        KnownRates::of(&options.rates, &options.earlier, rig.fixed().link, &each);
+    let known = |label: &str| rates.get(label).copied();
     match options.plan.rates {
         Rates::One => {
-            let slowest = slowest.values().copied().fold(f64::INFINITY, f64::min);
-            rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest)), true);
+            rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest_of_all)), true);
         }
         Rates::ByLevel => {
             for cell in cells {
@@ -155,6 +171,7 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
             }
         }
     }
+    note
 }
 
 /// The highest of the rates that leaves the slowest cell enough headroom.
@@ -200,6 +217,13 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::NothingKept);
         assert_eq!(error.message, "nothing can be measured now: the counters could not be read");
         assert_eq!(error.help.as_deref(), Some("wait"));
+    }
+
+    #[test]
+    fn a_rate_is_the_same_wherever_the_slowest_path_holds_it_with_room() {
+        let rates = [1.34e9, 2.6e9, 2.7e9, 40e9].map(fitting);
+        assert!(rates.iter().all(|rate| (rate - 800e6).abs() < 1.0), "{rates:?}");
+        assert!((fitting(1.3e9) - 400e6).abs() < 1.0 && (fitting(1e6) - 0.6e6).abs() < 1.0);
     }
 
     #[test]

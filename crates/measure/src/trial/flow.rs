@@ -201,6 +201,11 @@ impl Flow {
         &self.sender.socket
     }
 
+    /// The receiver's socket, where it is one of this process.
+    pub(super) fn receiving_socket(&self) -> Option<&TcpStream> {
+        self.receiver().map(|side| &side.socket)
+    }
+
     /// Whether a thread has ended, with or without an error; before the stop signal that is a
     /// failure.
     pub(super) fn has_ended(&self) -> bool {

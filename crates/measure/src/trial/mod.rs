@@ -26,6 +26,7 @@ mod rig;
 mod sending;
 mod server;
 mod setup;
+mod sockets;
 mod usage;
 mod window;
 mod worker;

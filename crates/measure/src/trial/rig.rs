@@ -1,6 +1,6 @@
 //! The rig: what outlives trials, and the trial itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::link::{AckGenerator, Link};
@@ -11,7 +11,8 @@ use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::stop::Stop;
 use zc_run::{
     Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
-    LinkFacts, Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
+    LinkFacts, Reading, RemoteWindow, Result, Sampling, SocketFacts, Timing, Trial, TrialKind,
+    Warning,
 };
 
 use super::bench::Bench;
@@ -26,7 +27,7 @@ use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
     APART_NS, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns,
-    edge, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
+    edge, edge_ns, flow_counts, looks, settle_ns, socket_facts, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -73,6 +74,8 @@ pub struct Rig {
     warm_bytes: u64,
     /// Flows of the previous trial.
     ended_flows: usize,
+    /// The congestion control that states of the host give to sockets which ask for none.
+    congestion_of: BTreeMap<HostState, String>,
     machine: Machine,
     burner: SoftirqBurner,
     /// `None` where there is no such clock, and with another machine, which has its own.
@@ -101,6 +104,7 @@ impl Rig {
             first_file,
             warm_bytes,
             ended_flows: 0,
+            congestion_of: BTreeMap::new(),
             machine,
             burner: SoftirqBurner::default(),
             idle_clock,
@@ -152,6 +156,13 @@ impl Rig {
         self.fixed.rate_chosen = chosen;
     }
 
+    /// Leaves the congestion control to the states of the host, in which sockets that ask for none are
+    /// to have these.
+    pub fn leave_congestion_to(&mut self, states: BTreeMap<HostState, String>) {
+        self.fixed.unset_congestion();
+        self.congestion_of = states;
+    }
+
     /// Draws anew what outlives trials and may have been a matter of luck: where the files, their
     /// mappings and their copy lie in memory, and the soakers. The soakers must be paused.
     ///
@@ -198,7 +209,9 @@ impl Rig {
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
         let burner = self.burner.of(cell)?;
-        let config = CellConfig { burner, ..CellConfig::of(cell, &self.fixed, &self.setup) };
+        let mut config = CellConfig { burner, ..CellConfig::of(cell, &self.fixed, &self.setup) };
+        let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
+        config.congestion = config.congestion.or_else(of_state);
         config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
         Ok(Arc::new(config))
     }
@@ -343,7 +356,12 @@ impl Rig {
         flows: usize,
         send_config: SendConfig,
     ) -> std::result::Result<Vec<Flow>, TrialError> {
-        open_flows(&self.links, self.remote.as_deref_mut(), config, flows, send_config)
+        let remote = self.remote.as_deref_mut();
+        let flows = open_flows(&self.links, remote, config, flows, send_config)?;
+        if let Some(found) = socket_facts(&flows) {
+            config.check_sockets(&found)?;
+        }
+        Ok(flows)
     }
 
     /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC.
@@ -396,6 +414,7 @@ impl Rig {
             bursts,
             sampled: (kind == TrialKind::Soaked).then_some(cell.label.as_str()),
             by_idle_clock,
+            config: &config,
             burner: config.burner.as_deref().filter(|_| send_config.burns()),
         };
         let (flows, watched) = self.watch(flows, threads, &window)?;
@@ -411,6 +430,7 @@ impl Rig {
             whole_copied: ended.sent.copied,
             fragments: ended.fragments,
             whole_sender_usage: ended.used,
+            sockets: watched.sockets,
             remote: watched.remote,
             remote_report: ended.report,
         })
@@ -478,8 +498,12 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
+        let sockets = socket_facts(&flows);
+        if let Some(found) = &sockets {
+            window.config.check_sockets(found)?;
+        }
         let remote = self.remote_window()?.map(Box::new);
-        Ok((flows, Watched { opened, closed, remote }))
+        Ok((flows, Watched { opened, closed, sockets, remote }))
     }
 
     /// Reads what bounds a window at `at_ns` or later. With the idle clock this is the first time
@@ -557,6 +581,7 @@ struct Window<'a> {
     sampled: Option<&'a str>,
     /// Whether its edges lie at steps of the idle clock.
     by_idle_clock: bool,
+    config: &'a CellConfig,
     /// What burns on purpose in softirq context, if anything does.
     burner: Option<&'a AckBurn>,
 }
@@ -565,6 +590,7 @@ struct Window<'a> {
 struct Watched {
     opened: Reading,
     closed: Reading,
+    sockets: Option<SocketFacts>,
     remote: Option<Box<RemoteWindow>>,
 }
 

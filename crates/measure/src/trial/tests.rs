@@ -314,3 +314,39 @@ fn what_is_drawn_anew_sends_the_same_bytes_past_other_soakers() {
     assert_eq!(proven(&mut rig), before.0);
     assert!(rig.soaker_tids().iter().all(|tid| !before.1.contains(tid)));
 }
+
+#[test]
+fn a_buffer_that_the_kernel_cuts_cannot_run_and_says_which_sysctl_cuts_it() {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();
+    let limit: usize = limit.trim().parse().unwrap();
+    if limit >= 1 << 30 {
+        return eprintln!("skipped: net.core.wmem_max cuts nothing here");
+    }
+    let mut rig = rig(FixedParams { sndbuf_bytes: Some(limit + 1), ..fixed() });
+    let cell = cell(SendPath::ReadSend, Levels::default());
+    let no = rig.prove(&cell).unwrap().unwrap_err();
+    assert!(no.reason.starts_with("SO_SNDBUF of "), "{}", no.reason);
+    assert!(no.remedy.unwrap().contains("net.core.wmem_max"));
+}
+
+#[test]
+fn a_trial_records_what_its_sockets_used() {
+    let (mut rig, cell) = (
+        rig(FixedParams { sndbuf_bytes: Some(65_536), ..fixed() }),
+        cell(SendPath::ReadSend, Levels::default()),
+    );
+    let sockets = rig.run(&cell, TrialKind::UnsoakedControl).unwrap().sockets.unwrap();
+    assert_eq!((sockets.congestion.as_str(), sockets.sndbuf_bytes), ("reno", 131_072));
+    assert!(sockets.rcvbuf_bytes.unwrap() > 0 && sockets.rcv_ssthresh_bytes.unwrap() > 0);
+    // A state that would have given them another is one that they do not have.
+    let state = zc_run::HostState::b();
+    let in_b =
+        Cell { levels: Levels { state: Some(state.clone()), ..Levels::default() }, ..cell.clone() };
+    let of_host = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    rig.leave_congestion_to([(state.clone(), of_host.trim().to_owned())].into());
+    let sockets = rig.run(&in_b, TrialKind::UnsoakedControl).unwrap().sockets.unwrap();
+    assert_eq!(sockets.congestion, of_host.trim());
+    rig.leave_congestion_to([(state, "another".to_owned())].into());
+    let no = rig.prove(&in_b).unwrap().unwrap_err();
+    assert!(no.reason.ends_with("and \"another\" was asked for"), "{}", no.reason);
+}

@@ -7,9 +7,13 @@
 
 use crate::meter::{TaskMeter, workers_of};
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
+use zc_run::{
+    Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, SocketFacts,
+    TcpReading,
+};
 
 use super::flow::Flow;
+use super::sockets;
 
 /// Time between a trial and the next window: the threads have ended, but frees, timers and RCU
 /// callbacks are still due.
@@ -144,6 +148,12 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
         }
     }
     Some(sum)
+}
+
+/// What the sockets of all flows use now; `None` where the kernel does not say.
+pub(super) fn socket_facts(flows: &[Flow]) -> Option<SocketFacts> {
+    let senders: Vec<_> = flows.iter().map(Flow::socket).collect();
+    sockets::facts(&senders, flows.first()?.receiving_socket())
 }
 
 /// The threads of a trial's flows, with the workers that io_uring made for them.

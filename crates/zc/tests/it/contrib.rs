@@ -304,3 +304,36 @@ fn the_recipe_builds_two_commits_and_leaves_only_its_results() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there is no commit \"nothing\""), "{}", stderr(&output));
 }
+
+/// The script that a unit starts, with `zc` in place of the installed one.
+fn script_of_unit(unit: &str, zc: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/systemd").join(unit);
+    let text = std::fs::read_to_string(path).unwrap().replace("\\\n", " ");
+    let start = text.lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c '")).unwrap();
+    let script = start.strip_suffix('\'').unwrap();
+    script.replace("$$", "$").replace("%%", "%").replace("/usr/bin/zc", zc)
+}
+
+#[test]
+fn the_nightly_service_repeats_its_first_run_that_found_a_quiet_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // Writes what it is asked for, and ends as a run does for which there was no quiet block.
+    let zc = "#!/bin/sh\necho \"$@\" >> log\nfor to; do :; done\necho made > \"$to\"\nexit $(cat code)\n";
+    std::fs::write(path("zc"), zc).unwrap();
+    std::fs::set_permissions(path("zc"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script_of_unit("zc-nightly.service", &path("zc").display().to_string());
+    let nights = [13, 0, 0].map(|code| {
+        std::fs::write(path("code"), code.to_string()).unwrap();
+        let mut night = Command::new("/bin/sh");
+        let ended = night.args(["-c", &script]).current_dir(folder.path()).status().unwrap();
+        let log = std::fs::read_to_string(path("log")).unwrap();
+        std::fs::remove_file(path("log")).unwrap();
+        assert!(path("zc.prom").exists(), "{log}");
+        assert_eq!(ended.code(), Some(code), "{log}");
+        let words: Vec<String> =
+            log.lines().next().unwrap().split(' ').map(str::to_owned).collect();
+        words[1].clone() + " " + &words[2]
+    });
+    assert_eq!(nights, ["--budget 60s", "--budget 60s", "--like plan.json"]);
+}

@@ -12,7 +12,7 @@ use zc_run::{EndReason, TrialKind};
 
 use crate::support::{
     Bounded as _, NOT_HERE, NOTHING_KEPT, Running, ZC, assert_ended, blocks_of, blocks_saved,
-    measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
+    interrupted_when, measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
 /// Options of a run that ends by itself. However late it is, it begins a block.
@@ -549,4 +549,34 @@ fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let sniffer = sniffer.unwrap_or_else(|| panic!("{warnings:?}, {}", stderr(&output)));
     assert!(sniffer.text.contains("(seen after block "), "{}", sniffer.text);
     assert!(stderr(&output).contains("listens in on the link"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_run_has_the_rate_of_the_one_before_it_in_its_folder() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let paths = ["run", "--paths", "sendfile", "--link", "loopback", "--out", out];
+        let mut zc = zc_in(folder.path(), &[&paths, more].concat());
+        zc.args(["--budget", "600s"]);
+        let is_saved = || {
+            let text = std::fs::read_to_string(folder.path().join(out)).unwrap_or_default();
+            text.lines().count() > 2
+        };
+        interrupted_when("a block is saved", &mut zc, is_saved);
+        let text = std::fs::read_to_string(folder.path().join(out)).unwrap();
+        zc_run::parse(&text).unwrap().0
+    };
+    let mut first = run("first.json", &["--rate", "auto"]);
+    assert!(first.header.plan.fixed.rate_chosen);
+    // One that is never chosen, and that every machine can hold.
+    first.header.plan.fixed.rate_bytes_per_s = 7e6;
+    std::fs::write(folder.path().join("first.json"), zc_run::whole(&first)).unwrap();
+    let second = run("second.json", &[]);
+    assert_eq!(second.header.plan.fixed.rate_bytes_per_s, 7e6);
+    let note = second.header.warnings.iter().find(|warning| warning.name == "earlier-rate");
+    assert!(note.unwrap().text.contains("that of \"first.json\""), "{note:?}");
+    let anew = run("third.json", &["--rate", "auto"]);
+    assert_ne!(anew.header.plan.fixed.rate_bytes_per_s, 7e6);
+    assert!(anew.header.warnings.iter().all(|warning| warning.name != "earlier-rate"));
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::budget::Budget;
+use super::super::earlier::KnownRates;
 use super::super::prepare::{choose_cpus, usual};
 use super::super::prepared::Prepared;
 use super::super::progress::Progress;
@@ -90,7 +91,14 @@ pub(crate) fn prepare(
             place.start_load(options, cpus.receiver)
         })?;
     let state_readings = match steps.states.as_deref_mut() {
-        Some(states) => states.prove(|| go_on(stop))?,
+        Some(states) => {
+            let found = states.prove(|| go_on(stop))?;
+            // A load generator that is not zc's begins anew in each trial.
+            if options.reuse == Reuse::KeepAlive && options.generator.is_empty() {
+                states.check_connections()?;
+            }
+            found
+        }
         None => Vec::new(),
     };
     let server_states = first_responses(options, &load, &mut served, steps)?;
@@ -135,6 +143,15 @@ pub(crate) fn prepare(
         true => rate::by_length(&of_states, &speeds)?,
         false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
     };
+    let earlier = rate::shared(&of_states, &speeds);
+    let KnownRates { rates: known, note } =
+        KnownRates::of(&BTreeMap::new(), &options.earlier, link.facts().kind, &earlier);
+    for (state, bytes) in &of_states {
+        if let (Some(rate), Some(known)) = (rates.get_mut(bytes), known.get(state)) {
+            *rate = known / *bytes as f64;
+        }
+    }
+    warnings.extend(note);
     let given = |rates: &mut BTreeMap<u64, f64>, per_s: f64| {
         rates.values_mut().for_each(|rate| *rate = per_s);
     };

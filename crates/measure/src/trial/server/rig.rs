@@ -384,6 +384,7 @@ impl Bench for ServerRig {
             whole_copied: 0,
             fragments: None,
             whole_sender_usage: None,
+            sockets: None,
             remote: None,
             remote_report: None,
         })

@@ -192,8 +192,9 @@ pub(crate) fn prepare(
         warnings.extend(workers::warning(cpus.receiver));
     }
     let reference = cells[0].label.clone();
-    let (cells, speeds) = cells::at_one_rate(&mut rig, cells, options.rate_bytes_per_s, steps)?;
+    let (cells, speeds, note) = cells::at_one_rate(&mut rig, cells, options, steps)?;
     probes.extend(speeds);
+    warnings.extend(note);
 
     let plan = Plan {
         experiment: EXPERIMENT.to_owned(),
