@@ -191,6 +191,7 @@ mod tests {
             pace: Vec::new(),
             taken: None,
             emulated: false,
+            cpu_quota: None,
         }
     }
 
