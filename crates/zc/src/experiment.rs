@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -65,8 +66,8 @@ pub(super) fn command() -> Vec<String> {
 /// What `measure` returns.
 pub(super) fn watched(
     budget_ns: u64,
-    stop: &AtomicBool,
-    measure: impl FnOnce(&mut Planned, &AtomicBool, &mut Watcher) -> Result<Outcome>,
+    stop: &Arc<AtomicBool>,
+    measure: impl FnOnce(&mut Planned, &Arc<AtomicBool>, &mut Watcher) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let mut watcher =
         Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(budget_ns));

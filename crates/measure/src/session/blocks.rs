@@ -16,6 +16,7 @@ use zc_run::{
 use super::budget::Budget;
 use super::copied::CopiedShares;
 use super::interim::Interim;
+use super::other_programs::OtherPrograms;
 use super::progress::{Next, Progress};
 use super::sessions::Sessions;
 use super::states::States;
@@ -50,6 +51,7 @@ pub(super) struct Blocks<'s> {
     last_failure: Option<Error>,
     /// Warnings that arose during the run; each kind once.
     new_warnings: Vec<Warning>,
+    others: OtherPrograms,
 }
 
 impl<'s> Blocks<'s> {
@@ -69,6 +71,7 @@ impl<'s> Blocks<'s> {
             failures: vec![Vec::new(); header.plan.cells.len()],
             last_failure: None,
             new_warnings: Vec::new(),
+            others: OtherPrograms::now(),
         }
     }
 
@@ -84,7 +87,10 @@ impl<'s> Blocks<'s> {
             warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
             warning
         });
-        for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
+        let others = matches!(block.dropped, Some(Dropped::Foreign { .. }))
+            .then(|| self.others.warning())
+            .flatten();
+        for warning in sniffers.into_iter().chain(self.copied.moved(block)).chain(others) {
             if self
                 .header
                 .warnings
@@ -198,7 +204,10 @@ impl<'s> Blocks<'s> {
                 idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
+                Err(_) if stop.load(Ordering::Relaxed) => return Ok(BlockEnd::Stopped),
                 Err(error) if error.kind.ends_a_run() => return Err(named(error)),
+                // It was given up, or would be.
+                Err(_) if budget.left().is_zero() => return Ok(BlockEnd::OutOfTime),
                 _ if !kept => {}
                 Ok(trial) => {
                     self.failures[cell].clear();

@@ -11,6 +11,7 @@ mod harness;
 mod interim;
 mod memory;
 mod options;
+mod other_programs;
 mod positive;
 mod prepare;
 mod prepared;

@@ -32,7 +32,7 @@ const STEP: Duration = Duration::from_millis(50);
 const ROUND_TRIPS_TO_WARM_UP: u64 = 20;
 
 /// Shortest window, in round trips, so that acknowledgements are spread evenly over it.
-const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
+pub(super) const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
 
 /// The server, and what it reported.
 pub(super) struct Reached {

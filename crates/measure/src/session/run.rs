@@ -3,6 +3,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -37,15 +38,15 @@ pub struct Outcome {
 }
 
 /// Runs the plan; `interim` decides which blocks count and when the intervals are narrow enough.
-/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop` is checked
-/// between trials.
+/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop`, and the end of
+/// the budget, end a trial in its middle.
 ///
 /// # Errors
-/// Nothing could be measured: bad input, no link, no soakers, no file to write to.
+/// Nothing could be measured: bad input, no link, no soakers, no file to write to, no time.
 pub fn run(
     options: &RunOptions,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let asked = Asked {

@@ -11,6 +11,7 @@ use zc_run::{Cell, FixedParams, Unavailable};
 
 use super::bursts::Bursts;
 use super::factor::EFFECTS;
+use super::limit::Limit;
 use super::placement::thread_cpus;
 use super::receiving::RecvConfig;
 use super::worker::TrialError;
@@ -31,6 +32,8 @@ pub(super) struct CellConfig {
     pub(super) setup: SendSetup,
     /// What burns the cell's cost in softirq context, if it has one.
     pub(super) burner: Option<Arc<AckBurn>>,
+    /// Until when its trials are waited for.
+    pub(super) limit: Limit,
 }
 
 impl CellConfig {
@@ -41,7 +44,7 @@ impl CellConfig {
         for effect in EFFECTS {
             effect.set_up(cell, &fixed, &mut setup);
         }
-        Self { cell: cell.clone(), fixed, setup, burner: None }
+        Self { cell: cell.clone(), fixed, setup, burner: None, limit: Limit::default() }
     }
 
     /// The bursts at the cell's rate.
