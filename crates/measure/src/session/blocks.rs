@@ -87,7 +87,10 @@ impl<'s> Blocks<'s> {
             warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
             warning
         });
-        let others = matches!(block.dropped, Some(Dropped::Foreign { .. }))
+        // A server that is measured is no other program.
+        let plan = &self.header.plan;
+        let is_foreign = matches!(block.dropped, Some(Dropped::Foreign { .. }));
+        let others = (is_foreign && plan.server.is_none() && plan.nfs.is_none())
             .then(|| self.others.warning())
             .flatten();
         for warning in sniffers.into_iter().chain(self.copied.moved(block)).chain(others) {

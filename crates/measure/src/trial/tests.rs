@@ -355,12 +355,3 @@ fn no_trial_outlasts_its_limit_and_what_it_was_is_said() {
         rig.run(&sendfile, TrialKind::Soaked).unwrap();
     }
 }
-
-#[test]
-fn a_trial_without_pacing_does_not_wait_for_a_receiver_that_takes_bytes_one_by_one() {
-    let mut rig = rig(FixedParams { recv_buffer_bytes: 1, ..fixed() });
-    let slow = Cell::of_paths(SendPath::Sendfile, RecvPath::Splice);
-    // The buffers on the way hold some 3 MB, which take several seconds then.
-    rig.run(&slow, TrialKind::TopSpeed).unwrap();
-    assert!(rig.until_closed() > Duration::ZERO);
-}
