@@ -101,7 +101,7 @@ impl Calibration {
     /// There is none, the file is not a calibration, or it is of another host, kernel, set of CPUs,
     /// frequency policy or version of zc; those of [`meter::loads_can_be_told`].
     pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
-        meter::loads_can_be_told()?;
+        meter::loads_can_be_told(cpus.len())?;
         let wrong = |what: &str| {
             Error::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
                 .help("calibrate here, while nothing else runs: cyclesoak -C")

@@ -147,7 +147,7 @@ impl Soaking {
 pub fn calibrate(cpus: &[usize], stop: &Stop) -> Result<SoakStart> {
     let interrupted =
         || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
-    loads_can_be_told()?;
+    loads_can_be_told(cpus.len())?;
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());

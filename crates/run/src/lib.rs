@@ -48,7 +48,10 @@ pub use factor::{
     RecvPath, SendPath, Value,
 };
 pub use file::{append_block, close, open, schema, whole};
-pub use host::{CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, MemoryFacts, WHY_EMULATED};
+pub use host::{
+    CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, MemoryFacts, WHY_EMULATED,
+    why_throttled,
+};
 pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
@@ -84,4 +87,4 @@ pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
-pub use warning::{EMULATED, Severity, Warning};
+pub use warning::{CPU_QUOTA, EMULATED, OTHER_PROGRAMS, Severity, Warning};

@@ -8,7 +8,7 @@ use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
 use zc_measure::Stop;
 use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
 use zc_report::soak::{self as report, ServiceDocument};
-use zc_run::{Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakService, units};
+use zc_run::{Error, ErrorKind, Result, SoakService, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -91,7 +91,7 @@ pub(super) fn run(
     };
     let observed = service(&options, stop)?;
     let seen = &observed.seen;
-    let cost = service_cost(seen).ok_or_else(stood_still)?;
+    let cost = service_cost(seen).ok_or_else(|| stood_still(&seen.start))?;
     let taken = taken(seen);
     tell::note(report::start(&seen.start, taken).trim_end());
     tell::result(&if shared.json {
@@ -109,10 +109,9 @@ pub(super) fn run(
     })?;
     let withheld = cost.withheld.map(|why| {
         Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}")).help(
-            match seen.start.emulated {
-                true => INSTEAD_OF_EMULATED,
-                false => "stop what runs beside it, or choose other CPUs with --cpus",
-            },
+            seen.start
+                .without_costs()
+                .map_or("stop what runs beside it, or choose other CPUs with --cpus", |it| it.1),
         )
     });
     let uncounted =

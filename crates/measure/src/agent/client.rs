@@ -14,8 +14,8 @@ use super::secret::SessionKey;
 use super::via::Via;
 use crate::http::{Fetched, Latencies};
 use crate::trial::{
-    AskedFor, CallsOf, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target,
-    TrialError,
+    AskedFor, CallsOf, GLANCE, Limit, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide,
+    SentFlow, Target, TrialError,
 };
 use zc_run::address::{ip_text, with_port};
 use zc_run::{Error, RemoteWindow, Result};
@@ -50,6 +50,8 @@ pub struct Client<T> {
     window: Option<Duration>,
     /// How long the answer to a request for a response may take.
     for_response: Duration,
+    /// Until when any answer is waited for.
+    limit: Limit,
     /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,
 }
@@ -94,7 +96,14 @@ impl<T: Transport> Client<T> {
     /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes first.
     pub fn new(connection: Connection, transport: T) -> Self {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        Self { connection, data: unknown, window: None, for_response: PATIENCE, transport }
+        Self {
+            connection,
+            data: unknown,
+            window: None,
+            for_response: PATIENCE,
+            limit: Limit::default(),
+            transport,
+        }
     }
 
     /// Prepares the server and finds an address for data: `named`, whatever its port, or one of those
@@ -213,7 +222,7 @@ impl<T: Transport> Client<T> {
                 transport.last_error().unwrap_or_else(|| "its own stderr may say why".to_owned());
             Err(Error::remote(message).help(help))
         };
-        match self.connection.receive(LONGEST_REPLY, patience)? {
+        match self.received(patience)? {
             Received::Message(Reply::Error { kind, message, help }) => {
                 Err(Error { help, ..Error::new(kind, format!("at the far end: {message}")) })
             }
@@ -222,6 +231,18 @@ impl<T: Transport> Client<T> {
             Received::Closed => gone("the far end has gone away", &self.transport),
             Received::TooLong => Err(unexpected()),
             Received::Nonsense(line) => Err(no_message(&line)),
+        }
+    }
+
+    /// Waits for a message with a look at the limit every [`GLANCE`].
+    fn received(&mut self, patience: Duration) -> Result<Received<Reply>> {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.connection.receive(LONGEST_REPLY, left.min(GLANCE))? {
+                Received::Late if left > GLANCE => self.limit.check()?,
+                received => return Ok(received),
+            }
         }
     }
 
@@ -271,6 +292,10 @@ impl<T: Transport> RemoteLoad for Client<T> {
 impl<T: Transport> RemoteSide for Client<T> {
     fn proves(&self) -> bool {
         true
+    }
+
+    fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     fn soak(&mut self, on: bool) -> Result<()> {
@@ -342,6 +367,8 @@ impl<T: Transport> RemoteSide for Client<T> {
 
     fn give_up(&mut self) {
         let patience = PATIENCE + self.window.take().unwrap_or_default();
+        // It may still be answering about what the limit has ended.
+        let patience = if self.limit.check().is_err() { GLANCE } else { patience };
         if self.connection.send(&Request::GiveUp).is_err() {
             return; // it is gone, and the next request says so
         }

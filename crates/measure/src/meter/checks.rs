@@ -2,8 +2,8 @@
 //! warning or `None`; nothing is read here.
 
 use zc_run::{
-    EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, LinkFacts, LinkKind, OffloadSwitch, Severity,
-    StatReading, WHY_EMULATED, Warning,
+    CPU_QUOTA, EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, LinkFacts,
+    LinkKind, OffloadSwitch, Severity, StatReading, WHY_EMULATED, Warning, why_throttled,
 };
 
 use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
@@ -238,15 +238,8 @@ fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let quota = quota.filter(|quota| *quota < soaked as f64)?;
     Some(
-        Warning::new(
-            "cpu-quota",
-            Severity::Withhold,
-            format!(
-                "this cgroup may use {quota:.2} CPUs and {soaked} are soaked: the kernel will stop \
-                 all of them in turns"
-            ),
-        )
-        .remedy("run outside of the container, or without its CPU limit (docker: no --cpus)"),
+        Warning::new(CPU_QUOTA, Severity::Withhold, why_throttled(quota, soaked))
+            .remedy(INSTEAD_OF_THROTTLED),
     )
 }
 

@@ -108,6 +108,12 @@ fn sniffers_in(text: &str, index: u32) -> usize {
     text.lines().filter(|line| takes_all(line) == Some(true)).count()
 }
 
+/// The CPUs that this process's cgroup may use, if these are fewer than `soaked`.
+pub(super) fn quota_below(soaked: usize) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    cpu_quota(Path::new("/")).filter(|quota| *quota < soaked as f64)
+}
+
 /// The smallest CPU limit of this process's cgroup and those above it, in CPUs
 /// (Documentation/admin-guide/cgroup-v2.rst, "cpu.max"; Documentation/scheduler/sched-bwc.rst for
 /// version 1).

@@ -2,6 +2,7 @@
 //! comes from trying.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::meter;
 use crate::plan::Spec;
@@ -12,6 +13,9 @@ use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warnin
 use super::options::RunOptions;
 use super::prepare::{Standing, set_up};
 use super::proving::try_out;
+
+/// How long each path may send for its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
 
 /// What `zc doctor` found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,7 +56,7 @@ pub fn examine() -> Result<Findings> {
 
 fn support(rig: &mut Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
     let cell = Cell { label: format!("{send} to {recv}"), ..Cell::of_paths(send, recv) };
-    Ok(match try_out(rig, &cell)? {
+    Ok(match try_out(rig, &cell, PROOF_TIME)? {
         Ok(_) => Support::Yes,
         Err(no) => Support::No(no),
     })

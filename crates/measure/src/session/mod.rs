@@ -12,6 +12,7 @@ mod harness;
 mod interim;
 mod memory;
 mod options;
+mod other_programs;
 mod positive;
 mod prepare;
 mod prepared;

@@ -118,7 +118,6 @@ pub(super) fn set_up(
         remote: server,
         sampler,
     })?;
-    rig.heed(stop);
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     tell(Step::Begun("looking at the machine"));
@@ -203,6 +202,7 @@ pub(super) fn prepare(
         Step::Begun(what) => progress.preparing(what, budget.left()),
         Step::Carrying(carried) => progress.carrying(carried),
     })?;
+    rig.limit_to(budget.limit(stop));
     let mut state_readings = Vec::new();
     if let Some(states) = states.as_deref_mut() {
         progress.preparing("trying the states", budget.left());
@@ -227,7 +227,8 @@ pub(super) fn prepare(
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
     steps.say("touching memory");
     trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.budget_ns));
-    let (speeds, broken) = rates::top_speeds(&mut rig, &mut cells, &mut steps)?;
+    let (speeds, broken) =
+        rates::top_speeds(&mut rig, &mut cells, options.window_ns.is_none(), &mut steps)?;
     probes.extend(
         speeds
             .iter()
@@ -410,12 +411,36 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     } else {
         (8_000_000, 12_000_000, 8_000_000)
     };
-    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * options.link_options.far_end.rtt_ns;
+    let rtt_ns = options.link_options.far_end.rtt_ns;
+    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * rtt_ns;
+    let window = |plain_ns: u64| {
+        options.window_ns.unwrap_or(plain_ns.max(zc_run::ROUND_TRIPS_IN_A_WINDOW * rtt_ns))
+    };
     Timing {
         // What is saved is what is done.
         warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
-        window_ns: options.window_ns.unwrap_or(window_ns),
+        window_ns: window(window_ns),
         idle_ns: options.idle_ns.unwrap_or(idle_ns),
-        unsoaked_ns: options.window_ns.unwrap_or(30_000_000),
+        unsoaked_ns: window(30_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Spec;
+
+    #[test]
+    fn trials_over_a_long_round_trip_have_room_for_its_acknowledgements() {
+        let mut options = RunOptions::plain(Spec::default(), PathBuf::new());
+        let of = |options: &RunOptions| timing(options, Some(LinkKind::Null));
+        let near = of(&options);
+        assert_eq!((near.window_ns, near.unsoaked_ns), (9_000_000, 30_000_000));
+        options.link_options.far_end.rtt_ns = 50_000_000;
+        let far = of(&options);
+        assert_eq!((far.window_ns, far.unsoaked_ns), (200_000_000, 200_000_000));
+        assert_eq!(far.warmup_ns, near.warmup_ns + 600_000_000);
+        options.window_ns = Some(20_000_000);
+        assert_eq!(of(&options).window_ns, 20_000_000);
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::stop::Stop;
 
+use super::other_programs::OtherPrograms;
 use super::progress::Progress;
 use crate::meter::KernelMeters;
 use crate::meter::checks::Shares;
@@ -38,6 +39,7 @@ pub struct Quiet {
 pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) -> Result<()> {
     let cpus = allowed_cpus()?;
     let mut meters = KernelMeters::open(&cpus)?;
+    let others = OtherPrograms::now();
     let began = Instant::now();
     let mut looks = 0;
     while looks < LOOKS {
@@ -58,14 +60,15 @@ pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) 
         looks = 0;
         let left = quiet.at_most.saturating_sub(began.elapsed());
         if left.is_zero() {
-            return Err(Error::new(
-                ErrorKind::NothingKept,
-                format!(
-                    "the machine was not quiet within {} s: {why}",
-                    quiet.at_most.as_secs_f64().ceil()
-                ),
-            )
-            .help("find what it is with top, or wait longer"));
+            let seconds = quiet.at_most.as_secs_f64().ceil();
+            let message = format!("the machine was not quiet within {seconds} s: {why}");
+            let error = |message| Error::new(ErrorKind::NothingKept, message);
+            return Err(match others.seen() {
+                Some(named) => {
+                    error(format!("{message}: {named}")).help("end them, or wait longer")
+                }
+                None => error(message).help("find what it is with top, or wait longer"),
+            });
         }
         progress.preparing(&format!("waiting for a quiet machine: {why}"), left);
     }

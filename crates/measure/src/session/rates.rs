@@ -2,10 +2,11 @@
 //! from the top speeds of all paths.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Unavailable, Warning};
+use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
 
 use super::earlier::KnownRates;
 use super::options::RunOptions;
@@ -36,31 +37,53 @@ const RATE_SHARE: f64 = 0.6;
 /// The highest rate that is chosen.
 pub(super) const HIGHEST: f64 = RATES[0];
 
+/// Bytes in a window without which its speed is that of buffers on the way, such as the bucket of a
+/// shaper, which is full after a pause.
+const ENOUGH_BYTES: f64 = 512.0 * 1024.0;
+
+/// The longest window that a slow link is given for that.
+const LONGEST_WINDOW_NS: u64 = 500_000_000;
+
+const WHAT: &str = "top speed of";
+
+/// Trials of a block that are of none of the plan's cells alone: of the harness and of the positive
+/// control, and an unsoaked one.
+const OF_ZC: usize = 3;
+
 /// Label of a cell, and its top speed in bytes per second.
 pub(super) type TopSpeed = (String, f64);
 
 /// Measures every cell's top speed, in the plan's order. A cell without one is removed and becomes
-/// a row with its reason.
+/// a row with its reason. Where windows are too short for a slow link, they become longer if they may.
 ///
 /// # Errors
-/// The reference has no top speed, or the run is to end.
+/// The reference has no top speed, or the run is to end: also where its budget holds no block.
 pub(super) fn top_speeds(
     rig: &mut Rig,
     cells: &mut Cells,
+    may_be_longer: bool,
     steps: &mut Steps,
 ) -> Result<(Vec<TopSpeed>, Vec<SupportRow>)> {
     let mut best: HashMap<String, f64> = HashMap::new();
     let mut why_none: HashMap<String, Error> = HashMap::new();
+    let trials = cells.cells.len() + OF_ZC;
+    let mut quickest = Duration::MAX;
     for round in 0.. {
-        let mut measured = false;
+        let mut is_done = true;
         for cell in to_try(&cells.cells) {
             if !is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied()) {
                 continue;
             }
-            measured = true;
-            steps.enter(cell, "top speed of")?;
-            match rig.top_speed(cell) {
+            is_done = false;
+            steps.enter(cell, WHAT)?;
+            let measured = rig.top_speed(cell);
+            if measured.is_err() {
+                steps.goes_on(&format!("{WHAT} {}", cell.label))?;
+            }
+            match measured {
                 Ok(speed) => {
+                    quickest = quickest.min(rig.until_closed());
+                    steps.budget.holds(trials, quickest)?;
                     let best = best.entry(cell.label.clone()).or_default();
                     *best = best.max(speed);
                 }
@@ -70,8 +93,11 @@ pub(super) fn top_speeds(
                 }
             }
         }
-        if !measured {
+        if is_done {
             break;
+        }
+        if round == 0 && may_be_longer {
+            lengthen(rig, &mut best);
         }
     }
     // A cell without a top speed can sustain no rate.
@@ -85,6 +111,25 @@ pub(super) fn top_speeds(
     let found =
         cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))
+}
+
+/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells does
+/// not count.
+fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
+    let timing = rig.timing();
+    let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
+    let Some(unsoaked_ns) = longer(timing.unsoaked_ns, slowest) else { return };
+    for speed in best.values_mut().filter(|speed| longer(timing.unsoaked_ns, **speed).is_some()) {
+        *speed = 0.0;
+    }
+    rig.set_timing(Timing { unsoaked_ns, ..timing });
+}
+
+/// The length of a window in which a link of this speed moves [`ENOUGH_BYTES`]; `None` if it does so
+/// in `window_ns`.
+fn longer(window_ns: u64, bytes_per_s: f64) -> Option<u64> {
+    let needed_ns = ((ENOUGH_BYTES / bytes_per_s * 1e9) as u64).min(LONGEST_WINDOW_NS);
+    (needed_ns > window_ns).then_some(needed_ns)
 }
 
 /// The row of a cell that has no top speed; `why` if it failed.
@@ -224,6 +269,17 @@ mod tests {
         let rates = [1.34e9, 2.6e9, 2.7e9, 40e9].map(fitting);
         assert!(rates.iter().all(|rate| (rate - 800e6).abs() < 1.0), "{rates:?}");
         assert!((fitting(1.3e9) - 400e6).abs() < 1.0 && (fitting(1e6) - 0.6e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn windows_are_longer_over_a_slow_link_up_to_half_a_second() {
+        let usual = 30_000_000;
+        assert_eq!(longer(usual, 1e9), None);
+        assert_eq!(longer(usual, 12.5e6), Some(41_943_040));
+        assert_eq!(longer(usual, 1.25e6), Some(419_430_400));
+        assert_eq!(longer(usual, 1.0), Some(LONGEST_WINDOW_NS));
+        assert_eq!(longer(LONGEST_WINDOW_NS, 1.0), None);
+        assert_eq!(longer(usual, f64::INFINITY), None);
     }
 
     #[test]

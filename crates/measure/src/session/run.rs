@@ -37,11 +37,11 @@ pub struct Outcome {
 }
 
 /// Runs the plan; `interim` decides which blocks count and when the intervals are narrow enough.
-/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop` is checked
-/// between trials.
+/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop`, and the end of
+/// the budget, end a trial in its middle.
 ///
 /// # Errors
-/// Nothing could be measured: bad input, no link, no soakers, no file to write to.
+/// Nothing could be measured: bad input, no link, no soakers, no file to write to, no time.
 pub fn run(
     options: &RunOptions,
     interim: &mut dyn Interim,

@@ -40,11 +40,21 @@ impl Steps<'_> {
     /// step.
     ///
     /// # Errors
-    /// The run was interrupted, or the host cannot be brought into that state.
+    /// The run was interrupted, its budget is spent, or the host cannot be brought into that state.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
         self.enter_state(cell.levels.state.as_ref())?;
-        self.say(&format!("{what} {}", cell.label));
-        Ok(())
+        let what = format!("{what} {}", cell.label);
+        self.say(&what);
+        self.goes_on(&what)
+    }
+
+    /// Whether preparing goes on with `what`, which comes next or has failed.
+    ///
+    /// # Errors
+    /// The run was interrupted, or its budget is spent.
+    pub(super) fn goes_on(&self, what: &str) -> Result<()> {
+        go_on(self.stop)?;
+        self.budget.allows(what)
     }
 
     /// Brings the host into a state, if there is one.

@@ -11,6 +11,7 @@ use zc_run::{Cell, FixedParams, SocketFacts, Unavailable};
 
 use super::bursts::Bursts;
 use super::factor::EFFECTS;
+use super::limit::Limit;
 use super::placement::thread_cpus;
 use super::receiving::RecvConfig;
 use super::sockets;
@@ -34,6 +35,8 @@ pub(super) struct CellConfig {
     pub(super) congestion: Option<String>,
     /// What burns the cell's cost in softirq context, if it has one.
     pub(super) burner: Option<Arc<AckBurn>>,
+    /// Until when its trials are waited for.
+    pub(super) limit: Limit,
 }
 
 impl CellConfig {
@@ -45,7 +48,8 @@ impl CellConfig {
             effect.set_up(cell, &fixed, &mut setup);
         }
         let congestion = fixed.set_congestion().map(str::to_owned);
-        Self { cell: cell.clone(), fixed, setup, congestion, burner: None }
+        let limit = Limit::default();
+        Self { cell: cell.clone(), fixed, setup, congestion, burner: None, limit }
     }
 
     /// The bursts at the cell's rate.

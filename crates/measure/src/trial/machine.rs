@@ -2,9 +2,7 @@
 //! counters.
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
-use zc_kernel::stop::Stop;
 
-use super::worker::sleep;
 use crate::meter::{Below, KernelMeters, Soaking, WakeLatency, checks, wake_latency};
 use zc_run::{Error, ErrorKind, Reading, Result, SoakReading, SoakerKind, Warning};
 
@@ -27,7 +25,6 @@ fn paused(cpus: &[usize], soaker: SoakerKind, below: Below) -> Result<Soaking> {
 pub struct Machine {
     soakers: Soaking,
     meters: KernelMeters,
-    stop: Stop,
 }
 
 impl Machine {
@@ -46,23 +43,7 @@ impl Machine {
     /// As [`new`](Self::new); the process of the soakers cannot be started.
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
-        Ok(Self { soakers, meters: KernelMeters::open(cpus)?, stop: Stop::default() })
-    }
-
-    /// Has long windows end once `stop` is set.
-    pub fn heed(&mut self, stop: &Stop) {
-        self.stop = stop.clone();
-    }
-
-    /// Sleeps until `at_ns`.
-    ///
-    /// # Errors
-    /// The run is to end.
-    pub(super) fn sleep_until(&self, at_ns: u64) -> Result<()> {
-        sleep(at_ns, &|| match self.stop.is_set() {
-            true => Err(Error::interrupted("interrupted in a window")),
-            false => Ok(()),
-        })
+        Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
     }
 
     /// Replaces the soakers with others of this kind, paused, on the same CPUs.

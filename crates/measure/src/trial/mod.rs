@@ -14,6 +14,7 @@ mod counting;
 mod factor;
 mod flow;
 mod flows;
+mod limit;
 mod links;
 mod machine;
 mod memcpy;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use crate::path::SendSetup;
 pub use bench::Bench;
+pub use limit::Limit;
 pub use links::Links;
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::link::{AckGenerator, Link};
 use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
 use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_kernel::stop::Stop;
+
 use zc_run::{
     Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
     LinkFacts, Reading, RemoteWindow, Result, Sampling, SocketFacts, Timing, Trial, TrialKind,
@@ -21,6 +22,7 @@ use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
+use super::limit::Limit;
 use super::links::Links;
 use super::machine::Machine;
 use super::remote_side::RemoteSide;
@@ -57,6 +59,9 @@ pub struct Pacing {
     state: Option<HostState>,
 }
 
+/// How long the flows of a trial without pacing may take to drain.
+const DRAIN_AT_MOST: Duration = Duration::from_secs(1);
+
 /// Files that were replaced are kept until the next time if they have at most this many bytes.
 const REPLACED_BYTES: u64 = 64 << 20;
 
@@ -82,6 +87,9 @@ pub struct Rig {
     idle_clock: Option<IdleClock>,
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
+    limit: Limit,
+    /// How long the last trial took until its window had closed.
+    until_closed: Duration,
 }
 
 impl Rig {
@@ -110,12 +118,22 @@ impl Rig {
             idle_clock,
             remote,
             sampler,
+            limit: Limit::default(),
+            until_closed: Duration::ZERO,
         })
     }
 
-    /// Has long windows end once `stop` is set.
-    pub fn heed(&mut self, stop: &Stop) {
-        self.machine.heed(stop);
+    /// How long the last trial took from its first connection until its window had closed.
+    pub fn until_closed(&self) -> Duration {
+        self.until_closed
+    }
+
+    /// Sets until when trials are waited for.
+    pub fn limit_to(&mut self, limit: Limit) {
+        if let Some(remote) = &mut self.remote {
+            remote.limit_to(limit.clone());
+        }
+        self.limit = limit;
     }
 
     /// Measures how much soakers delay wake-ups on the CPUs of the sides that are on this machine;
@@ -209,7 +227,9 @@ impl Rig {
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
         let burner = self.burner.of(cell)?;
-        let mut config = CellConfig { burner, ..CellConfig::of(cell, &self.fixed, &self.setup) };
+        let limit = self.limit.clone();
+        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let mut config = CellConfig { burner, limit, ..config };
         let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
         config.congestion = config.congestion.or_else(of_state);
         config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
@@ -287,7 +307,7 @@ impl Rig {
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
         // As long wherever it begins: /proc may take longer than the settling does.
-        self.machine.sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns)?;
+        self.limit.sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns)?;
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
@@ -364,16 +384,19 @@ impl Rig {
         Ok(flows)
     }
 
-    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC.
+    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC; with `drain_at_most`,
+    /// no longer than that.
     pub(super) fn finish_flows(
         &mut self,
         flows: Vec<Flow>,
         began_ns: u64,
+        drain_at_most: Option<Duration>,
     ) -> std::result::Result<Ended, TrialError> {
-        finish_flows(self.remote.as_deref_mut(), flows, began_ns)
+        finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
+        let began = Instant::now();
         let config = self.config(cell)?;
         let bursts = if kind == TrialKind::TopSpeed { config.unpaced() } else { config.paced() };
         let count = config.fixed.flows;
@@ -419,7 +442,11 @@ impl Rig {
         };
         let (flows, watched) = self.watch(flows, threads, &window)?;
         stop_all(&flows);
-        let ended = self.finish_flows(flows, begin_ns)?;
+        self.until_closed = began.elapsed();
+        // Without pacing every buffer on the way is full. Over a slow link that is seconds of traffic,
+        // which nothing is learnt from.
+        let drain_at_most = (kind == TrialKind::TopSpeed).then_some(DRAIN_AT_MOST);
+        let ended = self.finish_flows(flows, begin_ns, drain_at_most)?;
         Ok(Trial {
             cell: cell.label.clone(),
             kind,
@@ -457,7 +484,7 @@ impl Rig {
             remote.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
-        let slept = self.machine.sleep_until(opens_ns - apart_ns(flows.len()));
+        let slept = self.limit.sleep_until(opens_ns - apart_ns(flows.len()));
         slept.inspect_err(|_| stop_all(&flows))?;
         // By now io_uring has made its workers.
         let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads))
@@ -547,7 +574,7 @@ impl Rig {
     ) -> Result<u64> {
         // The window of the other machine opens and closes at the times it was sent.
         let again = |now_ns| self.remote.is_none().then(|| bursts.not_before(now_ns, at_ns));
-        let sleep_until = |at_ns| self.machine.sleep_until(at_ns);
+        let sleep_until = |at_ns| self.limit.sleep_until(at_ns);
         edge(at_ns, edge_ns(flows), sleep_until, again, || read(&self.machine))
     }
 

@@ -131,6 +131,7 @@ mod tests {
                 pace: Vec::new(),
                 taken: None,
                 emulated: false,
+                cpu_quota: None,
             },
             runs: Vec::new(),
         }

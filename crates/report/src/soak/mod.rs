@@ -207,6 +207,7 @@ mod tests {
             pace: Vec::new(),
             taken: None,
             emulated: false,
+            cpu_quota: None,
         }
     }
 

@@ -155,6 +155,7 @@ mod tests {
                 pace: Vec::new(),
                 taken: None,
                 emulated: false,
+                cpu_quota: None,
             },
             windows: Vec::new(),
             no_sockets: None,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use zc_run::SendPath;
 use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
-use super::support::cgroup::MemoryCgroup;
+use super::support::cgroup::Cgroup;
 use super::support::slurm_rig::SlurmRig;
 use super::support::{
     Bounded as _, ZC, interrupted_when, measuring, on_small_disk, refused, stderr, text, until, zc,
@@ -129,7 +129,7 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     let held = others.next().unwrap();
     let killed = others.next().unwrap();
     std::fs::write(here.join("hold").join(held), "").unwrap();
-    let cgroup = MemoryCgroup::of(64 << 20);
+    let cgroup = Cgroup::of_memory(64 << 20);
     match &cgroup {
         Ok(cgroup) => {
             std::fs::write(here.join("kill").join(killed), cgroup.path().to_str().unwrap()).unwrap()

@@ -15,7 +15,7 @@ use crate::support::{
     interrupted_when, measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
-/// Options of a run that ends by itself. However late it is, it begins a block.
+/// Options of a run that ends by itself. If it is prepared in time, it begins a block.
 const SHORT: [&str; 4] = ["--budget", "2s", "--paths", "sendfile"];
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
@@ -579,4 +579,26 @@ fn a_run_has_the_rate_of_the_one_before_it_in_its_folder() {
     let anew = run("third.json", &["--rate", "auto"]);
     assert_ne!(anew.header.plan.fixed.rate_bytes_per_s, 7e6);
     assert!(anew.header.warnings.iter().all(|warning| warning.name != "earlier-rate"));
+}
+
+#[test]
+fn no_budget_is_overrun_for_the_size_of_a_call() {
+    let _turn = measuring();
+    // All files by calls of a byte take more than a minute on either side.
+    for size in [["--buffer", "1"], ["--recv", "splice:1"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let began = std::time::Instant::now();
+        let args = [&["--link", "loopback", "--paths", "sendfile", "--budget", "2s"], &size[..]];
+        let output = run_in(folder.path(), &args.concat()).finish().unwrap();
+        // Of this machine's other work may be some of it.
+        assert!(began.elapsed().as_secs() < 20, "{size:?}: {:?}", began.elapsed());
+        let text = stderr(&output);
+        match output.status.code() {
+            Some(0) => {}
+            Some(NOTHING_KEPT) => {
+                assert!(text.contains("--budget") || text.contains("blocks kept"), "{text}");
+            }
+            other => panic!("{other:?}: {text}"),
+        }
+    }
 }

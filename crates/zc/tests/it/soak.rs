@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::cgroup::Cgroup;
 use crate::support::{
     Bounded as _, Running, STARVED, ZC, at_once, has_costs, is_starved, measuring, on_emulated_cpu,
     on_small_disk, stderr, undisturbed,
@@ -673,5 +674,38 @@ fn the_result_of_a_command_goes_where_it_is_wanted() {
     match result["taken"]["soakers"].as_f64() {
         Some(share) => assert!((-0.01..0.5).contains(&share), "{share}"),
         None => eprintln!("skipped: the machine was too busy to see what the soakers take"),
+    }
+}
+
+#[test]
+fn in_a_cgroup_that_may_not_use_the_cpus_its_limit_is_no_load() {
+    let _turn = measuring();
+    let cgroup = match Cgroup::of_cpu(50) {
+        Ok(cgroup) => cgroup,
+        Err(error) => return eprintln!("skipped: no cgroup with a CPU limit: {error}"),
+    };
+    let finished = |words: &[&str]| cgroup.zc(words).finish().unwrap();
+    let why = "this cgroup may use 0.50 CPUs and";
+    let live = finished(&["soak", "--count", "1"]);
+    assert_eq!(live.status.code(), Some(13), "{}", stderr(&live));
+    assert!(
+        stderr(&live).contains(&format!("error: no load is shown: {why}")),
+        "{}",
+        stderr(&live)
+    );
+    assert!(stderr(&live).contains("without its CPU limit"), "{}", stderr(&live));
+    assert!(live.stdout.is_empty());
+    let refused = finished(&["soak", "--", "echo", "run"]);
+    assert_eq!(refused.status.code(), Some(125), "{}", stderr(&refused));
+    let said = format!("error: the command was not executed: {why}");
+    assert!(stderr(&refused).contains(&said), "{}", stderr(&refused));
+    assert!(refused.stdout.is_empty(), "it was executed");
+    let anyway = finished(&["soak", "--run-anyway", "--json", "--runs", "1", "--", "true"]);
+    assert_eq!(anyway.status.code(), Some(125), "{}", stderr(&anyway));
+    // Or a soaker had no CPU time at all.
+    if !stderr(&anyway).contains(&format!("{STARVED} while its rate was taken: {why}")) {
+        let cost = &result(&anyway)["cost"];
+        assert!(cost["soaked_cpu_s"].is_null(), "{cost}");
+        assert!(cost["withheld"].as_str().is_some_and(|it| it.starts_with(why)), "{cost}");
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn prepare(
         timing,
         replayed: replay.map(|log| replay::replayed(log, &cells)),
     })?;
-    rig.heed(stop);
+    rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");

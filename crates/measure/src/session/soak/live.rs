@@ -40,7 +40,7 @@ pub fn live(
     stop: &Stop,
     hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    loads_can_be_told()?;
+    loads_can_be_told(options.soaked.cpus()?.len())?;
     let mut meter = set_up(&options.soaked)?;
     let start = start(&mut meter, |meter| {
         idle(meter, IDLE_WINDOWS, &mut |at_ns| sleep_until_or_stop(at_ns, stop))

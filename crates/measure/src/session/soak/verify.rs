@@ -59,8 +59,8 @@ pub fn verify(
     stop: &Stop,
     round: &mut dyn FnMut(usize, usize),
 ) -> Result<SoakVerify> {
-    loads_can_be_told()?;
     let cpus = options.soaked.cpus()?;
+    loads_can_be_told(cpus.len())?;
     // The last one: on most machines the first has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);
     let burner_cpu = cpus.get(burner).copied().unwrap_or(0);

@@ -181,7 +181,7 @@ pub(crate) fn prepare(
         timing,
         replayed: None,
     })?;
-    rig.heed(stop);
+    rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");
