@@ -3,8 +3,9 @@
 # by commands (a sysctl, a module, a service, a filter), or are two builds of one program. docs/ci.md describes the recipe and the
 # margins that a virtual machine supports.
 #
-# Exit codes: 0, no cost rose by more than the margin, or this machine could not tell (the word in DIR/answer says which);
-# 1, a cost rose by more, in two measurements; 2, nothing was measured, for a reason that is not noise.
+# Exit codes: 0, no cost rose by more than the margin: shown; 1, a cost rose by more, in two measurements; 10, 12 or 13, this machine
+# could not tell (those of zc compare; with --tolerant 0); 2, nothing was measured, for a reason that is not noise. With --bisect, for
+# git bisect run: 0, 1, and 125 for everything else. The word in DIR/answer says which.
 set -u
 
 usage() {
@@ -21,7 +22,8 @@ usage: zc-compare.sh [OPTION...] --after COMMAND [-- ARGUMENT-OF-ZC-RUN...]
   --cell NAME        compare this path alone (sendfile)
   --margin PERCENT   the rise that is allowed (default: 10%; with --two-runs 40%, or 15% with --cell)
   --once             believe the first measurement that says "worse", instead of measuring again
-  --strict           exit with zc's own code (10, 12, 13) where this machine could not tell
+  --tolerant         exit with 0 where this machine could not tell
+  --bisect           exit with 125 there, and where nothing was measured: git bisect run skips the commit
   --out DIR          where runs, tables and pages go (default: zc-compare); must not exist
   --zc FILE          the program (default: zc)
 
@@ -40,13 +42,14 @@ annotate() {
         say "$*"
     fi
 }
+unmeasured=2
 refuse() {
     annotate error "$*"
-    exit 2
+    exit "$unmeasured"
 }
 
 before='' after='' restore='' base='' build='' cell='' margin='' out=zc-compare zc=zc
-is_two_runs='' is_once='' is_strict=''
+is_two_runs='' is_once='' is_tolerant='' is_bisect=''
 while [ $# -gt 0 ]; do
     case $1 in
         --before | --after | --restore | --base | --build | --cell | --margin | --out | --zc)
@@ -66,12 +69,14 @@ while [ $# -gt 0 ]; do
             ;;
         --two-runs) is_two_runs=yes && shift ;;
         --once) is_once=yes && shift ;;
-        --strict) is_strict=yes && shift ;;
+        --tolerant) is_tolerant=yes && shift ;;
+        --bisect) is_bisect=yes unmeasured=125 && shift ;;
         --help | -h) usage && exit 0 ;;
         --) shift && break ;;
         *) refuse "unknown argument \"$1\"; --help lists them" ;;
     esac
 done
+[ -z "$is_tolerant$is_bisect" ] || [ "$is_tolerant$is_bisect" = yes ] || refuse "--tolerant and --bisect exclude one another"
 [ -n "$after" ] || refuse "--after is missing; --help lists the arguments"
 [ -n "$before" ] || [ -n "$base" ] || refuse "there is no state to compare with: give --before or --base"
 [ -n "$before" ] || before=$after
@@ -80,10 +85,10 @@ if [ -z "$margin" ]; then
 fi
 command -v "$zc" >/dev/null || refuse "there is no program \"$zc\": install zc, or name it with --zc"
 case $zc in
-    */*) zc=$(cd "$(dirname "$zc")" && pwd)/$(basename "$zc") || exit 2 ;;
+    */*) zc=$(cd "$(dirname "$zc")" && pwd)/$(basename "$zc") || exit "$unmeasured" ;;
 esac
 mkdir "$out" || refuse "the folder \"$out\" exists or cannot be made: choose another with --out"
-out=$(cd "$out" && pwd) || exit 2
+out=$(cd "$out" && pwd) || exit "$unmeasured"
 
 # What is left behind: nothing but the folder of results.
 worktree='' is_changed=''
@@ -138,7 +143,7 @@ enter() {
 measure() {
     folder=$1 order=$2
     shift 2
-    mkdir "$folder" || exit 2
+    mkdir "$folder" || exit "$unmeasured"
     if [ -z "$is_two_runs" ]; then
         old=run.json:${cell:+$cell }A new=run.json:${cell:+$cell }B
         # zc restores the host itself, also when it is killed.
@@ -168,7 +173,7 @@ compare() {
     code=0
     measure "$@" || code=$?
     if [ "$code" = 0 ]; then
-        (cd "$folder" && COLUMNS=120 "$zc" compare "$old" "$new" --fail-if-worse "$margin" >compare.txt)
+        (cd "$folder" && "$zc" compare --columns 120 "$old" "$new" --fail-if-worse "$margin" >compare.txt)
         code=$?
         cat "$folder/compare.txt"
     fi
@@ -193,7 +198,8 @@ compare "$out/first" forward "$@"
 if [ "$answer" = worse ] && [ -z "$is_once" ]; then
     say "worse by more than $margin: measuring again before it is believed"
     compare "$out/second" backward "$@"
-    [ "$answer" = worse ] || answer=not-confirmed code=0
+    # That nothing got worse is no more shown than that something did.
+    [ "$answer" = worse ] || answer=not-confirmed code=10
 fi
 
 printf '%s\n' "$answer" >"$out/answer"
@@ -207,7 +213,9 @@ case $answer in
     nothing-kept) annotate warning "no answer: something else used this machine all the time" ;;
 esac
 case $answer in
+    not-worse) exit 0 ;;
     worse) exit 1 ;;
-    undecided | withheld | nothing-kept) [ -z "$is_strict" ] || exit "$code" ;;
 esac
-exit 0
+[ -z "$is_tolerant" ] || exit 0
+[ -z "$is_bisect" ] || exit 125
+exit "$code"

@@ -2,7 +2,8 @@
 """Asks a Prometheus every query of the dashboard, with its variables filled in: check-queries.py [URL].
 
 A query that Prometheus refuses, or that finds nothing, is an error. Some find nothing where they should: a run without zero-copy
-paths has no zc_copied_ratio, one whose paths all ran no zc_unavailable.
+paths has no zc_copied_ratio, one whose paths all ran no zc_unavailable, and only runs of zc
+run server have zc_request_*.
 """
 
 import json

@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::thread::{Builder, JoinHandle};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
+use zc_measure::Stop;
 use zc_measure::agent::iperf3::inbox::{COOKIE_BYTES, Inbox, Lost};
 use zc_measure::agent::iperf3::messages::{Parameters, Results};
 use zc_measure::agent::iperf3::{Limits, Request, Test, serve, settle};
@@ -246,7 +246,6 @@ impl Clients {
     /// The server does not end, and closes what it was sent.
     pub fn check(&self) {
         static SERVER: OnceLock<(SocketAddr, Mutex<JoinHandle<()>>)> = OnceLock::new();
-        static STOP: AtomicBool = AtomicBool::new(false);
         let (address, thread) = SERVER.get_or_init(|| {
             quarantine::enter();
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -254,7 +253,7 @@ impl Clients {
             let short = Duration::from_millis(20);
             let limits = Limits { streams: 4, patience: short, idle: short, longest: short * 3 };
             let thread = start("server", move || {
-                serve(listener, &STOP, limits, &mut |_| {}).expect("the server goes on");
+                serve(listener, &Stop::default(), limits, &mut |_| {}).expect("the server goes on");
             });
             (address, Mutex::new(thread))
         });
@@ -292,7 +291,7 @@ impl Clients {
             let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
         }
         let ended = thread.lock().expect("one input at a time").is_finished();
-        assert!(!ended && !STOP.load(Ordering::Relaxed), "the server has ended");
+        assert!(!ended, "the server has ended");
     }
 }
 

@@ -6,7 +6,9 @@
 pub mod dialogue;
 pub mod documents;
 pub mod edits;
+pub mod folders;
 pub mod html;
+pub mod http;
 pub mod iperf3;
 pub mod kernel;
 pub mod logs;

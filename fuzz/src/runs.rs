@@ -265,7 +265,7 @@ fn report(run: &Run, estimates: &Estimates, which: u8) -> Option<Document> {
             return dma.map(Document::terminal);
         }
         4 => Document::markdown(zc_report::markdown(run, estimates)),
-        5 => Document::markdown(zc_report::multi::markdown(two)),
+        5 => Document::markdown(zc_report::multi::markdown(two, zc_report::TEXT_COLUMNS)),
         6 => Document::csv(zc_report::csv(run, estimates)),
         7 => Document::csv(zc_report::multi::csv(two)),
         8 => Document::json(zc_report::json(run, estimates)),
@@ -337,11 +337,18 @@ impl Comparison {
             vec![
                 Document::terminal(zc_report::compare::table(&compared, judgement, 80)),
                 Document::terminal(zc_report::compare::table(&compared, judgement, 200)),
-                Document::markdown(zc_report::compare::markdown(&compared, judgement)),
+                Document::markdown(zc_report::compare::markdown(
+                    &compared,
+                    judgement,
+                    zc_report::TEXT_COLUMNS,
+                )),
                 Document::json(zc_report::compare::json(&compared, judgement)),
                 Document::html(zc_report::compare::html(&compared, judgement)),
                 Document::terminal(zc_report::profile::compared(&pairs, 80)),
-                Document::markdown(zc_report::profile::compared_markdown(&pairs)),
+                Document::markdown(zc_report::profile::compared_markdown(
+                    &pairs,
+                    zc_report::TEXT_COLUMNS,
+                )),
                 Document::json(zc_report::profile::compared_json(&pairs)),
             ]
         };

@@ -149,7 +149,7 @@ impl Session {
         }
         let mut client = Client::new(Connection::new(holding(&answers), sink()), ());
         for step in steps {
-            let named = self.address_is_named.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            let named = self.address_is_named.then_some(([127, 0, 0, 1], 0).into());
             match step.call {
                 Call::Prepare => drop(client.prepare(prepare(), named)),
                 Call::Soak => drop(client.soak(true)),

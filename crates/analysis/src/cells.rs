@@ -31,7 +31,6 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cost = sides(net);
     let gross = sides(|side| figure_of(side, &|cost| cost.gross_ns_per_kib(side)));
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
-    let ratio = sides(|side| to_base(kept, place, side));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
@@ -49,9 +48,10 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         gross_cost_ns_per_kib: gross,
         harness_ns_per_kib: figure(&harness, kept.level),
         other_cpus_ns_per_kib: net(Side::OtherCpus),
-        ratio,
+        ratio: ratios(kept, place),
         two_states: two_states(kept, &to_base_pairs(kept, place, Side::Both)),
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero),
+        below_zero: kept.below_zero(&both).is_some(),
         blocks_not_positive: both.iter().filter(|cost| **cost <= 0.0).count(),
         gbit_per_core: Sides {
             sender: cost.sender.as_ref().and_then(gbit_per_core),
@@ -62,7 +62,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         top_speed_by_memcpy: top_speed_by_memcpy(kept, &cell.label),
         perturbation: perturbation(kept, cell),
         copied_share,
-        failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
+        failed_zero_copy: is_failed_zero_copy(copied_share),
         traffic: traffic::traffic(kept, cell),
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.
@@ -76,6 +76,11 @@ fn sides<T>(of: impl Fn(Side) -> Option<T>) -> Sides<T> {
 
 fn reaches_zero(cost: &Figure) -> bool {
     cost.interval.map_or(cost.value, |interval| interval.low) <= 0.0
+}
+
+/// The cost of a cell divided by that of its baseline.
+pub(super) fn ratios(kept: &KeptBlocks, place: usize) -> Sides<RatioFigure> {
+    sides(|side| to_base(kept, place, side))
 }
 
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
@@ -136,6 +141,11 @@ fn reached(kept: &KeptBlocks, cell: &Cell) -> Option<f64> {
     let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
     let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
     finite(huber_location(&shares, burst)?)
+}
+
+/// Whether the kernel copied most of what was to be sent without a copy.
+pub(super) fn is_failed_zero_copy(copied_share: Option<f64>) -> bool {
+    copied_share.is_some_and(|share| share > 0.5)
 }
 
 /// Over whole trials, including warm-up and drain: a completion may arrive after the window in

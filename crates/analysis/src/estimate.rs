@@ -3,16 +3,15 @@
 use crate::account;
 use crate::cells;
 use crate::components;
+use crate::controls::Controls;
 use crate::costs::{Side, sender_alone, sides_apart};
 use crate::idle_host;
 use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
-use crate::model::cell::CellEstimate;
-use crate::model::estimates::{Control, Estimates, WanderFigures};
+use crate::model::estimates::{Estimates, WanderFigures};
 use crate::netperf;
 use crate::others;
 use crate::parallel;
-use crate::positive;
 use crate::replay;
 use crate::requests;
 use crate::rough;
@@ -28,13 +27,11 @@ pub fn estimate(run: &Run) -> Estimates {
     for (cell, cost) in cells.iter_mut().zip(idle_host::costs(&kept)) {
         cell.idle_host_ns_per_kib = cost;
     }
-    let control = control(&cells);
+    let controls = Controls::of(&kept);
     let blocks = account::blocks(run);
-    let positive_control = positive::control(&kept);
-    let verdict =
-        verdict::verdict(run, &kept, &cells, control.as_ref(), positive_control.as_ref(), &blocks);
+    let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     Estimates {
-        sizes: sizes::sizes(&kept),
+        sizes: sizes::sizes(&kept, &verdict),
         components: components::components(&kept, &cells),
         accounts: netperf::accounts(&kept, &cells),
         requests: requests::requests(run, &kept, &cells),
@@ -48,8 +45,8 @@ pub fn estimate(run: &Run) -> Estimates {
         cells,
         rough: rough::rough(run),
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
-        control,
-        positive_control,
+        control: controls.same,
+        positive_control: controls.positive,
         wander: WanderFigures {
             ratios: kept.wanders.ratios(Side::Both).map(|wander| wander.variance.sqrt()),
             costs: kept.wanders.costs(Side::Both).map(|wander| wander.variance.sqrt()),
@@ -58,16 +55,4 @@ pub fn estimate(run: &Run) -> Estimates {
         conditions: account::conditions(run),
         verdict,
     }
-}
-
-pub(super) fn control(cells: &[CellEstimate]) -> Option<Control> {
-    cells.iter().find(|cell| cell.control && !cell.positive_control).map(|cell| Control {
-        label: cell.label.clone(),
-        ratio: cell.ratio,
-        fits: cell
-            .ratio
-            .both
-            .and_then(|ratio| ratio.interval)
-            .map(|interval| interval.contains(1.0)),
-    })
 }

@@ -6,7 +6,8 @@
 
 use zc_stats::median;
 
-use crate::costs::{Losses, TrialCost};
+use crate::costs::{Losses, Side, TrialCost};
+use zc_run::Plan;
 
 /// Blocks on either side whose harness counts: with them, some seven seconds of a run with all paths.
 const REACH: usize = 7;
@@ -27,18 +28,32 @@ pub(super) fn settle(costs: &mut [Vec<Option<TrialCost>>]) {
     }
 }
 
-/// The median of what was lost in these trials, in a window as long as that of `own`.
+/// What the harness of each cell was measured to be, before it is settled: the label of its cell,
+/// and its cost by block in ns per KiB.
+pub(super) fn measured(
+    costs: &[Vec<Option<TrialCost>>],
+    plan: &Plan,
+) -> impl Iterator<Item = (String, Vec<f64>)> {
+    plan.cells.iter().enumerate().filter_map(|(place, cell)| {
+        let own = costs.iter().filter_map(|block| block.get(place)?.as_ref());
+        let measured = own.filter_map(|cost| cost.harness_ns_per_kib(Side::Both)).collect();
+        Some((cell.harness.clone()?, measured))
+    })
+}
+
+/// The median of what was lost in these trials, in a window as long as that of `own`: no less than
+/// nothing, as a sender that is woken gives no CPU time back.
 fn settled(own: Losses, around: &[Option<Losses>]) -> Losses {
     let scaled: Vec<Losses> =
         around.iter().flatten().map(|losses| losses.scaled_to(own.window_ns)).collect();
     let of = |side: fn(&Losses) -> Option<f64>| {
-        median(&scaled.iter().filter_map(side).collect::<Vec<_>>())
+        median(&scaled.iter().filter_map(side).collect::<Vec<_>>()).map(|ns| ns.max(0.0))
     };
     Losses {
         window_ns: own.window_ns,
         sender_ns: own.sender_ns.and_then(|_| of(|losses| losses.sender_ns)),
         receiver_ns: own.receiver_ns.and_then(|_| of(|losses| losses.receiver_ns)),
-        both_ns: of(|losses| Some(losses.both_ns)).unwrap_or(own.both_ns),
+        both_ns: of(|losses| Some(losses.both_ns)).unwrap_or(0.0),
         other_cpus_ns: own.other_cpus_ns.and_then(|_| of(|losses| losses.other_cpus_ns)),
     }
 }

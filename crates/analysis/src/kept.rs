@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use crate::costs::{TrialCost, block_costs};
-use crate::figures::per;
+use crate::figures::{figure, per};
 use crate::harness;
 use crate::interim::level_of;
+use crate::model::figure::Figure;
 use crate::parallel;
 use crate::plan_index::PlanIndex;
 use crate::wanders::Wanders;
-use zc_run::{Block, Cell, Dropped, Header, Run, Slot, Trial, TrialKind};
+use zc_run::{Block, Cell, Dropped, Header, Plan, Run, Slot, Trial, TrialKind};
 
 /// The blocks that were not dropped, with the costs of their soaked trials.
 pub(super) struct KeptBlocks<'a> {
@@ -27,6 +28,9 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) level: f64,
     /// By how much ratios and costs wander.
     pub(super) wanders: Wanders,
+    /// The harness that was measured below 0 by more than its noise, if one was: the label of its
+    /// cell, and what it is in ns per KiB.
+    pub(super) harness_below_zero: Option<(String, Figure)>,
 }
 
 impl<'a> KeptBlocks<'a> {
@@ -51,6 +55,9 @@ impl<'a> KeptBlocks<'a> {
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         let mut costs =
             parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index));
+        let level = level_of(run.end.as_ref());
+        let harness_below_zero = harness::measured(&costs, &header.plan)
+            .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));
         harness::settle(&mut costs);
         Self {
             header,
@@ -60,8 +67,15 @@ impl<'a> KeptBlocks<'a> {
             blocks,
             reference: index.reference(),
             index,
-            level: level_of(run.end.as_ref()),
+            level,
+            harness_below_zero,
         }
+    }
+
+    /// The median of costs that are below 0 by more than their noise; `None` if they are not. One in
+    /// twenty runs whose costs are all 0 has one by chance (Bonferroni).
+    pub(super) fn below_zero(&self, costs: &[f64]) -> Option<Figure> {
+        below_zero(costs, &self.header.plan, self.level)
     }
 
     /// Whether costs are net of the harness.
@@ -126,6 +140,14 @@ impl<'a> KeptBlocks<'a> {
             .into_iter()
             .flat_map(move |kinds| kinds[kind as usize].iter().copied())
     }
+}
+
+fn below_zero(costs: &[f64], plan: &Plan, level: f64) -> Option<Figure> {
+    let corrected = 1.0 - (1.0 - level) / plan.cells.len().max(1) as f64;
+    let below = |figure: &Figure| {
+        figure.interval.and_then(|interval| interval.high).is_some_and(|high| high < 0.0)
+    };
+    figure(costs, corrected).filter(below)
 }
 
 /// An index of trials. They are looked up a dozen times for each cell, and walking over all blocks

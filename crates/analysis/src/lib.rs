@@ -13,6 +13,7 @@ mod bootstrap;
 mod cells;
 pub mod compare;
 mod components;
+mod controls;
 mod cost_curve;
 mod cost_series;
 pub mod costs;
@@ -69,3 +70,5 @@ pub use unit::us_per_mb;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_controls;

@@ -23,11 +23,14 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let expected = median(&shares).filter(|expected| expected.is_finite());
     let by_expected =
         ratio(&pairs, kept.level, None).map(|ratio| ratio_figure(&ratio, plan.target));
+    let found = expected.and_then(|expected| Some(scaled(by_expected?, expected)));
     Some(PositiveControl {
         label: plan.cells[place].label.clone(),
         expected,
         in_softirqs: median(&in_softirqs).filter(|share| *share > 0.0),
-        found: expected.and_then(|expected| Some(scaled(by_expected?, expected))),
+        found,
+        seen: found.and_then(|figure| figure.interval).map(|found| found.low > 1.0),
+        resolution: by_expected.and_then(|figure| figure.resolution()),
         fits: by_expected.and_then(|figure| figure.interval).map(|found| found.contains(1.0)),
     })
 }

@@ -3,6 +3,8 @@
 //! Every response of a state has the same length, which the load checks. So the cost of a request
 //! is that of its bytes, with the same interval.
 
+use std::collections::HashMap;
+
 use crate::figures::{per, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
@@ -14,6 +16,7 @@ use zc_run::{Cell, Latencies, Plan, Probe, Run};
 /// One for each cell of a server's run, in the plan's order; nothing for another run.
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
     let plan = &run.header.plan;
+    let seen = Seen::of(run);
     let each = std::iter::zip(&plan.cells, cells).enumerate();
     each.filter_map(|(place, (cell, figures))| {
         let body_bytes = plan.response_bytes(cell)?;
@@ -22,7 +25,7 @@ pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> 
             us_per_request(plan, &plan.cells[first], cells[first].cost_ns_per_kib.both)
         });
         let saved = first.zip(ratio).map(|(first, ratio)| saved(&first, &ratio));
-        Some(of_cell(run, kept, cell, figures, body_bytes, saved))
+        Some(of_cell(&seen, kept, cell, figures, body_bytes, saved))
     })
     .collect()
 }
@@ -57,8 +60,28 @@ fn saved(cost: &Figure, ratio: &RatioFigure) -> Figure {
     with_interval(value, interval, cost.blocks.min(ratio.blocks))
 }
 
+/// What was seen of the states outside of the blocks, by label; of several of one label the first.
+struct Seen<'a> {
+    top_bytes_per_s: HashMap<&'a str, f64>,
+    latencies: HashMap<&'a str, &'a Latencies>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(run: &'a Run) -> Self {
+        let probes = run.header.probes.iter().rev().filter_map(|probe| match probe {
+            Probe::TopSpeed { cell, bytes_per_s } => Some((cell.as_str(), *bytes_per_s)),
+            _ => None,
+        });
+        let latencies = run.end.iter().flat_map(|end| end.latencies.iter().rev());
+        Self {
+            top_bytes_per_s: probes.collect(),
+            latencies: latencies.map(|each| (each.cell.as_str(), each)).collect(),
+        }
+    }
+}
+
 fn of_cell(
-    run: &Run,
+    seen: &Seen<'_>,
     kept: &KeptBlocks,
     cell: &Cell,
     figures: &CellEstimate,
@@ -68,10 +91,8 @@ fn of_cell(
     let us_of = us_of(body_bytes);
     let per_s = |bytes_per_s: f64| bytes_per_s / body_bytes as f64;
     let elapsed_s = figures.traffic.elapsed_ns as f64 / 1e9;
-    let top = run.header.probes.iter().find_map(|probe| match probe {
-        Probe::TopSpeed { cell: label, bytes_per_s } if *label == cell.label => Some(*bytes_per_s),
-        _ => None,
-    });
+    let label = cell.label.as_str();
+    let top = seen.top_bytes_per_s.get(label).copied();
     let process = crate::others::thread_costs(kept, &cell.label, zc_run::TrialKind::Soaked);
     RequestCost {
         label: cell.label.clone(),
@@ -81,9 +102,7 @@ fn of_cell(
         saved_us_per_request,
         requests_per_s: per(figures.traffic.bytes as f64, elapsed_s).map(per_s),
         top_requests_per_s: top.map(per_s),
-        latency: run.end.as_ref().and_then(|end| {
-            quantiles(end.latencies.iter().find(|latencies| latencies.cell == cell.label)?)
-        }),
+        latency: seen.latencies.get(label).and_then(|latencies| quantiles(latencies)),
     }
 }
 

@@ -707,7 +707,7 @@ fn a_reference_at_the_noise_floor_leaves_verdicts_undecided() {
         (cell.sender_ns_per_kib, cell.receiver_ns_per_kib) = (0.0, -20.0);
     }
     let estimates = estimate(&world.run());
-    assert_eq!(estimates.verdict.withheld, [Withheld::NoReference]);
+    assert!(estimates.verdict.withheld.contains(&Withheld::NoReference));
     assert_eq!(estimates.verdict.cells.len(), 8);
     assert!(estimates.verdict.cells.iter().all(|cell| cell.comparison == Comparison::Undecided));
     assert!(estimates.cells.iter().all(|cell| cell.at_noise_floor));

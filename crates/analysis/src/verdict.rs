@@ -5,31 +5,31 @@
 //! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
 //! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
 //! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
-//! controls are not among the comparisons. What the error that they show could explain is undecided.
+//! controls are not among the comparisons. What the error that they show could explain is undecided,
+//! and so is what they could not have seen ([`crate::controls`]).
 //! A positive control that misses by more than half of what was added withholds all verdicts.
 
+use crate::controls::{Controls, Limits};
 use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::machine;
 use crate::model::cell::CellEstimate;
-use crate::model::estimates::{BlockAccount, Control, PositiveControl};
+use crate::model::estimates::BlockAccount;
 use crate::model::figure::{Bounds, RatioFigure};
-use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
+use crate::model::verdict::{
+    CellVerdict, Cheapest, Comparison, EQUIVALENCE_MARGIN, Verdict, Withheld,
+};
 use crate::parallel;
 use crate::ratios::{self, Ratio, ratio};
+use crate::unit::us_per_mb;
 use zc_run::{EMULATED, Run, Severity};
-
-/// Equivalence margin: two cells cost the same when the interval of their ratio is within this
-/// distance of 1.
-pub(super) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
 pub(super) fn verdict(
     run: &Run,
     kept: &KeptBlocks,
     cells: &[CellEstimate],
-    control: Option<&Control>,
-    positive: Option<&PositiveControl>,
+    controls: &Controls,
     blocks: &BlockAccount,
 ) -> Verdict {
     let compared: Vec<usize> = (0..cells.len())
@@ -40,26 +40,27 @@ pub(super) fn verdict(
         kept,
         &compared.iter().map(|cell| (*cell, kept.index.divisors(*cell))).collect::<Vec<_>>(),
     );
-    let missed = missed(control, positive);
-    let error = missed.iter().filter_map(Withheld::error).fold(1.0, f64::max);
-    let cheapest_by = cheapest(kept, cells, &compared, error);
+    let limits = controls.limits();
+    let comparisons: Vec<Comparison> = std::iter::zip(&compared, differs)
+        .map(|(cell, differs)| {
+            let ratio = cells[*cell].ratio.both;
+            ratio.map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs, limits))
+        })
+        .collect();
+    let cheapest_by = cheapest(kept, cells, std::iter::zip(&compared, &comparisons), limits);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
         _ => Vec::new(),
     };
+    let reference = cells.iter().find(|cell| cell.reference);
     Verdict {
-        withheld: withheld(run, kept, cells, control, &missed, blocks),
-        cells: compared
-            .iter()
-            .zip(differs)
-            .map(|(cell, differs)| {
+        withheld: withheld(run, kept, reference, controls, blocks),
+        cells: std::iter::zip(&compared, &comparisons)
+            .map(|(cell, comparison)| {
                 let cell = &cells[*cell];
                 CellVerdict {
                     label: cell.label.clone(),
-                    comparison: cell
-                        .ratio
-                        .both
-                        .map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs, error)),
+                    comparison: *comparison,
                     interval_excludes_one: cell
                         .ratio
                         .both
@@ -72,41 +73,27 @@ pub(super) fn verdict(
         cheapest,
         cheapest_by,
         comparisons: with_ratio,
-        control_error: (error > 1.0).then(|| finite(error - 1.0)).flatten(),
+        control_error: (limits.error > 1.0).then(|| finite(limits.error - 1.0)).flatten(),
+        resolution: (limits.resolution > 1.0).then(|| finite(limits.resolution - 1.0)).flatten(),
+        ..Verdict::default()
     }
 }
 
-/// The controls whose intervals exclude the truth.
-pub(super) fn missed(
-    control: Option<&Control>,
-    positive: Option<&PositiveControl>,
-) -> Vec<Withheld> {
-    let differs = || {
-        let ratio = control.filter(|control| control.fits == Some(false))?.ratio.both?;
-        let Bounds { low, high, .. } = ratio.interval?;
-        Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
-    };
-    let missed = || {
-        let positive = positive.filter(|positive| positive.fits == Some(false))?;
-        let (expected, found) = (positive.expected?, positive.found?);
-        let Bounds { low, high, .. } = found.interval?;
-        Some(Withheld::PositiveControlMissed { expected, found: found.value, low, high })
-    };
-    differs().into_iter().chain(missed()).collect()
-}
-
-/// What is said of a cell. An error of a control by the factor `error` explains ratios up to it.
-fn comparison(ratio: &RatioFigure, differs: bool, error: f64) -> Comparison {
+/// What is said of a cell. An error of a control by a factor explains ratios up to it.
+fn comparison(ratio: &RatioFigure, differs: bool, limits: Limits) -> Comparison {
     let Some(Bounds { low, high, .. }) = ratio.interval else { return Comparison::Undecided };
+    let error = limits.error;
     let explained = high.is_none_or(|high| high * error >= 1.0) && low / error <= 1.0;
-    if differs && ratio.value != 1.0 && (error == 1.0 || !explained) {
+    let stands = limits.resolve(ratio.value) && (error == 1.0 || !explained);
+    if differs && ratio.value != 1.0 && stands {
         return if ratio.value < 1.0 {
             Comparison::Cheaper { by: 1.0 - ratio.value }
         } else {
             Comparison::Dearer { by: ratio.value - 1.0 }
         };
     }
-    match high.map(|high| (high * error - 1.0).max(1.0 - low / error)) {
+    let within = high.map(|high| (high * error - 1.0).max(1.0 - low / error));
+    match within.map(|within| within.max(limits.resolution - 1.0)) {
         Some(within) if within <= EQUIVALENCE_MARGIN => Comparison::Same { within },
         _ => Comparison::Undecided,
     }
@@ -150,18 +137,23 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
 /// for normal values. Where a control shows an error, cells that it could make as cheap are in the
-/// list, too.
-fn cheapest(
+/// list, too, and so are those that differ by less than the controls resolve. A cell that has a
+/// verdict against it is not: one that is dearer than the baseline, and a baseline than which one is
+/// cheaper.
+fn cheapest<'v>(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
-    compared: &[usize],
-    error: f64,
+    compared: impl Iterator<Item = (&'v usize, &'v Comparison)>,
+    limits: Limits,
 ) -> Vec<Cheapest> {
     let index = &kept.index;
     let mut referring: Vec<Vec<usize>> = vec![Vec::new(); cells.len()];
-    for cell in compared {
+    let mut beaten = vec![false; cells.len()];
+    for (cell, comparison) in compared {
         if let Some(base) = index.baseline(*cell) {
             referring[base].push(*cell);
+            beaten[*cell] |= matches!(comparison, Comparison::Dearer { .. });
+            beaten[base] |= matches!(comparison, Comparison::Cheaper { .. });
         }
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -194,12 +186,13 @@ fn cheapest(
         .map(|(by, group)| {
             let alpha = (1.0 - kept.level) / (group.len() - 1) as f64;
             let may_be_best = |ratio: Ratio| {
-                ratio.value <= 1.0
+                !limits.resolve(ratio.value.max(1.0))
                     || ratio.p_value.is_none_or(|p_value| p_value / 2.0 > alpha)
-                    || ratio.interval.is_none_or(|interval| interval.low < error)
+                    || ratio.interval.is_none_or(|interval| interval.low < limits.error)
             };
-            let others =
-                group[1..].iter().filter(|_| to_leader.next().flatten().is_some_and(may_be_best));
+            let others = group[1..].iter().filter(|cell| {
+                to_leader.next().flatten().is_some_and(may_be_best) && !beaten[**cell]
+            });
             let alike = others.map(|cell| label(*cell));
             Cheapest {
                 by: label(by),
@@ -209,14 +202,13 @@ fn cheapest(
         .collect()
 }
 
-/// Why a run's own verdicts are withheld. Of the controls that `missed`, those whose error has no
-/// bound on what it could explain.
+/// Why a run's own verdicts are withheld. Of the shortcomings of its controls, those that have no
+/// bound on what they could explain.
 pub(super) fn withheld(
     run: &Run,
     kept: &KeptBlocks,
-    cells: &[CellEstimate],
-    control: Option<&Control>,
-    missed: &[Withheld],
+    reference: Option<&CellEstimate>,
+    controls: &Controls,
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     if machine::is_emulated(&run.header) {
@@ -225,7 +217,6 @@ pub(super) fn withheld(
     }
     let mut reasons = Vec::new();
     let needed = zc_stats::wilcoxon_min_n(kept.level).unwrap_or(usize::MAX);
-    let reference = cells.iter().find(|cell| cell.reference);
     if blocks.kept < needed {
         reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });
     } else if !reference
@@ -233,10 +224,10 @@ pub(super) fn withheld(
     {
         reasons.push(Withheld::NoReference);
     } else {
-        let judged = control.and_then(|control| control.ratio.both?.interval);
-        reasons.extend(judged.is_none().then_some(Withheld::NoControl));
+        reasons.extend((!controls.are_measured()).then_some(Withheld::NoControl));
     }
-    reasons.extend(missed.iter().filter(|why| why.error().is_none()).cloned());
+    reasons.extend(below_zero(kept));
+    reasons.extend(controls.shortcomings().into_iter().filter(|why| why.error().is_none()));
     let saturated =
         reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
     if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {
@@ -252,4 +243,27 @@ pub(super) fn withheld(
         |warning| Withheld::Warning { name: warning.name.clone(), severity: warning.severity },
     ));
     reasons
+}
+
+/// The first cost that is below 0 by more than its noise: no traffic gives CPU time back, and
+/// neither does zc's harness.
+fn below_zero(kept: &KeptBlocks) -> Option<Withheld> {
+    let of_cell = |(place, cell): (usize, &zc_run::Cell)| {
+        let costs = kept.costs.iter().filter_map(|block| block.get(place)?.as_ref());
+        let costs: Vec<f64> = costs.filter_map(|cost| cost.ns_per_kib(Side::Both)).collect();
+        Some((cell.label.clone(), kept.below_zero(&costs)?))
+    };
+    let harness = || {
+        let (label, cost) = kept.harness_below_zero.clone()?;
+        Some((format!("the harness of {label}"), cost))
+    };
+    let of_cell = kept.header.plan.cells.iter().enumerate().find_map(of_cell);
+    let (of, cost) = of_cell.or_else(harness)?;
+    let bounds = cost.interval?;
+    Some(Withheld::BelowZero {
+        of,
+        us_per_mb: us_per_mb(cost.value),
+        low: us_per_mb(bounds.low),
+        high: us_per_mb(bounds.high?),
+    })
 }

@@ -1,15 +1,11 @@
 //! A saved run may come from a stranger, with tens of thousands of cells: what is computed from it
 //! takes time in proportion to them.
 
-use std::sync::{Mutex, PoisonError};
-
 use zc_analysis::compare::{Selection, compare};
 use zc_analysis::estimate;
 use zc_run::{Factor, Run, SendPath};
+use zc_testkit::growth::{LIMIT, growth};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
-
-/// How much more is computed than with one share of it.
-const MORE: usize = 8;
 
 /// A run with so many cells besides those that were measured.
 fn of_cells(besides: usize) -> Run {
@@ -32,55 +28,35 @@ fn of_sizes(besides: usize) -> Run {
     Synthetic { cells, factors, blocks: 8, ..Synthetic::default() }.run()
 }
 
-/// CPU time of this process, all its threads, in ticks of the kernel: beside other programs, what takes
-/// long waits for its CPUs, and what is short may not.
-fn ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The name, in brackets, may have spaces. utime and stime are the 12th and the 13th field after it.
-    let (_, fields) = stat.rsplit_once(')').unwrap();
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
-}
-
-/// The least of a few CPU times of one thing: what else the machine does only adds to it.
-fn least(mut of: impl FnMut()) -> f64 {
-    let times = (0..3).map(|_| {
-        let before = ticks();
-        of();
-        (ticks() - before) as f64
-    });
-    times.fold(f64::INFINITY, f64::min)
-}
-
-/// How many times as long it takes with [`MORE`] times the cells.
-fn growth(of: fn(usize) -> Run, cells: usize, compute: fn(&Run)) -> f64 {
-    // One test at a time, as they are threads of one process where `cargo test` runs them.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (few, many) = (of(cells), of(MORE * cells));
-    let (few, many) = (least(|| compute(&few)), least(|| compute(&many)));
-    eprintln!("{cells} cells: {few} ticks, {} cells: {many} ticks", MORE * cells);
-    many / few
-}
-
-/// Between what is in proportion and what grows with the square: 8 and 64 times.
-const LIMIT: f64 = 2.5 * MORE as f64;
-
 #[test]
 fn an_estimate_takes_time_in_proportion_to_the_cells() {
-    let times = growth(of_cells, 2000, |run| drop(estimate(run)));
+    let times = growth(2000, of_cells, |run| drop(estimate(run)));
+    assert!(times < LIMIT, "{times}");
+}
+
+#[test]
+fn the_verdicts_of_all_cells_take_time_in_proportion_to_them() {
+    let of = |cells| {
+        let mut run = of_cells(cells);
+        run.header.plan.cells.iter_mut().rev().take(cells).for_each(|cell| cell.control = false);
+        estimate(&run)
+    };
+    let times = growth(2000, of, |estimates| {
+        let found = estimates.cells.iter().filter_map(|cell| estimates.verdict.of(&cell.label));
+        assert!(found.count() > estimates.cells.len() / 2);
+    });
     assert!(times < LIMIT, "{times}");
 }
 
 #[test]
 fn crossovers_take_time_in_proportion_to_the_sizes() {
-    let times = growth(of_sizes, 32, |run| drop(estimate(run)));
+    let times = growth(32, of_sizes, |run| drop(estimate(run)));
     assert!(times < LIMIT, "{times}");
 }
 
 #[test]
 fn a_comparison_takes_time_in_proportion_to_the_cells() {
-    let times = growth(of_cells, 2000, |run| {
+    let times = growth(2000, of_cells, |run| {
         let whole = |run| Selection { name: String::new(), run, cell: None, state: None };
         let mut other = run.clone();
         other.header.plan.seed += 1;

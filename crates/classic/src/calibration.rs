@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_measure::meter;
 use zc_run::{Error, Host, Result, SoakerKind, in_words};
 
@@ -75,17 +76,12 @@ impl Calibration {
             .help("move it away, or use another folder"));
         }
         // Renamed when complete: a cyclesoak that starts meanwhile reads the old file.
-        let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
-        let written = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&new)
-            .and_then(|mut file| file.write_all(self.text().as_bytes()))
-            .and_then(|()| std::fs::rename(&new, &path));
-        written.map_err(|error| {
-            drop(std::fs::remove_file(&new)); // if it was made at all
-            wrong(error)
-        })
+        OpenFolder::open(folder)
+            .and_then(|folder| {
+                let fill = |file: &mut File| file.write_all(self.text().as_bytes());
+                folder.replace(FILE_NAME.as_ref(), fill)
+            })
+            .map_err(wrong)
     }
 
     fn text(&self) -> String {
@@ -105,7 +101,7 @@ impl Calibration {
     /// There is none, the file is not a calibration, or it is of another host, kernel, set of CPUs,
     /// frequency policy or version of zc; those of [`meter::loads_can_be_told`].
     pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
-        meter::loads_can_be_told()?;
+        meter::loads_can_be_told(cpus.len())?;
         let wrong = |what: &str| {
             Error::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
                 .help("calibrate here, while nothing else runs: cyclesoak -C")

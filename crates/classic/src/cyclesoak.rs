@@ -5,9 +5,9 @@
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
 
 use zc_kernel::clock;
+use zc_kernel::stop::Stop;
 
 use super::calibration::{Calibration, KIND};
 use super::getopt::{Known, Letter};
@@ -144,10 +144,10 @@ impl Soaking {
 ///
 /// # Errors
 /// The soakers cannot be started, or `stop` was set; those of [`loads_can_be_told`].
-pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
+pub fn calibrate(cpus: &[usize], stop: &Stop) -> Result<SoakStart> {
     let interrupted =
         || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
-    loads_can_be_told()?;
+    loads_can_be_told(cpus.len())?;
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());
@@ -172,7 +172,7 @@ pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
 pub fn cyclesoak(
     calibration: &Calibration,
     period_ns: u64,
-    stop: &AtomicBool,
+    stop: &Stop,
     hear: &mut dyn FnMut(SoakWindow) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut soaking = Soaking::start(calibration)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::tool::Tool;
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, ErrorKind, Result};
 
 /// The link of one name.
@@ -34,11 +35,13 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
     let planned: Vec<Installed> =
         names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
     for one in planned.iter().filter(|one| !one.was_there) {
-        std::os::unix::fs::symlink(&one.program, &one.link).map_err(|error| {
-            Error::os(format!("make the link \"{}\"", one.link.display()), error)
-                .kind(ErrorKind::Output)
-                .help("choose a folder that may be written")
-        })?;
+        OpenFolder::of(&one.link)
+            .and_then(|(folder, name)| folder.symlink(&one.program, &name))
+            .map_err(|error| {
+                Error::os(format!("make the link \"{}\"", one.link.display()), error)
+                    .kind(ErrorKind::Output)
+                    .help("choose a folder that may be written")
+            })?;
     }
     Ok(planned)
 }

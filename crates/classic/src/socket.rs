@@ -2,14 +2,15 @@
 //! scale. A server listens on every address, of IPv4 and IPv6 where both exist.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use zc_kernel::tcp;
+use zc_kernel::{names, tcp};
 
+use zc_run::address::canonical;
 use zc_run::{Error, Result};
 
 /// The backlog of listen(2): connections that wait to be accepted.
@@ -115,7 +116,7 @@ pub(super) fn connect(
     buffers: Buffers,
 ) -> Result<(TcpStream, Vec<Capped>)> {
     let name = if server == "0" { "127.0.0.1" } else { server };
-    let addresses = (name, port).to_socket_addrs().map_err(|error| {
+    let addresses = names::addresses(name, port).map_err(|error| {
         // The resolver's message has a prefix that adds nothing.
         let why =
             error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
@@ -202,7 +203,7 @@ fn mute() -> Error {
 
 /// The text of an address; an IPv4-mapped IPv6 address is shown as IPv4.
 pub(super) fn shown(address: SocketAddr) -> String {
-    SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
+    canonical(address).to_string()
 }
 
 #[cfg(test)]

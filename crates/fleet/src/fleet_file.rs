@@ -7,8 +7,10 @@ use serde::de::value::{Error as NoName, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use zc_run::{Error, Result, escape, units};
 
-use crate::host_list::expand;
+use crate::host_list::{expand, is_name};
 use crate::kubernetes_options::KubernetesOptions;
+use crate::one_line;
+use crate::programs::Programs;
 
 /// A fleet as its file describes it, with the values that are checked by their types. [`FleetFile::parse`]
 /// checks the others.
@@ -164,7 +166,7 @@ pub struct SlurmOptions {
 }
 
 /// How hosts are reached by ssh.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SshOptions {
     /// The command, split at spaces, before the name of the host. It is used from here to the host that
@@ -174,7 +176,7 @@ pub struct SshOptions {
 
 impl Default for SshOptions {
     fn default() -> Self {
-        Self { command: "ssh -o BatchMode=yes".to_owned() }
+        Self { command: Programs::default().ssh }
     }
 }
 
@@ -218,9 +220,18 @@ impl FleetFile {
             });
             wrong(format!("line {line}: {}", escape(error.message(), 200)))
         })?;
+        // Whatever fields there are: each may become a part of a script.
+        let document = toml::from_str(text).unwrap_or_default();
+        one_line::check(&document).map_err(wrong)?;
         file.engine = engine.unwrap_or(file.engine);
         file.check().map_err(wrong)?;
         Ok(file)
+    }
+
+    /// The programs that it names.
+    pub fn programs(&self) -> Programs {
+        let (ssh, kubectl) = (&self.ssh.command, &self.kubernetes.kubectl);
+        Programs { ssh: ssh.clone(), kubectl: kubectl.clone() }
     }
 
     fn check(&self) -> std::result::Result<(), String> {
@@ -266,6 +277,9 @@ impl FleetFile {
             units::duration(deadline, DEADLINE_NS)
                 .map_err(|error| format!("[slurm] deadline: {}", error.message))?;
         }
+        if self.zc.split_whitespace().next().is_none() {
+            return Err("zc: it is empty".to_owned());
+        }
         if self.ssh.command.split_whitespace().next().is_none() {
             return Err("[ssh] command: it is empty".to_owned());
         }
@@ -289,6 +303,10 @@ impl FleetFile {
                 (None, None) => Vec::new(),
             };
             for name in names {
+                if !is_name(&name) {
+                    let message = format!("\"{}\" is no name of a host", escape(&name, 60));
+                    return Err(Error::input(message).help("letters, digits, dots, - and _"));
+                }
                 if !seen.insert(name.clone()) {
                     return Err(Error::input(format!("host \"{name}\" is there twice"))
                         .help("each host is in one [[hosts]] entry"));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! fleet.json          the plan
+//! lock                who plans or submits
 //! plans/NAME.toml     plans of the user's own
 //! jobs/0007.sbatch    what is submitted for a pair to Slurm
 //! jobs/ID.json        what is submitted for a measurement to Kubernetes
@@ -12,19 +13,26 @@
 //! ```
 //!
 //! A measurement that is made again has a run of another name, so nothing is ever written over.
+//!
+//! A folder is code: its jobs are run on the hosts by whoever submits them. So another user's is not used unless that
+//! is wanted, and all of its files are read by [`files`].
 
-use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
+use crate::files::{self, Whose};
 use crate::plan::{FleetPlan, Planned};
 
-/// The largest plan that is read.
-const LARGEST_PLAN_BYTES: u64 = 1 << 30;
+/// The largest plan that is read: a million measurements have less.
+const LARGEST_PLAN_BYTES: u64 = 256 << 20;
+
+/// The largest plan of the user's own.
+const LARGEST_OWN_PLAN_BYTES: u64 = 1 << 20;
 
 /// How much of the end of a file is looked at.
 const TAIL_BYTES: u64 = 16 << 10;
@@ -32,71 +40,20 @@ const TAIL_BYTES: u64 = 16 << 10;
 /// A folder that holds a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) whose: Whose,
 }
 
-/// What is there of one attempt at a measurement.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attempt {
-    /// The number of its job.
-    pub job: String,
-    /// Its run.
-    pub run: Option<PathBuf>,
-    /// The exit code of its zc.
-    pub exit_code: Option<u8>,
-    /// What its engine said of how it ended.
-    pub said: Option<String>,
-}
+/// The folders in it.
+pub(super) const PARTS: [&str; 4] = ["jobs", "runs", "logs", "plans"];
 
 impl Folder {
-    /// A new one, with nothing in it yet.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists and is not empty, or cannot be made.
-    pub fn create(path: &Path) -> Result<Self> {
-        let name = path.display();
-        let failed = |error: &io::Error| {
-            Error::output(format!("cannot make the folder \"{name}\": {}", in_words(error)))
-        };
-        if path.is_dir() && path.read_dir().map_err(|error| failed(&error))?.next().is_some() {
-            return Err(Error::output(format!("the folder \"{name}\" is not empty"))
-                .help("a fleet has a folder of its own: name a new one with -o"));
-        }
-        for part in ["jobs", "runs", "logs", "plans"] {
-            std::fs::create_dir_all(path.join(part)).map_err(|error| failed(&error))?;
-        }
-        Self::at(path)
-    }
-
     /// One that has a plan, and the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, or its plan cannot be read.
-    pub fn open(path: &Path) -> Result<(Self, FleetPlan)> {
-        let folder = Self::at(path)?;
-        let wrong = |what: &str| {
-            Error::input(format!("\"{}\" is not the folder of a fleet: {what}", path.display()))
-                .help("zc fleet plan FLEET.toml -o FOLDER makes one")
-        };
-        let mut text = String::new();
-        let file = File::open(folder.plan()).map_err(|error| wrong(&in_words(&error)))?;
-        file.take(LARGEST_PLAN_BYTES)
-            .read_to_string(&mut text)
-            .map_err(|error| wrong(&in_words(&error)))?;
-        let plan = FleetPlan::parse(&text).map_err(|error| {
-            let wrong = wrong(&error.message);
-            error.help.map_or(wrong.clone(), |help| wrong.help(help))
-        })?;
-        Ok((folder, plan))
-    }
-
-    /// Whether a folder has a plan of a fleet.
-    pub fn has_plan(path: &Path) -> bool {
-        path.join("fleet.json").is_file()
-    }
-
-    /// Jobs run elsewhere, so all paths are absolute.
-    fn at(path: &Path) -> Result<Self> {
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, its plan cannot be read, or it is not of those whose
+    /// files are read.
+    pub fn open(path: &Path, whose: Whose) -> Result<(Self, FleetPlan)> {
         let absolute = path.canonicalize().map_err(|error| {
             Error::input(format!(
                 "cannot open the folder \"{}\": {}",
@@ -105,17 +62,65 @@ impl Folder {
             ))
             .help("zc fleet plan FLEET.toml -o FOLDER makes one")
         })?;
-        Ok(Self { path: absolute })
+        let folder = Self { path: absolute, whose };
+        folder.check_owners()?;
+        let wrong = |what: &str| {
+            Error::input(format!("\"{}\" is not the folder of a fleet: {what}", path.display()))
+                .help("zc fleet plan FLEET.toml -o FOLDER makes one")
+        };
+        let bytes = folder
+            .bytes(&folder.plan(), LARGEST_PLAN_BYTES)
+            .map_err(|error| wrong(&in_words(&error)))?;
+        let text = String::from_utf8(bytes).map_err(|_| wrong("its plan is no text in UTF-8"))?;
+        let plan = FleetPlan::parse(&text).map_err(|error| {
+            let wrong = wrong(&error.message);
+            error.help.map_or(wrong.clone(), |help| wrong.help(help))
+        })?;
+        Ok((folder, plan))
     }
 
-    /// Its absolute path.
+    /// Checks who has made it, and the folders and the plan in it.
+    fn check_owners(&self) -> Result<()> {
+        for part in ["", PLAN].into_iter().chain(PARTS) {
+            let path = self.path.join(part);
+            let Ok(metadata) = path.symlink_metadata() else { continue };
+            let checked = match PARTS.contains(&part) && !metadata.is_dir() {
+                true => Err(io::Error::other("it is no folder")),
+                false => self.whose.check(&metadata),
+            };
+            checked.map_err(|error| self.refused(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// That a file or folder of it is not used.
+    fn refused(&self, path: &Path, error: &io::Error) -> Error {
+        let path = if path == self.path.join("") { &self.path } else { path };
+        let error =
+            Error::input(format!("\"{}\" is not used: {}", path.display(), in_words(error)));
+        error.help(
+            "whoever can write in a fleet's folder decides what is run on the hosts: --trust uses it all the same",
+        )
+    }
+
+    /// Whether a folder has a plan of a fleet.
+    pub fn has_plan(path: &Path) -> bool {
+        path.join(PLAN).is_file()
+    }
+
+    /// Whose files of it are read.
+    pub fn whose(&self) -> Whose {
+        self.whose
+    }
+
+    /// Its absolute path: jobs run elsewhere.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The file with the plan.
     pub fn plan(&self) -> PathBuf {
-        self.path.join("fleet.json")
+        self.path.join(PLAN)
     }
 
     /// The script of a pair.
@@ -160,147 +165,95 @@ impl Folder {
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read.
     pub(super) fn own_plan(&self, planned: &Planned) -> Result<Option<String>> {
         let Some(file) = &planned.file else { return Ok(None) };
-        std::fs::read_to_string(self.path.join(file)).map(Some).map_err(|error| {
+        let bytes = self.bytes(&self.path.join(file), LARGEST_OWN_PLAN_BYTES);
+        let text = bytes.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+        });
+        text.map(Some).map_err(|error| {
             Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
         })
     }
 
-    /// Writes a file of the folder.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
-        File::create(path)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| unwritable(path, &error))
+    /// The content of a file of it, at most so many bytes.
+    pub(super) fn bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        files::bytes(&self.path, self.below(path), self.whose, most)
     }
 
-    /// Writes a file of the folder that nobody else may read.
+    /// The last bytes of a file of it.
+    pub(super) fn tail(&self, path: &Path) -> io::Result<String> {
+        let tail = files::tail(&self.path, self.below(path), self.whose, TAIL_BYTES)?;
+        Ok(String::from_utf8_lossy(&tail).into_owned())
+    }
+
+    /// The path of a file of it, relative to it.
+    pub fn below<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.path).unwrap_or(path)
+    }
+
+    /// Checks a job before it is submitted.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
-        let mut options = File::options();
-        let file = options.write(true).create_new(true).mode(0o600).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| unwritable(path, &error))
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none of the files that are read.
+    pub(super) fn check_job(&self, path: &Path) -> Result<()> {
+        let opened = files::open(&self.path, self.below(path), self.whose);
+        opened.map(drop).map_err(|error| self.refused(path, &error))
     }
 
     /// Writes a file of the folder, which has its name once it is whole.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub(super) fn write_whole(&self, path: &Path, text: &str) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let part = path.with_file_name(format!(".{name}.part"));
-        self.write(&part, text).inspect_err(|_| {
-            // Best effort: the first failure is the one to report.
-            let _ = std::fs::remove_file(&part);
-        })?;
-        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))
+    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
+        self.place(path)
+            .and_then(|(at, name)| at.replace(&name, |file| file.write_all(text.as_bytes())))
+            .map_err(|error| unwritable(path, &error))
     }
 
-    /// The attempts that have left anything, by measurement, in the order of their jobs.
+    /// Writes a new file of the folder that nobody else may read.
     ///
     /// # Errors
-    /// The folder cannot be read.
-    pub fn attempts(&self) -> Result<BTreeMap<String, Vec<Attempt>>> {
-        let mut found: BTreeMap<String, BTreeMap<(usize, String), Attempt>> = BTreeMap::new();
-        let runs = self.path.join("runs");
-        let failed = |error: io::Error| {
-            Error::input(format!("cannot read \"{}\": {}", runs.display(), in_words(&error)))
-        };
-        for entry in runs.read_dir().map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-            let Some((stem, kind)) = name.rsplit_once('.') else { continue };
-            let Some((cell, job)) = stem.rsplit_once('.') else { continue };
-            if cell.starts_with('.') {
-                continue; // not whole yet
-            }
-            // Numbers of jobs grow: the longer one is the later one.
-            let of_cell = found.entry(cell.to_owned()).or_default();
-            let attempt = of_cell.entry((job.len(), job.to_owned())).or_default();
-            job.clone_into(&mut attempt.job);
-            match kind {
-                "json" => attempt.run = Some(path),
-                "exit" => {
-                    let code = std::fs::read_to_string(&path).unwrap_or_default();
-                    let (code, said) = code.split_once('\n').unwrap_or((&code, ""));
-                    attempt.exit_code = code.trim().parse().ok();
-                    attempt.said = Some(said.trim().to_owned()).filter(|said| !said.is_empty());
-                }
-                _ => {}
-            }
-        }
-        Ok(found.into_iter().map(|(cell, all)| (cell, all.into_values().collect())).collect())
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub fn write_secret(&self, path: &Path, text: &str) -> Result<()> {
+        let file = self.place(path).and_then(|(at, name)| at.create_new(&name, 0o600));
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(path, &error))
     }
 
-    /// The number of the next attempt at a measurement, where no scheduler gives one.
+    /// Creates a file of the folder that is not there yet.
     ///
     /// # Errors
-    /// The folder cannot be read.
-    pub fn next_attempt(&self, cell: &str) -> Result<String> {
-        let attempts = self.attempts()?;
-        let numbers = attempts.get(cell).into_iter().flatten().map(|attempt| attempt.job.parse());
-        Ok((numbers.flatten().max().unwrap_or(0_u64) + 1).to_string())
+    /// [`ErrorKind::Output`](zc_run::ErrorKind).
+    pub(super) fn create_new(&self, path: &Path) -> Result<File> {
+        self.place(path)
+            .and_then(|(at, name)| at.create_new(&name, 0o666))
+            .map_err(|error| unwritable(path, &error))
+    }
+
+    /// The open folder that a file of this one is in, and the file's name. No link leads there.
+    fn place(&self, path: &Path) -> io::Result<(OpenFolder, OsString)> {
+        OpenFolder::open(&self.path)?.inner(self.below(path))
     }
 
     /// What Slurm writes of the tasks of a pair, with its patterns for the task and for its job.
-    pub(super) fn output_of_tasks(&self, pair: usize) -> PathBuf {
-        self.path.join(format!("logs/{pair:04}.%a.%j.txt"))
+    pub(super) fn output_of_tasks(&self, pair: usize) -> String {
+        format!("{}/logs/{pair:04}.%a.%j.txt", self.as_pattern())
     }
 
-    /// The last line of what Slurm wrote of each task that said anything, and its job: by index of the pair and of
-    /// the cell. Of several jobs the last one counts.
-    pub(super) fn said_by_slurm(&self) -> BTreeMap<(usize, usize), (String, String)> {
-        let mut files: Vec<(u64, (usize, usize), PathBuf)> = Vec::new();
-        for entry in self.path.join("logs").read_dir().into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let mut parts = name.to_str().unwrap_or_default().splitn(4, '.');
-            let mut next = || parts.next();
-            if let (Some(pair), Some(task), Some(job), Some("txt")) =
-                (next(), next(), next(), next())
-                && let (Ok(pair), Ok(task), Ok(job)) = (pair.parse(), task.parse(), job.parse())
-            {
-                files.push((job, (pair, task), entry.path()));
-            }
-        }
-        files.sort_unstable();
-        let said = |(job, task, path): &(u64, _, PathBuf)| {
-            Some((*task, (job.to_string(), Self::last_line(path)?)))
-        };
-        files.iter().filter_map(said).collect()
+    /// What it writes of the job that makes the report.
+    pub(super) fn output_of_report(&self) -> String {
+        format!("{}/logs/report.txt", self.as_pattern())
     }
 
-    /// The last error that a file of the folder tells, else its last line; `None` if it says nothing.
-    pub(super) fn last_line(path: &Path) -> Option<String> {
-        let text = tail(path)?;
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let error = lines.clone().rfind(|line| line.starts_with("error: "));
-        error.or_else(|| lines.next_back()).map(str::to_owned)
+    /// Its path where Slurm looks for patterns (sbatch(1), "filename pattern").
+    fn as_pattern(&self) -> String {
+        self.path.display().to_string().replace('%', "%%")
     }
 }
+
+/// The plan's file.
+pub(super) const PLAN: &str = "fleet.json";
 
 /// That a file of the folder cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Error {
     Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(error)))
-}
-
-/// Whether a saved run came to its own end: neither interrupted, nor killed. Only its last line is read.
-pub fn is_whole(run: &Path) -> bool {
-    let Some(text) = tail(run) else { return false };
-    let end = text.trim_end().lines().last().and_then(|line| line.split_once("\"end\":"));
-    let Some(end) = end.and_then(|(_, end)| end.strip_suffix('}')) else { return false };
-    let Ok(end) = serde_json::from_str::<serde_json::Value>(end) else { return false };
-    matches!(end["reason"]["why"].as_str(), Some("target-reached" | "budget-spent"))
-}
-
-fn tail(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let bytes = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL_BYTES))).ok()?;
-    let mut tail = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut tail).ok()?;
-    Some(String::from_utf8_lossy(&tail).into_owned())
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use zc_run::{escape, units};
 
+use crate::programs::Programs;
+
 /// The table, with the values that are checked by their types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -15,7 +17,8 @@ pub struct KubernetesOptions {
     pub resource: String,
     /// The namespace; that of kubectl's context where it is missing.
     pub namespace: Option<String>,
-    /// The command kubectl, split at spaces.
+    /// The command kubectl, split at spaces. It is in no saved plan: see [`Programs`].
+    #[serde(skip_serializing)]
     pub kubectl: String,
     /// The scheduler of the pods; the cluster's own where it is missing.
     pub scheduler: Option<String>,
@@ -43,7 +46,7 @@ impl Default for KubernetesOptions {
             image: String::new(),
             resource: String::new(),
             namespace: None,
-            kubectl: "kubectl".to_owned(),
+            kubectl: Programs::default().kubectl,
             scheduler: None,
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),

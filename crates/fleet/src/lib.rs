@@ -6,20 +6,29 @@
 //! engine ([`slurm`], [`ssh`], [`kubernetes`]). From then on the folder is all there is: what is done is what lies
 //! there, and what runs is what the scheduler says.
 
+mod attempts;
+pub mod files;
 pub mod fleet_file;
 pub mod folder;
 mod host_list;
 pub mod kubernetes;
 mod kubernetes_options;
+mod lock;
+mod new_folder;
+mod one_line;
 pub mod pairs;
 pub mod plan;
+mod programs;
 mod shell;
 pub mod slurm;
 pub mod ssh;
 pub mod state;
 
+pub use attempts::Attempt;
 pub use fleet_file::FleetFile;
 pub use folder::Folder;
 pub use kubernetes_options::KubernetesOptions;
+pub use lock::Lock;
 pub use plan::{Cell, FleetPlan};
+pub use programs::{NamedBy, Programs};
 pub use state::{CellState, Count};

@@ -10,14 +10,14 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use zc_run::{Error, Result};
 
-use crate::fleet_file::{
-    Directions, Engine, FleetFile, Host, PlanEntry, SlurmOptions, SshOptions, is_label,
-};
+use crate::fleet_file::{Directions, Engine, FleetFile, Host, PlanEntry, SlurmOptions, is_label};
 use crate::kubernetes_options::KubernetesOptions;
+use crate::one_line;
 use crate::pairs;
+use crate::programs::{NamedBy, Programs};
 
 /// The version of the plan's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2; // since 2 it names no programs
 
 /// The most measurements of a fleet.
 const MOST_CELLS: usize = 1_000_000;
@@ -51,11 +51,30 @@ pub struct FleetPlan {
     pub pairs: Vec<PairJob>,
     /// How jobs are submitted to Slurm.
     pub slurm: SlurmOptions,
-    /// How hosts are reached by ssh.
-    pub ssh: SshOptions,
+    /// The fleet's file, where it names programs.
+    pub programs_by: Option<NamedBy>,
+    /// The programs that are used here. They are no part of what is saved.
+    #[serde(skip)]
+    pub programs: Programs,
     /// How pods are made.
     #[serde(default)]
     pub kubernetes: KubernetesOptions,
+}
+
+/// What is read of a plan of any format.
+#[derive(Debug, Deserialize)]
+struct Format {
+    zc_fleet: u32,
+}
+
+/// The table, as it is saved.
+fn without_kubectl(options: KubernetesOptions) -> KubernetesOptions {
+    KubernetesOptions { kubectl: Programs::default().kubectl, ..options }
+}
+
+/// Where the folder has a plan of the user's own.
+pub fn file_of_plan(name: &str) -> String {
+    format!("plans/{name}.toml")
 }
 
 /// What is measured.
@@ -160,8 +179,9 @@ impl FleetPlan {
             hosts,
             plans,
             slurm: file.slurm.clone(),
-            ssh: file.ssh.clone(),
-            kubernetes: file.kubernetes.clone(),
+            programs_by: None,
+            programs: file.programs(),
+            kubernetes: without_kubectl(file.kubernetes.clone()),
         })
     }
 
@@ -172,16 +192,24 @@ impl FleetPlan {
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none, of a later format, or has a name or an index that is none.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |what: String| Error::input(format!("the plan of the fleet {what}"));
-        let plan: Self = serde_json::from_str(text)
-            .map_err(|error| wrong(format!("cannot be read: line {}: {error}", error.line())))?;
-        if plan.zc_fleet != FORMAT {
-            return Err(wrong(format!(
-                "is of format {}, and this zc knows {FORMAT}",
-                plan.zc_fleet
-            ))
-            .help("use the zc that made the folder"));
+        let cannot = |error: &serde_json::Error| {
+            wrong(format!("cannot be read: line {}: {error}", error.line()))
+        };
+        // Of another format nothing but that is known.
+        let format: Format = serde_json::from_str(text).map_err(|error| cannot(&error))?;
+        if format.zc_fleet != FORMAT {
+            let message = format!("is of format {}, and this zc knows {FORMAT}", format.zc_fleet);
+            return Err(wrong(message).help("use the zc that made the folder"));
         }
-        let is_host = |host: &Host| crate::host_list::is_name(&host.name);
+        let mut plan: Self = serde_json::from_str(text).map_err(|error| cannot(&error))?;
+        plan.kubernetes = without_kubectl(plan.kubernetes);
+        let is_host = |host: &Host| {
+            crate::host_list::is_name(&host.name) && host.wires.iter().all(|wire| is_label(wire))
+        };
+        let is_own = |planned: &Planned| {
+            let own = file_of_plan(&planned.name);
+            planned.file.as_ref().is_none_or(|file| *file == own)
+        };
         let is_cell = |cell: &Cell| {
             crate::host_list::is_name(&cell.id.replace('_', "-"))
                 && cell.near < plan.hosts.len()
@@ -191,15 +219,29 @@ impl FleetPlan {
         let mut ids = BTreeSet::new();
         let labels = plan.plans.iter().map(|planned| &planned.name).chain([&plan.name]);
         let has_all = labels.into_iter().all(|name| is_label(name))
+            && plan.has_own_job_name()
             && plan.hosts.iter().all(is_host)
+            && plan.plans.iter().all(is_own)
             && plan.cells().all(|cell| is_cell(cell) && ids.insert(&cell.id))
             && plan.pairs.iter().all(|pair| !pair.cells.is_empty())
             && (plan.engine != Engine::Kubernetes || plan.kubernetes.check(plan.shared).is_ok());
+        // Of the cells there is nothing but their names, which have been checked.
+        let texts = serde_json::to_value(Self { pairs: Vec::new(), ..plan.clone() });
+        let texts = texts.map_err(|error| cannot(&error))?;
+        one_line::check(&texts).map_err(wrong)?;
         match has_all {
             true => Ok(plan),
             false => Err(wrong("has names or indices that are none".to_owned())
                 .help("zc fleet plan makes it; nobody edits it")),
         }
+    }
+
+    /// Whether its jobs are called as [`FleetPlan::of`] calls them: jobs of that name are cancelled.
+    fn has_own_job_name(&self) -> bool {
+        let drawn = self.job_name.strip_prefix(&format!("zc-{}-", self.name));
+        drawn.is_some_and(|drawn| {
+            drawn.len() == 8 && drawn.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
     }
 
     /// All measurements, in their order.
@@ -300,6 +342,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_saved_plan_names_no_programs() {
+        let plan = by_kubernetes("kubectl = \"k3s kubectl\"\n");
+        assert_eq!(plan.programs.kubectl, "k3s kubectl");
+        let mut saved = serde_json::to_value(&plan).unwrap();
+        assert!(!saved.to_string().contains("k3s") && !saved.to_string().contains("ssh"));
+        saved["kubernetes"]["kubectl"] = "/tmp/x".into();
+        saved["ssh"] = serde_json::json!({ "command": "/tmp/x" });
+        saved["programs"] = serde_json::json!({ "ssh": "/tmp/x", "kubectl": "/tmp/x" });
+        let read = FleetPlan::parse(&saved.to_string()).unwrap();
+        assert_eq!(read.programs, Programs::default());
+        assert!(!format!("{read:?}").contains("/tmp/x"), "{read:?}");
+    }
+
+    #[test]
     fn a_saved_plan_is_read_again_and_a_changed_one_is_checked() {
         let plan = four_hosts("");
         let saved = serde_json::to_value(&plan).unwrap();
@@ -309,9 +365,15 @@ pub(super) mod tests {
             ("/pairs/0/cells/0/id", serde_json::json!("../../x")),
             ("/pairs/0/cells/0/near", serde_json::json!(4)),
             ("/pairs/0/cells", serde_json::json!([])),
-            ("/zc_fleet", serde_json::json!(2)),
+            ("/zc_fleet", serde_json::json!(1)),
             ("/name", serde_json::json!("../x")),
             ("/plans/0/name", serde_json::json!("a b")),
+            ("/plans/0/file", serde_json::json!("/etc/shadow")),
+            ("/plans/0/words/0", serde_json::json!("paths\n#SBATCH --uid=0")),
+            ("/job_name", serde_json::json!("zc-nightly-00000001,other")),
+            ("/hosts/0/wires", serde_json::json!(["a,b"])),
+            ("/slurm/options", serde_json::json!(["a\rb"])),
+            ("/zc", serde_json::json!("zc\n")),
         ] {
             let mut changed = saved.clone();
             *changed.pointer_mut(at).unwrap() = value;

@@ -4,20 +4,19 @@
 //! temporary folder there, comes back on stdout, and is removed. When this end goes away, the other end's
 //! stdin ends, and its zc is told to stop.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use zc_run::{Error, Result, in_words};
 
-use crate::folder::{Folder, unwritable};
+use crate::folder::Folder;
 use crate::plan::{Cell, FleetPlan};
 use crate::shell::{quoted, words};
 
 /// What the shell of the host that sends is given.
 fn script(plan: &FleetPlan, cell: &Cell, own_plan: Option<&str>) -> String {
     let [_, far] = plan.ends(cell);
-    let via = format!("{} {far}", plan.ssh.command);
+    let via = format!("{} {far}", plan.programs.ssh);
     let run = words(plan.plans[cell.plan].words.iter().map(String::as_str));
     let (write, named) = match own_plan {
         Some(text) => {
@@ -45,6 +44,7 @@ fn script(plan: &FleetPlan, cell: &Cell, own_plan: Option<&str>) -> String {
 /// A measurement that runs.
 #[derive(Debug)]
 pub struct Measuring {
+    folder: Folder,
     child: Child,
     part: PathBuf,
     run: PathBuf,
@@ -58,10 +58,9 @@ pub struct Measuring {
 pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> Result<Measuring> {
     let [run, exit, log] = folder.files(&cell.id, attempt);
     let part = run.with_extension("part");
-    let create = |path: &Path| File::create(path).map_err(|error| unwritable(path, &error));
     let own_plan = folder.own_plan(&plan.plans[cell.plan])?;
     let [near, _] = plan.ends(cell);
-    let mut ssh = plan.ssh.command.split_whitespace();
+    let mut ssh = plan.programs.ssh.split_whitespace();
     let command = ssh.next().unwrap_or("ssh");
     // The shell that ssh starts may be any: sh reads the script. Its own stdin stays that of ssh.
     let remote = format!("exec 3<&0; sh -c {}", quoted(&script(plan, cell, own_plan.as_deref())));
@@ -70,8 +69,8 @@ pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> R
         .arg(near)
         .arg(remote)
         .stdin(Stdio::piped())
-        .stdout(create(&part)?)
-        .stderr(create(&log)?)
+        .stdout(folder.create_new(&part)?)
+        .stderr(folder.create_new(&log)?)
         .spawn()
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -80,7 +79,7 @@ pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> R
             }
             _ => Error::os(format!("start {command}"), error),
         })?;
-    Ok(Measuring { child, part, run, exit })
+    Ok(Measuring { folder: folder.clone(), child, part, run, exit })
 }
 
 impl Measuring {
@@ -103,7 +102,7 @@ impl Measuring {
         } else {
             std::fs::remove_file(&self.part).map_err(failed)?;
         }
-        std::fs::write(&self.exit, format!("{code}\n")).map_err(failed)?;
+        self.folder.write(&self.exit, &format!("{code}\n"))?;
         Ok(Some(code))
     }
 }

@@ -1,11 +1,13 @@
 //! What has come of each measurement.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use zc_run::escape;
+use zc_run::{Result, escape, in_words};
 
-use crate::folder::{Attempt, Folder, is_whole};
+use crate::attempts::Attempt;
+use crate::folder::Folder;
 use crate::plan::FleetPlan;
 
 /// Why a measurement is not done.
@@ -26,7 +28,7 @@ impl fmt::Display for Cause {
 /// What has come of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CellState {
-    /// It has a run that came to its end.
+    /// It has a run that came to its end, and that a report uses.
     Done(PathBuf),
     /// The engine runs it now, or has it in its queue; and what the engine says of it.
     Running(Cause),
@@ -34,6 +36,8 @@ pub enum CellState {
     Waiting(Cause),
     /// It has a run that did not come to its end, and why.
     Part(PathBuf, Cause),
+    /// It has a run that came to its end, and that no report uses; and why.
+    Unusable(PathBuf, Cause),
     /// It was tried and has no run; and why.
     Failed(Cause),
     /// It was never begun, or has vanished without a trace.
@@ -54,6 +58,8 @@ pub struct Count {
     /// See `done`.
     pub part: usize,
     /// See `done`.
+    pub unusable: usize,
+    /// See `done`.
     pub failed: usize,
     /// See `done`.
     pub missing: usize,
@@ -69,6 +75,7 @@ impl Count {
                 CellState::Running(_) => &mut count.running,
                 CellState::Waiting(_) => &mut count.waiting,
                 CellState::Part(..) => &mut count.part,
+                CellState::Unusable(..) => &mut count.unusable,
                 CellState::Failed(_) => &mut count.failed,
                 CellState::Missing => &mut count.missing,
             } += 1;
@@ -90,6 +97,7 @@ impl CellState {
             Self::Running(_) => "running",
             Self::Waiting(_) => "waiting",
             Self::Part(..) => "in part",
+            Self::Unusable(..) => "unusable",
             Self::Failed(_) => "failed",
             Self::Missing => "missing",
         }
@@ -106,40 +114,60 @@ impl CellState {
     /// Why it is not done; `None` if there is nothing to say.
     pub fn why(&self) -> Option<&Cause> {
         match self {
-            Self::Running(why) | Self::Waiting(why) | Self::Part(_, why) | Self::Failed(why) => {
-                Some(why)
-            }
+            Self::Running(why)
+            | Self::Waiting(why)
+            | Self::Part(_, why)
+            | Self::Unusable(_, why)
+            | Self::Failed(why) => Some(why),
             Self::Done(_) | Self::Missing => None,
         }
     }
 
-    /// Its run, also one that was cut off.
+    /// Its run, also one that was cut off or that no report uses.
     pub fn run(&self) -> Option<&PathBuf> {
         match self {
-            Self::Done(run) | Self::Part(run, _) => Some(run),
+            Self::Done(run) | Self::Part(run, _) | Self::Unusable(run, _) => Some(run),
             _ => None,
         }
     }
 
     /// Whether it is to be submitted: neither done, nor with the engine.
     pub fn is_open(&self) -> bool {
-        matches!(self, Self::Part(..) | Self::Failed(_) | Self::Missing)
+        matches!(self, Self::Part(..) | Self::Unusable(..) | Self::Failed(_) | Self::Missing)
     }
+}
+
+/// Says of saved runs which of them no report uses, and why.
+pub type Judge<'a> = dyn Fn(&[PathBuf]) -> Result<BTreeMap<PathBuf, String>> + 'a;
+
+/// The saved runs of all measurements, of every attempt.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn runs(folder: &Folder, plan: &FleetPlan) -> Result<Vec<PathBuf>> {
+    Ok(runs_of(plan, &folder.attempts()?))
+}
+
+fn runs_of(plan: &FleetPlan, attempts: &BTreeMap<String, Vec<Attempt>>) -> Vec<PathBuf> {
+    let of_plan = plan.cells().filter_map(|cell| attempts.get(&cell.id)).flatten();
+    of_plan.filter_map(|attempt| attempt.run.clone()).collect()
 }
 
 /// The states of all measurements by what lies in the folder, in the order of the plan.
 ///
 /// # Errors
-/// The folder cannot be read.
-pub fn states(folder: &Folder, plan: &FleetPlan) -> zc_run::Result<Vec<CellState>> {
+/// The folder cannot be read; those of `judge`.
+pub fn states(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Vec<CellState>> {
     let attempts = folder.attempts()?;
+    let unusable = judge(&runs_of(plan, &attempts))?;
     let said = folder.said_by_slurm();
     let mut states = Vec::new();
     for (number, pair) in plan.pairs.iter().enumerate() {
         for (task, cell) in pair.cells.iter().enumerate() {
             let attempts = attempts.get(&cell.id).map_or(&[][..], Vec::as_slice);
             let said = said.get(&(number, task));
-            states.push(Seen { folder, cell: &cell.id, attempts, said }.state());
+            let seen = Seen { folder, cell: &cell.id, attempts, said, unusable: &unusable };
+            states.push(seen.state());
         }
     }
     Ok(states)
@@ -152,26 +180,59 @@ struct Seen<'a> {
     attempts: &'a [Attempt],
     /// The last job of which Slurm said anything, and what.
     said: Option<&'a (String, String)>,
+    unusable: &'a BTreeMap<PathBuf, String>,
+}
+
+/// The run of an attempt.
+struct SeenRun<'a> {
+    attempt: &'a Attempt,
+    path: &'a Path,
+    /// Whether it came to its end; or why it cannot be read.
+    is_whole: std::result::Result<bool, String>,
+    /// Why no report uses it.
+    unusable: Option<&'a String>,
 }
 
 impl Seen<'_> {
-    /// The first run that is whole, else the last one that was cut off, else why the last attempt has none.
+    /// The first run that is whole, else the last one that was cut off, of those that a report uses. Else those that
+    /// none uses, and else why the last attempt has none.
     fn state(&self) -> CellState {
-        let runs =
-            || self.attempts.iter().filter_map(|attempt| Some((attempt, attempt.run.as_ref()?)));
-        if let Some((_, run)) = runs().find(|(_, run)| is_whole(run)) {
-            return CellState::Done(run.clone());
+        let runs: Vec<SeenRun<'_>> =
+            self.attempts.iter().filter_map(|each| self.run(each)).collect();
+        let is_whole = |run: &&SeenRun<'_>| run.is_whole == Ok(true);
+        let is_part = |run: &&SeenRun<'_>| run.is_whole == Ok(false);
+        let used = || runs.iter().filter(|run| run.unusable.is_none());
+        if let Some(run) = used().find(is_whole) {
+            return CellState::Done(run.path.to_owned());
         }
-        if let Some((attempt, run)) = runs().next_back() {
-            return CellState::Part(run.clone(), self.ended(attempt));
+        if let Some(run) = used().rfind(is_part) {
+            return CellState::Part(run.path.to_owned(), self.ended(run.attempt));
         }
-        match (self.attempts.last(), self.said) {
-            (Some(attempt), _) => CellState::Failed(self.ended(attempt)),
-            (None, Some((job, line))) => {
+        if let Some(run) = runs.iter().rfind(is_whole) {
+            let what = escape(run.unusable.map_or("", String::as_str), 240);
+            let cause = Cause { what, job: escape(&run.attempt.job, 40) };
+            return CellState::Unusable(run.path.to_owned(), cause);
+        }
+        if let Some(run) = runs.iter().rfind(is_part) {
+            return CellState::Part(run.path.to_owned(), self.ended(run.attempt));
+        }
+        match (runs.last(), self.attempts.last(), self.said) {
+            (Some(SeenRun { attempt, is_whole: Err(why), .. }), ..) => {
+                let what = format!("its run cannot be read: {}", escape(why, 160));
+                CellState::Failed(Cause { what, job: escape(&attempt.job, 40) })
+            }
+            (_, Some(attempt), _) => CellState::Failed(self.ended(attempt)),
+            (_, None, Some((job, line))) => {
                 CellState::Failed(Cause { what: escape(line, 160), job: job.clone() })
             }
-            (None, None) => CellState::Missing,
+            (_, None, None) => CellState::Missing,
         }
+    }
+
+    fn run<'a>(&'a self, attempt: &'a Attempt) -> Option<SeenRun<'a>> {
+        let path = attempt.run.as_deref()?;
+        let is_whole = self.folder.is_whole(path).map_err(|error| in_words(&error));
+        Some(SeenRun { attempt, path, is_whole, unusable: self.unusable.get(path) })
     }
 
     /// How an attempt ended: by its exit code, by what it said, or by what Slurm said of it.
@@ -185,7 +246,7 @@ impl Seen<'_> {
         let (how, said) = match attempt.exit_code {
             Some(130) => ("it was interrupted".to_owned(), None),
             Some(137) => ("it was killed".to_owned(), by_slurm),
-            Some(code) => (format!("exit code {code}"), Folder::last_line(&log)),
+            Some(code) => (format!("exit code {code}"), self.folder.last_line(&log)),
             None => ("it was killed, or its host vanished".to_owned(), by_slurm),
         };
         let said = said.map_or_else(String::new, |said| {
@@ -198,6 +259,7 @@ impl Seen<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Whose;
     use crate::plan::tests::four_hosts;
 
     /// The last lines of a run that ended so.
@@ -208,7 +270,7 @@ mod tests {
     #[test]
     fn what_lies_in_the_folder_says_what_has_come_of_each() {
         let at = tempfile::tempdir().unwrap();
-        let folder = Folder::create(&at.path().join("f")).unwrap();
+        let (folder, _lock) = Folder::create(&at.path().join("f")).unwrap();
         let plan = four_hosts("");
         let ids: Vec<&str> = plan.cells().map(|cell| cell.id.as_str()).collect();
         let put = |cell: usize, job: &str, run: &str, code: &str, said: &str| {
@@ -227,7 +289,7 @@ mod tests {
         put(1, "12", &cut, "130", "");
         put(2, "13", "", "6", "error: no \u{1b}[31mroute\nhint: try again\n");
         put(3, "14", "{\"zc_run\":3", "", "");
-        let states = states(&folder, &plan).unwrap();
+        let states = states(&folder, &plan, &|_| Ok(BTreeMap::new())).unwrap();
         let [whole_run, _, _] = folder.files(ids[0], "10");
         assert_eq!(
             states[0],
@@ -249,11 +311,93 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_no_report_uses_is_not_done_unless_another_attempt_is() {
+        let at = tempfile::tempdir().unwrap();
+        let (folder, _lock) = Folder::create(&at.path().join("f")).unwrap();
+        let plan = four_hosts("");
+        let id = &plan.cells().next().unwrap().id;
+        let whole = run("{\"reason\":{\"why\":\"budget-spent\"}}");
+        let [first, _, _] = folder.files(id, "1");
+        let [second, _, _] = folder.files(id, "2");
+        folder.write(&first, &whole).unwrap();
+        let judge = |runs: &[PathBuf]| {
+            let of_first = runs.iter().filter(|run| **run == first);
+            Ok(of_first.map(|run| (run.clone(), "it is doubtful".to_owned())).collect())
+        };
+        let state = || states(&folder, &plan, &judge).unwrap().swap_remove(0);
+        let CellState::Unusable(path, why) = state() else { panic!("{:?}", state()) };
+        assert_eq!((path.as_path(), why.to_string().as_str()), (&*first, "it is doubtful (job 1)"));
+        assert!(state().is_open() && state().kind() == "unusable: it is doubtful");
+        let count = Count::of(&[state()]);
+        assert_eq!((count.done, count.unusable, count.is_complete()), (0, 1, false));
+        folder.write(&second, &whole).unwrap();
+        assert_eq!(state(), CellState::Done(second));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_of_one_s_own_is_named_and_not_read() {
+        let at = tempfile::tempdir().unwrap();
+        std::fs::write(at.path().join("secret"), "hunter2\n").unwrap();
+        let (folder, _lock) = Folder::create(&at.path().join("f")).unwrap();
+        let plan = four_hosts("");
+        let ids: Vec<&str> = plan.cells().map(|cell| cell.id.as_str()).collect();
+        let link = |to: &str, name: &Path| std::os::unix::fs::symlink(to, name).unwrap();
+        let of = |cell: usize| folder.files(ids[cell], "1");
+        let [_, exit, log] = of(0);
+        folder.write(&exit, "6\n").unwrap();
+        link("../../secret", &log);
+        link("/dev/zero", &of(1)[1]);
+        std::fs::File::create(&of(2)[1]).unwrap().set_len(5 << 30).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &of(3)[1], 0o600.into()).unwrap();
+        link("../../secret", &of(4)[0]);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &of(5)[0], 0o600.into()).unwrap();
+        let (pair, task) = (plan.pairs.len() - 1, 1);
+        let said = folder.path().join(format!("logs/{pair:04}.{task}.7.txt"));
+        link("../../secret", &said);
+        let states = states(&folder, &plan, &|_| Ok(BTreeMap::new())).unwrap();
+        let why = |at: usize| states[at].why().map(Cause::to_string).unwrap_or_default();
+        for (at, says) in [
+            (0, "exit code 6: its log cannot be read: it is a symbolic link (job 1)"),
+            (1, "its exit code cannot be read: it is a symbolic link (job 1)"),
+            (2, "its exit code cannot be read: it has more than 65536 bytes (job 1)"),
+            (3, "its exit code cannot be read: it is not a regular file (job 1)"),
+            (4, "its run cannot be read: it is a symbolic link (job 1)"),
+            (5, "its run cannot be read: it is not a regular file (job 1)"),
+            (states.len() - 1, "its log cannot be read: it is a symbolic link (job 7)"),
+        ] {
+            assert_eq!(why(at), says);
+        }
+    }
+
+    #[test]
+    fn a_plan_that_came_to_no_end_is_made_again_and_nothing_else_is_written_over() {
+        let at = tempfile::tempdir().unwrap();
+        let path = at.path().join("f");
+        let (folder, lock) = Folder::create(&path).unwrap();
+        assert!(Folder::create(&path).unwrap_err().message.contains("is at work in"));
+        folder.write_secret(&folder.fleet_manifest(), "token").unwrap();
+        drop(lock);
+        let (folder, _lock) = Folder::create(&path).unwrap();
+        assert!(!folder.fleet_manifest().exists(), "what is left is removed");
+        drop(_lock);
+        let [run, _, _] = folder.files("x", "1");
+        folder.write(&run, "a run").unwrap();
+        assert!(Folder::create(&path).unwrap_err().message.ends_with("it is not empty"));
+        std::fs::remove_file(&run).unwrap();
+        std::fs::write(path.join("mine"), "").unwrap();
+        assert!(Folder::create(&path).unwrap_err().message.ends_with("it is not empty"));
+        std::fs::remove_file(path.join("mine")).unwrap();
+        folder.write(&folder.plan(), "{}").unwrap();
+        let again = Folder::create(&path).unwrap_err();
+        assert!(again.message.ends_with("it has the plan of a fleet already"), "{again}");
+    }
+
+    #[test]
     fn a_folder_that_has_something_in_it_is_not_taken() {
         let at = tempfile::tempdir().unwrap();
         std::fs::write(at.path().join("x"), "").unwrap();
         assert!(Folder::create(at.path()).is_err());
-        assert!(Folder::open(at.path()).is_err());
-        assert!(Folder::open(&at.path().join("none")).is_err());
+        assert!(Folder::open(at.path(), Whose::Own).is_err());
+        assert!(Folder::open(&at.path().join("none"), Whose::Own).is_err());
     }
 }

@@ -5,10 +5,11 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
+
+use crate::stop::Stop;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -29,6 +30,20 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub fn monotonic_ns() -> u64 {
     // rustix's `clock_gettime` cannot fail: its `ClockId` holds only clocks that every kernel has.
     nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// How long this machine has been suspended since boot, in ns: by how much CLOCK_BOOTTIME is ahead of
+/// CLOCK_MONOTONIC, which stands still then.
+///
+/// # References
+/// [clock_gettime(2)]
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "CLOCK_BOOTTIME")]
+pub fn suspended_ns() -> u64 {
+    let monotonic_ns = monotonic_ns();
+    nanoseconds(clock_gettime(ClockId::Boottime)).saturating_sub(monotonic_ns)
 }
 
 /// Sleeps until CLOCK_MONOTONIC reaches `at_ns` with clock_nanosleep(2), TIMER_ABSTIME, and
@@ -58,11 +73,11 @@ pub fn sleep_until(at_ns: u64) {
 ///
 /// [clock_nanosleep(2)]: https://man7.org/linux/man-pages/man2/clock_nanosleep.2.html
 #[doc(alias = "clock_nanosleep")]
-pub fn sleep_until_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
+pub fn sleep_until_or_stop(at_ns: u64, stop: &Stop) -> bool {
     // A signal between the check of the flag and the sleep does not end the sleep, so every sleep
     // is short.
     const STEP_NS: u64 = 100_000_000;
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.is_set() {
         let now_ns = monotonic_ns();
         if now_ns >= at_ns {
             return false;
@@ -184,6 +199,13 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_suspension_stands_still_while_the_machine_is_awake() {
+        let before_ns = suspended_ns();
+        // Between two readings of the clocks this thread may lose its CPU.
+        assert!(suspended_ns().abs_diff(before_ns) < 60_000_000_000);
+    }
+
+    #[test]
     fn a_sleep_ends_no_sooner_than_asked() {
         let at = monotonic_ns() + 2_000_000;
         sleep_until(at);
@@ -193,13 +215,13 @@ mod tests {
 
     #[test]
     fn a_sleep_ends_when_the_stop_flag_is_set() {
-        let stop = AtomicBool::new(false);
+        let stop = Stop::default();
         let at = monotonic_ns() + 2_000_000;
         assert!(!sleep_until_or_stop(at, &stop));
         assert!(monotonic_ns() >= at);
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| sleep_until_or_stop(u64::MAX, &stop));
-            stop.store(true, Ordering::Relaxed);
+            stop.set();
             assert!(sleeper.join().unwrap());
         });
         assert!(sleep_until_or_stop(0, &stop));

@@ -35,6 +35,7 @@ mod netlink_channel;
 pub mod netns;
 pub mod new_file;
 pub mod nftables;
+pub mod open_folder;
 pub mod packet;
 pub mod pages;
 pub mod perf;
@@ -48,6 +49,7 @@ pub mod source_filter;
 pub mod spawn;
 pub mod splice;
 pub mod stack;
+pub mod stop;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,46 @@
-//! Where host names are looked up, in a build that is linked statically with glibc.
+//! Addresses of hosts, and where names are looked up in a build that is linked statically with glibc.
 
 use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs as _};
+
+use super::netlink::Devices;
+
+/// The address that a text is, an IPv6 one with a zone perhaps (`fe80::1%eth0`, `fe80::1%2`: name or
+/// index of an interface of this namespace); `None` if it is a name.
+///
+/// # Errors
+/// - ENODEV: there is no interface of this name.
+///
+/// # References
+/// RFC 4007, section 11
+pub fn address(text: &str, port: u16) -> io::Result<Option<SocketAddr>> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(Some(SocketAddr::new(address, port)));
+    }
+    let zoned = text.split_once('%');
+    let Some((address, zone)) =
+        zoned.and_then(|(address, zone)| Some((address.parse::<Ipv6Addr>().ok()?, zone)))
+    else {
+        return Ok(None);
+    };
+    let index = match zone.parse() {
+        Ok(index) => index,
+        Err(_) => Devices::open()?.find(zone)?.index,
+    };
+    Ok(Some(SocketAddrV6::new(address, port, 0, index).into()))
+}
+
+/// The addresses of a host: that which its text is, or those of getaddrinfo(3).
+///
+/// # Errors
+/// Those of [`address`], and of getaddrinfo(3).
+#[doc(alias = "getaddrinfo")]
+pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    match address(host, port)? {
+        Some(address) => Ok(vec![address]),
+        None => (host, port).to_socket_addrs().map(Iterator::collect),
+    }
+}
 
 /// Makes getaddrinfo(3) look up host names in /etc/hosts and by DNS alone, whatever
 /// /etc/nsswitch.conf says. To be called before there is a second thread.
@@ -38,9 +78,20 @@ pub fn without_modules_of_the_host() -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::ToSocketAddrs as _;
-
     use super::*;
+
+    #[test]
+    fn an_address_of_ipv6_has_the_index_of_its_zone() {
+        let lo = Devices::open().unwrap().find("lo").unwrap().index;
+        for zone in ["lo".to_owned(), lo.to_string()] {
+            let found = addresses(&format!("fe80::1%{zone}"), 80).unwrap();
+            assert_eq!(found, [SocketAddrV6::new("fe80::1".parse().unwrap(), 80, 0, lo).into()]);
+        }
+        assert_eq!(addresses("192.0.2.1", 80).unwrap(), ["192.0.2.1:80".parse().unwrap()]);
+        assert_eq!(address("host", 80).unwrap(), None);
+        let missing = address("fe80::1%zc-no-such", 80).unwrap_err();
+        assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
+    }
 
     // Whether a module is loaded is tried by dist/check, with the static program.
     #[test]

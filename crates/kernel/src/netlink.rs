@@ -11,7 +11,7 @@
 //! - network_namespaces(7)
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
@@ -128,7 +128,8 @@ impl Devices {
         self.describe(0, &[text(libc::IFLA_IFNAME, name)])
     }
 
-    /// Device by which a packet to `address` leaves, by RTM_GETROUTE and RTM_GETLINK.
+    /// Device by which a packet to `address`, in its zone, leaves, by RTM_GETROUTE and RTM_GETLINK. The
+    /// port has no meaning.
     ///
     /// # Errors
     /// - ENETUNREACH: there is no route.
@@ -138,7 +139,7 @@ impl Devices {
     ///
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_GETROUTE")]
-    pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
+    pub fn towards(&self, address: SocketAddr) -> io::Result<Device> {
         let route = self.route(address)?;
         let device = number(&route.attributes, libc::RTA_OIF).map_err(undecodable)?;
         self.describe(device.ok_or_else(|| undecodable("a route without a device"))?, &[])
@@ -155,7 +156,7 @@ impl Devices {
     ///
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTN_LOCAL")]
-    pub fn is_local(&self, address: IpAddr) -> io::Result<bool> {
+    pub fn is_local(&self, address: SocketAddr) -> io::Result<bool> {
         match self.route(address) {
             Ok(route) => Ok(route.kind == libc::RTN_LOCAL),
             Err(error) => match error.raw_os_error() {
@@ -169,12 +170,18 @@ impl Devices {
     }
 
     /// The route of a packet to `address`.
-    fn route(&self, address: IpAddr) -> io::Result<Route> {
+    fn route(&self, address: SocketAddr) -> io::Result<Route> {
         let bits = if address.is_ipv4() { 32 } else { 128 };
         // struct rtmsg
-        let header = [family(address), bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let request =
-            Message::new(libc::RTM_GETROUTE, &header, &[address_of(libc::RTA_DST, address)]);
+        let header = [family(address.ip()), bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut attributes = vec![address_of(libc::RTA_DST, address.ip())];
+        if let SocketAddr::V6(six) = address
+            && six.scope_id() != 0
+        {
+            let index = six.scope_id().to_ne_bytes().to_vec();
+            attributes.push(DefaultNla::new(libc::RTA_OIF, index));
+        }
+        let request = Message::new(libc::RTM_GETROUTE, &header, &attributes);
         let answers = self.channel.request(request, 0)?;
         let route = answers.iter().find(|answer| answer.kind == libc::RTM_NEWROUTE);
         let route = route.ok_or_else(|| undecodable("no route in the answer"))?;
@@ -549,7 +556,7 @@ mod tests {
             eprintln!("skipped: lo is down in this namespace");
             return;
         }
-        assert_eq!(devices.towards(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap().name, "lo");
+        assert_eq!(devices.towards(([127, 0, 0, 1], 0).into()).unwrap().name, "lo");
         assert!(devices.addresses().unwrap().iter().all(|address| !address.is_loopback()));
     }
 
@@ -561,11 +568,12 @@ mod tests {
             own.extend(["127.0.0.1", "127.9.9.9"].map(|text| text.parse::<IpAddr>().unwrap()));
         }
         for address in own {
-            assert!(devices.is_local(address).unwrap(), "{address}");
+            assert!(devices.is_local((address, 0).into()).unwrap(), "{address}");
         }
         // TEST-NET-2 and the prefix of documentation, all hosts, nobody.
         for text in ["198.51.100.7", "2001:db8::7", "224.0.0.1", "255.255.255.255"] {
-            assert!(!devices.is_local(text.parse().unwrap()).unwrap(), "{text}");
+            let address = text.parse::<IpAddr>().unwrap();
+            assert!(!devices.is_local((address, 0).into()).unwrap(), "{text}");
         }
     }
 
@@ -646,11 +654,11 @@ mod tests {
             }
             let peer = Ipv4Addr::new(192, 0, 2, 2);
             devices.add_neighbour(index, peer.into(), [2, 0, 0, 0, 0, 9]).unwrap();
-            assert_eq!(devices.towards(peer.into()).unwrap().name, "zc0");
+            assert_eq!(devices.towards((peer, 0).into()).unwrap().name, "zc0");
             assert_eq!(devices.addresses().unwrap(), [IpAddr::from([192, 0, 2, 1])]);
             devices.set_initial_window(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30, 40).unwrap();
             assert_eq!(
-                devices.towards(peer.into()).unwrap().name,
+                devices.towards((peer, 0).into()).unwrap().name,
                 "zc0",
                 "the route was replaced and not removed"
             );

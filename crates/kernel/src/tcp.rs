@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
@@ -40,6 +40,10 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// tcpi_min_rtt (4.6): minimum round-trip time in us.
     pub min_rtt_us: u32,
+    /// tcpi_rcv_ssthresh: what this end lets its receive window grow to, in bytes.
+    pub rcv_ssthresh: u32,
+    /// tcpi_pacing_rate (3.15): bytes per second; `u64::MAX` is no limit.
+    pub pacing_rate: u64,
     /// tcpi_bytes_acked (4.1): bytes that the peer has acknowledged.
     pub bytes_acked: u64,
     /// tcpi_bytes_received (4.1): bytes for which an acknowledgement was sent.
@@ -76,8 +80,9 @@ struct RawTcpInfo {
     snd_mss: u32,
     rcv_mss: u32,
     unacked: u32,
-    /// tcpi_sacked, lost, retrans, fackets; the four tcpi_last_*; tcpi_pmtu, rcv_ssthresh.
-    unused_a: [u32; 10],
+    /// tcpi_sacked, lost, retrans, fackets; the four tcpi_last_*; tcpi_pmtu.
+    unused_a: [u32; 9],
+    rcv_ssthresh: u32,
     rtt: u32,
     rttvar: u32,
     snd_ssthresh: u32,
@@ -105,6 +110,7 @@ struct RawTcpInfo {
     bytes_retrans: u64,
 }
 
+const _: () = assert!(mem::offset_of!(RawTcpInfo, rcv_ssthresh) == 64);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, snd_cwnd) == 80);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, pacing_rate) == 104);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, busy_time) == 168);
@@ -164,6 +170,8 @@ fn known_of(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
         unacked: raw.unacked,
         rtt_us: raw.rtt,
         min_rtt_us: raw.min_rtt,
+        rcv_ssthresh: raw.rcv_ssthresh,
+        pacing_rate: raw.pacing_rate,
         bytes_acked: raw.bytes_acked,
         bytes_received: raw.bytes_received,
         segs_out: raw.segs_out,
@@ -653,18 +661,30 @@ impl Unconnected {
 /// [ip(7)]: https://man7.org/linux/man-pages/man7/ip.7.html
 #[doc(alias = "connect")]
 #[doc(alias = "IP_BIND_ADDRESS_NO_PORT")]
-pub fn begin_connect(to: SocketAddr, source: Option<IpAddr>) -> io::Result<OwnedFd> {
+pub fn begin_connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<OwnedFd> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(source) = source {
         // What the kernel does without it serves as well.
         let _ = set_int(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
-        rustix::net::bind(&socket, &SocketAddr::from((source, 0)))?;
+        rustix::net::bind(&socket, &in_zone_of(source, to))?;
     }
     match rustix::net::connect(&socket, &to) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The address of `source` with any port; in the zone of `to` if it has none, as a link-local one needs
+/// one (ipv6(7)).
+fn in_zone_of(source: SocketAddr, to: SocketAddr) -> SocketAddr {
+    match (source, to) {
+        (SocketAddr::V6(source), SocketAddr::V6(to)) => {
+            let zone = if source.scope_id() == 0 { to.scope_id() } else { source.scope_id() };
+            SocketAddrV6::new(*source.ip(), 0, 0, zone).into()
+        }
+        _ => SocketAddr::new(source.ip(), 0),
     }
 }
 
@@ -808,6 +828,8 @@ mod tests {
         let after = info(&one).unwrap();
         assert!(after.known_bytes >= 104, "{after:?}");
         assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
+        assert!(info(&other).unwrap().rcv_ssthresh >= after.snd_mss);
+        assert!(after.pacing_rate > 0);
         if after.known_bytes >= mem::size_of::<RawTcpInfo>() {
             assert_eq!(
                 after.bytes_sent - before.bytes_sent - (after.bytes_retrans - before.bytes_retrans),
@@ -1005,15 +1027,15 @@ mod tests {
     fn a_connection_is_begun_from_an_address_of_ours_and_no_other() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
-        let from: IpAddr = "127.0.0.9".parse().unwrap();
+        let from: SocketAddr = "127.0.0.9:0".parse().unwrap();
         let socket = begin_connect(to, Some(from)).unwrap();
         let (_theirs, peer) = listener.accept().unwrap();
-        assert_eq!(peer.ip(), from);
+        assert_eq!(peer.ip(), from.ip());
         wait_connected(&socket, Duration::from_secs(20)).unwrap();
         assert_eq!(recv(&socket, &mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        let foreign = begin_connect(to, Some("192.0.2.1".parse().unwrap()));
+        let foreign = begin_connect(to, Some("192.0.2.1:0".parse().unwrap()));
         assert_eq!(foreign.unwrap_err().raw_os_error(), Some(libc::EADDRNOTAVAIL));
-        let other_family = begin_connect(to, Some("::1".parse().unwrap()));
+        let other_family = begin_connect(to, Some("[::1]:0".parse().unwrap()));
         assert_eq!(other_family.unwrap_err().raw_os_error(), Some(libc::EAFNOSUPPORT));
     }
 

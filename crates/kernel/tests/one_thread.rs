@@ -12,10 +12,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use zc_kernel::netns::{NetNs, unshare_user};
 use zc_kernel::process::{end_with_parent, euid, in_child, may_make_namespaces, read_from_child};
 use zc_kernel::spawn::{kill, new_session, wait_readable};
+use zc_kernel::stop::Stop;
 
 const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
 
-const CASES: [(&str, fn()); 6] = [
+const CASES: [(&str, fn()); 7] = [
     ("a_child_ends_with_the_result_of_the_attempt", a_child_ends_with_the_result_of_the_attempt),
     (
         "a_user_namespace_gives_every_capability_and_keeps_the_user",
@@ -25,7 +27,41 @@ const CASES: [(&str, fn()); 6] = [
     ("a_child_that_nobody_reads_from_does_not_wait", a_child_that_nobody_reads_from_does_not_wait),
     ("a_child_ends_with_its_parent", a_child_ends_with_its_parent),
     ("a_new_session_is_made_by_a_process_that_leads_no_group", a_new_session_is_made),
+    ("a_signal_that_nobody_looks_at_ends_the_process", a_signal_that_nobody_looks_at),
 ];
+
+fn a_signal_that_nobody_looks_at() {
+    let after = |what: fn(&Stop) -> u8| {
+        let ended = in_child(|| {
+            let stop = Stop::default();
+            stop.on_signals(&[SIGTERM], 7).unwrap();
+            kill(std::process::id() as i32, SIGTERM).unwrap();
+            what(&stop)
+        });
+        ended.unwrap().code()
+    };
+    assert_eq!(
+        after(|_| {
+            std::thread::sleep(Duration::from_secs(600));
+            1
+        }),
+        Some(7)
+    );
+    assert_eq!(
+        after(|stop| {
+            let is_set = stop.is_set();
+            std::thread::sleep(Duration::from_secs(2));
+            2 + u8::from(is_set)
+        }),
+        Some(3)
+    );
+    let second = after(|stop| {
+        let _ = stop.is_set();
+        kill(std::process::id() as i32, SIGTERM).unwrap();
+        1
+    });
+    assert_eq!(second, Some(7));
+}
 
 fn a_child_ends_with_the_result_of_the_attempt() {
     let parent = std::process::id();

@@ -15,9 +15,12 @@ mod internal;
 mod root;
 mod stderr_tail;
 
+pub mod named_file;
 pub mod privileges;
 
+pub use zc_kernel::open_folder::OpenFolder;
 pub use zc_kernel::stack;
+pub use zc_kernel::stop::Stop;
 
 pub use internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
 

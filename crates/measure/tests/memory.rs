@@ -4,9 +4,9 @@
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 use zc_kernel::clock;
+use zc_measure::Stop;
 use zc_measure::memory::{Bench, available_below, caches, choose};
 use zc_measure::session::{MemoryOptions, memory};
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
@@ -60,7 +60,7 @@ fn run(root: &Path, budget_ms: u64) -> Option<Walked> {
         MemoryOptions { budget_ns: budget_ms * 1_000_000, seed: Some(7), root: root.to_owned() };
     let mut begun = 0;
     let before = (clock::monotonic_ns(), clock::own_cpu_ns());
-    let outcome = memory(&options, &AtomicBool::new(false), &mut |_| begun += 1);
+    let outcome = memory(&options, &Stop::default(), &mut |_| begun += 1);
     let (elapsed_ns, cpu_ns) = (clock::monotonic_ns() - before.0, clock::own_cpu_ns() - before.1);
     let cpu_share = cpu_ns as f64 / elapsed_ns as f64;
     assert_eq!(begun, 1);

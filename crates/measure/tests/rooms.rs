@@ -9,10 +9,11 @@ use zc_testkit::imports::Sources;
 /// Each room (top-level module), and those that it may import.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("internal", &[]),
+    ("named_file", &[]),
     ("privileges", &[]),
     ("root", &[]),
     ("stderr_tail", &[]),
-    ("http", &["meter", "workload"]),
+    ("http", &["meter", "named_file", "workload"]),
     ("plan", &[]),
     ("workload", &[]),
     ("link", &["root"]),
@@ -20,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("memory", &["workload"]),
     ("path", &["workload"]),
     ("trial", &["http", "internal", "link", "meter", "path", "stderr_tail", "workload"]),
-    ("agent", &["http", "stderr_tail", "trial", "path", "meter", "workload"]),
+    ("agent", &["http", "link", "meter", "named_file", "path", "stderr_tail", "trial", "workload"]),
     ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "root", "trial"]),
 ];
 

@@ -74,7 +74,7 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     }
     out.push_str(&unavailable(run, layout.columns));
     if rough.is_none() {
-        out.push_str(&wrap("", &legend(run, estimates, pivot.is_some()), 0, layout.columns));
+        out.push_str(&wrap("", &legend(estimates, pivot.is_some()), 0, layout.columns));
     }
     out.push_str(&note::terminal(&controls(run, estimates), layout));
     out.push('\n');
@@ -174,7 +174,7 @@ fn unavailable(run: &Run, columns: usize) -> String {
 }
 
 /// Meaning of `±` and of the marks.
-fn legend(run: &Run, estimates: &Estimates, several: bool) -> String {
+fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = match (several, estimates.requests.is_empty()) {
         (true, _) => "",
         (false, true) => "us of CPU time per MB ",
@@ -182,12 +182,8 @@ fn legend(run: &Run, estimates: &Estimates, several: bool) -> String {
     };
     let mut parts =
         vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
-    // A grid of ratios, unlike one of costs, has no place for the other marks.
-    let has_ratios = || estimates.cells.iter().any(|cell| cell.ratio.both.is_some());
-    let only_wide = several && has_ratios() && run.header.plan.responses.is_none();
     let marks = rows::marks_in_use(estimates);
-    let marks = marks.iter().filter(|mark| !only_wide || mark.sign == rows::WIDE);
-    parts.extend(marks.map(|mark| format!("{} {}", mark.sign, mark.brief)));
+    parts.extend(marks.iter().map(|mark| format!("{} {}", mark.sign, mark.brief)));
     if several {
         parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));
     }

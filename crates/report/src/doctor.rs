@@ -1,5 +1,8 @@
-//! `zc doctor` as text: the machine, what is available to this user, and conditions that weaken
+//! `zc doctor` as text and JSON: the machine, what is available to this user, and conditions that weaken
 //! measurements.
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::digits::bytes;
 use super::text::{shown, wrap};
@@ -8,8 +11,58 @@ use zc_run::{Host, Severity, Support, SupportRow, Warning, escape};
 /// The least indentation of texts.
 const INDENT: usize = 16;
 
+/// How fit a machine is to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fitness {
+    /// Nothing was found against it.
+    Fit,
+    /// Fit; the notes are conditions of the results.
+    WithNotes,
+    /// Intervals may be wide, or figures off.
+    WithDoubts,
+    /// Verdicts would be withheld.
+    Unfit,
+}
+
+impl Fitness {
+    /// That of a machine with these warnings.
+    pub fn of(warnings: &[Warning]) -> Self {
+        match warnings.iter().map(|warning| warning.severity).max() {
+            None => Self::Fit,
+            Some(Severity::Note) => Self::WithNotes,
+            Some(Severity::Doubt) => Self::WithDoubts,
+            Some(Severity::Withhold) => Self::Unfit,
+        }
+    }
+}
+
+/// What `zc doctor --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc doctor --json")]
+struct Document<'a> {
+    /// How fit the machine is to measure, by the gravest of the warnings.
+    fitness: Fitness,
+    /// The machine and its kernel.
+    host: &'a Host,
+    /// Links, send and receive paths and meters, each with whether this user can use it here.
+    available: &'a [SupportRow],
+    /// What was found against the machine.
+    warnings: &'a [Warning],
+}
+
+/// As one JSON document.
+pub fn json(host: &Host, rows: &[SupportRow], warnings: &[Warning]) -> String {
+    super::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
+}
+
+/// The JSON Schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    super::json::schema_of::<Document<'static>>()
+}
+
 /// The machine, the rows grouped by kind, and the warnings, the gravest first.
-pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
+pub fn text(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
     let names =
         rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
     let indent =
@@ -45,6 +98,7 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
     }
 
     out.push_str("\nfitness\n");
+    let fitness = Fitness::of(warnings);
     let mut warnings: Vec<&Warning> = warnings.iter().collect();
     warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
     for warning in &warnings {
@@ -64,17 +118,16 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
             ));
         }
     }
-    let worst = warnings.first().map(|warning| warning.severity);
     out.push('\n');
-    out.push_str(match worst {
-        None => "This machine is fit to measure: nothing was found against it.\n",
-        Some(Severity::Note) => {
+    out.push_str(match fitness {
+        Fitness::Fit => "This machine is fit to measure: nothing was found against it.\n",
+        Fitness::WithNotes => {
             "This machine is fit to measure; the notes are conditions of the results.\n"
         }
-        Some(Severity::Doubt) => {
+        Fitness::WithDoubts => {
             "This machine can measure, with doubts: intervals may be wide, or figures off.\n"
         }
-        Some(Severity::Withhold) => {
+        Fitness::Unfit => {
             "This machine is not fit to measure as it is: verdicts would be withheld.\n"
         }
     });

@@ -83,6 +83,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         }],
         comparisons: 7,
         control_error: None,
+        ..Verdict::default()
     };
     let mut positive = control.clone();
     positive.label = "read+send (+burn)".to_owned();
@@ -106,6 +107,7 @@ pub(super) fn veth() -> (Run, Estimates) {
             label: "read+send (A/A)".to_owned(),
             ratio: Sides { sender: None, receiver: None, both: Some(ratio(1.002, 0.012)) },
             fits: Some(true),
+            resolution: Some(0.012),
         }),
         positive_control: Some(PositiveControl {
             label: "read+send (+burn)".to_owned(),
@@ -113,6 +115,8 @@ pub(super) fn veth() -> (Run, Estimates) {
             in_softirqs: Some(0.047),
             found: Some(ratio(1.097, 0.012)),
             fits: Some(true),
+            seen: Some(true),
+            resolution: Some(0.012),
         }),
         blocks: BlockAccount {
             measured: 150,
@@ -181,6 +185,7 @@ pub(super) fn remote() -> (Run, Estimates) {
             same_machine: false,
             receiver_cpu: 3,
             soaked_cpus: vec![0, 1, 2, 3],
+            device: None,
         }),
     });
     (run, estimates)
@@ -292,6 +297,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
         cheapest_by: Vec::new(),
         comparisons: 0,
         control_error: None,
+        ..Verdict::default()
     };
     (run, estimates)
 }
@@ -373,6 +379,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             both: wanted(both / reference),
         },
         at_noise_floor: false,
+        below_zero: false,
         blocks_not_positive: 0,
         gbit_per_core: Sides {
             sender: None,

@@ -111,11 +111,12 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     let mut part = table(run, pivot, caption, false, |placed| {
         let cell = placed.figures;
         if cell.ratio.both.is_some() {
-            return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
+            let mark = if undecided(estimates, cell) { UNDECIDED } else { "" };
+            return Some(ratio_of(cell) + &signs(cell) + mark);
         }
         let base =
             bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
-        base.then(|| "1".to_owned())
+        base.then(|| "1".to_owned() + &signs(cell))
     });
     if let Some(Part::Table { keys, grid, .. }) = &mut part {
         for (row, cells) in pivot.rows.iter().enumerate() {

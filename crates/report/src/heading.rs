@@ -11,7 +11,7 @@ use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{
     Cell, EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
-    StatePlace, StateReading, StateValue,
+    Slot, StatePlace, StateReading, StateValue,
 };
 
 /// All notes above the tables.
@@ -106,7 +106,7 @@ pub(super) fn link(run: &Run) -> String {
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
     let mtu = distinct(levels(Factor::Mtu));
     let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
-    let congestion = spread(run, |at| shown(&at.congestion));
+    let congestion = spread(run, |at| congestion(run, at));
     let mut link = format!("{}{ip}, MTU {mtu}, {congestion}", header.plan.fixed.link);
     if header.plan.factors.contains(&Factor::Offloads) {
         link.push_str(&format!(", offloads {}", in_short(&distinct(levels(Factor::Offloads)))));
@@ -117,6 +117,24 @@ pub(super) fn link(run: &Run) -> String {
     }
     link.push_str(&noted(run));
     link
+}
+
+/// The congestion control of cells with these parameters. Where the run set none, it is what their
+/// sockets were found to use.
+fn congestion(run: &Run, at: &FixedParams) -> String {
+    if let Some(name) = at.set_congestion() {
+        return shown(name);
+    }
+    let fixed = &run.header.plan.fixed;
+    let left = |cell: &Cell| fixed.at(&cell.levels).set_congestion().is_none();
+    let cells = run.header.plan.cells.iter().filter(|cell| left(cell));
+    let labels: Vec<&str> = cells.map(|cell| cell.label.as_str()).collect();
+    let used = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+        Slot::Trial(trial) if labels.contains(&trial.cell.as_str()) => trial.sockets.as_ref(),
+        _ => None,
+    });
+    let names = distinct(used.map(|sockets| shown(&sockets.congestion)));
+    if names.is_empty() { "the host's congestion control".to_owned() } else { list(&names) }
 }
 
 /// The link, the links that were not available, and the other machine.

@@ -51,10 +51,17 @@ pub struct HttpResult {
     pub connects: u64,
     /// Those of them that replaced one that the server had closed between two requests.
     pub reconnects: u64,
+    /// Connections that the server was to close after a response and left open: zc closed them a
+    /// second later.
+    pub unclosed: u64,
+    /// How long zc itself stood still though requests were due: it was stopped or had no CPU, or the
+    /// machine was suspended. Then no latency is told.
+    pub stalled_seconds: f64,
     /// From when a request was due, or without a rate begun, to the end of its response. Null
-    /// without a response.
+    /// without a response, and where zc stood still.
     pub latency: Option<HttpTimes>,
-    /// How late requests were begun against the schedule. Null without a rate.
+    /// How late requests were begun against the schedule. Null without a rate, and where zc stood
+    /// still.
     pub late: Option<HttpTimes>,
     /// The part of that which is zc's own: from when a request was due and a connection was free.
     pub own_late: Option<HttpTimes>,
@@ -176,10 +183,7 @@ pub fn text(result: &HttpResult, layout: Layout) -> String {
         note("load", load(result)),
     ];
     notes.extend(result.load.from.as_ref().map(|from| note("from", self::from(from))));
-    notes.extend([
-        note("requests", requests(result)),
-        note("latency", result.latency.map_or_else(|| "no response".to_owned(), latency)),
-    ]);
+    notes.extend([note("requests", requests(result)), note("latency", latency(result))]);
     if let (Some(late), Some(own)) = (result.late, result.own_late) {
         notes.push(note("schedule", schedule(result, late, own)));
     }
@@ -246,10 +250,24 @@ fn requests(result: &HttpResult) -> String {
             if result.reconnects == 1 { "" } else { "s" }
         );
     }
+    if result.unclosed > 0 {
+        text += &format!(
+            "; the server left {} connection{} open that it was to close",
+            result.unclosed,
+            if result.unclosed == 1 { "" } else { "s" }
+        );
+    }
     text
 }
 
-fn latency(times: HttpTimes) -> String {
+fn latency(result: &HttpResult) -> String {
+    if result.stalled_seconds > 0.0 {
+        return format!(
+            "not told: zc itself stood still for {} s, and requests were late by that",
+            significant(result.stalled_seconds)
+        );
+    }
+    let Some(times) = result.latency else { return "no response".to_owned() };
     format!(
         "p50 {}, p90 {}, p99 {}, p99.9 {}, longest {}",
         time(times.p50_us),
@@ -294,7 +312,7 @@ fn own_cpu(cpu: Option<&HttpCpu>) -> String {
     let Some(cpu) = cpu else { return format!("not shown: {WHY_EMULATED}") };
     match (cpu.us_per_response, cpu.responses_per_cpu_s) {
         (Some(us), Some(per_s)) => format!(
-            "{} us per request, so one CPU makes {} requests/s",
+            "zc's, {} us per request: one CPU of it sends at most {} requests/s",
             significant(us),
             significant(per_s)
         ),
@@ -357,6 +375,8 @@ mod tests {
             sent_bytes: 20_000 * 80,
             connects: 0,
             reconnects: 0,
+            unclosed: 0,
+            stalled_seconds: 0.0,
             latency: Some(times(212.3)),
             late: Some(times(4.2)),
             own_late: Some(times(4.2)),
@@ -379,7 +399,7 @@ load          2000 requests/s, 8 connections, kept alive, 10.0 s
 requests      20000 answered: 2000/s, 8.19 MB/s
 latency       p50 212 us, p90 425 us, p99 2.12 ms, p99.9 21.2 ms, longest 2.12 s
 schedule      requests were begun late by 4.20 us (p50), 42.0 us (p99), 42.0 ms at most
-own CPU       25.0 us per request, so one CPU makes 40000 requests/s
+own CPU       zc's, 25.0 us per request: one CPU of it sends at most 40000 requests/s
 ";
         assert_eq!(text(&result(), Layout::plain(100)), expected);
     }
@@ -428,6 +448,18 @@ statuses      5 of 200, 2 of 503
 own CPU       0 s
 ";
         assert_eq!(text(&result, Layout::plain(100)), expected);
+    }
+
+    #[test]
+    fn connections_that_were_left_open_and_a_load_that_stood_still_are_told() {
+        let result = HttpResult { unclosed: 2, stalled_seconds: 5.04, late: None, ..result() };
+        let text = text(&result, Layout::plain(200));
+        for says in [
+            "8.19 MB/s; the server left 2 connections open that it was to close\n",
+            "not told: zc itself stood still for 5.04 s, and requests were late by that\n",
+        ] {
+            assert!(text.contains(says), "{text}");
+        }
     }
 
     #[test]

@@ -74,8 +74,13 @@ pub(super) fn text(document: &impl Serialize) -> String {
     let plain = serde_json::to_string_pretty(document)
         .expect("these types always serialise: no maps with keys other than strings");
     let mut text = String::with_capacity(plain.len() + 1);
-    for character in plain.chars() {
-        if is_safe(character) || character == '\n' {
+    let mut rest = plain.as_str();
+    // Almost all of it is printable ASCII: a document may have 100 MB.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n');
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+        text.push_str(&rest[..at]);
+        let Some(character) = rest[at..].chars().next() else { break };
+        if is_safe(character) {
             text.push(character);
         } else {
             let mut units = [0; 2];
@@ -84,7 +89,9 @@ pub(super) fn text(document: &impl Serialize) -> String {
                 let _ = write!(text, "\\u{unit:04x}");
             }
         }
+        rest = &rest[at + character.len_utf8()..];
     }
+    text.push_str(rest);
     text.push('\n');
     text
 }

@@ -12,7 +12,7 @@ pub mod compare;
 mod csv;
 mod digits;
 mod dma;
-mod doctor;
+pub mod doctor;
 mod experiments;
 pub mod fleet;
 mod grid;
@@ -47,10 +47,9 @@ mod width;
 
 pub use csv::csv;
 pub use dma::dma;
-pub use doctor::doctor;
 pub use html::{advise as advice_page, html};
 pub use json::{json, json_schema};
-pub use layout::Layout;
+pub use layout::{Layout, TEXT_COLUMNS};
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use profile::folded;
@@ -72,5 +71,7 @@ mod tests_emulated;
 mod tests_forms;
 #[cfg(test)]
 mod tests_plans;
+#[cfg(test)]
+mod tests_sentences;
 #[cfg(test)]
 mod tests_server;

@@ -1,4 +1,4 @@
-//! The report in Markdown: for issues and pages, or in 80 columns for reading as text.
+//! The report in Markdown: for issues and pages, or in few columns for reading as text.
 
 use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
@@ -13,9 +13,9 @@ pub fn markdown(run: &Run, estimates: &Estimates) -> String {
     document(run, estimates, Width::Any)
 }
 
-/// The whole report in 80 columns.
-pub(super) fn narrow(run: &Run, estimates: &Estimates) -> String {
-    document(run, estimates, Width::Columns(80))
+/// The whole report in at most so many columns where possible.
+pub(super) fn narrow(run: &Run, estimates: &Estimates, columns: usize) -> String {
+    document(run, estimates, Width::Columns(columns))
 }
 
 fn document(run: &Run, estimates: &Estimates, width: Width) -> String {

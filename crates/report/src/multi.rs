@@ -5,10 +5,10 @@ use super::{csv as table, markdown as page};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// One section per run, in lines of at most 80 columns.
-pub fn markdown(runs: &[(&Run, &Estimates)]) -> String {
+/// One section per run, in lines of at most `columns` where possible.
+pub fn markdown(runs: &[(&Run, &Estimates)], columns: usize) -> String {
     let sections: Vec<String> =
-        runs.iter().map(|(run, estimates)| page::narrow(run, estimates)).collect();
+        runs.iter().map(|(run, estimates)| page::narrow(run, estimates, columns)).collect();
     sections.join("\n")
 }
 

@@ -11,7 +11,7 @@ use super::prose;
 use super::rows::beyond_noise;
 use super::text::{list, shown};
 use super::{grids, rows};
-use zc_analysis::{CellEstimate, Estimates, Figure};
+use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure};
 use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Warning};
 
@@ -171,11 +171,11 @@ pub(super) fn control(estimates: &Estimates) -> Note {
             (Some(figure), Some(fits)) => format!(
                 "{} against itself {}: {}",
                 shown(&estimates.reference),
-                ratio(figure.value, figure.half_width),
-                if fits {
-                    "no difference, as expected".to_owned()
-                } else {
-                    format!("A DIFFERENCE WHERE THERE IS NONE{}", unjudged(estimates))
+                with_bounds(&figure),
+                match fits {
+                    false => format!("A DIFFERENCE WHERE THERE IS NONE{}", unjudged(estimates)),
+                    true if control.is_too_wide() => too_wide(control.resolution),
+                    true => "no difference, as expected".to_owned(),
                 }
             ),
             (Some(figure), None) => format!(
@@ -189,6 +189,33 @@ pub(super) fn control(estimates: &Estimates) -> Note {
     note("A/A control", text)
 }
 
+/// What a control leaves undecided that agrees with the truth only because it is wide.
+fn too_wide(resolution: Option<f64>) -> String {
+    match resolution {
+        Some(share) => {
+            format!("TOO WIDE to see differences of up to {}, which are not judged", percent(share))
+        }
+        None => "TOO WIDE to see any difference".to_owned(),
+    }
+}
+
+/// A ratio with its half-width, or the ends of its interval where that has no upper one.
+fn with_bounds(figure: &RatioFigure) -> String {
+    let text = ratio(figure.value, figure.half_width);
+    match figure.interval {
+        Some(ends) if figure.half_width.is_none() => format!(
+            "{text} ({:.2} to {})",
+            ends.low,
+            ends.high.map_or_else(no_bound, |high| format!("{high:.2}"))
+        ),
+        _ => text,
+    }
+}
+
+fn no_bound() -> String {
+    "no bound".to_owned()
+}
+
 /// What the error that the controls show leaves undecided.
 fn unjudged(estimates: &Estimates) -> String {
     estimates.verdict.control_error.map_or_else(String::new, prose::unjudged)
@@ -199,7 +226,6 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
     let positive = estimates.positive_control.as_ref()?;
     let text = match (positive.expected, positive.found) {
         (Some(expected), Some(found)) => {
-            let ends = found.interval.and_then(|found| Some((found.low, found.high?)));
             format!(
                 "{} was added to {}{} and found as {}{}{}",
                 percent(expected - 1.0),
@@ -209,12 +235,16 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
                     percent(share)
                 )),
                 percent(found.value - 1.0),
-                ends.map_or_else(String::new, |(low, high)| format!(
+                found.interval.map_or_else(String::new, |ends| format!(
                     " ({} to {})",
-                    percent(low - 1.0),
-                    percent(high - 1.0)
+                    percent(ends.low - 1.0),
+                    ends.high.map_or_else(no_bound, |high| percent(high - 1.0))
                 )),
                 match positive.fits {
+                    Some(true) if positive.seen == Some(false) => ": TOO WIDE to see it".to_owned(),
+                    Some(true) if positive.is_too_wide() => {
+                        format!(": {}", too_wide(positive.resolution))
+                    }
                     Some(true) => String::new(),
                     Some(false) => format!(": NOT WHAT WAS ADDED{}", unjudged(estimates)),
                     None => ": too few blocks for an interval".to_owned(),

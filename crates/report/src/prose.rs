@@ -1,6 +1,6 @@
 //! The verdict in sentences, or the reasons for which it is withheld.
 
-use super::digits::{bound, percent};
+use super::digits::{bound, percent, significant};
 use super::grids::whole;
 use super::heading;
 use super::pivot::Pivot;
@@ -38,7 +38,17 @@ pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         Withheld::PositiveControlMissed { expected, found, .. } => {
             format!("{}: differences are not found as they are", missed(*expected, *found))
         }
-        Withheld::NoControl => "there is no A/A control".to_owned(),
+        Withheld::ControlTooWide { .. } => {
+            "the controls are too wide to see any difference".to_owned()
+        }
+        Withheld::PositiveControlUnseen { expected, low, high } => unseen(*expected, *low, *high),
+        Withheld::BelowZero { of, us_per_mb, low, high } => {
+            below_zero(&shown(of), [*us_per_mb, *low, *high])
+        }
+        Withheld::NoControl => match estimates.control.as_ref().and_then(|control| control.fits) {
+            None => "there is no A/A control".to_owned(),
+            Some(_) => "the positive control has no interval".to_owned(),
+        },
         Withheld::NoReference => {
             format!("the reference {} has no cost", shown(&estimates.reference))
         }
@@ -74,6 +84,23 @@ pub(super) fn unjudged(error: f64) -> String {
     format!("; differences of up to {} are not judged", percent(error))
 }
 
+/// What a positive control found that is too wide to see what was added.
+pub(super) fn unseen(expected: f64, low: f64, high: Option<f64>) -> String {
+    format!(
+        "{} was added to the reference and found as {} to {}: too wide to see it, more blocks make \
+         it narrower",
+        percent(expected - 1.0),
+        percent(low - 1.0),
+        high.map_or_else(|| "no bound".to_owned(), |high| percent(high - 1.0))
+    )
+}
+
+/// What a cost below 0 is: its value and the ends of its interval, us/MB.
+pub(super) fn below_zero(of: &str, us_per_mb: [f64; 3]) -> String {
+    let [cost, low, high] = us_per_mb.map(significant);
+    format!("{of} costs {cost} us/MB ({low} to {high}): below 0 is a fault of the instrument")
+}
+
 /// What a positive control found that did not find what was added.
 pub(super) fn missed(expected: f64, found: f64) -> String {
     format!(
@@ -96,8 +123,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         .iter()
         .filter(|cell| !cell.control && !cell.failed_zero_copy)
         .filter_map(|cell| {
-            let verdict =
-                estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)?;
+            let verdict = estimates.verdict.of(&cell.label)?;
             Some((cell.label.as_str(), cell.ratio.both?, verdict.comparison))
         })
         .collect();

@@ -195,6 +195,14 @@ pub(super) struct Mark {
 /// The mark behind a ratio whose interval is wider than the target.
 pub(super) const WIDE: &str = "!";
 
+/// The mark of a cell whose zero-copy sends the kernel copied.
+pub(super) const FAILED_ZERO_COPY: Mark = Mark {
+    sign: "*",
+    meaning: "the kernel copied on this link: the price of a failed zero-copy",
+    brief: "copied by the kernel",
+    applies: |cell| cell.failed_zero_copy,
+};
+
 /// All marks, in the order of the footnotes.
 pub(super) const MARKS: &[Mark] = &[
     Mark {
@@ -209,17 +217,18 @@ pub(super) const MARKS: &[Mark] = &[
         brief: "rate not reached",
         applies: |cell| cell.perturbation.saturated,
     },
-    Mark {
-        sign: "*",
-        meaning: "the kernel copied on this link: the price of a failed zero-copy",
-        brief: "copied by the kernel",
-        applies: |cell| cell.failed_zero_copy,
-    },
+    FAILED_ZERO_COPY,
     Mark {
         sign: "~",
         meaning: "the cost does not stand out of the noise",
         brief: "not above the noise",
-        applies: |cell| cell.at_noise_floor,
+        applies: |cell| cell.at_noise_floor && !cell.below_zero,
+    },
+    Mark {
+        sign: "#",
+        meaning: "the cost is below 0 by more than its noise: a fault of the instrument",
+        brief: "below 0: a fault of the instrument",
+        applies: |cell| cell.below_zero,
     },
 ];
 
@@ -335,12 +344,7 @@ pub(super) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
 
 /// The verdict on a cell's cost.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    estimates
-        .verdict
-        .cells
-        .iter()
-        .find(|verdict| verdict.label == cell.label)
-        .map(|verdict| verdict.comparison)
+    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {

@@ -228,14 +228,14 @@ fn the_doctor_groups_what_is_available() {
     let kept = [("init_on_alloc", "on"), ("transparent hugepages", "madvise")];
     let kept = kept.map(|(name, value)| (name.to_owned(), value.to_owned()));
     run.header.host.conditions.extend(kept);
-    let text = doctor(&run.header.host, &doctor_rows(), &run.header.warnings, 100);
+    let text = doctor::text(&run.header.host, &doctor_rows(), &run.header.warnings, 100);
     insta::assert_snapshot!("doctor", text);
 }
 
 #[test]
 fn the_doctor_of_a_perfect_machine_finds_nothing() {
     let (run, _) = veth();
-    let text = doctor(&run.header.host, &[], &[], 100);
+    let text = doctor::text(&run.header.host, &[], &[], 100);
     assert!(
         text.ends_with("This machine is fit to measure: nothing was found against it.\n"),
         "{text}"
@@ -293,7 +293,7 @@ fn nothing_from_outside_can_move_the_cursor() {
             table(&run, &estimates, Layout::plain(120)),
             table(&run, &estimates, Layout::plain(60)),
             markdown(&run, &estimates),
-            doctor(&run.header.host, &rows, &run.header.warnings, 80),
+            doctor::text(&run.header.host, &rows, &run.header.warnings, 80),
         ] {
             let control = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
             assert_eq!(control, None, "{text}");
@@ -310,7 +310,7 @@ proptest! {
         let (run, estimates) = hostile(&text);
         let rows = run.header.unavailable.clone();
         let printed = table(&run, &estimates, Layout::plain(columns))
-            + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
+            + &doctor::text(&run.header.host, &rows, &run.header.warnings, columns);
         prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'));
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }

@@ -408,15 +408,15 @@ fn vega_lite_is_a_specification_of_version_5_with_its_data() {
 }
 
 #[test]
-fn markdown_of_eighty_columns() {
+fn markdown_for_a_mail() {
     for (name, made) in
         [("veth", veth()), ("sizes", sizes()), ("offloads", offloads()), ("sockbuf", sockbuf())]
     {
-        let text = multi::markdown(&[(&made.0, &made.1)]);
+        let text = multi::markdown(&[(&made.0, &made.1)], 72);
         let in_fence =
             |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
         let wide: Vec<&str> =
-            text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
+            text.lines().filter(|line| line.chars().count() > 72 && !in_fence(line)).collect();
         // A table of two wide names and a figure cannot be split.
         assert!(wide.is_empty() || name == "sockbuf", "{wide:#?}");
         insta::assert_snapshot!(format!("markdown_80_{name}"), text);
@@ -426,7 +426,7 @@ fn markdown_of_eighty_columns() {
 #[test]
 fn several_runs_follow_one_another() {
     let made = [veth(), sizes()];
-    let text = multi::markdown(&both(&made));
+    let text = multi::markdown(&both(&made), 72);
     assert_eq!(text.matches("\n## zc ").count() + 1, 2, "{text}");
     let json: serde_json::Value = serde_json::from_str(&multi::json(&both(&made))).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);

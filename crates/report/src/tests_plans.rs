@@ -334,6 +334,35 @@ fn packets_of_several_sizes() {
 }
 
 #[test]
+fn a_copied_zero_copy_is_marked_in_each_table_of_a_plan_of_several_factors() {
+    let mut made = plan(
+        "custom",
+        &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "msg-zerocopy"])],
+        Factor::Send,
+        |cell| if cell.send == SendPath::MsgZerocopy { (400.0, 100.0) } else { (500.0, 450.0) },
+    );
+    for cell in made.1.cells.iter_mut().filter(|cell| cell.send == SendPath::MsgZerocopy) {
+        (cell.failed_zero_copy, cell.copied_share) = (true, Some(1.0));
+    }
+    let brief = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(80) });
+    let page = html(&[(&made.0, &made.1)]);
+    for (text, meaning) in [
+        (shown(&made, 100), "the kernel copied"),
+        (brief, "copied by the kernel"),
+        (markdown(&made.0, &made.1), "the kernel copied"),
+        (page, "the kernel copied"),
+    ] {
+        let saving =
+            text.match_indices("0.526").map(|(at, _)| text[at..].split(['\n', '<', '|']).next());
+        let saving: Vec<&str> =
+            saving.flatten().map(str::trim_end).filter(|cell| cell.len() < 20).collect();
+        assert!(!saving.is_empty(), "{text}");
+        assert!(saving.iter().all(|cell| cell.contains('*')), "{saving:?} in {text}");
+        assert!(text.contains(meaning), "{text}");
+    }
+}
+
+#[test]
 fn sixty_cells_of_a_user_defined_plan() {
     let text = shown(&sixty(), 80);
     fits(&text, 80);
@@ -355,16 +384,20 @@ fn experiments_that_add_only_a_sentence() {
             "flows",
             Factor::Flows,
             ["1", "1000"],
-            "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at \
-             1000; read+send costs least \
-             at 1 and 1.28 times as much at 1000.",
+            "Of so many connections, per byte: sendfile costs 1.45 times as much at 1000 as at 1; \
+             read+send costs 1.281 times as much at 1000 as at 1.",
         ),
-        ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no measurable difference."),
+        (
+            "congestion",
+            Factor::Congestion,
+            ["cubic", "reno"],
+            "for read+send and sendfile no difference was shown.",
+        ),
         (
             "pacing",
             Factor::Rate,
             ["100MB/s", "400MB/s"],
-            "for read+send and sendfile it makes no measurable difference",
+            "for read+send and sendfile no difference was shown",
         ),
     ] {
         let made = plan(name, &[(factor, &levels), (Factor::Send, &sends)], factor, |cell| {
@@ -378,6 +411,26 @@ fn experiments_that_add_only_a_sentence() {
         let text = shown(&withheld, 2000);
         assert!(text.contains("Verdict withheld") && !text.contains(sentence), "{text}");
     }
+}
+
+#[test]
+fn a_difference_at_saturation_is_said_as_the_table_has_it() {
+    let levels = ["cubic", "reno", "bbr"];
+    let factors: [(Factor, &[&str]); 2] =
+        [(Factor::Congestion, &levels), (Factor::Send, &["read+send", "sendfile"])];
+    let mut made = plan("congestion", &factors, Factor::Congestion, |cell| {
+        let is_bbr = cell.levels.congestion.as_deref() == Some("bbr");
+        (if is_bbr { 900.0 } else { 400.0 }, 310.0)
+    });
+    let bbr = |cell: &&mut CellEstimate| cell.label == "bbr read+send";
+    let saturated = made.1.cells.iter_mut().find(bbr).unwrap();
+    saturated.perturbation.saturated = true;
+    let text = shown(&made, 2000);
+    let sentence = "Of congestion controls, per byte: read+send costs 1.70 times as much at bbr as \
+         at cubic; sendfile costs 1.70 times as much at bbr as at cubic; what did not reach its \
+         rate (^) was compared at saturation.";
+    assert!(text.contains(sentence), "{text}");
+    assert!(!text.contains("no difference was shown"), "{text}");
 }
 
 #[test]

@@ -49,23 +49,56 @@ fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize>
     order
 }
 
-/// Escaped Markdown: no cell borders, emphasis or HTML.
+/// Escaped Markdown: no cell borders, emphasis or HTML. It is read as plain text too, so a `_` is escaped
+/// only where it could begin or end emphasis (CommonMark, 6.2): not within a word, and not where no
+/// other one could end what it begins.
 pub(super) fn markdown_text(text: &str) -> String {
+    let text = escape(text, 2000);
+    let characters: Vec<char> = text.chars().collect();
+    let is_word = |place: Option<usize>| {
+        place.and_then(|it| characters.get(it)).is_some_and(|character| character.is_alphanumeric())
+    };
+    let within = |place: usize| is_word(place.checked_sub(1)) && is_word(Some(place + 1));
+    // What ends it is a run of them behind a character and not before a word.
+    let ends = |place: usize| {
+        let (before, after) = (&characters[..place], &characters[place..]);
+        let is_other = |character: &&char| **character != '_';
+        characters[place] == '_'
+            && before.iter().rev().find(is_other).is_some_and(|it| !it.is_whitespace())
+            && !after.iter().find(is_other).is_some_and(|it| it.is_alphanumeric())
+    };
+    let has_end = (0..characters.len()).any(ends);
     let mut out = String::with_capacity(text.len());
-    for character in escape(text, 2000).chars() {
-        if matches!(character, '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '#' | '~') {
+    for (place, character) in characters.iter().enumerate() {
+        let is_escaped = match character {
+            '_' => has_end && !within(place),
+            '|' | '*' | '`' | '<' | '[' | '\\' | '#' | '~' => true,
+            _ => false,
+        };
+        if is_escaped {
             out.push('\\');
         }
-        out.push(character);
+        out.push(*character);
     }
     out
+}
+
+/// A left-aligned column of this width, with at least one space behind it, however long the text is.
+pub(super) fn left(text: &str, width: usize) -> String {
+    format!("{text:<0$} ", width.saturating_sub(1))
+}
+
+/// A right-aligned column of this width, with at least one space before it.
+pub(super) fn right(text: &str, width: usize) -> String {
+    format!(" {text:>0$}", width.saturating_sub(1))
 }
 
 /// Wraps `text` at `columns`; the first line begins with `label`, the others are indented by
 /// `indent`.
 pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> String {
     let room = columns.saturating_sub(indent).max(20);
-    let mut out = format!("{label:<indent$}");
+    let mut out =
+        if label.is_empty() { " ".repeat(indent) } else { left(label.trim_end(), indent) };
     let mut used = 0;
     for word in words(text) {
         let long = word.chars().count();
@@ -88,8 +121,10 @@ pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> St
 
 /// The words of a text; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
-    const UNITS: &[&str] =
-        &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
+    const UNITS: &[&str] = &[
+        "%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "bit/s",
+        "kbit/s", "Mbit/s", "Gbit/s", "Hz",
+    ];
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match words.last_mut() {
@@ -111,12 +146,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_underscore_is_escaped_only_where_it_means_something_in_markdown() {
+        for plain in ["net.ipv4.tcp_rmem", "_copy_from_iter, __skb_clone", "a _ b", "x86_64"] {
+            assert_eq!(markdown_text(plain), plain);
+        }
+        assert_eq!(markdown_text("_a_b_ c"), "\\_a_b\\_ c");
+        assert_eq!(markdown_text("__a__"), "\\_\\_a\\_\\_");
+        assert_eq!(markdown_text("a*b|c"), "a\\*b\\|c");
+    }
+
+    #[test]
     fn words_wrap_under_their_label() {
         assert_eq!(
             wrap("note", "one two three four five six seven", 6, 26),
             "note  one two three four\n      five six seven\n"
         );
         assert_eq!(wrap("note", "", 6, 26), "note\n");
+        assert_eq!(wrap("a long label", "and text", 6, 26), "a long label and text\n");
         assert_eq!(
             wrap("", "the budget of twenty 60 s, spent", 0, 23),
             "the budget of twenty\n60 s, spent\n"

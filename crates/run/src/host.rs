@@ -57,6 +57,19 @@ pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instruc
 /// What has costs instead.
 pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual one with KVM";
 
+/// Why soakers tell nothing in a cgroup that may use fewer CPUs than are soaked: they use all that it
+/// may, and then everything in it is throttled.
+pub fn why_throttled(quota_cpus: f64, soaked: usize) -> String {
+    format!(
+        "this cgroup may use {quota_cpus:.2} CPUs and {soaked} are soaked: the kernel will stop all of \
+         them in turns"
+    )
+}
+
+/// What to do about that.
+pub const INSTEAD_OF_THROTTLED: &str =
+    "run outside of the container, or without its CPU limit (docker: no --cpus)";
+
 impl Host {
     /// Whether the CPU is emulated. An instruction then takes what its translation takes on another
     /// CPU: no time that is spent there tells what anything costs.

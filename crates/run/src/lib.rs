@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address;
+mod bom;
 mod check;
 mod configurations;
 mod error;
@@ -37,6 +39,7 @@ pub mod units;
 mod version;
 mod warning;
 
+pub use bom::without_bom;
 pub use configurations::{Configuration, configurations};
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
@@ -45,8 +48,11 @@ pub use factor::{
     RecvPath, SendPath, Value,
 };
 pub use file::{append_block, close, open, schema, whole};
-pub use host::{CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, MemoryFacts, WHY_EMULATED};
-pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
+pub use host::{
+    CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, MemoryFacts, WHY_EMULATED,
+    why_throttled,
+};
+pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use nfs::{NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport};
@@ -56,16 +62,19 @@ pub use plan::{
 pub use profile::{
     BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
 };
-pub use read::{parse, read};
+pub use read::{header, parse, read};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
     TcpReading, Usage,
 };
-pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
+pub use remote::{
+    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts, RemoteMachine,
+    RemoteReport, RemoteWindow,
+};
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
-    Slot, Trial, TrialKind,
+    Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
 pub use soak::{
@@ -78,4 +87,4 @@ pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
-pub use warning::{EMULATED, Severity, Warning};
+pub use warning::{CPU_QUOTA, EMULATED, OTHER_PROGRAMS, Severity, Warning};

@@ -10,6 +10,20 @@ use super::{IpVersion, Levels, LinkKind, OffloadSwitch};
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
 pub type Offloads = BTreeMap<String, bool>;
 
+/// A device of another machine, and its settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceFacts {
+    /// Its name: `eth0`.
+    pub name: String,
+    /// Its MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Its offloads; null if they could not be read.
+    pub offloads: Option<Offloads>,
+    /// Other settings that change costs, by name, as those of the sending device.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
 /// The ACK generator of the null link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AckOptions {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::factor::UNSET;
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, NfsPlan, OffloadSwitch, Placement,
     Push, RecvPath, ResponsesPlan, SendPath, ServerPlan, SoakerKind,
@@ -175,7 +176,8 @@ pub struct FixedParams {
     pub piece_bytes: usize,
     /// Connections at a time, each with its own sender and receiver thread.
     pub flows: usize,
-    /// TCP congestion control of both ends.
+    /// TCP congestion control of the sender; `unset`: net.ipv4.tcp_congestion_control applied (since
+    /// format 3.6).
     pub congestion: String,
     /// SO_SNDBUF as requested; null leaves the kernel's autotuning on.
     pub sndbuf_bytes: Option<usize>,
@@ -223,6 +225,17 @@ fn separate() -> Placement {
 }
 
 impl FixedParams {
+    /// The congestion control that the sender's sockets are given; `None`: they have that of their
+    /// network namespace.
+    pub fn set_congestion(&self) -> Option<&str> {
+        Some(self.congestion.as_str()).filter(|name| *name != UNSET)
+    }
+
+    /// Leaves the congestion control to the sender's network namespace.
+    pub fn unset_congestion(&mut self) {
+        UNSET.clone_into(&mut self.congestion);
+    }
+
     /// The configuration of a cell: its own levels, otherwise the plan's. MTU and offloads belong
     /// to the link and are not part of it.
     #[must_use]

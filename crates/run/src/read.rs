@@ -13,7 +13,7 @@ use super::file::{
     BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail,
     unreadable,
 };
-use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
+use super::{Block, Error, Header, Result, Run, SoftirqCounts, check, in_words, line, without_bom};
 
 /// Bytes of lines in a batch for a thread.
 const BATCH_BYTES: usize = 1 << 18;
@@ -45,6 +45,9 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut from = BufReader::with_capacity(BATCH_BYTES, from);
     let start = from.fill_buf().map_err(|error| failed(&error))?;
+    let bom_bytes = start.len() - without_bom(start).len();
+    from.consume(bom_bytes);
+    let start = from.buffer();
     // The first byte shows what cannot be JSON, however large the file is.
     if start.trim_ascii_start().first() != Some(&b'{') {
         return Err(not_a_run());
@@ -60,6 +63,20 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
     }
     let version = check_version(&head)?;
     by_lines(&head, from).map_err(|error| version.explain(error))
+}
+
+/// Reads the header alone of a saved run that has one block per line, as zc writes it.
+///
+/// # Errors
+/// As for [`read`].
+pub fn header(from: impl Read) -> Result<Header> {
+    let mut head = Vec::new();
+    line_of(&mut BufReader::new(from), &mut head, 1)?;
+    if !head.ends_with(BLOCKS.as_bytes()) {
+        return Err(not_a_run());
+    }
+    let version = check_version(&head)?;
+    read_header(&head).map_err(|error| version.explain(unreadable(1, &error)))
 }
 
 /// A run with one block per line, of which `head` is the first line.

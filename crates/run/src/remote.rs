@@ -5,7 +5,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Host, Reading};
+use super::{DeviceFacts, Host, Reading};
+
+/// Round trips that the usual warm-up of a trial is lengthened by: slow start doubles the window
+/// with each, and a connection is in its steady state after them.
+pub const ROUND_TRIPS_TO_WARM_UP: u64 = 20;
+
+/// Shortest usual window, in round trips, so that acknowledgements are spread evenly over it.
+pub const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
 
 /// The kind of the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +54,9 @@ pub struct RemoteMachine {
     /// The CPUs that carry a soaker there, in the order of all per-CPU vectors of its readings: all
     /// that it may use; on the same machine those that the sender's end does not soak.
     pub soaked_cpus: Vec<usize>,
+    /// The device by which it answers the sender; null if that is unknown (since format 3.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceFacts>,
 }
 
 /// All meters of the far machine at both edges of its window, by its own clock.

@@ -244,10 +244,33 @@ pub struct Trial {
     /// drain: what time(1) would show for a program that did only this. io_uring's workers are
     /// other threads and are not included.
     pub whole_sender_usage: Option<Usage>,
+    /// What the sockets of the flows had as the window closed; `None` where zc has none of them: they
+    /// are a server's (since format 3.6).
+    pub sockets: Option<SocketFacts>,
     /// All meters of the other machine, if a zc measures there.
     pub remote: Option<Box<RemoteWindow>>,
     /// The far end's report about the trial, if it is not a zc and makes one.
     pub remote_report: Option<RemoteReport>,
+}
+
+/// What the kernel says of the sockets of a trial's flows: what they really used, whatever was asked
+/// for. Numbers are those of the first flow. The congestion window is in
+/// [`TcpReading`](super::TcpReading); the size of GSO packets follows from the counters of the link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketFacts {
+    /// TCP_CONGESTION of the senders. Where flows differ in it, each name once, with `, ` between.
+    pub congestion: String,
+    /// tcpi_pacing_rate of the sender: a limit where something paces (bbr, fq), and otherwise what
+    /// the sizes of GSO packets are computed from. Null: no limit.
+    pub pacing_bytes_per_s: Option<u64>,
+    /// SO_SNDBUF of the sender: twice what was asked for, or as the kernel has tuned it.
+    pub sndbuf_bytes: usize,
+    /// SO_RCVBUF of the receiver, likewise; null where it is not on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf_bytes: Option<usize>,
+    /// tcpi_rcv_ssthresh of the receiver; null where it is not on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcv_ssthresh_bytes: Option<u32>,
 }
 
 /// Packets with payload as TCP hands them to the network card, and the fragments of memory that

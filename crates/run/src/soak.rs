@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::host::{INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, WHY_EMULATED, why_throttled};
 use super::{SoakReading, SoakerKind, StatReading};
 
 /// The meters of `zc soak` at one edge of a window.
@@ -108,6 +109,21 @@ pub struct SoakStart {
     /// Whether the CPU is emulated, so that nothing has a cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emulated: bool,
+    /// The CPUs that zc's cgroup may use, where these are fewer than carry a soaker: the kernel stops
+    /// the soakers in turns, and nothing has a cost; null where they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
+}
+
+impl SoakStart {
+    /// Why nothing has a cost here, and what to do about it; `None` where things have one.
+    pub fn without_costs(&self) -> Option<(String, &'static str)> {
+        match self.cpu_quota {
+            _ if self.emulated => Some((WHY_EMULATED.to_owned(), INSTEAD_OF_EMULATED)),
+            Some(quota) => Some((why_throttled(quota, self.cpus.len()), INSTEAD_OF_THROTTLED)),
+            None => None,
+        }
+    }
 }
 
 /// How a command ended.

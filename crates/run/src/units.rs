@@ -208,20 +208,19 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 
 /// The bounds of a rate of requests per second: no client keeps up with more.
 const PER_SECOND: RangeInclusive<f64> = 0.1..=1e7;
-const PER_SECOND_HINT: &str = "a number and \"/s\", as in 2000/s or 0.5/s";
+const PER_SECOND_HINT: &str = "a number per second, as in 2000, 2000/s or 0.5/s";
 
-/// Parses a rate of requests: `2000/s`.
+/// Parses a rate of requests: `2000/s` (or `2000`).
 ///
 /// # Errors
-/// Not a number with `/s`, or not within 0.1 and 10 million per second.
+/// Not a number with or without `/s`, or not within 0.1 and 10 million per second.
 pub fn per_second(text: &str) -> Result<f64> {
     let wrong = |what: String| {
         Error::usage(format!("rate \"{}\" {what}", shown(text))).help(PER_SECOND_HINT)
     };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     match unit {
-        "/s" => {}
-        "" => return Err(wrong("has no unit".to_owned())),
+        "" | "/s" => {}
         other => return Err(wrong(format!("has an unknown unit \"{}\"", shown(other)))),
     }
     let value = real(number).unwrap_or(f64::INFINITY);
@@ -401,11 +400,11 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_requests_has_its_unit() {
+    fn a_rate_of_requests_is_per_second_with_its_unit_or_without() {
         assert_eq!(per_second("2000/s").unwrap(), 2000.0);
+        assert_eq!(per_second("2000").unwrap(), 2000.0);
         assert_eq!(per_second("0.5/s").unwrap(), 0.5);
         for (wrong, why) in [
-            ("2000", "has no unit"),
             ("2k/s", "has an unknown unit \"k/s\""),
             ("0/s", "is too low"),
             ("1e9/s", ""),

@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The name of the warning that a CPU is emulated. No cost of such a run is shown.
 pub const EMULATED: &str = "emulated";
 
+/// The name of the warning that a cgroup may use fewer CPUs than are soaked.
+pub const CPU_QUOTA: &str = "cpu-quota";
+
+/// The name of the warning that says which other programs used CPUs while blocks were dropped.
+pub const OTHER_PROGRAMS: &str = "other-programs";
+
 /// How much a warning weakens the results.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

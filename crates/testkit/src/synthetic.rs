@@ -115,8 +115,8 @@ pub struct Synthetic {
     pub blocks: usize,
     /// The seed of all noise.
     pub seed: u64,
-    /// Share of the sender's CPU that pacing takes in every paced trial. Above 0, each block has a
-    /// paced trial of the reference.
+    /// Share of the sender's CPU that pacing takes in every paced trial. Unless it is 0, each block has
+    /// a paced trial of the reference; below 0 only to simulate a fault of the instrument.
     pub harness_share: f64,
     /// Standard deviation of the logarithm of each trial's cost.
     pub noise: f64,
@@ -221,6 +221,7 @@ pub fn two_machines(mut run: Run) -> Run {
             same_machine: false,
             receiver_cpu: far_cpu,
             soaked_cpus: vec![far_cpu],
+            device: None,
         }),
     });
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
@@ -280,7 +281,7 @@ impl Synthetic {
     }
 
     fn cell(&self, cell: &TrueCell) -> Cell {
-        let reference = self.cells.first().filter(|_| self.harness_share > 0.0);
+        let reference = self.cells.first().filter(|_| self.harness_share != 0.0);
         Cell {
             harness: reference.map(|reference| reference.cell.label.clone()),
             ..cell.cell.clone()
@@ -452,7 +453,7 @@ impl<'a> Machine<'a> {
             slots.push(self.trial(*cell, TrialKind::Soaked));
             slots.push(self.idle());
         }
-        if self.world.harness_share > 0.0 {
+        if self.world.harness_share != 0.0 {
             slots.push(self.trial(0, TrialKind::Paced));
             slots.push(self.idle());
         }
@@ -575,6 +576,7 @@ impl<'a> Machine<'a> {
                     elapsed_ns: length,
                 }
             }),
+            sockets: None,
             remote: None,
             remote_report: None,
         })

@@ -13,6 +13,9 @@ use zc_measure::http::is_target;
 /// The most requests that are taken.
 const MOST_REQUESTS: usize = 1_000_000;
 
+/// Without a request in so many bytes it is no log: /dev/zero is not read for ever.
+const MOST_WITHOUT: u64 = 64 << 20;
+
 /// What a log has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -33,7 +36,11 @@ pub(super) struct Asked {
 pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
     let mut asked = Asked::default();
     let mut line = Vec::new();
+    let mut read_bytes = 0;
     loop {
+        if asked.targets.is_empty() && read_bytes >= MOST_WITHOUT {
+            return Ok(asked);
+        }
         line.clear();
         let length = log.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
         if length == 0 {
@@ -44,8 +51,9 @@ pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
             return Ok(asked);
         }
         if length == LONGEST_LINE && !line.ends_with(b"\n") {
-            log.skip_until(b'\n')?;
+            read_bytes += log.by_ref().take(MOST_WITHOUT).skip_until(b'\n')? as u64;
         }
+        read_bytes += length as u64;
         match find_request(&line) {
             Some(Found { method: b"GET", status: b"200", target }) if is_plain(target) => {
                 asked.targets.push(String::from_utf8_lossy(target).into_owned());

@@ -10,6 +10,7 @@ use clap::ValueHint;
 
 use super::advise_costs::{self, CostArgs, Question};
 use super::apart::{self, Document};
+use super::format::WidthArgs;
 use super::log_input::LogInput;
 use super::{log_format, render, replace, tell};
 use zc_access_log::{DurationUnit, Format, LogSummary, MixBuilder, Unusable, read_log};
@@ -38,6 +39,8 @@ pub(super) struct AdviseArgs {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[command(flatten)]
+    width: WidthArgs,
     /// Write a page of HTML; an older file is replaced once it is complete
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath,
           conflicts_with = "json", help_heading = "Output")]
@@ -79,7 +82,7 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
         }
     };
     // Not in the process without rights, which may not see the terminal.
-    let layout = Layout::plain(render::columns().min(100));
+    let layout = Layout::plain(render::columns(args.width).min(100));
     let document = apart::document(|| {
         let mut advice = advice(inputs, format.as_ref())?;
         if let Some((question, source)) = costs {

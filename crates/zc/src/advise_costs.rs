@@ -23,7 +23,7 @@ use zc_analysis::estimate;
 use zc_measure::meter::host;
 use zc_report::advise::{Costs, of_another_machine};
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, units};
+use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
 
 /// The budget of a measurement: with the reading of the log, an answer within two minutes.
 const BUDGET: &str = "90s";
@@ -139,7 +139,12 @@ fn rate(text: &str) -> Result<Asked> {
     let of_option = |error: Error| error.prefixed("--rate: ");
     let is_of_bytes = text.contains("B/s") || text.contains("bit");
     if !is_of_bytes {
-        return units::per_second(text).map(Asked::Requests).map_err(|error| {
+        let of_requests = match text.contains("/s") {
+            true => units::per_second(text),
+            // A number alone would be one of two things.
+            false => Err(Error::usage(format!("rate \"{}\" has no unit", escape(text, 40)))),
+        };
+        return of_requests.map(Asked::Requests).map_err(|error| {
             of_option(error).help("requests or bits per second, as in 2000/s or 5Gbit/s")
         });
     }

@@ -8,13 +8,14 @@ use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
 /// The options whose values say nothing of a host, beside those of factors.
-const KEPT: [&str; 21] = [
+const KEPT: [&str; 22] = [
     "ab-limit",
     "ab-settle",
     "ack-every",
     "ack-interval",
     "budget",
     "burn",
+    "columns",
     "cpus",
     "idle",
     "ip",

@@ -8,6 +8,7 @@ use super::advise::AdviseArgs;
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
+use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::fleet::FleetArgs;
 use super::http::HttpArgs;
@@ -124,7 +125,9 @@ pub(super) enum Command {
     /// programs that validate it or generate code from it.
     Schema(SchemaArgs),
     /// Show whether this machine is fit to measure, and what is available to this user
-    Doctor,
+    ///
+    /// Exits with 12 if it is not fit as it is: verdicts would be withheld.
+    Doctor(DoctorArgs),
     /// The server of 2001: discards what zcc sends, and prints the throughput
     Zcs(ClassicArgs),
     /// The client of 2001: sends files to zcs, over and over
@@ -172,6 +175,9 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
+    use std::any::TypeId;
+    use std::ffi::OsString;
+
     use clap::CommandFactory as _;
 
     use super::*;
@@ -179,6 +185,35 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What is named in a saved run, which is JSON, is text.
+    const TEXT: &str = "nfs_file";
+
+    /// All commands, those of commands included.
+    fn each(command: &clap::Command, check: &mut impl FnMut(&clap::Arg)) {
+        command.get_arguments().for_each(&mut *check);
+        command.get_subcommands().for_each(|command| each(command, check));
+    }
+
+    #[test]
+    fn every_argument_that_is_a_file_takes_names_that_are_no_utf8() {
+        let of_files = [
+            ValueHint::FilePath,
+            ValueHint::DirPath,
+            ValueHint::AnyPath,
+            ValueHint::ExecutablePath,
+        ];
+        let takes = [TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
+        let mut found = 0;
+        each(&Cli::command(), &mut |arg| {
+            if of_files.contains(&arg.get_value_hint()) && arg.get_id() != TEXT {
+                found += 1;
+                let type_id = arg.get_value_parser().type_id();
+                assert!(takes.iter().any(|takes| type_id == *takes), "{}", arg.get_id());
+            }
+        });
+        assert!(found > 40, "{found}");
     }
 
     #[test]

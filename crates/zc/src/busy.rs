@@ -2,8 +2,11 @@
 //! goes on and when it ends without a result.
 
 use std::fmt;
+use std::time::Duration;
 
-use zc_run::{Block, Dropped, Error, ErrorKind, Run};
+use zc_measure::plan;
+use zc_measure::plan::time::{BLOCKS, rough};
+use zc_run::{Block, CPU_QUOTA, Dropped, Error, ErrorKind, OTHER_PROGRAMS, Run, Slot, Warning};
 
 /// The blocks of a run of which fewer than half are kept, and what dropped the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(super) struct Busy {
     /// Number of blocks that the rules have judged: those that were measured to their end.
     pub(super) judged: usize,
     why: String,
+    /// Whether it was other programs.
+    by_programs: bool,
 }
 
 impl Busy {
@@ -27,9 +32,13 @@ impl Busy {
             return None;
         }
         let cpus = run.header.plan.fixed.soaked_cpus.len();
-        let why = |block: &&Block| block.dropped.as_ref()?.disturbance(cpus);
-        let why = judged.iter().rev().find_map(why)?;
-        Some(Self { kept, judged: judged.len(), why })
+        let why = |block: &&Block| {
+            let dropped = block.dropped.as_ref()?;
+            let by_programs = matches!(dropped, Dropped::Foreign { .. });
+            dropped.disturbance(cpus).map(|why| (why, by_programs))
+        };
+        let (why, by_programs) = judged.iter().rev().find_map(why)?;
+        Some(Self { kept, judged: judged.len(), why, by_programs })
     }
 }
 
@@ -47,16 +56,64 @@ pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
     }
     let error = |message: String| Error::new(ErrorKind::NothingKept, message);
     Some(match Busy::of(run) {
-        Some(busy) => error(busy.to_string())
-            .help("find what it is with top, or let zc wait for it: --wait-until-quiet 10min"),
-        None => error("no block was measured to its end".to_owned())
-            .help("give it more time with --budget"),
+        Some(busy) => known_cause(run, &busy).unwrap_or_else(|| {
+            error(busy.to_string())
+                .help("find what it is with top, or let zc wait for it: --wait-until-quiet 10min")
+        }),
+        None => error("no block was measured to its end".to_owned()).help(more_time(run)),
     })
+}
+
+/// What is known to disturb a run, which need not be looked for: zc's own limit, its own far end, or
+/// programs that were seen.
+fn known_cause(run: &Run, busy: &Busy) -> Option<Error> {
+    let Busy { kept, judged, .. } = busy;
+    let error = |why: &str| {
+        let message = format!("{kept} of {judged} blocks kept: {why}");
+        Error::new(ErrorKind::NothingKept, message)
+    };
+    let warned = |name: &str| {
+        let end = run.end.iter().flat_map(|end| &end.warnings);
+        run.header.warnings.iter().chain(end).find(|warning| warning.name == name)
+    };
+    if let Some(Warning { text, remedy, .. }) = warned(CPU_QUOTA) {
+        return Some(Error { help: remedy.clone(), ..error(text) });
+    }
+    let others = warned(OTHER_PROGRAMS).filter(|_| busy.by_programs)?;
+    let why = format!("{}: {}", busy.why, others.text);
+    Some(error(&why).help(
+        "end them, or keep them off these CPUs; what ends by itself is waited for with \
+         --wait-until-quiet 10min",
+    ))
+}
+
+/// A budget that has room for blocks, by how long the first one took as far as it came.
+fn more_time(run: &Run) -> String {
+    let usual = || "give it more time with --budget".to_owned();
+    let (Some(block), Some(end)) = (run.blocks.last(), &run.end) else { return usual() };
+    let closed_ns = |slot: &Slot| match slot {
+        Slot::Trial(trial) => trial.closed.soak.at_ns,
+        Slot::Idle(idle) => idle.closed.soak.at_ns,
+    };
+    let done = block.slots.iter().filter(|slot| matches!(slot, Slot::Trial(_))).count();
+    let trials = plan::schedule(&run.header.plan, block.index).len();
+    let Some(until_ns) = block.slots.last().map(closed_ns).filter(|_| done > 0) else {
+        return usual();
+    };
+    let took = Duration::from_nanos(until_ns.saturating_sub(block.began_ns));
+    let whole = took.mul_f64(trials as f64 / done as f64);
+    let before = Duration::from_nanos(end.elapsed_ns).saturating_sub(took);
+    format!(
+        "a block takes about {}: --budget {} has room for {BLOCKS}",
+        rough(whole),
+        rough(before + whole.saturating_mul(BLOCKS))
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::Severity;
     use zc_testkit::synthetic::Synthetic;
 
     fn said(run: &Run) -> Option<String> {
@@ -89,5 +146,46 @@ mod tests {
         run.blocks.truncate(1);
         run.blocks[0].dropped = Some(Dropped::Unfinished);
         assert!(nothing_kept(&run).unwrap().help.unwrap().contains("--budget"));
+    }
+
+    #[test]
+    fn a_block_cut_in_the_middle_says_which_budget_has_room_for_blocks() {
+        let mut run = Synthetic { blocks: 1, ..Synthetic::default() }.run();
+        let block = &mut run.blocks[0];
+        block.dropped = Some(Dropped::Unfinished);
+        block.slots.retain(|slot| matches!(slot, Slot::Trial(_)));
+        let trials = plan::schedule(&run.header.plan, block.index).len();
+        block.slots.truncate(1);
+        let Slot::Trial(trial) = &mut block.slots[0] else { panic!("{block:?}") };
+        trial.closed.soak.at_ns = block.began_ns + 2_000_000_000;
+        run.end.as_mut().unwrap().elapsed_ns = 10_000_000_000;
+        let whole = 2 * trials;
+        let help = nothing_kept(&run).unwrap().help.unwrap();
+        assert!(help.starts_with(&format!("a block takes about {whole}s: --budget ")), "{help}");
+        assert!(help.ends_with("has room for 20"), "{help}");
+        run.blocks[0].slots.clear();
+        let help = nothing_kept(&run).unwrap().help.unwrap();
+        assert_eq!(help, "give it more time with --budget");
+    }
+
+    #[test]
+    fn known_causes_come_before_what_is_to_be_looked_for() {
+        let mut run = Synthetic { blocks: 2, ..Synthetic::default() }.run();
+        for block in &mut run.blocks {
+            block.dropped = Some(Dropped::Foreign { share: 0.8 });
+        }
+        assert!(nothing_kept(&run).unwrap().help.unwrap().contains("top"));
+        let text = "iperf3 used 0.45 CPUs".to_owned();
+        let others = Warning::new(OTHER_PROGRAMS, Severity::Note, text);
+        run.end.as_mut().unwrap().warnings.push(others);
+        let error = nothing_kept(&run).unwrap();
+        let message =
+            "0 of 2 blocks kept: other programs use 80 % of 2 CPUs: iperf3 used 0.45 CPUs";
+        assert_eq!(error.message, message);
+        let quota = Warning::new(CPU_QUOTA, Severity::Withhold, "this cgroup may use 0.50 CPUs");
+        run.header.warnings.push(quota.remedy("run outside of the container"));
+        let error = nothing_kept(&run).unwrap();
+        assert_eq!(error.message, "0 of 2 blocks kept: this cgroup may use 0.50 CPUs");
+        assert_eq!(error.help.as_deref(), Some("run outside of the container"));
     }
 }

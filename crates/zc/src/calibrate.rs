@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::format::WidthArgs;
 use super::read::Saved;
 use super::{apart, render, tell};
 use zc_analysis::compare::{Calibration, Selection, calibrate};
@@ -20,6 +21,8 @@ pub(super) struct CalibrateArgs {
     /// Print one JSON document instead of the tables
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) width: WidthArgs,
 }
 
 /// Prints what they differ by.
@@ -34,7 +37,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
         let text = if args.json {
             report::json(&calibration)
         } else {
-            report::table(&calibration, render::columns())
+            report::table(&calibration, render::columns(args.width))
         };
         Ok(text.into())
     })?;

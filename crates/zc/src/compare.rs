@@ -1,12 +1,15 @@
 //! `zc compare OLD NEW...`: compares runs, or cells of runs. With `--fail-if-worse` the exit code
 //! is the answer (docs/exit-codes.md).
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
 use super::apart::{self, Document};
 use super::calibrate::{self, Runs};
+use super::format::WidthArgs;
 use super::read::Saved;
 use super::{render, replace, resolve, tell};
 use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
@@ -15,6 +18,9 @@ use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
 /// The exit code of `--fail-if-worse` where some cell is worse.
 const WORSE: u8 = 1;
+
+/// The exit code by which `git bisect run` skips a commit (git-bisect(1)).
+const SKIP: u8 = 125;
 
 /// The most labels that a hint lists.
 const MOST_LABELS: usize = 24;
@@ -25,14 +31,18 @@ pub(super) struct CompareArgs {
     /// A saved run, or one cell of it, or one state of zc run --ab: run.json, run.json:sendfile,
     /// run.json:A
     #[arg(value_name = "OLD", value_hint = ValueHint::FilePath)]
-    pub(super) old: String,
+    pub(super) old: OsString,
     /// What is compared with it: another run, or another cell, also of the same run
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
-    pub(super) new: Vec<String>,
+    pub(super) new: Vec<OsString>,
     /// Exit with 1 if any cell costs more than this above the old, 10 if undecided, 12 if verdicts
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
+    /// With --fail-if-worse: exit with 0, with 1, or with 125 for whatever else, which git bisect run
+    /// skips
+    #[arg(long, requires = "fail_if_worse", conflicts_with = "profile")]
+    pub(super) bisect: bool,
     /// Measure by how much runs differ where nothing changed, from saved runs of one state. It takes
     /// all files after it, so give it last [default: what the compared runs wander]
     #[arg(
@@ -49,12 +59,14 @@ pub(super) struct CompareArgs {
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["markdown", "html"])]
     pub(super) json: bool,
-    /// Print Markdown in 80 columns, for a pull request or a mailing list
+    /// Print Markdown in 72 columns, for a pull request or a mailing list
     #[arg(long, help_heading = "Output", conflicts_with = "html")]
     pub(super) markdown: bool,
     /// Write a self-contained HTML page
     #[arg(long, help_heading = "Output", conflicts_with = "profile")]
     pub(super) html: bool,
+    #[command(flatten)]
+    pub(super) width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
     #[arg(
         short,
@@ -72,6 +84,18 @@ pub(super) struct CompareArgs {
 /// [`ErrorKind::Usage`]: an argument is not valid; [`ErrorKind::UnknownCell`]: the run has no such
 /// cell; [`ErrorKind::Input`]: a file cannot be read, or is not a run.
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
+    match answered(args) {
+        answer if !args.bisect => answer,
+        Ok(code) => Ok(if matches!(code, 0 | WORSE) { code } else { SKIP }),
+        // To git every other code is a bad commit. A run that is missing is none.
+        Err(error) => {
+            tell::error(&error);
+            Ok(SKIP)
+        }
+    }
+}
+
+fn answered(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     match &args.out {
@@ -113,9 +137,12 @@ fn costs(
     let (compared, judgement) = compare(old, new, margin, calibration.as_ref());
     let text = match () {
         () if args.json => zc_report::compare::json(&compared, judgement.as_ref()),
-        () if args.markdown => zc_report::compare::markdown(&compared, judgement.as_ref()),
+        () if args.markdown => {
+            let columns = render::markdown_columns(args.width);
+            zc_report::compare::markdown(&compared, judgement.as_ref(), columns)
+        }
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
-        () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns()),
+        () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns(args.width)),
     };
     Ok(Document::of(text, exit_code(&compared, judgement.map(|judgement| judgement.outcome))))
 }
@@ -173,8 +200,10 @@ fn profiles(args: &CompareArgs, old: &Selection<'_>, new: &[Selection<'_>]) -> D
     }
     let text = match () {
         () if args.json => zc_report::profile::compared_json(&pairs),
-        () if args.markdown => zc_report::profile::compared_markdown(&pairs),
-        () => zc_report::profile::compared(&pairs, render::columns()),
+        () if args.markdown => {
+            zc_report::profile::compared_markdown(&pairs, render::markdown_columns(args.width))
+        }
+        () => zc_report::profile::compared(&pairs, render::columns(args.width)),
     };
     let nothing = pairs.iter().all(|(_, found)| found.is_empty());
     Document::of(text, if nothing { ErrorKind::Incomparable.exit_code() } else { 0 })
@@ -188,7 +217,7 @@ struct Files {
 
 /// An argument: the index of its file, and the name of a cell or state after it.
 struct Named {
-    text: String,
+    text: OsString,
     file: usize,
     part: Option<String>,
 }
@@ -197,15 +226,13 @@ impl Files {
     /// Splits `run.json:sendfile`, and opens the file. If a file has the whole name, it is that
     /// file. Otherwise the argument is split at the last colon that follows a file's name, as labels
     /// and names of files may contain colons.
-    fn named(&mut self, text: &str) -> Result<Named> {
+    fn named(&mut self, text: &OsStr) -> Result<Named> {
         if !is_there(text) {
-            let colons = text.match_indices(':').rev();
-            let split = colons
-                .map(|(at, _)| (&text[..at], &text[at + 1..]))
-                .find(|(file, _)| is_there(file));
+            let split = splits(text).find(|(file, _)| is_there(file));
             if let Some((file, part)) = split {
                 let file = self.file(Path::new(file))?;
-                return Ok(Named { text: text.to_owned(), file, part: Some(part.to_owned()) });
+                let part = Some(part.to_string_lossy().into_owned());
+                return Ok(Named { text: text.to_owned(), file, part });
             }
         }
         let file = self.file(Path::new(text)).map_err(|error| without_file(text, error))?;
@@ -237,7 +264,7 @@ impl Named {
         let state: Option<HostState> = state.filter(|state| has_state(run, state));
         let cell = self.part.filter(|_| state.is_none());
         let cell = cell.map(|cell| cell_of(run, &cell)).transpose()?;
-        Ok(Selection { name: self.text, run, cell, state })
+        Ok(Selection { name: self.text.to_string_lossy().into_owned(), run, cell, state })
     }
 }
 
@@ -246,17 +273,27 @@ fn has_state(run: &Run, state: &HostState) -> bool {
     run.header.plan.cells.iter().any(|cell| cell.levels.state.as_ref() == Some(state))
 }
 
-fn is_there(file: &str) -> bool {
+/// What stands before and after each colon, the last one first.
+fn splits(text: &OsStr) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    let bytes = text.as_bytes();
+    let colons = (0..bytes.len()).rev().filter(|at| bytes[*at] == b':');
+    colons.map(|at| (OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..])))
+}
+
+fn is_there(file: &OsStr) -> bool {
     !file.is_empty() && Path::new(file).symlink_metadata().is_ok()
 }
 
 /// Adds a hint if the argument looks like a cell of a file that is missing.
-fn without_file(text: &str, error: Error) -> Error {
-    match text.rsplit_once(':') {
+fn without_file(text: &OsStr, error: Error) -> Error {
+    match splits(text).next() {
         Some((file, _))
             if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) =>
         {
-            error.help(format!("for a cell of a run, \"{}\" must be a file", escape(file, 200)))
+            error.help(format!(
+                "for a cell of a run, \"{}\" must be a file",
+                tell::path(Path::new(file))
+            ))
         }
         _ => error,
     }

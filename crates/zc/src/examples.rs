@@ -51,7 +51,7 @@ const SHOW: &[Example] = &[
 
 const REPORT: &[Example] = &[
     ("zc report run.json -o report.html", "a self-contained page with charts"),
-    ("zc report *.json --markdown", "several runs in 80 columns, for a pull request"),
+    ("zc report *.json --markdown", "several runs in 72 columns, for a pull request"),
     (
         "zc report run.json --openmetrics -o /var/lib/prometheus/node-exporter/zc.prom",
         "metrics, for node_exporter's textfile collector",

@@ -3,7 +3,6 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::busy::nothing_kept;
@@ -11,11 +10,12 @@ use super::format::FormatArgs;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::render;
+use zc_measure::Stop;
 use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 
 /// The options that an experiment takes which measures in blocks and has no plan, beside its own.
-pub(super) const OF_BLOCKS: [&str; 16] = [
+pub(super) const OF_BLOCKS: [&str; 17] = [
     "--cpus",
     "--window",
     "--idle",
@@ -30,6 +30,7 @@ pub(super) const OF_BLOCKS: [&str; 16] = [
     "--csv",
     "--markdown",
     "--verbose",
+    "--columns",
     "--cells",
     "--width",
 ];
@@ -65,8 +66,8 @@ pub(super) fn command() -> Vec<String> {
 /// What `measure` returns.
 pub(super) fn watched(
     budget_ns: u64,
-    stop: &AtomicBool,
-    measure: impl FnOnce(&mut Planned, &AtomicBool, &mut Watcher) -> Result<Outcome>,
+    stop: &Stop,
+    measure: impl FnOnce(&mut Planned, &Stop, &mut Watcher) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let mut watcher =
         Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(budget_ns));

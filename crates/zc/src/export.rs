@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use super::fleet::archive_found;
 use super::grouping::{GroupingArgs, of_one_experiment};
 use super::{archive, replace, tell};
+use zc_fleet::files::Whose;
 use zc_report::fleet::{export_csv, export_parquet};
 use zc_run::{Error, ErrorKind, Result};
 
@@ -33,8 +34,7 @@ pub(super) struct ExportArgs {
 pub(super) fn run(args: &ExportArgs) -> Result<()> {
     args.out.as_deref().map(replace::check).transpose()?;
     let (files, grouping) = archive_found(&args.archive, &args.grouping)?;
-    let index = args.archive.join(archive::INDEX);
-    let document = archive::document(&files, &index, |read| {
+    let document = archive::document(&files, &args.archive, Whose::Anybodys, |read| {
         for left in read.left_out.iter().take(3) {
             tell::warning(&format!("\"{}\" is left out: {}", left.name, left.why), None);
         }

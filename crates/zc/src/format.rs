@@ -45,6 +45,20 @@ impl From<ReportFormatArgs> for Format {
     }
 }
 
+/// The width of text for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(super) struct WidthArgs {
+    /// Longest line of text and Markdown, as far as possible, 40 to 1000 [default: of text the
+    /// terminal's width; otherwise COLUMNS, or 72]
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Output",
+        value_parser = clap::value_parser!(u16).range(40..=1000),
+    )]
+    pub(super) columns: Option<u16>,
+}
+
 /// How the result is written to stdout: at most one form, by default the table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub(super) struct FormatArgs {
@@ -60,6 +74,8 @@ pub(super) struct FormatArgs {
     /// Print Markdown instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
     pub(super) markdown: bool,
+    #[command(flatten)]
+    pub(super) width: WidthArgs,
 }
 
 /// The form of a report: at most one, by default HTML.
@@ -69,7 +85,7 @@ pub(super) struct ReportFormatArgs {
     /// Write a self-contained HTML page; the default
     #[arg(long, help_heading = "Output")]
     pub(super) html: bool,
-    /// Write Markdown in 80 columns, for a pull request or a mailing list
+    /// Write Markdown in 72 columns, for a pull request or a mailing list
     #[arg(long, help_heading = "Output")]
     pub(super) markdown: bool,
     /// Write CSV, one line per path

@@ -1,11 +1,14 @@
 //! `zc generate`: man pages, shell completions and JSON Schemas, for packagers. They are made
 //! from the program's own definitions, so they cannot differ from it.
 
+use std::io::{self, Write as _};
+
 use clap::CommandFactory as _;
-use clap_complete::{Shell, generate_to};
+use clap_complete::{Generator as _, Shell};
 
 use super::args::{Cli, GenerateArgs};
 use super::{man, schema, tell};
+use zc_measure::OpenFolder;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, in_words};
 
@@ -19,8 +22,7 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 /// # Errors
 /// The kind of file is unknown, or the folder does not exist or is not writable.
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
-    let mut command = Cli::command();
-    let wrong = |error: std::io::Error| {
+    let wrong = |error: io::Error| {
         Error::output(format!(
             "cannot write to folder \"{}\": {}",
             tell::path(&args.dir),
@@ -28,15 +30,22 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
         ))
         .help("the folder must exist and be writable")
     };
-    match args.what.as_str() {
-        "man" => man::write(command, &args.dir).map_err(wrong),
-        "completions" => {
-            for shell in SHELLS {
-                generate_to(shell, &mut command, "zc", &args.dir).map_err(wrong)?;
-            }
-            Ok(())
-        }
-        "schema" => schema::write(&args.dir).map_err(wrong),
-        other => Err(unknown_among("thing to generate", other, &KINDS)),
-    }
+    let files = match args.what.as_str() {
+        "man" => man::pages(Cli::command()).map_err(wrong)?,
+        "completions" => SHELLS.map(completions).to_vec(),
+        "schema" => schema::files(),
+        other => return Err(unknown_among("thing to generate", other, &KINDS)),
+    };
+    let folder = OpenFolder::open(&args.dir).map_err(wrong)?;
+    let mut files = files.iter();
+    files
+        .try_for_each(|(name, text)| folder.replace(name.as_ref(), |file| file.write_all(text)))
+        .map_err(wrong)
+}
+
+/// A file's name and its text.
+fn completions(shell: Shell) -> (String, Vec<u8>) {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "zc", &mut text);
+    (shell.file_name("zc"), text)
 }

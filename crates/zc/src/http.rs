@@ -3,15 +3,15 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueHint;
 
+use super::remote::address;
 use super::request_args::RequestArgs;
 use super::{access_log, interrupt, tell};
+use zc_measure::Stop;
 use zc_measure::http::{
     Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, bind_to,
     monotonic_ns,
@@ -22,7 +22,8 @@ use zc_report::Layout;
 use zc_report::http::{
     HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
-use zc_run::{Error, Result, escape, in_words, units};
+use zc_run::address::ip_text;
+use zc_run::{Error, ErrorKind, Result, in_words, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -32,6 +33,9 @@ const LEAD_NS: u64 = 5 * MS;
 
 /// How often Ctrl-C and the number of requests are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// After Ctrl-C, how long responses that are outstanding are waited for.
+const LAST_WAIT: Duration = Duration::from_millis(300);
 
 /// Arguments of `zc http`.
 #[derive(Debug, clap::Args)]
@@ -91,6 +95,8 @@ pub(super) struct HttpArgs {
 ///   no use: a redirect, a status other than 2xx.
 /// - [`ErrorKind::Failed`](zc_run::ErrorKind): the rate was not reached, or responses had faults. The
 ///   result has been printed.
+/// - [`ErrorKind::NothingKept`]: the load stood still, as its process was stopped. The result without
+///   latencies has been printed.
 /// - [`ErrorKind::Interrupted`](zc_run::ErrorKind): Ctrl-C. The result so far has been printed.
 pub(super) fn run(args: &HttpArgs) -> Result<()> {
     let rate_per_s = args.rate.as_deref().map(units::per_second).transpose();
@@ -117,7 +123,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
         rate_per_s,
         connections: options.connections,
         keep_alive: options.reuse == Reuse::KeepAlive,
-        source: options.source.map(|source| source.to_string()),
+        source: options.source.map(ip_text),
         cpu,
         certificate_checked: uses_tls.then_some(!insecure),
         from,
@@ -129,20 +135,18 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
     sender.go_for(0, pace, begin_ns, limit.unwrap_or(u64::MAX));
     let until_ns = limit.is_none().then(|| begin_ns + for_ns);
     let interrupted = wait(&sender, until_ns, limit, &stop);
-    let phase = sender.pause()?;
+    let phase = match interrupted {
+        true => sender.pause_within(LAST_WAIT)?,
+        false => sender.pause()?,
+    };
 
     let result = result(load, &fetched, &phase, interrupted);
     tell::result(&if args.json { json(&result) } else { text(&result, Layout::plain(100)) })?;
-    verdict(&result)
+    verdict(&result, phase.stall())
 }
 
 fn options(args: &HttpArgs) -> Result<LoadOptions> {
-    let source = args.source.as_deref().map(|source| {
-        source.parse::<IpAddr>().map_err(|_| {
-            Error::usage(format!("--source: \"{}\" is no address", escape(source, 80)))
-                .help("an address looks like 192.0.2.1 or 2001:db8::1, without a port")
-        })
-    });
+    let source = args.source.as_deref().map(|text| address("--source", text));
     let connections = units::count("number of connections", &args.connections, 1..=100_000)
         .map_err(|error| error.prefixed("--connections: "))?;
     let timeout_ns = units::duration(&args.timeout, MS..=3600 * S)
@@ -210,10 +214,10 @@ fn cannot_read(name: &str, error: &std::io::Error) -> Error {
 
 /// Waits until the load has gone on for long enough, or all its requests have come out. Returns
 /// whether a signal came first.
-fn wait(load: &Load, until_ns: Option<u64>, limit: Option<u64>, stop: &AtomicBool) -> bool {
+fn wait(load: &Load, until_ns: Option<u64>, limit: Option<u64>, stop: &Stop) -> bool {
     let before = load.counts();
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             return true;
         }
         let now_ns = monotonic_ns();
@@ -233,6 +237,8 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
     let seconds = phase.seconds();
     let responses = counts.responses as f64;
     let cpu_s = phase.cpu_ns as f64 / 1e9;
+    // What this end did not do is not the server's latency.
+    let told = |latencies: &Latencies| times(latencies).filter(|_| phase.stalled_ns == 0);
     HttpResult {
         url: fetched.url.clone(),
         load,
@@ -258,9 +264,11 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
         sent_bytes: counts.sent_bytes,
         connects: counts.connects,
         reconnects: counts.reconnects,
-        latency: times(&phase.latency),
-        late: is_paced.then(|| times(&phase.late)).flatten(),
-        own_late: is_paced.then(|| times(&phase.own_late)).flatten(),
+        unclosed: phase.drained.unclosed,
+        stalled_seconds: phase.stalled_ns as f64 / 1e9,
+        latency: told(&phase.latency),
+        late: is_paced.then(|| told(&phase.late)).flatten(),
+        own_late: is_paced.then(|| told(&phase.own_late)).flatten(),
         statuses: phase.statuses.clone(),
         faults: phase
             .drained
@@ -288,11 +296,15 @@ fn times(latencies: &Latencies) -> Option<HttpTimes> {
     })
 }
 
-/// Whether the load was what was asked for.
-fn verdict(result: &HttpResult) -> Result<()> {
+/// Whether the load was what was asked for; `stall` says that it stood still.
+fn verdict(result: &HttpResult, stall: Option<String>) -> Result<()> {
     if result.interrupted {
         return Err(Error::interrupted(format!("interrupted after {:.1} s", result.seconds))
             .help("the figures are those until then"));
+    }
+    if let Some(stall) = stall {
+        return Err(Error::new(ErrorKind::NothingKept, format!("no latency is told: {stall}"))
+            .help("send once more, and let zc run meanwhile: Ctrl-Z stops it, too"));
     }
     if !result.faults.is_empty() {
         let said: Vec<_> = result.faults.iter().map(|fault| fault.said.as_str()).collect();

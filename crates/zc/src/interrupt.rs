@@ -1,31 +1,32 @@
-//! Ctrl-C, SIGTERM and SIGHUP. The first asks the session to end after the current trial. The
-//! second ends the program at once, and the kernel removes namespaces, soakers and sockets.
+//! Ctrl-C, SIGTERM and SIGHUP. The first asks what goes on to end. The second ends the program at
+//! once, as the first does where nobody looks at it within a second: what cannot look is a wait, and
+//! the kernel removes namespaces, soakers and sockets.
 //!
 //! SIGXFSZ, which a write beyond RLIMIT_FSIZE raises, would end the program with its result. It is
 //! caught, so that the write fails (EFBIG) as on a full disk. It is not ignored: commands that zc
 //! starts would inherit that, but not a handler.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
+use zc_measure::Stop;
 use zc_run::{Error, ErrorKind, Result};
 
-/// A flag that is set when a signal arrives.
+/// A flag that is set when a signal arrives, the same one at each call.
 ///
 /// # Errors
 /// sigaction(2) failed.
-pub(super) fn flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let code = i32::from(ErrorKind::Interrupted.exit_code());
-        // The order matters: the shutdown checks the flag before this signal has set it.
-        signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .map_err(|error| Error::os("listen for signals", error))?;
+pub(super) fn flag() -> Result<Stop> {
+    static STOP: OnceLock<Stop> = OnceLock::new();
+    if let Some(stop) = STOP.get() {
+        return Ok(stop.clone());
     }
-    Ok(flag)
+    let stop = STOP.get_or_init(Stop::default);
+    let code = i32::from(ErrorKind::Interrupted.exit_code());
+    stop.on_signals(&[SIGINT, SIGTERM, SIGHUP], code)
+        .map_err(|error| Error::os("listen for signals", error))?;
+    Ok(stop.clone())
 }
 
 /// Makes writes beyond RLIMIT_FSIZE fail instead of ending the program.

@@ -13,7 +13,7 @@ use super::run_args::RunArgs;
 use super::{planned, read, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session::LEFT_OUT;
-use zc_run::{Cell, Error, Result, Run};
+use zc_run::{Cell, Error, Header, Result, Run};
 
 /// The command line of `zc run` alone.
 #[derive(Debug, Parser)]
@@ -71,7 +71,7 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
     typed.replay.fill(std::mem::take(&mut old.replay));
     typed.budget = typed.budget.or_else(|| old.budget.take());
     planned::fill(&mut typed, &mut old);
-    typed.rates = rates(&run);
+    typed.rates = rates(&run.header);
     if !chooses_levels && old.plan.is_some() && !has_cells(&spec, &typed, &run)? {
         return Err(cannot("its plan's file has other cells now").help("give a plan with --plan"));
     }
@@ -85,8 +85,8 @@ fn command(run: &Run) -> Option<RunArgs> {
 }
 
 /// The rates of its cells, in bytes per second.
-fn rates(run: &Run) -> BTreeMap<String, f64> {
-    let plan = &run.header.plan;
+pub(super) fn rates(header: &Header) -> BTreeMap<String, f64> {
+    let plan = &header.plan;
     let rate = |cell: &Cell| plan.fixed.at(&cell.levels).rate_bytes_per_s;
     plan.cells.iter().map(|cell| (cell.label.clone(), rate(cell))).collect()
 }

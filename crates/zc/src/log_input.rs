@@ -1,18 +1,12 @@
-//! Opens logs: files, pipes and stdin, compressed or not. Which it is stands in their first bytes;
-//! names lie, and pipes have none.
+//! Opens logs: files, pipes and stdin, compressed or not.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-
+use super::decompress::{Compression, Unread, decompressed};
 use super::tell;
-use super::zstd_frames::ZstdFrames;
 use zc_run::{Error, Result, in_words};
-
-/// The size of each buffer.
-const BUFFER_BYTES: usize = 256 << 10;
 
 /// A log that is open, and of which nothing has been read yet.
 pub(super) struct LogInput {
@@ -20,30 +14,6 @@ pub(super) struct LogInput {
     pub(super) name: String,
     source: Box<dyn Read>,
 }
-
-/// How a log is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
-}
-
-/// Compressions that are told and not read, with the command that decompresses them.
-const OTHERS: [(&[u8], &str, &str); 4] = [
-    (b"BZh", "bzip2", "bzip2 -dc"),
-    (b"\xfd7zXZ\0", "xz", "xz -dc"),
-    (b"PK\x03\x04", "zip", "unzip -p"),
-    (b"\x04\x22\x4d\x18", "lz4", "lz4 -dc"),
-];
 
 impl LogInput {
     /// Opens a log; `-` is stdin. Of a file what it has now is read, so that a log that grows has an
@@ -74,44 +44,15 @@ impl LogInput {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read, or is compressed in another way.
     pub(super) fn read(self) -> Result<(Box<dyn BufRead>, Option<Compression>)> {
-        let Self { name, mut source } = self;
-        // A pipe may give them one by one.
-        let mut begin = Vec::new();
-        source
-            .by_ref()
-            .take(8)
-            .read_to_end(&mut begin)
-            .map_err(|error| cannot_read(&name, &in_words(&error)))?;
-        if let Some((_, other, command)) =
-            OTHERS.iter().find(|(magic, ..)| begin.starts_with(magic))
-        {
-            let message =
-                format!("the log \"{name}\" is compressed with {other}, which zc does not read");
-            return Err(Error::input(message).help(format!("{command} LOG | zc advise -")));
-        }
-        let compression = compression(&begin);
-        let whole = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(begin).chain(source));
-        let text: Box<dyn BufRead> = match compression {
-            None => Box::new(whole),
-            Some(Compression::Gzip) => {
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(whole)))
+        let Self { name, source } = self;
+        decompressed(source).map_err(|error| match error {
+            Unread::Failed(error) => cannot_read(&name, &in_words(&error)),
+            Unread::Compressed { with, command } => {
+                let message =
+                    format!("the log \"{name}\" is compressed with {with}, which zc does not read");
+                Error::input(message).help(format!("{command} LOG | zc advise -"))
             }
-            Some(Compression::Zstd) => {
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, ZstdFrames::new(whole)))
-            }
-        };
-        Ok((text, compression))
-    }
-}
-
-/// RFC 1952 (2.3.1) and RFC 8878 (3.1): a frame, or one that is to be skipped.
-fn compression(begin: &[u8]) -> Option<Compression> {
-    match begin {
-        [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
-            Some(Compression::Zstd)
-        }
-        _ => None,
+        })
     }
 }
 

@@ -13,7 +13,9 @@ mod busy;
 mod calibrate;
 mod classic;
 mod compare;
+mod decompress;
 mod doctor;
+mod earlier;
 mod examples;
 mod experiment;
 mod export;
@@ -160,7 +162,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Http(args) => http::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Schema(args) => schema::schema(&args),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
         Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),
         Command::Cyclesoak(args) => return classic::run(Tool::Cyclesoak, &args.words),

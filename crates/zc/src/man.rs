@@ -1,8 +1,7 @@
 //! Man pages: clap's sections, and those that clap does not make (EXAMPLES, EXIT STATUS, FILES, SEE
 //! ALSO).
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io;
 
 use clap::Command;
 use clap_mangen::Man;
@@ -11,12 +10,13 @@ use zc_run::ErrorKind;
 
 use super::examples;
 
-/// Writes a page for the program and one for each of its commands into `folder`.
+/// A page for the program and one for each of its commands, by the names of their files.
 ///
 /// # Errors
-/// The folder cannot be written to.
-pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
+/// None: clap writes to memory.
+pub(super) fn pages(mut command: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     command.build();
+    let mut pages = Vec::new();
     for each in family(&command) {
         // clap_mangen prints no text for an option that the short help leaves out.
         let shown = each.clone().mut_args(|arg| arg.hide_short_help(false));
@@ -31,9 +31,9 @@ pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
             page.render_subcommands_section(&mut text)?;
         }
         more(&each).to_writer(&mut text)?;
-        std::fs::File::create(folder.join(page.get_filename()))?.write_all(&text)?;
+        pages.push((page.get_filename(), text));
     }
-    Ok(())
+    Ok(pages)
 }
 
 /// A command, its subcommands, and theirs.

@@ -3,7 +3,7 @@
 
 use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
-use super::{interrupt, quiet, resolve};
+use super::{earlier, interrupt, quiet, resolve};
 use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
@@ -107,6 +107,11 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         }
     };
     let depth = number("--depth", &nfs.depth, DEPTH, MOST_DEPTH)?;
+    let out = args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now()));
+    let earlier = match args.factors.text(Factor::Rate) {
+        None => earlier::rates(&out, Experiment::Nfs.name()),
+        Some(_) => Vec::new(),
+    };
     let threads = number("--nfs-threads", &nfs.nfs_threads, THREADS, MOST_THREADS)?;
     Ok(NfsOptions {
         command,
@@ -122,6 +127,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         threads: threads as usize,
         connections: nfs.nconnect.as_deref().map(connections).transpose()?.unwrap_or_default(),
         rate_bytes_per_s: rate(args)?,
+        earlier,
         files: args.files.clone(),
         reader: nfs.nfs_reader.clone(),
         cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,
@@ -134,7 +140,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
             duration("--window", &args.window)?,
             duration("--idle", &args.idle)?,
         ],
-        out: args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now())),
+        out,
     })
 }
 

@@ -61,9 +61,7 @@ pub(super) fn text_of(path: &Path) -> Result<String> {
         Error::input(format!("cannot read the plan \"{name}\": {what}"))
             .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     };
-    let bytes = read::bytes(path, LARGEST_BYTES, wrong)?
-        .ok_or_else(|| wrong("it is larger than any plan"))?;
-    String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))
+    read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any plan"))
 }
 
 /// Merges typed options into the plan, and the plan's fixed parameters into the options.

@@ -2,13 +2,13 @@
 //! blocks of a run would be kept.
 
 use std::io::IsTerminal as _;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::progress::Watcher;
 use zc_analysis::rules::{FOREIGN_LIMIT, STEAL_LIMIT};
+use zc_measure::Stop;
 use zc_measure::session::{self, Quiet};
 use zc_run::{Result, units};
 
@@ -44,7 +44,7 @@ impl QuietArgs {
 ///
 /// # Errors
 /// The machine is not quiet after that time, or the wait was interrupted.
-pub(super) fn wait(at_most: Option<Duration>, stop: &AtomicBool) -> Result<()> {
+pub(super) fn wait(at_most: Option<Duration>, stop: &Stop) -> Result<()> {
     let Some(at_most) = at_most else { return Ok(()) };
     let quiet = Quiet { at_most, others: FOREIGN_LIMIT, steal: STEAL_LIMIT };
     let mut watcher = Watcher::new(std::io::stderr().is_terminal(), at_most);

@@ -3,14 +3,24 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
+use super::decompress::{Unread, decompressed};
 use super::tell;
-use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words};
+use zc_measure::named_file;
+use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
 /// The largest run that is read. A run of many hours has some tens of megabytes; a larger file is
 /// something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
+
+/// How much larger than its file a compressed run may be, where that is more than the least: some
+/// kilobytes could otherwise take all memory. gzip makes a run a tenth.
+const MOST_COMPRESSED: u64 = 100;
+const LEAST_OF_COMPRESSED_BYTES: u64 = 16 << 20;
 
 /// Opens a regular file. `wrong` makes an error of the description of what is wrong.
 ///
@@ -24,7 +34,14 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File
     if !metadata.is_file() {
         return Err(wrong("it is not a regular file"));
     }
-    File::open(path).map_err(|error| wrong(&in_words(&error)))
+    // A FIFO may be in its place by now, and would wait for a writer.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| wrong(&in_words(&error)))?;
+    match file.metadata().map_err(|error| wrong(&in_words(&error)))?.is_file() {
+        true => Ok(file),
+        false => Err(wrong("it is not a regular file")),
+    }
 }
 
 /// The content of a regular file; `None` if it has more than `most` bytes.
@@ -37,9 +54,21 @@ pub(super) fn bytes(
     wrong: impl Fn(&str) -> Error,
 ) -> Result<Option<Vec<u8>>> {
     let file = regular(path, &wrong)?;
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
-    Ok((bytes.len() as u64 <= most).then_some(bytes))
+    named_file::bytes(file, most).map_err(|error| wrong(&in_words(&error)))
+}
+
+/// The text of a regular file, without a byte order mark; `None` if it has more than `most` bytes.
+///
+/// # Errors
+/// As for [`bytes`], and when it is not UTF-8.
+pub(super) fn text(
+    path: &Path,
+    most: u64,
+    wrong: impl Fn(&str) -> Error,
+) -> Result<Option<String>> {
+    let Some(bytes) = bytes(path, most, &wrong)? else { return Ok(None) };
+    let text = std::str::from_utf8(without_bom(&bytes));
+    text.map(|text| Some(text.to_owned())).map_err(|_| wrong("it is no text in UTF-8"))
 }
 
 /// A saved run whose file is open, and of which nothing has been read yet.
@@ -55,12 +84,15 @@ impl Saved {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or has not the size of a run.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let name = tell::path(path);
-        let wrong = |what: &str| {
-            Error::input(format!("cannot read \"{name}\": {what}"))
-                .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
-        };
-        let file = regular(path, wrong)?;
+        Self::of(path, regular(path, |what| unreadable(path, what))?)
+    }
+
+    /// A regular file that is open already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it has not the size of a run.
+    pub(super) fn of(path: &Path, file: File) -> Result<Self> {
+        let wrong = |what: &str| unreadable(path, what);
         // First by the size that the file system reports, so that a huge file is not read at all.
         // The file may grow meanwhile.
         match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
@@ -75,20 +107,41 @@ impl Saved {
     /// # Errors
     /// As [`Saved::read`].
     pub(super) fn read_silently(self) -> Result<Run> {
-        zc_run::read(self.file.take(LARGEST_RUN_BYTES)).map(|(run, _)| run)
+        self.parse().map(|(run, _)| run)
     }
 
-    /// Reads the run. Warns when its end was cut off, and when a newer zc has saved it.
+    /// The run, and how many lines at its end are broken.
+    fn parse(self) -> Result<(Run, usize)> {
+        let bytes = self.file.metadata().map_or(0, |facts| facts.len());
+        match decompressed(self.file) {
+            Ok((text, None)) => zc_run::read(text.take(LARGEST_RUN_BYTES)),
+            Ok((text, Some(_))) => {
+                let most = LEAST_OF_COMPRESSED_BYTES.max(bytes * MOST_COMPRESSED);
+                let mut text = text.take(most.min(LARGEST_RUN_BYTES));
+                let read = zc_run::read(&mut text);
+                match text.limit() {
+                    0 => Err(Error::input("it is larger, decompressed, than any saved run")),
+                    _ => read,
+                }
+            }
+            Err(Unread::Failed(error)) => Err(Error::input(in_words(&error))),
+            Err(Unread::Compressed { with, command }) => {
+                Err(Error::input(format!("it is compressed with {with}, which zc does not read"))
+                    .help(format!("{command} FILE > run.json decompresses it")))
+            }
+        }
+    }
+
+    /// Reads the run, which may be compressed with gzip or zstd. Warns when its end was cut off, and when a newer zc has saved it.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not a run that this program can read.
     pub(super) fn read(self) -> Result<Run> {
         let name = tell::path(&self.path);
-        let (run, broken_lines) =
-            zc_run::read(self.file.take(LARGEST_RUN_BYTES)).map_err(|mut error| {
-                error.message = format!("cannot read \"{name}\": {}", error.message);
-                error
-            })?;
+        let (run, broken_lines) = self.parse().map_err(|mut error| {
+            error.message = format!("cannot read \"{name}\": {}", error.message);
+            error
+        })?;
         let format = &run.header.format;
         if format.is_newer() {
             let message = format!(
@@ -112,6 +165,11 @@ impl Saved {
     }
 }
 
+fn unreadable(path: &Path, what: &str) -> Error {
+    Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
+        .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
+}
+
 /// Opens and reads a saved run of the user's own.
 ///
 /// # Errors
@@ -122,7 +180,20 @@ pub(super) fn run(path: &Path) -> Result<Run> {
 
 #[cfg(test)]
 mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
+
+    #[test]
+    fn a_run_that_is_much_larger_decompressed_is_refused() {
+        let mut out = GzEncoder::new(Vec::new(), Compression::best());
+        let spaces = std::iter::repeat_n(b' ', 17 << 20);
+        let text: Vec<u8> = std::iter::once(b'{').chain(spaces).collect();
+        std::io::Write::write_all(&mut out, &text).unwrap();
+        let message = refused(&out.finish().unwrap());
+        assert!(message.ends_with("it is larger, decompressed, than any saved run"), "{message}");
+    }
 
     fn refused(bytes: &[u8]) -> String {
         let folder = tempfile::tempdir().unwrap();

@@ -1,17 +1,18 @@
 //! The other machine of `zc run`: `--remote`, `--via`, and the token.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::ValueHint;
 
 use super::tell;
+use zc_measure::Stop;
 use zc_measure::session::{
-    Carry, PORT, Program, RemoteEnd, Secret, hide_in_command_line, wait_for_far_end,
+    Carry, PORT, Program, RemoteEnd, Secret, find_address, hide_in_command_line, wait_for_far_end,
 };
-use zc_run::{Error, Result, escape, units};
+use zc_run::address::{in_brackets, is_ipv6};
+use zc_run::{Error, Result, escape, in_words, units};
 
 /// The bounds of `--wait-for-remote`: a second, a week.
 const SHORTEST_WAIT_NS: u64 = 1_000_000_000;
@@ -75,7 +76,7 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
     far_address: Option<String>,
     /// A zc to carry where --via finds none, for instance of another architecture [default: this
-    /// one, if it is statically linked]
+    /// one]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "via",
           help_heading = "Another machine")]
     carry: Option<PathBuf>,
@@ -118,7 +119,8 @@ impl RemoteArgs {
             if command.trim().is_empty() {
                 return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
             }
-            let address = self.far_address.as_deref().map(address).transpose()?;
+            let far_address = self.far_address.as_deref();
+            let address = far_address.map(|text| address("--far-address", text)).transpose()?;
             let carry = match &self.carry {
                 Some(file) => Carry::Named(Program::of_file(file)?),
                 None if self.no_carry => Carry::Never,
@@ -159,7 +161,7 @@ impl Awaited {
     ///
     /// # Errors
     /// Nobody does in time, or `stop` was set.
-    pub(super) fn wait(&self, stop: &AtomicBool) -> Result<()> {
+    pub(super) fn wait(&self, stop: &Stop) -> Result<()> {
         let Some((host, port, at_most)) = &self.0 else { return Ok(()) };
         wait_for_far_end(host, *port, *at_most, stop, &mut |why| tell::note(why))
     }
@@ -210,24 +212,16 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
         Error::usage(format!("\"{}\" {what}", escape(text, 80)))
             .help("HOST, HOST:PORT, or for an IPv6 address [ADDRESS]:PORT")
     };
-    let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
+    let (host, port) = if is_ipv6(text) {
         (text, None)
-    } else if let Some(rest) = text.strip_prefix('[') {
-        let (host, after) =
-            rest.split_once(']').ok_or_else(|| wrong("has no end of its bracket"))?;
-        if host.parse::<Ipv6Addr>().is_err() {
-            return Err(wrong("has no IPv6 address in its brackets"));
-        }
-        match after.strip_prefix(':') {
-            Some(port) => (host, Some(port)),
-            None if after.is_empty() => (host, None),
-            None => return Err(wrong("is no host and port")),
-        }
+    } else if text.starts_with('[') {
+        in_brackets(text).ok_or_else(|| wrong("is no IPv6 address in brackets and a port"))?
     } else {
         text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)))
     };
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
-    if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) || host.len() > 253 {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    let is_name = !host.starts_with('-') && host.chars().all(plain) && host.len() <= 253;
+    if host.is_empty() || !(is_name || is_ipv6(host)) {
         return Err(wrong("names no host"));
     }
     let port = match port {
@@ -241,11 +235,18 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
     Ok((host.to_owned(), port))
 }
 
-fn address(text: &str) -> Result<IpAddr> {
-    text.parse().map_err(|_| {
-        Error::usage(format!("--far-address: \"{}\" is no address", escape(text, 80)))
-            .help("such as 192.0.2.1 or 2001:db8::1")
-    })
+/// The address that an option names, of IPv6 with a zone perhaps.
+///
+/// # Errors
+/// It names none.
+pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr> {
+    let why = match find_address(text, 0) {
+        Ok(Some(address)) => return Ok(address),
+        Ok(None) => "it has another form".to_owned(),
+        Err(error) => in_words(&error),
+    };
+    Err(Error::usage(format!("{option}: \"{}\" is no address here: {why}", escape(text, 80)))
+        .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))
 }
 
 #[cfg(test)]
@@ -261,6 +262,8 @@ mod tests {
             ("2001:db8::1", "2001:db8::1", 2223),
             ("[2001:db8::1]:99", "2001:db8::1", 99),
             ("[::1]", "::1", 2223),
+            ("fe80::1%lo", "fe80::1%lo", 2223),
+            ("[fe80::1%lo]:99", "fe80::1%lo", 99),
         ] {
             assert_eq!(host_and_port(text, Some(2223)).unwrap(), (host.to_owned(), port), "{text}");
         }
@@ -274,6 +277,9 @@ mod tests {
             "[::1",
             "[far]:1",
             "[::1]1",
+            "fe80::1%",
+            "[fe80::1%]",
+            "far%lo",
             "-x",
             "a b",
             "a/b",
@@ -305,6 +311,10 @@ mod tests {
             end("iperf3://[::1]:7").unwrap(),
             Some(RemoteEnd::Iperf3 { port: 7, .. })
         ));
+        for text in ["iperf3://[fe80::1%lo]:7", "discard://[fe80::1%lo]:7"] {
+            let end = end(text).unwrap().unwrap();
+            assert_eq!(end.host_and_port(), Some(("fe80::1%lo", 7)));
+        }
         assert!(matches!(
             end("discard://far:9").unwrap(),
             Some(RemoteEnd::Discard { port: 9, .. })

@@ -3,21 +3,22 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use super::format::{Format, FormatArgs};
+use super::format::{Format, FormatArgs, WidthArgs};
 use super::tell;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::is_stdout;
-use zc_report::Layout;
+use zc_report::{Layout, TEXT_COLUMNS};
 use zc_run::{Error, Result, Run};
 
-/// The width if stdout is not a terminal and COLUMNS is not set.
-const DEFAULT_COLUMNS: usize = 120;
-
-/// A run as text in the wanted format. A table is the short one unless `verbose`.
-pub(super) fn document(run: &Run, format: Format, verbose: bool) -> String {
-    match format {
-        Format::Table => zc_report::table(run, &estimate(run), layout(verbose)),
-        format => documents(std::slice::from_ref(run), format),
+/// A run as text in the wanted format. A table is the short one unless it is to be verbose. Markdown
+/// has a line for each paragraph, to be rendered, unless a width was asked for.
+pub(super) fn document(run: &Run, args: FormatArgs) -> String {
+    match Format::from(args) {
+        Format::Table => zc_report::table(run, &estimate(run), layout(args.verbose, args.width)),
+        Format::Markdown if args.width.columns.is_none() => {
+            zc_report::markdown(run, &estimate(run))
+        }
+        format => documents(std::slice::from_ref(run), format, args.width),
     }
 }
 
@@ -29,7 +30,7 @@ pub(super) fn saved(run: &Run, out: &Path, args: FormatArgs) -> Result<()> {
     if is_stdout(out) {
         return Ok(());
     }
-    let printed = tell::result(&document(run, Format::from(args), args.verbose));
+    let printed = tell::result(&document(run, args));
     tell::note(&format!("saved: \"{}\"", tell::path(out)));
     printed
 }
@@ -38,25 +39,30 @@ pub(super) fn saved(run: &Run, out: &Path, args: FormatArgs) -> Result<()> {
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): no fragments were counted in the run, from `file`.
-pub(super) fn dma(run: &Run, ns_per_fragment: f64, file: &Path) -> Result<String> {
-    zc_report::dma(&estimate(run), ns_per_fragment, layout(true)).ok_or_else(|| {
+pub(super) fn dma(
+    run: &Run,
+    ns_per_fragment: f64,
+    file: &Path,
+    width: WidthArgs,
+) -> Result<String> {
+    zc_report::dma(&estimate(run), ns_per_fragment, layout(true, width)).ok_or_else(|| {
         Error::input(format!("the run in \"{}\" has no count of fragments", tell::path(file)))
             .help("they are counted over the link null: as root, zc run --link null")
     })
 }
 
 /// Runs as one text in the wanted format; tables are the full ones.
-pub(super) fn documents(runs: &[Run], format: Format) -> String {
+pub(super) fn documents(runs: &[Run], format: Format, width: WidthArgs) -> String {
     let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
     let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
     match format {
         Format::Table => both
             .iter()
-            .map(|(run, estimates)| zc_report::table(run, estimates, layout(true)))
+            .map(|(run, estimates)| zc_report::table(run, estimates, layout(true, width)))
             .collect(),
         Format::Json => zc_report::multi::json(&both),
         Format::Csv => zc_report::multi::csv(&both),
-        Format::Markdown => zc_report::multi::markdown(&both),
+        Format::Markdown => zc_report::multi::markdown(&both, markdown_columns(width)),
         Format::Html => zc_report::html(&both),
         Format::OpenMetrics => zc_report::openmetrics(&both),
         Format::VegaLite => zc_report::vega_lite(&both),
@@ -64,8 +70,8 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
 }
 
 /// The layout of a table on stdout.
-fn layout(verbose: bool) -> Layout {
-    Layout { columns: columns(), verbose, colour: colour() }
+fn layout(verbose: bool, width: WidthArgs) -> Layout {
+    Layout { columns: columns(width), verbose, colour: colour() }
 }
 
 /// Whether stdout shows colours: it is a terminal, and neither NO_COLOR (<https://no-color.org>)
@@ -88,14 +94,23 @@ pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     Ok(())
 }
 
-/// The width of stdout's terminal in columns; otherwise that of COLUMNS; otherwise a default.
-pub(super) fn columns() -> usize {
-    let asked =
+/// The width of Markdown: it is for others to read, whatever this terminal's width is.
+pub(super) fn markdown_columns(asked: WidthArgs) -> usize {
+    asked.columns.map_or(TEXT_COLUMNS, usize::from)
+}
+
+/// The width that was asked for; otherwise that of stdout's terminal; otherwise that of COLUMNS;
+/// otherwise what mail and commit messages have room for.
+pub(super) fn columns(asked: WidthArgs) -> usize {
+    if let Some(columns) = asked.columns {
+        return columns.into();
+    }
+    let terminal =
         rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     let variable = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    asked
+    terminal
         .filter(|columns| *columns > 0)
         .or_else(variable)
-        .unwrap_or(DEFAULT_COLUMNS)
+        .unwrap_or(TEXT_COLUMNS)
         .clamp(40, 1000)
 }

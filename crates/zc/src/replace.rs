@@ -1,13 +1,15 @@
-//! Writes a result to a file and replaces an older one atomically. The result is written to a
-//! temporary file in the same folder, synced, and renamed (rename(2) is atomic), so that a full
-//! disk, a crash and a Ctrl-C leave the older file as it was.
+//! Writes results to files and replaces older ones atomically. A result is written to a temporary
+//! file in the same folder, synced, and renamed (rename(2) is atomic), so that a full disk, a crash
+//! and a Ctrl-C leave the older file as it was. Where links lead is `OpenFolder`'s.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
+use super::decompress::decompressed;
 use super::tell;
+use zc_measure::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 /// The beginning of a saved run. A run took minutes or hours, so a result never replaces one.
@@ -30,19 +32,30 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if path.as_os_str().is_empty() {
         return Err(Error::usage("-o: the file name is empty").help("-o FILE"));
     }
-    let Ok(found) = path.metadata() else { return Ok(()) };
-    if found.is_dir() {
-        return Err(Error::output(format!("cannot write \"{name}\": it is a directory"))
-            .help("name a file in it with -o"));
-    }
-    if !found.is_file() {
-        return Err(Error::output(format!("cannot write \"{name}\": it is not a regular file"))
+    match path.metadata() {
+        Ok(found) if found.is_dir() => {
+            return Err(Error::output(format!("cannot write \"{name}\": it is a directory"))
+                .help("name a file in it with -o"));
+        }
+        Ok(found) if !found.is_file() => {
+            return Err(Error::output(format!(
+                "cannot write \"{name}\": it is not a regular file"
+            ))
             .help("without -o the result goes to stdout"));
+        }
+        _ => {}
     }
+    let found = OpenFolder::of_target(path).and_then(|(folder, file)| {
+        folder.check_owner(&file)?;
+        Ok(folder.open_file(&file, false))
+    });
     let mut start = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(A_RUN.len() as u64).read_to_end(&mut start));
-    if read.is_ok() && start == A_RUN {
+    // What cannot be read is no run of this user.
+    if let Ok(file) = found.map_err(|error| unwritten(path, &error))?
+        && let Ok((text, _)) = decompressed(file)
+        && text.take(A_RUN.len() as u64).read_to_end(&mut start).is_ok()
+        && start == A_RUN
+    {
         return Err(Error::output(format!(
             "file \"{name}\" is a saved run, and zc does not write over those"
         ))
@@ -59,51 +72,48 @@ pub(super) fn or_stdout(path: Option<&Path>, document: &[u8]) -> Result<()> {
     path.map_or_else(|| tell::result(document), |path| file(path, document))
 }
 
-/// Writes a document to the file at `path`, replacing an older one.
+/// Writes a document to the file that the user has named, replacing an older one. Through a symbolic
+/// link its target is replaced, and not the link.
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
 pub(super) fn file(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
-    let failed = |error: &io::Error| {
-        Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
-            .help("the older file is unchanged; choose another place with -o")
-    };
-    // Through a symbolic link, the target is replaced and not the link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (mut file, temporary) = temporary(&target).map_err(|error| failed(&error))?;
-    let written = file
-        .write_all(document.as_ref())
-        .and_then(|()| match target.metadata() {
-            Ok(old) => file.set_permissions(Permissions::from_mode(old.permissions().mode())),
-            Err(_) => Ok(()),
-        })
-        .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&temporary, &target));
-    written.map_err(|error| {
-        // Best effort: the first failure is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-        failed(&error)
+    at(OpenFolder::of_target(path), document.as_ref()).map_err(|error| {
+        unwritten(path, &error).help("the older file is unchanged; choose another place with -o")
     })
 }
 
-/// A new file in the same folder, so that renaming stays within one file system.
-fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
-    let name = target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    for attempt in 0..100 {
-        let mut new = std::ffi::OsString::from(".");
-        new.push(name);
-        new.push(format!(".{}-{attempt}", std::process::id()));
-        let path = target.with_file_name(new);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (file, path)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
+/// Writes a document to a file whose name is zc's own, replacing an older one or a link.
+///
+/// # Errors
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
+pub(super) fn own(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
+    at(OpenFolder::of(path), document.as_ref()).map_err(|error| unwritten(path, &error))
+}
+
+fn at(place: io::Result<(OpenFolder, OsString)>, document: &[u8]) -> io::Result<()> {
+    let (folder, name) = place?;
+    folder.replace(&name, |file| file.write_all(document).and_then(|()| file.sync_all()))
+}
+
+/// That a file cannot be written.
+fn unwritten(path: &Path, error: &io::Error) -> Error {
+    let words = match error.kind() {
+        ErrorKind::InvalidInput => "it is no name of a file".to_owned(),
+        _ => in_words(error),
+    };
+    Error::output(format!("cannot write \"{}\": {words}", tell::path(path)))
+        .help("choose another place with -o")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     #[test]
@@ -133,8 +143,8 @@ mod tests {
             "{}",
             error.message
         );
-        let long = folder.path().join("x".repeat(255));
-        assert!(file(&long, "new").is_err(), "the temporary file's name is too long");
+        let long = folder.path().join("x".repeat(256));
+        assert!(file(&long, "new").is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -143,6 +153,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run.json");
         std::fs::write(&run, "{\"zc_run\":1,").unwrap();
+        assert!(check(&run).unwrap_err().message.contains("is a saved run"));
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(b"{\"zc_run\":1,").unwrap();
+        std::fs::write(&run, compressed.finish().unwrap()).unwrap();
         assert!(check(&run).unwrap_err().message.contains("is a saved run"));
         assert!(check(folder.path()).unwrap_err().message.ends_with("it is a directory"));
         assert!(

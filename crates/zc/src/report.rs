@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use super::format::{Format, ReportFormatArgs};
+use super::format::{Format, ReportFormatArgs, WidthArgs};
 use super::read::Saved;
 use super::{apart, render, replace, tell};
 use zc_run::{Error, Result, Run};
@@ -27,6 +27,8 @@ pub(super) struct ReportArgs {
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) format: ReportFormatArgs,
+    #[command(flatten)]
+    pub(super) width: WidthArgs,
 }
 
 /// Writes the report.
@@ -47,7 +49,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let saved = args.runs.iter().map(|path| Saved::open(path)).collect::<Result<Vec<_>>>()?;
     let document = apart::document(|| {
         let runs = saved.into_iter().map(Saved::read).collect::<Result<Vec<Run>>>()?;
-        let text = render::documents(&runs, format);
+        let text = render::documents(&runs, format, args.width);
         // The process ends soon: freeing millions of allocations would take longer than writing.
         std::mem::forget(runs);
         Ok(text.into())

@@ -11,7 +11,7 @@ use super::run_args::{REUSES, RunArgs};
 use super::tell;
 use zc_measure::http::Reuse;
 use zc_measure::plan::{self, Spec};
-use zc_measure::session::{self, CpuPair, RunOptions, is_stdout};
+use zc_measure::session::{self, CpuPair, RunOptions, is_left_over, is_stdout};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
@@ -113,6 +113,7 @@ pub(super) fn run(
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
         rates: args.rates.clone(),
+        earlier: Vec::new(),
         burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
         sample: args.sample,
         anonymise: args.anonymise,
@@ -385,7 +386,7 @@ pub(super) fn check_out(out: &Path, named: bool, format: FormatArgs) -> Result<(
             .help("name a file in it with --out"));
         }
         // What a process left that was killed before it wrote anything; `Saving` claims it.
-        Ok(found) if found.is_file() && found.len() == 0 => {}
+        Ok(found) if is_left_over(&found) => {}
         Ok(_) => {
             return Err(Error::output(format!(
                 "file \"{name}\" exists, and zc does not write over anything"

@@ -2,18 +2,17 @@
 //! that cannot be written is an error at once, and removed unless the whole result is written: an
 //! empty file or half a result is not to be taken for one.
 
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::tell;
-use zc_measure::session::claim_file;
+use zc_measure::session::NewFile;
 use zc_run::{Error, Result, in_words};
 
 /// A file that is still empty.
 pub(super) struct ResultFile {
     path: PathBuf,
-    file: File,
+    new: NewFile,
     is_written: bool,
 }
 
@@ -23,8 +22,8 @@ impl ResultFile {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, or cannot be created.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = claim_file(path).map_err(|error| unwritten(path, &error))?;
-        Ok(Self { path: path.to_owned(), file, is_written: false })
+        let new = NewFile::claim(path).map_err(|error| unwritten(path, &error))?;
+        Ok(Self { path: path.to_owned(), new, is_written: false })
     }
 
     /// Writes the result.
@@ -33,7 +32,8 @@ impl ResultFile {
     /// [`ErrorKind::Output`](zc_run::ErrorKind): not all of it could be written; the file is gone.
     pub(super) fn write(mut self, text: &str) -> Result<()> {
         // Some file systems report a full disk only when the data is on it.
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
+        let file = &mut self.new.file;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         self.is_written = written.is_ok();
         written.map_err(|error| unwritten(&self.path, &error))
     }
@@ -43,7 +43,7 @@ impl Drop for ResultFile {
     fn drop(&mut self) {
         if !self.is_written {
             // It may have been removed by others.
-            drop(std::fs::remove_file(&self.path));
+            drop(self.new.remove());
         }
     }
 }

@@ -8,13 +8,13 @@ use super::experiment::{command, watched};
 use super::format::Format;
 use super::run_args::RunArgs;
 use super::{
-    anonymise, interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell,
+    anonymise, earlier, interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell,
 };
 use zc_measure::plan::Spec;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session;
 use zc_run::nearest::unknown;
-use zc_run::{Error, Experiment, Result, Run};
+use zc_run::{Error, Experiment, Factor, Result, Run};
 
 /// Runs the named experiments one after the other, up to the first that fails.
 ///
@@ -129,6 +129,13 @@ pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Resul
     args.replay.check(&options.plan.name, options.responses.is_some())?;
     resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     args.replay.draw_into(&mut options)?;
+    // "--rate auto" chooses anew.
+    if args.factors.text(Factor::Rate).is_none() {
+        options.earlier = earlier::rates(&options.out, &options.plan.name);
+        if args.anonymise {
+            options.earlier.iter_mut().for_each(|run| run.file = session::LEFT_OUT.to_owned());
+        }
+    }
 
     let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;

@@ -2,8 +2,7 @@
 //! types generate them, so that a change of an output is seen in review, and a test holds them
 //! against the types. What generates them would be 0.75 MB of the packed binary.
 
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io::Read as _;
 
 use clap::Args;
 use flate2::read::DeflateDecoder;
@@ -23,14 +22,24 @@ macro_rules! schemas {
 }
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 9] =
-    schemas!["run", "show", "compare", "calibrate", "service", "http", "advise", "fleet", "trend"];
+const SCHEMAS: [Schema; 10] = schemas![
+    "run",
+    "show",
+    "compare",
+    "calibrate",
+    "service",
+    "http",
+    "advise",
+    "fleet",
+    "trend",
+    "doctor"
+];
 
 /// Arguments of `zc schema`.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`: that of zc compare --json, zc
+    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`, `doctor`: that of zc compare --json, zc
     /// calibrate --json and so on (zc fleet report --json); `service`: that of zc soak --service --json
     /// [default: run]
     #[arg(
@@ -53,14 +62,12 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     }
 }
 
-/// Writes all of them into `folder`, as `zc-NAME.schema.json`.
-///
-/// # Errors
-/// The folder cannot be written to.
-pub(super) fn write(folder: &Path) -> io::Result<()> {
-    SCHEMAS.iter().try_for_each(|(name, compressed)| {
-        std::fs::write(folder.join(format!("zc-{name}.schema.json")), text(compressed))
-    })
+/// All of them, by the names of their files: `zc-NAME.schema.json`.
+pub(super) fn files() -> Vec<(String, Vec<u8>)> {
+    let file = |(name, compressed): &Schema| {
+        (format!("zc-{name}.schema.json"), text(compressed).into_bytes())
+    };
+    SCHEMAS.iter().map(file).collect()
 }
 
 fn text(compressed: &[u8]) -> String {
@@ -71,6 +78,8 @@ fn text(compressed: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -85,6 +94,7 @@ mod tests {
             ("advise", zc_report::advise::json_schema()),
             ("fleet", zc_report::fleet::json_schema()),
             ("trend", zc_report::trend::json_schema()),
+            ("doctor", zc_report::doctor::json_schema()),
         ];
         // As snapshots are.
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {

@@ -1,6 +1,6 @@
 //! `zc serve`: the server of `zc run --remote` and `--via`, and of iperf3 clients.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::ValueHint;
@@ -11,7 +11,8 @@ use zc_measure::privileges::{self, Work};
 use zc_measure::session::serve::{
     Admission, Duties, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
 };
-use zc_measure::session::{PORT, Secret, SessionEnd};
+use zc_measure::session::{PORT, Secret, SessionEnd, find_addresses};
+use zc_run::address::{has_zone, is_ipv6};
 use zc_run::escape;
 use zc_run::{Error, Result};
 
@@ -155,6 +156,8 @@ fn to_call(at: SocketAddr) -> String {
             let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
             format!("{name}{port}")
         }
+        // The other machine has an interface of another name.
+        IpAddr::V6(ip) if has_zone(at) => format!("'[{ip}%INTERFACE]{port}'"),
         IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
         ip => format!("{ip}{port}"),
     }
@@ -162,14 +165,40 @@ fn to_call(at: SocketAddr) -> String {
 
 fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
     let Some(text) = text else { return Ok(SocketAddr::from(([127, 0, 0, 1], port))) };
-    if let Ok(address) = text.parse() {
-        return Ok(address); // port 0 takes a free one
+    // Port 0 takes a free one.
+    let (host, port) = match text.strip_suffix(":0").filter(|_| !is_ipv6(text)) {
+        Some(host) => (host_and_port(host, Some(port))?.0, 0),
+        None => host_and_port(text, Some(port))?,
+    };
+    find_addresses(&host, port).ok().and_then(|found| found.first().copied()).ok_or_else(|| {
+        Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
+            .help("0.0.0.0 is all of them, [::] too those of IPv6")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_to_listen_on_may_have_a_zone_and_any_port() {
+        for (text, at) in [
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("127.0.0.1:99", "127.0.0.1:99"),
+            ("0.0.0.0", "0.0.0.0:2223"),
+            ("[::]", "[::]:2223"),
+            ("::", "[::]:2223"),
+            ("2001:db8:0:0:0:0:0:0", "[2001:db8::]:2223"),
+            ("[::1]:0", "[::1]:0"),
+            ("[fe80::1%lo]:0", "[fe80::1%1]:0"),
+            ("fe80::1%lo", "[fe80::1%1]:2223"),
+        ] {
+            assert_eq!(listen_address(Some(text), 2223).unwrap().to_string(), at, "{text}");
+        }
+        for text in ["[fe80::1%zc-no-such]:1", "127.0.0.1:0:0", "a b", "127.0.0.1:00"] {
+            assert!(listen_address(Some(text), 2223).is_err(), "{text}");
+        }
+        let called = to_call("[fe80::1%3]:2223".parse().unwrap());
+        assert_eq!(called, "'[fe80::1%INTERFACE]'");
     }
-    let (host, port) = host_and_port(text, Some(port))?;
-    (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(
-        || {
-            Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
-                .help("0.0.0.0 is all of them, [::] too those of IPv6")
-        },
-    )
 }

@@ -7,7 +7,7 @@ use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::remote::without_token;
 use super::run_args::RunArgs;
 use super::server_args::ServerArgs;
-use super::{interrupt, quiet, resolve};
+use super::{earlier, interrupt, quiet, resolve};
 use zc_measure::http::Reuse;
 use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
@@ -104,6 +104,10 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         resolve::optional_duration(option, text.as_deref(), 1_000_000)
     };
     let rate = |text: &str| units::per_second(text).map_err(|error| of("--requests", error));
+    let out = args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now()));
+    let chooses = server.requests.is_none() && server.loadgen.is_empty();
+    let earlier =
+        if chooses { earlier::rates(&out, Experiment::Server.name()) } else { Vec::new() };
     let connections = count("--connections", &server.connections, CONNECTIONS, MOST_CONNECTIONS)?;
     Ok(ServerOptions {
         command,
@@ -113,6 +117,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         remote,
         generator: server.loadgen.clone(),
         requests_per_s: server.requests.as_deref().map(rate).transpose()?,
+        earlier,
         connections: connections as usize,
         reuse: if server.close { Reuse::Close } else { Reuse::KeepAlive },
         headers: server.request.headers()?,
@@ -127,7 +132,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         window_ns: duration("--window", &args.window)?,
         idle_ns: duration("--idle", &args.idle)?,
         warmup_ns: duration("--warmup", &args.warmup)?,
-        out: args.out.clone().unwrap_or_else(|| resolve::default_out(&jiff::Zoned::now())),
+        out,
     })
 }
 

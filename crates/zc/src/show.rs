@@ -56,7 +56,7 @@ fn ns_per_fragment(text: &str) -> Result<f64> {
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let saved = Saved::open(&args.file)?;
     let format = Format::from(args.format);
-    let document = apart::document(|| text(saved.read()?, args, format).map(Document::from))?;
+    let document = apart::document(|| text(saved.read()?, args).map(Document::from))?;
     tell::result(&document.bytes)?;
     let is_table = format == Format::Table && !args.folded;
     if is_table && !args.format.verbose && std::io::stdout().is_terminal() {
@@ -65,7 +65,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
     Ok(())
 }
 
-fn text(run: Run, args: &ShowArgs, format: Format) -> Result<String> {
+fn text(run: Run, args: &ShowArgs) -> Result<String> {
     if args.folded {
         if run.header.sampling.is_none() {
             let message = format!(
@@ -76,10 +76,10 @@ fn text(run: Run, args: &ShowArgs, format: Format) -> Result<String> {
         }
         return Ok(zc_report::folded(&run));
     }
-    let mut text = render::document(&run, format, args.format.verbose);
+    let mut text = render::document(&run, args.format);
     if let Some(ns) = &args.dma_ns_per_fragment {
         text.push('\n');
-        text.push_str(&render::dma(&run, ns_per_fragment(ns)?, &args.file)?);
+        text.push_str(&render::dma(&run, ns_per_fragment(ns)?, &args.file, args.format.width)?);
     }
     // The program ends here: freeing a million allocations would take longer than printing.
     std::mem::forget(run);

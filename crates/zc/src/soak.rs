@@ -120,7 +120,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
         let text = match heard {
             Heard::Start(start) => {
                 let Some(rates) = paces(start) else {
-                    failed = Some(stood_still());
+                    failed = Some(stood_still(start));
                     return ControlFlow::Break(());
                 };
                 begin(start, &rates);

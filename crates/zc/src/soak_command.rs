@@ -16,8 +16,8 @@ use zc_measure::session::soak::{
 };
 use zc_report::soak as report;
 use zc_run::{
-    CommandEnd, Error, ErrorKind, INSTEAD_OF_EMULATED, Result, Severity, SoakCommand, SoakStart,
-    Warning, units,
+    CommandEnd, Error, ErrorKind, INSTEAD_OF_THROTTLED, Result, Severity, SoakCommand, SoakStart,
+    Warning, units, why_throttled,
 };
 
 /// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,
@@ -164,6 +164,8 @@ pub(super) fn run(
     let options = CommandOptions {
         soaked,
         command: words.to_vec(),
+        // An expression of the user's is about the language of the user.
+        speaks_english: typed.per.is_some(),
         warmup: units::count("warmup", &typed.warmup, 0..=1_000_000)? as usize,
         prepare: typed.prepare.clone(),
         cleanup: typed.cleanup.clone(),
@@ -205,10 +207,9 @@ fn measure(
         }
         let withheld = cost.withheld.map(|why| {
             Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}")).help(
-                match seen.start.emulated {
-                    true => INSTEAD_OF_EMULATED,
-                    false => "stop what runs beside it, or wait until it has ended",
-                },
+                seen.start
+                    .without_costs()
+                    .map_or("stop what runs beside it, or wait until it has ended", |it| it.1),
             )
         });
         let uncounted = until.unit.filter(|_| cost.per.is_none());
@@ -245,6 +246,10 @@ impl Until {
             self.begun = Some(Instant::now());
             return Ok(true);
         };
+        // The next one would not print a number either.
+        if self.unit.is_some() && seen.runs.last().is_some_and(|run| run.did.is_none()) {
+            return Ok(false);
+        }
         let done = seen.runs.len();
         if let Some(runs) = self.runs {
             return Ok((done as u64) < runs);
@@ -275,10 +280,21 @@ fn not_counted(unit: Unit, counter: Option<&Counter>) -> Error {
     )
 }
 
+/// What is had all the same.
+const ANYWAY: &str =
+    "--run-anyway executes it all the same, with its own user and system time as the figure";
+
 /// Whether the machine is fit to measure.
 fn fit(start: &SoakStart) -> Result<()> {
-    let unfit = |error: Error| error.help("--run-anyway executes the command without a figure");
-    paces(start).ok_or_else(|| unfit(Error { help: None, ..stood_still() }))?;
+    // Nothing that else runs is the cause where the kernel stops the soakers.
+    if let Some(quota) = start.cpu_quota {
+        let why = why_throttled(quota, start.cpus.len());
+        let message = format!("the command was not executed: {why}");
+        let help = format!("{INSTEAD_OF_THROTTLED}; {ANYWAY}");
+        return Err(Error::new(ErrorKind::NothingKept, message).help(help));
+    }
+    let unfit = |error: Error| error.help(ANYWAY);
+    paces(start).ok_or_else(|| unfit(Error { help: None, ..stood_still(start) }))?;
     match not_quiet(start) {
         Some(Warning { severity: Severity::Withhold, text, .. }) => Err(unfit(Error::new(
             ErrorKind::NothingKept,
@@ -303,8 +319,8 @@ fn result(
     unit: Option<Unit>,
     json: Option<bool>,
 ) -> Result<(CommandCost, String)> {
-    let rates = paces(&seen.start).ok_or_else(stood_still)?;
-    let cost = command_cost(seen, unit).ok_or_else(stood_still)?;
+    let rates = paces(&seen.start).ok_or_else(|| stood_still(&seen.start))?;
+    let cost = command_cost(seen, unit).ok_or_else(|| stood_still(&seen.start))?;
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
     if let Some(raw) = json {
@@ -328,9 +344,13 @@ fn result(
     Ok((cost, text))
 }
 
-pub(super) fn stood_still() -> Error {
-    Error::failed("a soaker got no CPU time while its rate was taken")
-        .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
+pub(super) fn stood_still(start: &SoakStart) -> Error {
+    let message = "a soaker got no CPU time while its rate was taken";
+    match start.without_costs() {
+        Some((why, instead)) => Error::failed(format!("{message}: {why}")).help(instead),
+        None => Error::failed(message)
+            .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus"),
+    }
 }
 
 pub(super) fn line(document: &serde_json::Value) -> String {

@@ -1,15 +1,14 @@
 //! `zc soak --service NAME`, `--cgroup PATH` and `--pid N`: what a service costs that runs already.
 
-use std::sync::atomic::AtomicBool;
-
 use serde_json::json;
 
 use super::soak_command::{line, stood_still};
 use super::tell;
 use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
+use zc_measure::Stop;
 use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
 use zc_report::soak::{self as report, ServiceDocument};
-use zc_run::{Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakService, units};
+use zc_run::{Error, ErrorKind, Result, SoakService, units};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -77,7 +76,7 @@ pub(super) fn run(
     typed: &OfServiceArgs,
     shared: Shared<'_>,
     soaked: Soaked,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<()> {
     let period_ns = units::duration(shared.period, 10 * MS..=3600 * S)?;
     let length = typed.length.as_deref().unwrap_or_default();
@@ -92,7 +91,7 @@ pub(super) fn run(
     };
     let observed = service(&options, stop)?;
     let seen = &observed.seen;
-    let cost = service_cost(seen).ok_or_else(stood_still)?;
+    let cost = service_cost(seen).ok_or_else(|| stood_still(&seen.start))?;
     let taken = taken(seen);
     tell::note(report::start(&seen.start, taken).trim_end());
     tell::result(&if shared.json {
@@ -110,10 +109,9 @@ pub(super) fn run(
     })?;
     let withheld = cost.withheld.map(|why| {
         Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}")).help(
-            match seen.start.emulated {
-                true => INSTEAD_OF_EMULATED,
-                false => "stop what runs beside it, or choose other CPUs with --cpus",
-            },
+            seen.start
+                .without_costs()
+                .map_or("stop what runs beside it, or choose other CPUs with --cpus", |it| it.1),
         )
     });
     let uncounted =

@@ -7,8 +7,9 @@ use clap::{Args, ValueHint};
 
 use super::fleet::{FleetForm, Form, archive_found};
 use super::grouping::{GroupingArgs, of_one_experiment, refused};
-use super::{apart, archive, read, render, resolve, tell};
+use super::{apart, archive, read, resolve, tell};
 use zc_analysis::fleet::{Event, Trend, trend};
+use zc_fleet::files::Whose;
 use zc_run::{Error, ErrorKind, Result, escape, units};
 
 /// The exit code of `--fail-if-worse` where a line is worse.
@@ -47,8 +48,8 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     let events = args.events.as_deref().map(events).transpose()?.unwrap_or_default();
     let (files, grouping) = archive_found(&args.archive, &args.grouping)?;
-    let columns = render::columns();
-    let document = archive::document(&files, &args.archive.join(archive::INDEX), |read| {
+    let columns = args.form.columns();
+    let document = archive::document(&files, &args.archive, Whose::Anybodys, |read| {
         let runs = of_one_experiment(read.runs, &args.grouping)?;
         let mut trend = trend(&runs, &grouping, &events, margin).map_err(refused)?;
         trend.shared_runs = archive::shared(&runs);
@@ -87,8 +88,7 @@ fn events(path: &Path) -> Result<Vec<Event>> {
         Error::input(format!("cannot read the events \"{}\": {what}", tell::path(path)))
             .help("lines of a day and a few words, as in: 2026-11-24 kernel 6.12.1")
     };
-    let bytes = read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
+    let text = read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -121,6 +121,8 @@ mod tests {
             Event { day: "2026-11-24".to_owned(), what: "kernel 6.12.1".to_owned() }
         );
         assert_eq!(read[1].what, "firmware");
+        std::fs::write(&path, "\u{feff}2026-11-24 kernel 6.12.1\r\n").unwrap();
+        assert_eq!(events(&path).unwrap(), read[..1], "after a byte order mark");
         for line in ["2026-11-31 x", "yesterday x", "2026-11-24", "20261124 x"] {
             std::fs::write(&path, format!("\n{line}\n")).unwrap();
             let message = events(&path).unwrap_err().message;

@@ -1,8 +1,8 @@
 //! clap's errors in zc's form. clap prints several lines with a usage; zc prints a sentence and a
 //! hint for every failure.
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
 
 use super::args::Cli;
 use zc_run::nearest::nearest;
@@ -25,8 +25,9 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
-            let suggestion = text(ContextKind::SuggestedArg)
-                .map(|meant| format!("did you mean \"{meant}\"? {help}"));
+            let meant =
+                elsewhere(&known, command, &arg).or_else(|| text(ContextKind::SuggestedArg));
+            let suggestion = meant.map(|meant| format!("did you mean \"{meant}\"? {help}"));
             Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::InvalidSubcommand => {
@@ -47,7 +48,24 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            Error::usage(format!("\"{arg}\" is missing")).help(help)
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(each)) => {
+                    each.iter().map(|it| alternatives(it)).collect()
+                }
+                _ => vec![arg],
+            };
+            let missing = missing.join(" and ");
+            let live_load =
+                command == Some("soak") && words.iter().any(|word| is_of(word, "--for"));
+            match asking_for_more(words) {
+                Some(option) => Error::usage(format!("\"{option}\" goes with {missing}")).help(
+                    match live_load {
+                        true => "live load ends after --count windows of --period; --for is of a service",
+                        false => &help,
+                    },
+                ),
+                None => Error::usage(format!("{missing} is missing")).help(help),
+            }
         }
         ErrorKind::InvalidValue
         | ErrorKind::TooManyValues
@@ -65,6 +83,67 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         _ => Error::usage(first_line(error)).help(help),
     }
+}
+
+/// The option of a command for what other programs call `arg`.
+fn elsewhere(known: &clap::Command, command: Option<&str>, arg: &str) -> Option<String> {
+    const NAMES: [(&str, &str); 5] = [
+        ("--duration", "--for"),
+        ("--time", "--for"),
+        ("--duration", "--budget"),
+        ("--time", "--budget"),
+        ("--concurrency", "--connections"),
+    ];
+    let command = known.find_subcommand(command?)?;
+    let has =
+        |name: &str| command.get_arguments().any(|own| own.get_long() == name.strip_prefix("--"));
+    let own = NAMES.iter().find(|(theirs, own)| *theirs == arg && has(own));
+    own.map(|(_, own)| (*own).to_owned())
+}
+
+/// `"--service", "--cgroup" or "--pid"`: the arguments of which one is missing, as clap names a group:
+/// `<--service <NAME>|--cgroup <PATH>|--pid <N>>`.
+fn alternatives(group: &str) -> String {
+    let inner = group.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+    let each: Vec<String> = match inner.filter(|inner| inner.contains('|')) {
+        Some(inner) => inner.split('|').map(named).collect(),
+        None => vec![name(group)],
+    };
+    match each.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => each.concat(),
+    }
+}
+
+/// One of a group in quotes: what has no dashes stands by its place.
+fn named(argument: &str) -> String {
+    if argument.starts_with('-') { name(argument) } else { name(&format!("<{argument}>")) }
+}
+
+/// An argument's name in quotes, without its value.
+fn name(argument: &str) -> String {
+    let name = argument.split(" <").next().unwrap_or_default();
+    format!("\"{}\"", escape(if name.is_empty() { argument } else { name }, 80))
+}
+
+/// Whether a word is this option, with or without a value.
+fn is_of(word: &str, option: &str) -> bool {
+    word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+}
+
+/// The option without which nothing is missing; `None` if there is none such.
+fn asking_for_more(words: &[String]) -> Option<&str> {
+    let parses = |words: &[&String]| {
+        Cli::try_parse_from([&"zc".to_owned()].into_iter().chain(words.iter().copied())).is_ok()
+    };
+    (0..words.len()).filter(|place| words[*place].starts_with("--")).find_map(|place| {
+        // With its value or without one, as it may have.
+        [1, 2].into_iter().find_map(|taken| {
+            let rest: Vec<&String> =
+                words.iter().take(place).chain(words.iter().skip(place + taken)).collect();
+            parses(&rest).then(|| words[place].split('=').next().unwrap_or_default())
+        })
+    })
 }
 
 /// The command line of `zc soak` with its command after `--`.
@@ -94,8 +173,6 @@ fn plain(value: &ContextValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
 
     fn message_of(words: &[&str]) -> String {
@@ -121,6 +198,13 @@ mod tests {
             (&["run", "--files"], "\"--files\" needs a value"),
             (&["run", "--json=yes"], "\"yes\" is no value for \"--json\""),
             (&["show"], "\"<FILE>\" is missing"),
+            (
+                &["soak", "--for", "5s"],
+                "\"--for\" goes with \"--service\", \"--cgroup\" or \"--pid\"",
+            ),
+            (&["soak", "--budget", "5s"], "\"--budget\" goes with \"<COMMAND>\" or \"--verify\""),
+            (&["soak", "--for=5s"], "\"--for\" goes with \"--service\", \"--cgroup\" or \"--pid\""),
+            (&["soak", "--pid", "1"], "\"--pid\" goes with \"--for\""),
             (&["show", "a", "b"], "unexpected argument \"b\""),
             (&["--frobnicate"], "unknown option \"--frobnicate\""),
             (&["plan", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),
@@ -134,6 +218,19 @@ mod tests {
         let error = Cli::try_parse_from(["zc", "run", "--congestoin", "reno"]).unwrap_err();
         let help = refused(&error, &["run".to_owned()]).help.unwrap();
         assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists the arguments");
+    }
+
+    #[test]
+    fn what_other_programs_call_it_is_known() {
+        for (words, own) in [
+            (["http", "--duration", "5s"], "--for"),
+            (["run", "--duration", "5s"], "--budget"),
+            (["http", "--concurrency", "5"], "--connections"),
+        ] {
+            let error = Cli::try_parse_from(std::iter::once(&"zc").chain(&words)).unwrap_err();
+            let help = refused(&error, &words.map(str::to_owned)).help.unwrap();
+            assert!(help.starts_with(&format!("did you mean \"{own}\"?")), "{words:?}: {help}");
+        }
     }
 
     #[test]

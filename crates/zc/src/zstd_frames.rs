@@ -1,6 +1,7 @@
 //! Reads zstd as a stream: frames one after the other, as `cat` and parallel compressors write them,
 //! skippable ones passed over (RFC 8878, 3.1). A decoder of ruzstd reads one frame.
 
+use std::error::Error;
 use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -36,7 +37,7 @@ impl<R: BufRead> ZstdFrames<R> {
                     length,
                     ..
                 })) => self.skip(u64::from(length))?,
-                Err(error) => return Err(io::Error::other(error)),
+                Err(error) => return Err(broken(&error)),
             }
         }
         Ok(false)
@@ -60,6 +61,27 @@ impl<R: BufRead> ZstdFrames<R> {
     }
 }
 
+/// What is wrong, in words: the library has none but the names of its types.
+fn broken(error: &FrameDecoderError) -> io::Error {
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
+    // One name at several places of the hierarchy.
+    if format!("{error:?}").contains("Window") {
+        return invalid("its window is larger than 8 MiB (zstd --long or --ultra)");
+    }
+    // Beneath it may be that of reading.
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if let Some(reading) = one.downcast_ref::<io::Error>() {
+            return match reading.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => reading.kind().into(),
+            };
+        }
+        cause = one.source();
+    }
+    invalid("its zstd is damaged")
+}
+
 impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
@@ -71,7 +93,9 @@ impl<R: BufRead> Read for ZstdFrames<R> {
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.source, one).map_err(io::Error::other)?;
+                self.decoder
+                    .decode_blocks(&mut self.source, one)
+                    .map_err(|error| broken(&error))?;
             }
             match self.decoder.read(buffer)? {
                 0 => self.end()?,
@@ -114,6 +138,17 @@ mod tests {
         let cut = &whole[..whole.len() / 2];
         assert!(ZstdFrames::new(cut).read_to_end(&mut decoded).is_err());
         assert!(!decoded.is_empty() && text.starts_with(&decoded));
+        // Wherever it is cut or damaged, what is wrong is said without the names of types.
+        for len in (0..whole.len()).step_by(7) {
+            let mut damaged = whole[..len].to_vec();
+            if len > 20 {
+                damaged[len - 9] ^= 0x55;
+            }
+            if let Err(error) = read(&damaged) {
+                let said = error.to_string();
+                assert!(!said.contains("Error") && !said.contains('{'), "{len}: {said}");
+            }
+        }
     }
 
     #[test]

@@ -9,13 +9,12 @@ use crate::account;
 use crate::block_costs::BlockCosts;
 use crate::bootstrap::Bootstrap;
 use crate::cells;
+use crate::controls::Controls;
 use crate::cost_curve::CostCurve;
 use crate::costs::Side;
-use crate::estimate::control;
 use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::parallel;
-use crate::positive;
 use zc_run::Run;
 use zc_stats::DEFAULT_RESAMPLES;
 
@@ -79,14 +78,8 @@ pub(super) fn advised(
     );
 
     let cells = parallel::each(plan.cells.len(), |cell| cells::cell(&kept, cell));
-    let verdict = crate::verdict::verdict(
-        run,
-        &kept,
-        &cells,
-        control(&cells).as_ref(),
-        positive::control(&kept).as_ref(),
-        &account::blocks(run),
-    );
+    let controls = Controls::of(&kept);
+    let verdict = crate::verdict::verdict(run, &kept, &cells, &controls, &account::blocks(run));
     let busiest = busiest(of_today);
     let rates = rates(responses, &log, busiest, asked);
     let (smallest, largest) = priced.common_bytes();
@@ -95,7 +88,7 @@ pub(super) fn advised(
     let beyond = outside(largest, &|size| size > largest as f64);
     let judged = Judged {
         withheld: !verdict.stands(),
-        control_error: verdict.control_error,
+        limits: controls.limits(),
         mostly_beyond: beyond.bytes_share > 0.5,
         others: paths.iter().flatten().count().saturating_sub(1),
     };
@@ -129,6 +122,7 @@ pub(super) fn advised(
         saturated_bytes,
         withheld: verdict.withheld,
         control_error: verdict.control_error,
+        resolution: verdict.resolution,
         rates,
         paths: advised,
     })

@@ -40,6 +40,9 @@ pub struct CostAdvice {
     /// The error that the run's controls show, as a share. Savings that it could explain are not
     /// told.
     pub control_error: Option<f64>,
+    /// The smallest difference that the run's controls could have seen, as a share. No smaller saving
+    /// is told. `None` where they could have seen none.
+    pub resolution: Option<f64>,
     /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
     pub rates: Rates,
     /// Each path, or configuration, in the plan's order.
@@ -144,6 +147,8 @@ pub enum Untold {
     ReachesZero,
     /// The error that the run's controls show could explain it.
     ControlError,
+    /// The run's controls could not have seen a difference of its size.
+    ControlTooWide,
     /// Most of the bytes are in responses longer than any that was measured, and the others alone
     /// do not show the same.
     Beyond,

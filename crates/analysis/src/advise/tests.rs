@@ -2,6 +2,7 @@
 
 use super::estimate::advised;
 use super::*;
+use crate::controls::Limits;
 use crate::model::figure::Figure;
 use zc_run::{Factor, ResponsesPlan, Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
@@ -269,17 +270,26 @@ fn a_run_whose_verdicts_are_withheld_gives_none_here() {
 
 #[test]
 fn a_control_that_misses_leaves_small_savings_open() {
-    let judged = |error| verdict_of(Some(error));
-    assert!(matches!(judged(0.01), PathVerdict::Saves { .. }));
-    assert_eq!(judged(3.0), PathVerdict::Untold { why: Untold::ControlError });
+    let judged = |error| verdict_of(Limits { error, resolution: 1.0 });
+    assert!(matches!(judged(1.01), PathVerdict::Saves { .. }));
+    assert_eq!(judged(4.0), PathVerdict::Untold { why: Untold::ControlError });
 }
 
-fn verdict_of(control_error: Option<f64>) -> PathVerdict {
+#[test]
+fn controls_that_could_not_have_seen_a_saving_leave_it_open() {
+    // 0.6 of today's cost is told by what resolves 1/0.6.
+    let judged = |resolution| verdict_of(Limits { error: 1.0, resolution });
+    assert!(matches!(judged(1.65), PathVerdict::Saves { .. }));
+    let untold = PathVerdict::Untold { why: Untold::ControlTooWide };
+    assert_eq!([judged(1.7), judged(f64::INFINITY)], [untold, untold]);
+}
+
+fn verdict_of(limits: Limits) -> PathVerdict {
     use super::figures::{Sampled, Values};
     use super::verdict::{Judged, verdict};
     let sampled = Sampled::of(0.95, 30, Some(30), &Default::default());
     let values = Values::of((0..200).map(|at| Some(0.4 + f64::from(at % 10 - 5) / 1e3)));
-    let judged = Judged { withheld: false, control_error, mostly_beyond: false, others: 1 };
+    let judged = Judged { withheld: false, limits, mostly_beyond: false, others: 1 };
     verdict(&judged, &sampled, values.as_ref(), None, [1.0, 0.6])
 }
 

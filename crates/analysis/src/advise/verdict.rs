@@ -6,6 +6,7 @@
 
 use super::figures::{Sampled, Values};
 use super::model::{PathVerdict, Untold};
+use crate::controls::Limits;
 use crate::model::figure::Bounds;
 
 /// What all paths are judged by.
@@ -13,8 +14,8 @@ use crate::model::figure::Bounds;
 pub(super) struct Judged {
     /// The run's own verdicts are withheld.
     pub(super) withheld: bool,
-    /// The error that the run's controls show, as a share.
-    pub(super) control_error: Option<f64>,
+    /// What the run's controls support.
+    pub(super) limits: Limits,
     /// Most of the bytes are in responses longer than the longest that was measured.
     pub(super) mostly_beyond: bool,
     /// Paths that are compared with that of today.
@@ -40,10 +41,12 @@ pub(super) fn verdict(
         return untold(Untold::TooFewBlocks);
     };
     let Some(saves) = sign(bounds) else { return untold(Untold::ReachesZero) };
-    if let Some(error) = judged.control_error
-        && !beyond_error(bounds, today, error)
-    {
+    let Limits { error, .. } = judged.limits;
+    if error > 1.0 && !beyond_error(bounds, today, error) {
         return untold(Untold::ControlError);
+    }
+    if !judged.limits.resolve(1.0 - values.observed / today) {
+        return untold(Untold::ControlTooWide);
     }
     let agrees = |within: Bounds| sign(within) == Some(saves);
     if judged.mostly_beyond && !within.and_then(interval).is_some_and(agrees) {
@@ -65,8 +68,8 @@ fn sign(Bounds { low, high, .. }: Bounds) -> Option<bool> {
     }
 }
 
-/// Whether the ratio of costs is farther from 1 than a factor of 1 + `error` could take it.
+/// Whether the ratio of costs is farther from 1 than a factor of `error` could take it.
 fn beyond_error(Bounds { low, high, .. }: Bounds, today: f64, error: f64) -> bool {
     let ratio = |saved: f64| 1.0 - saved / today;
-    ratio(low) * (1.0 + error) < 1.0 || high.is_some_and(|high| ratio(high) > 1.0 + error)
+    ratio(low) * error < 1.0 || high.is_some_and(|high| ratio(high) > error)
 }

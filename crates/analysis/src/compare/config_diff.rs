@@ -3,21 +3,32 @@
 //! There are two kinds. A difference that makes the cost another quantity *disqualifies*: another
 //! link (other code does the work), another rate (batching changes with it), another length of a
 //! server's responses, another soaker, another placement (other CPUs are counted), a receiver in only
-//! one of the runs. All other differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what the comparison is
-//! about. What differs between any two runs (the seed, the time, the amount of free memory) is not
-//! listed.
+//! one of the runs. All other differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what
+//! the comparison is about, at either end. What differs between any two runs (the seed, the time, the
+//! amount of free memory, a round trip and what was chosen by it) is not listed.
 
 use std::collections::BTreeMap;
 
-use super::model::{Aspect, Difference, Weight};
+use super::model::{Aspect, Difference, End, Weight};
 use crate::costs::sender_alone;
 use zc_run::factor::{self, Side};
 use zc_run::units::{duration_text, size_text};
-use zc_run::{Cell, Factor, Header, Host, LinkFacts, ServerPlan};
+use zc_run::{
+    Cell, Factor, Header, Host, LinkFacts, Offloads, ROUND_TRIPS_IN_A_WINDOW,
+    ROUND_TRIPS_TO_WARM_UP, ServerPlan,
+};
 
 /// Sizes of memory that differ by less than this share are equal: kernels reserve different amounts
 /// for themselves.
 const MEMORY_WITHIN: f64 = 0.05;
+
+/// A sysctl of three sizes that the kernel derives from its free memory at boot, where nobody sets it
+/// (tcp_init_mem in net/ipv4/tcp.c).
+const TCP_MEM: &str = "net.ipv4.tcp_mem";
+
+/// Round-trip times that differ by less than this factor are equal: each is the least one of a single
+/// connection.
+const ROUND_TRIP_WITHIN: f64 = 2.0;
 
 /// The differences between two runs that concern all cells, disqualifying ones first.
 pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
@@ -39,7 +50,9 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
     found.of(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
     found.differ(Aspect::SoakedCpus, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
-    found.differ(Aspect::Timing, None, timing(old), timing(new));
+    if !same_timing(old, new) {
+        found.differ(Aspect::Timing, None, timing(old), timing(new));
+    }
     found.differ(Aspect::Files, None, files(old), files(new));
     found.of(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
     server(&mut found, old.plan.server.as_ref(), new.plan.server.as_ref());
@@ -64,7 +77,7 @@ pub fn between_machines(old: &Host, new: &Host) -> Vec<Difference> {
                 | Aspect::Hypervisor
         )
     };
-    found.0.retain(is_of_the_machine);
+    found.differences.retain(is_of_the_machine);
     found.sorted()
 }
 
@@ -120,7 +133,7 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     );
     found.optional(Aspect::NumaNodes, cpu.numa_nodes, other.numa_nodes);
     let (memory, other) = (old.memory.total_bytes, new.memory.total_bytes);
-    if memory.abs_diff(other) as f64 > MEMORY_WITHIN * memory.max(other) as f64 {
+    if !alike(memory, other) {
         found.differ(Aspect::Memory, None, Some(memory.to_string()), Some(other.to_string()));
     }
     found.optional(Aspect::Hypervisor, old.hypervisor.clone(), new.hypervisor.clone());
@@ -136,6 +149,9 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     // is no difference.
     let shared = old.conditions.is_empty() != new.conditions.is_empty();
     found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls, shared);
+    found
+        .differences
+        .retain(|each| each.name.as_deref() != Some(TCP_MEM) || !alike_sizes(&each.old, &each.new));
     found.maps(Aspect::Condition, &old.conditions, &new.conditions, shared);
     let user = |host: &Host| if host.euid == 0 { "root" } else { "a user" };
     found.of(Aspect::Privilege, &user(old), &user(new));
@@ -143,12 +159,11 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
 }
 
 fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
-    found.of(Aspect::Device, &old.device, &new.device);
-    found.of(Aspect::Factor(factor::MTU), &old.mtu_bytes, &new.mtu_bytes);
-    found.of_factor(factor::offload_differences(old.offloads.as_ref(), new.offloads.as_ref()));
-    // As for the conditions of a host.
-    let shared = old.settings.is_empty() != new.settings.is_empty();
-    found.maps(Aspect::DeviceSetting, &old.settings, &new.settings, shared);
+    device(
+        found,
+        (&old.device, old.mtu_bytes, old.offloads.as_ref(), &old.settings),
+        (&new.device, new.mtu_bytes, new.offloads.as_ref(), &new.settings),
+    );
     found.optional(
         Aspect::ReceiverMerges,
         old.receiver_merges.map(on),
@@ -169,12 +184,46 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     found.optional(Aspect::FarEnd, far_end(old), far_end(new));
 }
 
+/// Name, MTU, offloads and other settings of a device.
+type Device<'a> = (&'a String, u32, Option<&'a Offloads>, &'a BTreeMap<String, String>);
+
+fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
+    found.of(Aspect::Device, old.0, new.0);
+    found.of(Aspect::Factor(factor::MTU), &old.1, &new.1);
+    found.of_factor(factor::offload_differences(old.2, new.2));
+    // As for the conditions of a host.
+    let shared = old.3.is_empty() != new.3.is_empty();
+    found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
+}
+
+/// The other machine, and the way to it. What a far end that shares the near one's machine has in
+/// common with it is listed once.
 fn far_machine(found: &mut Found, old: &Header, new: &Header) {
-    let far = |header: &Header| header.remote.as_ref().and_then(|remote| remote.machine.clone());
-    if let (Some(old), Some(new)) = (far(old), far(new)) {
-        found.of(Aspect::FarKernel, &old.host.kernel_release, &new.host.kernel_release);
-        found.of(Aspect::FarZcVersion, &old.zc_version, &new.zc_version);
+    let (Some(old), Some(new)) = (&old.remote, &new.remote) else { return };
+    let (shorter, longer) = (old.rtt_ns.min(new.rtt_ns), old.rtt_ns.max(new.rtt_ns));
+    if longer as f64 > ROUND_TRIP_WITHIN * shorter as f64 {
+        let (old, new) = (duration_text(old.rtt_ns), duration_text(new.rtt_ns));
+        found.of(Aspect::RoundTrip, &old, &new);
     }
+    let (Some(old), Some(new)) = (&old.machine, &new.machine) else { return };
+    let mut far = Found { end: End::Far, differences: Vec::new() };
+    machine(&mut far, &old.host, &new.host);
+    if let (Some(old), Some(new)) = (&old.device, &new.device) {
+        device(
+            &mut far,
+            (&old.name, old.mtu_bytes, old.offloads.as_ref(), &old.settings),
+            (&new.name, new.mtu_bytes, new.offloads.as_ref(), &new.settings),
+        );
+    }
+    far.differ(Aspect::SoakedCpus, None, list(&old.soaked_cpus), list(&new.soaked_cpus));
+    far.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
+    if old.same_machine && new.same_machine {
+        let near = &found.differences;
+        far.differences.retain(|far| {
+            !near.iter().any(|near| *near == Difference { end: End::Near, ..far.clone() })
+        });
+    }
+    found.differences.append(&mut far.differences);
 }
 
 /// What was asked of a server.
@@ -185,6 +234,43 @@ fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>)
     found.of(Aspect::Connections, &old.connections, &new.connections);
     let keepalive = |server: &ServerPlan| on(server.keepalive);
     found.of(Aspect::Keepalive, &keepalive(old), &keepalive(new));
+}
+
+/// Whether two sizes of memory are those of one machine.
+fn alike(old: u64, new: u64) -> bool {
+    old.abs_diff(new) as f64 <= MEMORY_WITHIN * old.max(new) as f64
+}
+
+/// The same of as many sizes with white space between them.
+fn alike_sizes(old: &Option<String>, new: &Option<String>) -> bool {
+    let sizes = |text: &Option<String>| -> Option<Vec<u64>> {
+        text.as_deref()?.split_whitespace().map(|size| size.parse().ok()).collect()
+    };
+    let (Some(old), Some(new)) = (sizes(old), sizes(new)) else { return false };
+    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(*old, *new))
+}
+
+/// Whether two runs were timed alike, apart from what the round trip adds: it is measured, and no two
+/// measurements are the same.
+fn same_timing(old: &Header, new: &Header) -> bool {
+    let parts = |header: &Header| {
+        let timing = &header.plan.timing;
+        let rtt_ns = header.remote.as_ref().map_or(0, |remote| remote.rtt_ns);
+        let shortest_ns = ROUND_TRIPS_IN_A_WINDOW.saturating_mul(rtt_ns);
+        let added_ns = ROUND_TRIPS_TO_WARM_UP.saturating_mul(rtt_ns);
+        [
+            (timing.warmup_ns, timing.warmup_ns.checked_sub(added_ns)),
+            (
+                timing.window_ns,
+                Some(if timing.window_ns == shortest_ns { 0 } else { timing.window_ns }),
+            ),
+            (timing.idle_ns, Some(timing.idle_ns)),
+        ]
+    };
+    let same = |((old, plain_old), (new, plain_new)): ((u64, Option<u64>), (u64, Option<u64>))| {
+        old == new || (plain_old.is_some() && plain_old == plain_new)
+    };
+    parts(old).into_iter().zip(parts(new)).all(same)
 }
 
 fn timing(header: &Header) -> Option<String> {
@@ -206,8 +292,9 @@ fn on(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-fn weight(what: Aspect) -> Weight {
+fn weight(end: End, what: Aspect) -> Weight {
     match what {
+        _ if end == End::Far => Weight::Explains,
         Aspect::Link
         | Aspect::Soaker
         | Aspect::Receiver
@@ -218,8 +305,17 @@ fn weight(what: Aspect) -> Weight {
     }
 }
 
-#[derive(Default)]
-struct Found(Vec<Difference>);
+struct Found {
+    /// The end whose machine is looked at.
+    end: End,
+    differences: Vec<Difference>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { end: End::Near, differences: Vec::new() }
+    }
+}
 
 impl Found {
     fn of<T: ToString + PartialEq>(&mut self, what: Aspect, old: &T, new: &T) {
@@ -259,13 +355,21 @@ impl Found {
         new: Option<String>,
     ) {
         if old != new {
-            self.0.push(Difference { what, name: name.cloned(), old, new, weight: weight(what) });
+            let (end, name) = (self.end, name.cloned());
+            self.differences.push(Difference {
+                end,
+                what,
+                name,
+                old,
+                new,
+                weight: weight(end, what),
+            });
         }
     }
 
     /// Disqualifying differences first, otherwise in the order in which they were found.
     fn sorted(mut self) -> Vec<Difference> {
-        self.0.sort_by_key(|each| each.weight);
-        self.0
+        self.differences.sort_by_key(|each| each.weight);
+        self.differences
     }
 }

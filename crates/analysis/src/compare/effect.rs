@@ -17,6 +17,7 @@ use zc_stats::{
 
 use super::model::{Change, Method, WelchFigure};
 use super::spread::Spread;
+use crate::controls::Limits;
 use crate::figures;
 use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Pair, Ratio, ratio};
@@ -41,24 +42,43 @@ pub(super) const MIN_BLOCKS: usize = 6;
 /// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
-    /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the
-    /// run's A/A control is wrong: no test says what it could explain.
-    Paired { pairs: Vec<Pair>, level: f64, wander: Option<Wander>, ratio: Ratio, error: f64 },
+    /// The new cell over the old one, of one run. No test says what the error of the run's controls
+    /// could explain, or what they could not have seen.
+    Paired { pairs: Vec<Pair>, level: f64, wander: Option<Wander>, ratio: Ratio, limits: Limits },
     /// A shift of logarithms between two runs.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
     /// The effect between two cells of one run: the new one over the old one in each block. `level`
-    /// and `wander` as in [`ratio`], `error` as in [`Effect::Paired`].
+    /// and `wander` as in [`ratio`], `limits` as in [`Effect::Paired`].
     pub(super) fn paired(
         pairs: Vec<Pair>,
         level: f64,
         wander: Option<Wander>,
-        error: f64,
+        limits: Limits,
     ) -> Option<Self> {
         let ratio = ratio(&pairs, level, wander)?;
-        Some(Self::Paired { pairs, level, wander, ratio, error })
+        Some(Self::Paired { pairs, level, wander, ratio, limits })
+    }
+
+    fn limits(&self) -> Limits {
+        match self {
+            Self::Paired { limits, .. } => *limits,
+            Self::Independent { .. } => Limits::NONE,
+        }
+    }
+
+    /// Whether the controls could have seen a difference of its size.
+    pub(super) fn is_resolved(&self) -> bool {
+        self.change().is_some_and(|change| self.limits().resolve(change.ratio))
+    }
+
+    /// Whether the controls support that it is not above a margin: it is a saving that they could
+    /// have seen, or they could have seen a difference of the margin.
+    pub(super) fn resolves(&self, margin: f64) -> bool {
+        let saves = self.change().is_some_and(|change| change.ratio < 1.0);
+        (saves && self.is_resolved()) || self.limits().resolution <= 1.0 + margin
     }
 
     /// The effect between two runs: logarithms of costs, or of ratios to a reference, by block.
@@ -133,21 +153,19 @@ impl Effect {
         }
     }
 
-    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`], and
-    /// the error of the control on top.
+    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`] with the
+    /// error of the controls on top, and no less than they could have seen.
     pub(super) fn within(&self) -> Option<f64> {
-        let error = match self {
-            Self::Paired { error, .. } => *error,
-            Self::Independent { .. } => 1.0,
-        };
-        figures::finite((1.0 + self.change()?.within()?) * error - 1.0)
+        let Limits { error, resolution } = self.limits();
+        let factor = (1.0 + self.change()?.within()?) * error;
+        figures::finite(factor.max(resolution) - 1.0)
     }
 
     /// One-sided p-values of the hypotheses that the ratio is not above, and not below, 1 +
     /// `margin`; `None` with too few blocks.
     pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
-            Self::Paired { pairs, level, wander, error, .. } => {
+            Self::Paired { pairs, level, wander, limits: Limits { error, .. }, .. } => {
                 // The p-values of a ratio not above, and not below, `bound`.
                 let at = |bound: f64| {
                     let moved: Vec<Pair> = pairs
@@ -175,8 +193,10 @@ impl Effect {
     /// blocks.
     pub(super) fn upper_bound(&self, alpha: f64) -> Option<f64> {
         let high = match self {
-            Self::Paired { pairs, wander, error, .. } => {
-                ratio(pairs, 1.0 - 2.0 * alpha, *wander)?.interval?.high * error
+            Self::Paired { pairs, wander, limits: Limits { error, resolution }, .. } => {
+                let found = ratio(pairs, 1.0 - 2.0 * alpha, *wander)?;
+                let unseen = if found.value * resolution < 1.0 { 0.0 } else { *resolution };
+                (found.interval?.high * error).max(unseen)
             }
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;

@@ -34,8 +34,8 @@ pub use calibration::{
 pub use config_diff::between_machines;
 pub use model::{
     Aspect, Basis, CalibrationBasis, CellChange, Change, ChangeVerdict, Compared, Deviation,
-    Difference, Impossible, Incomparable, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,
-    SelectionFacts, Weight, WelchFigure,
+    Difference, End, Impossible, Incomparable, JudgedBy, Judgement, Method, Outcome, Reason,
+    RelativeTo, SelectionFacts, Weight, WelchFigure,
 };
 pub use selection::Selection;
 

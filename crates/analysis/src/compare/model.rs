@@ -129,6 +129,8 @@ pub enum RelativeTo {
 /// A difference between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
+    /// The end whose machine differs. What both share is the near one's.
+    pub end: End,
     /// The aspect that differs.
     pub what: Aspect,
     /// Name of the sysctl, offload or mitigation, where there are several.
@@ -139,6 +141,16 @@ pub struct Difference {
     pub new: Option<String>,
     /// Its consequence for the comparison.
     pub weight: Weight,
+}
+
+/// An end of a link between two machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The machine on which zc was started.
+    Near,
+    /// The other one.
+    Far,
 }
 
 /// Consequence of a difference for a comparison.
@@ -219,10 +231,8 @@ pub enum Aspect {
     InitialWindow,
     /// Behaviour of the ACK generator of the null link.
     FarEnd,
-    /// Kernel release of the remote machine.
-    FarKernel,
-    /// Version of zc on the remote machine.
-    FarZcVersion,
+    /// Round-trip time to the other machine, where one is more than twice the other.
+    RoundTrip,
     /// CPU time burned on purpose in softirq context (`--burn`).
     Burn,
     /// CPU of the sender.
@@ -307,6 +317,8 @@ pub struct CellChange {
     pub new_label: Option<String>,
     /// True for the common reference.
     pub reference: bool,
+    /// Whether the kernel copied what one of the two was to send without a copy.
+    pub failed_zero_copy: bool,
     /// Cost in the old run, ns per KiB.
     #[serde(rename = "old_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub old_cost_ns_per_kib: Sides<Figure>,

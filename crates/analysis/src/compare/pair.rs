@@ -10,6 +10,8 @@ use super::normalization::{Normalizations, cost_logs, own_parts};
 use super::selection::{Selection, facts, lengths_apart};
 use super::spread::Spreads;
 use super::trust::assess;
+use crate::cells::{copied_share, is_failed_zero_copy};
+use crate::controls::Limits;
 use crate::costs::Side;
 use crate::figures::cost_figure;
 use crate::kept::KeptBlocks;
@@ -137,7 +139,7 @@ impl Pair {
         if !compared.impossible.is_empty() {
             return;
         }
-        let error = assess(compared, old, before, new, after, one_run);
+        let limits = assess(compared, old, before, new, after, one_run);
         let reference = (!one_run).then(|| shared_reference(before, after)).flatten();
         compared.reference =
             reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
@@ -153,7 +155,7 @@ impl Pair {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Effect>, Option<Effect>) {
                 if one_run {
-                    (within_run(before, of_old, of_new, side, wander, error), None)
+                    (within_run(before, of_old, of_new, side, wander, limits), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (
@@ -173,6 +175,9 @@ impl Pair {
             let (label, new_label) =
                 (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
             let costs_of = (costs(before, of_old), costs(after, of_new));
+            let failed = |kept: &KeptBlocks<'_>, cell: usize| {
+                is_failed_zero_copy(copied_share(kept, &kept.header.plan.cells[cell].label))
+            };
             let request = |kept: &KeptBlocks<'_>, cell: usize, cost: Option<Figure>| {
                 us_per_request(&kept.header.plan, &kept.header.plan.cells[cell], cost)
             };
@@ -180,6 +185,7 @@ impl Pair {
                 label: label.clone(),
                 new_label: (new_label != label).then(|| new_label.clone()),
                 reference: is_reference,
+                failed_zero_copy: failed(before, of_old) || failed(after, of_new),
                 old_us_per_request: request(before, of_old, costs_of.0.both),
                 new_us_per_request: request(after, of_new, costs_of.1.both),
                 old_cost_ns_per_kib: costs_of.0,
@@ -222,10 +228,10 @@ fn within_run(
     new: usize,
     side: Side,
     wander: Option<Wander>,
-    error: f64,
+    limits: Limits,
 ) -> Option<Effect> {
     let by = divisors(kept, old, new);
-    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, error)
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, limits)
 }
 
 fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {

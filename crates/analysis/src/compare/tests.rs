@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{Sides, Withheld};
-use zc_run::{LinkKind, Run, SendPath, Severity, Warning};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_run::{DeviceFacts, LinkKind, Run, SendPath, Severity, Warning};
+use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
 /// A machine with four paths. `factor` multiplies the cost of sendfile, `all` the costs of all
 /// paths.
@@ -289,6 +289,99 @@ fn other_differences_are_listed_with_both_values() {
         ]
     );
     assert!(compared.impossible.is_empty() && compared.cells.len() == 4);
+}
+
+#[test]
+fn the_far_end_is_compared_as_the_near_one_is() {
+    let far_run = |seed| two_machines(run(seed, 1.0, 1.0));
+    let machine = |run: &mut Run| run.header.remote.as_mut().unwrap().machine.take().unwrap();
+    let with = |mut run: Run, machine| {
+        run.header.remote.as_mut().unwrap().machine = Some(machine);
+        run
+    };
+    let device = |steering: &str, gro| DeviceFacts {
+        name: "eth0".to_owned(),
+        mtu_bytes: 1500,
+        offloads: Some([("rx-gro".to_owned(), gro)].into()),
+        settings: [("receive packet steering".to_owned(), steering.to_owned())].into(),
+    };
+    let (mut old, mut new) = (far_run(1), far_run(2));
+    let (mut before, mut after) = (machine(&mut old), machine(&mut new));
+    before.device = Some(device("off", true));
+    after.device = Some(device("3", false));
+    for (machine, rmem) in [(&mut before, "4096 131072 6291456"), (&mut after, "4096 4096 4096")] {
+        machine.host.sysctls.insert("net.ipv4.tcp_rmem".to_owned(), rmem.to_owned());
+    }
+    after.host.kernel_release = "6.19.0".to_owned();
+    let (old, new) = (with(old, before), with(new, after));
+    let found = pair(&old, &new).differences;
+    let listed: Vec<(String, Option<&str>)> =
+        found.iter().map(|each| (key(each.what), each.name.as_deref())).collect();
+    assert_eq!(
+        listed,
+        [
+            ("kernel-release".to_owned(), None),
+            ("sysctl".to_owned(), Some("net.ipv4.tcp_rmem")),
+            ("offload".to_owned(), Some("rx-gro")),
+            ("device-setting".to_owned(), Some("receive packet steering")),
+        ]
+    );
+    assert!(found.iter().all(|each| (each.end, each.weight) == (End::Far, Weight::Explains)));
+
+    // In another namespace of the same machine what both ends share is listed once.
+    let on_one_machine = |run: &Run, release: &str| {
+        let mut run = run.clone();
+        run.header.host.kernel_release = release.to_owned();
+        let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
+        far.same_machine = true;
+        far.host.kernel_release = release.to_owned();
+        run
+    };
+    let (old, new) = (on_one_machine(&old, "6.18.44"), on_one_machine(&new, "6.19.0"));
+    let found = pair(&old, &new).differences;
+    let of_kernel: Vec<End> = found
+        .iter()
+        .filter(|each| each.what == Aspect::KernelRelease)
+        .map(|each| each.end)
+        .collect();
+    assert_eq!((of_kernel, found.len()), (vec![End::Near], 4));
+}
+
+#[test]
+fn what_is_chosen_by_a_measured_round_trip_is_no_difference() {
+    let timed = |seed, rtt_ns, warmup_ns, window_ns| {
+        let mut run = two_machines(run(seed, 1.0, 1.0));
+        run.header.remote.as_mut().unwrap().rtt_ns = rtt_ns;
+        let timing = &mut run.header.plan.timing;
+        (timing.warmup_ns, timing.window_ns) = (warmup_ns, window_ns);
+        run
+    };
+    let usual = timed(1, 11_000, 8_220_000, 80_000_000);
+    assert_eq!(pair(&usual, &timed(2, 9_000, 8_180_000, 80_000_000)).differences, []);
+    // A long round trip decides the length of the window, too.
+    let long = timed(1, 50_000_000, 1_008_000_000, 200_000_000);
+    let longer = timed(2, 50_100_000, 1_010_000_000, 200_400_000);
+    assert_eq!(pair(&long, &longer).differences, []);
+    // What was asked for is the same whatever the round trip, and differs whatever it is.
+    let asked = |seed, rtt_ns, warmup_ns| timed(seed, rtt_ns, warmup_ns, 80_000_000);
+    assert_eq!(pair(&asked(1, 11_000, 5_000_000), &asked(2, 9_000, 5_000_000)).differences, []);
+    let found = pair(&usual, &asked(2, 9_000, 5_000_000)).differences;
+    assert_eq!(found.iter().map(|each| each.what).collect::<Vec<_>>(), [Aspect::Timing]);
+    // A round trip of another order explains much.
+    let found = pair(&usual, &longer).differences;
+    assert!(found.iter().any(|each| each.what == Aspect::RoundTrip), "{found:?}");
+}
+
+#[test]
+fn sizes_that_the_kernel_derives_from_its_memory_differ_from_boot_to_boot() {
+    let with = |seed, sizes: &str| {
+        let mut run = run(seed, 1.0, 1.0);
+        run.header.host.sysctls.insert("net.ipv4.tcp_mem".to_owned(), sizes.to_owned());
+        run
+    };
+    let old = with(1, "284559\t379413\t569118");
+    assert_eq!(pair(&old, &with(2, "284517\t379358\t569034")).differences, []);
+    assert_eq!(pair(&old, &with(2, "4096\t8192\t16384")).differences.len(), 1);
 }
 
 #[test]

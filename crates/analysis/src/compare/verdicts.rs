@@ -9,7 +9,7 @@
 
 use super::effect::{CONFIDENCE, Effect};
 use super::model::{Change, ChangeVerdict};
-use crate::verdict::EQUIVALENCE_MARGIN;
+use crate::model::verdict::EQUIVALENCE_MARGIN;
 
 /// Family-wise error of all verdicts.
 pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
@@ -32,7 +32,8 @@ pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     for (rank, (p, at, change)) in ordered.into_iter().enumerate() {
         differs &= p <= alpha_of(effects[at]) / (tested - rank) as f64;
         let within = effects[at].and_then(Effect::within);
-        verdicts[at] = verdict(&change, differs, within);
+        let is_resolved = effects[at].is_some_and(Effect::is_resolved);
+        verdicts[at] = verdict(&change, differs && is_resolved, within);
     }
     verdicts
 }
@@ -73,10 +74,10 @@ pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<Ma
     let mut ordered: Vec<(f64, usize)> =
         p_values.iter().enumerate().filter_map(|(at, found)| Some(((*found)?.0, at))).collect();
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut tests: Vec<MarginTest> = p_values
-        .iter()
-        .map(|p_values| {
-            if p_values.is_some_and(|(_, below)| below <= ALPHA) {
+    let mut tests: Vec<MarginTest> = std::iter::zip(effects, &p_values)
+        .map(|(effect, p_values)| {
+            let is_resolved = effect.is_some_and(|effect| effect.resolves(margin));
+            if p_values.is_some_and(|(_, below)| below <= ALPHA) && is_resolved {
                 MarginTest::NotAbove
             } else {
                 MarginTest::Undecided
@@ -87,7 +88,9 @@ pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<Ma
         if p > alpha_of(effects[at]) / (tested - rank) as f64 {
             break;
         }
-        tests[at] = MarginTest::Above;
+        if effects[at].is_some_and(Effect::is_resolved) {
+            tests[at] = MarginTest::Above;
+        }
     }
     tests
 }

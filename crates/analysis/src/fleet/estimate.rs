@@ -61,6 +61,7 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
         last_at: last.map(|run| run.started_at.clone()).unwrap_or_default(),
         zc_versions,
         shared_runs: 0,
+        withheld: Vec::new(),
         left_out,
         by: grouping.by.clone(),
         spreads: fits.iter().filter_map(|fit| spread_of(fit, &observed)).collect(),

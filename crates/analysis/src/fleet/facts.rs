@@ -6,17 +6,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use zc_run::{Header, Host, LinkFacts};
+use zc_run::{Header, Host, Offloads};
 
 use super::model::HostFacts;
 
-/// The facts of the machine that sends, and of the one that receives if a zc measured there. Facts
-/// of the link are those of the device that sends.
+/// The facts of the machine that sends, and of the one that receives if a zc measured there, each with
+/// those of its device.
 pub(super) fn of(header: &Header) -> (HostFacts, Option<HostFacts>) {
     let mut near = of_host(&header.host);
-    of_link(&mut near.facts, &header.link);
-    let far = header.remote.as_ref().and_then(|remote| remote.machine.as_ref());
-    (near, far.map(|far| of_host(&far.host)))
+    let link = &header.link;
+    of_device(&mut near.facts, link.mtu_bytes, link.offloads.as_ref(), &link.settings);
+    let far = header.remote.as_ref().and_then(|remote| remote.machine.as_ref()).map(|machine| {
+        let mut far = of_host(&machine.host);
+        if let Some(device) = &machine.device {
+            let offloads = device.offloads.as_ref();
+            of_device(&mut far.facts, device.mtu_bytes, offloads, &device.settings);
+        }
+        far
+    });
+    (near, far)
 }
 
 fn of_host(host: &Host) -> HostFacts {
@@ -53,12 +61,17 @@ fn of_host(host: &Host) -> HostFacts {
     HostFacts { host: host.hostname.clone(), facts }
 }
 
-fn of_link(facts: &mut BTreeMap<String, String>, link: &LinkFacts) {
-    facts.insert("mtu".to_owned(), link.mtu_bytes.to_string());
-    for (name, is_on) in link.offloads.iter().flatten() {
+fn of_device(
+    facts: &mut BTreeMap<String, String>,
+    mtu_bytes: u32,
+    offloads: Option<&Offloads>,
+    settings: &BTreeMap<String, String>,
+) {
+    facts.insert("mtu".to_owned(), mtu_bytes.to_string());
+    for (name, is_on) in offloads.into_iter().flatten() {
         facts.insert(format!("offload {name}"), on(*is_on));
     }
-    for (name, value) in &link.settings {
+    for (name, value) in settings {
         facts.insert(format!("device {name}"), value.clone());
     }
 }
@@ -111,7 +124,12 @@ mod tests {
         assert_eq!(fact("mtu"), Some("1500"));
         assert_eq!(fact("governor"), None);
         let far = far.unwrap();
-        assert!(!far.facts.contains_key("mtu"), "the link is that of the sender");
+        assert!(!far.facts.contains_key("mtu"), "an older run has no device of the far end");
+        let device = zc_run::DeviceFacts { mtu_bytes: 9000, ..Default::default() };
+        let machine = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut());
+        machine.unwrap().device = Some(device);
+        let (_, with_device) = of(&run.header);
+        assert_eq!(with_device.unwrap().facts["mtu"], "9000");
         let all = near.facts.values().chain(far.facts.values());
         assert!(all.into_iter().all(|value| !value.contains("192.0.2")));
     }

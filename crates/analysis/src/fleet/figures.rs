@@ -16,12 +16,11 @@ use super::facts;
 use super::model::{CellFigures, Logarithm, RunFigures};
 use crate::account;
 use crate::cells;
+use crate::controls::Controls;
 use crate::costs::{Side, sender_alone};
-use crate::estimate;
 use crate::kept::KeptBlocks;
 use crate::machine;
 use crate::model::verdict::Withheld;
-use crate::positive;
 use crate::ratios::{Pair, pairs};
 use crate::unit::us_per_mb;
 use crate::verdict;
@@ -48,7 +47,7 @@ const LEAST_SERIES: usize = 20;
 ///
 /// # Errors
 ///
-/// Why the run cannot be used, as the end of a sentence: `it has no block that counts`.
+/// Why the run cannot be used, as the end of a sentence: `all of its 6 blocks were dropped`.
 pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     let header = &run.header;
     if let Some(why) = not_of_sending(&header.plan) {
@@ -59,7 +58,11 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     }
     let account = account::blocks(run);
     if account.kept == 0 {
-        return Err(format!("it has no block that counts (of {})", account.measured));
+        return Err(match account.measured {
+            0 => "it has no block".to_owned(),
+            1 => "its only block was dropped".to_owned(),
+            measured => format!("all of its {measured} blocks were dropped"),
+        });
     }
     let kept = KeptBlocks::of(run);
     let measured = (0..header.plan.cells.len()).filter(|place| !header.plan.cells[*place].control);
@@ -169,15 +172,9 @@ fn withheld(
     kept: &KeptBlocks,
     blocks: &crate::model::estimates::BlockAccount,
 ) -> Vec<String> {
-    let plan = &run.header.plan;
-    let judged = (0..plan.cells.len())
-        .filter(|place| kept.reference == Some(*place) || plan.cells[*place].is_aa_control());
-    let cells: Vec<_> = judged.map(|place| cells::cell(kept, place)).collect();
-    let control = estimate::control(&cells);
-    let positive = positive::control(kept);
-    let missed = verdict::missed(control.as_ref(), positive.as_ref());
+    let reference = kept.reference.map(|place| cells::cell(kept, place));
     let mut names: Vec<String> =
-        verdict::withheld(run, kept, &cells, control.as_ref(), &missed, blocks)
+        verdict::withheld(run, kept, reference.as_ref(), &Controls::of(kept), blocks)
             .iter()
             .map(|why| reason(why).to_owned())
             .collect();
@@ -269,7 +266,7 @@ mod tests {
                 .iter_mut()
                 .for_each(|block| block.dropped = Some(zc_run::Dropped::Unfinished));
         });
-        assert_eq!(why, "it has no block that counts (of 6)");
+        assert_eq!(why, "all of its 6 blocks were dropped");
         let why = refused(|run| run.header.host.hypervisor = Some(zc_run::EMULATOR.to_owned()));
         assert!(why.contains("emulated"), "{why}");
         let why = refused(|run| run.blocks.iter_mut().for_each(|block| block.slots.clear()));

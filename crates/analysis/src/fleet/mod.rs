@@ -30,5 +30,5 @@ pub use figures::figures;
 pub use fits::FALSE_DISCOVERY_RATE;
 pub use grouping::Grouping;
 pub use model::*;
-pub use selection::NoFleet;
+pub use selection::{NoFleet, WITHHELD, unusable};
 pub use trend::{FALSE_ALARM, day, trend};

@@ -114,6 +114,8 @@ pub struct Fleet {
     /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and where that
     /// is not known.
     pub shared_runs: usize,
+    /// Runs that are in the figures although their own verdicts are withheld, as was asked for, and why.
+    pub withheld: Vec<LeftOut>,
     /// Runs that are not in the figures.
     pub left_out: Vec<LeftOut>,
     /// Names of the facts that hosts are grouped by: `generation`, `kernel`.
@@ -138,7 +140,7 @@ pub struct Fleet {
     pub conditions_examined: usize,
 }
 
-/// A run that is not in the figures.
+/// A run, and a reason: that it is not in the figures, or doubtful in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Name of its file.

@@ -9,7 +9,14 @@ use super::model::{LeftOut, RunFigures};
 const LEAST_BLOCKS: usize = 4;
 
 /// Reasons for which a run's own verdicts are withheld although its costs stand.
-const COSTS_STAND: [&str; 3] = ["too-few-blocks", "no-control", "control-differs"];
+const COSTS_STAND: [&str; 4] =
+    ["too-few-blocks", "no-control", "control-differs", "positive-control-unseen"];
+
+/// At most this many runs are named for a reason.
+const NAMED: usize = 3;
+
+/// What the reason begins with for which a run is left out although it has costs.
+pub const WITHHELD: &str = "its own verdicts are withheld";
 
 /// Why runs make no fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +38,22 @@ impl fmt::Display for NoFleet {
         match self {
             Self::NoRun { left_out } if left_out.is_empty() => write!(out, "there is no run"),
             Self::NoRun { left_out } => {
-                write!(out, "none of {} runs can be used", left_out.len())?;
-                left_out
-                    .first()
-                    .map_or(Ok(()), |first| write!(out, ": of \"{}\", {}", first.name, first.why))
+                let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+                for left in left_out {
+                    reasons.entry(&left.why).or_default().push(&left.name);
+                }
+                let all = left_out.len();
+                let runs = if all == 1 { "run" } else { "runs" };
+                write!(out, "none of {all} {runs} can be used")?;
+                for (place, (why, names)) in reasons.iter().enumerate() {
+                    let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+                    write!(out, "{} {why} ({named}", if place == 0 { ":" } else { ";" })?;
+                    match names.len().saturating_sub(NAMED) {
+                        0 => write!(out, ")")?,
+                        more => write!(out, " and {more} more)")?,
+                    }
+                }
+                Ok(())
             }
             Self::Several { kinds } => {
                 write!(out, "the runs are of several experiments or links: ")?;
@@ -82,7 +101,8 @@ pub(super) fn select(runs: &[RunFigures]) -> Result<(Vec<&RunFigures>, Vec<LeftO
     Ok((used, left_out))
 }
 
-fn unusable(run: &RunFigures) -> Option<String> {
+/// Why a run is not in the figures of a fleet, whatever other runs there are; `None` if it may be.
+pub fn unusable(run: &RunFigures) -> Option<String> {
     if run.blocks_kept < LEAST_BLOCKS {
         return Some(format!(
             "it has too few blocks that count ({} of {})",
@@ -90,7 +110,16 @@ fn unusable(run: &RunFigures) -> Option<String> {
         ));
     }
     let why = run.withheld.iter().find(|why| !COSTS_STAND.contains(&why.as_str()))?;
-    Some(format!("its own verdicts are withheld: {why}"))
+    Some(format!("{WITHHELD}: {why}"))
+}
+
+impl RunFigures {
+    /// Lets a run be used whose own verdicts are withheld, and returns that it is one, and why.
+    pub fn include(&mut self) -> Option<LeftOut> {
+        let why = unusable(self).filter(|why| why.starts_with(WITHHELD))?;
+        self.withheld.retain(|why| COSTS_STAND.contains(&why.as_str()));
+        Some(LeftOut { name: self.name.clone(), why })
+    }
 }
 
 /// Of runs that are one, under several names, the one with the most blocks: a part of a run may lie
@@ -173,6 +202,19 @@ mod tests {
     }
 
     #[test]
+    fn a_run_whose_verdicts_are_withheld_can_be_included_and_one_without_blocks_cannot() {
+        let mut run = runs().swap_remove(0);
+        assert_eq!(run.include(), None, "it is used as it is");
+        run.withheld = vec!["no-control".to_owned(), "busy-machine".to_owned()];
+        let why = run.include().unwrap().why;
+        assert_eq!(why, "its own verdicts are withheld: busy-machine");
+        assert_eq!((unusable(&run), run.withheld.len()), (None, 1));
+        run.blocks_kept = 3;
+        assert_eq!(run.include(), None);
+        assert!(unusable(&run).is_some());
+    }
+
+    #[test]
     fn runs_of_several_links_are_not_mixed() {
         let mut runs = runs();
         runs[0].link = "veth".to_owned();
@@ -188,6 +230,11 @@ mod tests {
         let mut runs = runs();
         runs.iter_mut().for_each(|run| run.blocks_kept = 0);
         let found = select(&runs).unwrap_err().to_string();
-        assert!(found.contains("too few blocks"), "{found}");
+        let all = runs.len();
+        assert!(
+            found.starts_with(&format!("none of {all} runs can be used: it has too few blocks"))
+        );
+        let more = format!(" and {} more)", all - NAMED);
+        assert!(found.contains(&runs[0].name) && found.ends_with(&more), "{found}");
     }
 }

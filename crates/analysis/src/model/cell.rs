@@ -75,6 +75,8 @@ pub struct CellEstimate {
     pub two_states: Option<TwoStates>,
     /// The cost of both sides is at the noise floor: its interval reaches 0.
     pub at_noise_floor: bool,
+    /// The whole interval of the cost of both sides is below 0: a fault of the instrument.
+    pub below_zero: bool,
     /// Kept blocks in which the cost of both sides is 0 or below.
     pub blocks_not_positive: usize,
     /// Gbit/s per CPU fully used, from `cost_ns_per_kib`: `sender` and `both` only.

@@ -12,7 +12,7 @@ use super::netperf::Accounts;
 use super::replay::Replay;
 use super::requests::RequestCost;
 use super::sizes::Sizes;
-use super::verdict::Verdict;
+use super::verdict::{EQUIVALENCE_MARGIN, Verdict};
 
 /// All estimates of a saved run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -92,6 +92,27 @@ pub struct Control {
     pub ratio: Sides<RatioFigure>,
     /// Whether the interval of `both` contains 1; `None` without an interval.
     pub fits: Option<bool>,
+    /// The smallest difference that it could have seen, as a share: half of the interval's width.
+    /// `None` without an interval or a bound.
+    pub resolution: Option<f64>,
+}
+
+impl Control {
+    /// Whether it could not have seen a difference that matters: one of 5 %.
+    pub fn is_too_wide(&self) -> bool {
+        self.fits.is_some() && is_too_wide(self.resolution)
+    }
+}
+
+impl PositiveControl {
+    /// Whether it could not have seen what was added, or a difference that matters: one of 5 %.
+    pub fn is_too_wide(&self) -> bool {
+        self.seen == Some(false) || (self.fits.is_some() && is_too_wide(self.resolution))
+    }
+}
+
+fn is_too_wide(resolution: Option<f64>) -> bool {
+    resolution.is_none_or(|share| share > EQUIVALENCE_MARGIN)
 }
 
 /// The positive control compared with the reference.
@@ -110,6 +131,11 @@ pub struct PositiveControl {
     pub found: Option<RatioFigure>,
     /// Whether the interval contains `expected`; `None` without an interval.
     pub fits: Option<bool>,
+    /// Whether what was added was seen: the interval lies above 1. `None` without an interval.
+    pub seen: Option<bool>,
+    /// The smallest difference that it could have seen, as a share: half of the interval's width.
+    /// `None` without an interval or a bound.
+    pub resolution: Option<f64>,
 }
 
 /// Figures of a cell from blocks that were dropped for the state of the machine: what needs no

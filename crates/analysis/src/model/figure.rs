@@ -38,6 +38,16 @@ impl Bounds {
     }
 }
 
+impl RatioFigure {
+    /// The smallest difference that would be seen more often than not, as a share: half of the
+    /// interval's width in logarithms. `None` without an interval or a bound.
+    pub(crate) fn resolution(&self) -> Option<f64> {
+        let Bounds { low, high, .. } = self.interval?;
+        let share = (high? / low).sqrt() - 1.0;
+        (low > 0.0 && share.is_finite()).then_some(share)
+    }
+}
+
 /// The end of a ratio's interval that is farther from 1, as a factor of at least 1. Infinite
 /// without a bound.
 pub(crate) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {

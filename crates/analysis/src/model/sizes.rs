@@ -134,7 +134,7 @@ pub enum Undecided {
     OpenEnds,
     /// Cheaper, dearer and cheaper again, or the other way round: there is more than one crossover.
     SeveralCrossings,
-    /// Cheaper at both ends, or dearer at both, but not at every size between.
+    /// Shown at some sizes, and not at every one between or beyond them.
     InBetween,
 }
 

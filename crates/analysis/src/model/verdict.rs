@@ -1,10 +1,17 @@
 //! Verdicts about cells and the reasons for withholding them, as data.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::farthest_from_one;
 use zc_run::Severity;
+
+/// Equivalence margin: two cells cost the same when the interval of their ratio is within this
+/// distance of 1. A control that resolves less is too wide.
+pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
 /// A positive control that misses by more than this share of what was added withholds all verdicts.
 const MOST_OFF: f64 = 0.5;
@@ -31,9 +38,27 @@ pub struct Verdict {
     /// what its cost should be; the larger of the two. No difference that this could explain is
     /// among the comparisons. `None` where neither misses.
     pub control_error: Option<f64>,
+    /// The smallest difference that both controls could have seen, as a share: half of the width of
+    /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
+    /// and where a control could have seen none.
+    pub resolution: Option<f64>,
+    /// The places of the cells by label, once one was asked for.
+    #[serde(skip)]
+    pub places: OnceLock<HashMap<String, usize>>,
 }
 
 impl Verdict {
+    /// The verdict of the cell of this label; the cells must not be changed after the first time. It is
+    /// asked for each of what may be tens of thousands of cells.
+    pub fn of(&self, label: &str) -> Option<&CellVerdict> {
+        let places = self.places.get_or_init(|| {
+            // Of several of one name the first one.
+            let each = self.cells.iter().enumerate().rev();
+            each.map(|(place, cell)| (cell.label.clone(), place)).collect()
+        });
+        self.cells.get(*places.get(label)?).filter(|cell| cell.label == label)
+    }
+
     /// Whether verdicts may be printed: no reason withholds them.
     pub fn stands(&self) -> bool {
         self.withheld.is_empty()
@@ -77,7 +102,35 @@ pub enum Withheld {
         /// Upper end of its interval; `None` if unbounded.
         high: Option<f64>,
     },
-    /// The plan has no A/A control, or it was never measured.
+    /// The controls are so wide that they could not have seen differences of up to this share, or
+    /// any difference at all. Among a run's own verdicts only in the latter case; `resolution` says
+    /// what is left undecided otherwise.
+    ControlTooWide {
+        /// `None` without a bound.
+        resolution: Option<f64>,
+    },
+    /// The positive control is so wide that it could not have seen what was added: its interval
+    /// contains 1 as well.
+    PositiveControlUnseen {
+        /// Its cost divided by that of the reference, as it should be.
+        expected: f64,
+        /// Lower end of the interval of what was found.
+        low: f64,
+        /// Upper end of its interval; `None` if unbounded.
+        high: Option<f64>,
+    },
+    /// A cost is below 0 by more than its noise, which is a fault of the instrument.
+    BelowZero {
+        /// Label of the cell, or the harness of one.
+        of: String,
+        /// The cost.
+        us_per_mb: f64,
+        /// Lower end of its interval.
+        low: f64,
+        /// Upper end of its interval.
+        high: f64,
+    },
+    /// The plan has no A/A control, or one of its controls was never measured.
     NoControl,
     /// The reference has no cost above 0, so there are no ratios.
     NoReference,
@@ -116,6 +169,9 @@ impl Withheld {
         match self {
             Self::ControlDiffers { .. } => "control-differs",
             Self::PositiveControlMissed { .. } => "positive-control-missed",
+            Self::ControlTooWide { .. } => "control-too-wide",
+            Self::PositiveControlUnseen { .. } => "positive-control-unseen",
+            Self::BelowZero { .. } => "below-zero",
             Self::NoControl => "no-control",
             Self::NoReference => "no-reference",
             Self::TooFewBlocks { .. } => "too-few-blocks",
@@ -140,7 +196,11 @@ impl Withheld {
                 (off <= MOST_OFF)
                     .then(|| farthest_from_one(by_expected(low), high.map(by_expected)))
             }
-            Self::NoControl
+            // What it leaves open is no error that it shows.
+            Self::ControlTooWide { resolution } => resolution.map(|_| 1.0),
+            Self::PositiveControlUnseen { .. }
+            | Self::BelowZero { .. }
+            | Self::NoControl
             | Self::NoReference
             | Self::TooFewBlocks { .. }
             | Self::ReferenceSaturated { .. }

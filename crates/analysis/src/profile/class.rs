@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use zc_run::SampledEvent;
 
 /// What the sampled CPU was doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -121,6 +122,17 @@ impl Class {
             Self::Program => "program",
             Self::Others => "others",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether samples of this event tell what the class costs. A timer that falls where interrupts are
+    /// off is sampled where they are enabled again: at the entry into softirqs, for the handler of the
+    /// interrupt before it, and behind an interrupt that is sent to another CPU. (Those at the end of
+    /// a lock are counted to the caller of the unlocking function.)
+    pub fn is_resolved_by(self, event: SampledEvent) -> bool {
+        match event {
+            SampledEvent::Cycles => true,
+            SampledEvent::CpuClock => !matches!(self, Self::Irq | Self::Virtualisation),
         }
     }
 

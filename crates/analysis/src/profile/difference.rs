@@ -12,7 +12,7 @@ use crate::figures::{bounds, finite, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Bounds, Figure};
 use crate::unit::from_ns_per_kib;
-use zc_run::{Profile, Run};
+use zc_run::{Profile, Run, SampledEvent};
 
 /// The difference between two cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct Difference {
     /// Whether both were sampled in the same blocks of one run, so that the common factor of a
     /// block cancels.
     pub paired: bool,
+    /// What was sampled; a timer, if that is so of either. It does not resolve all classes
+    /// ([`Class::is_resolved_by`]).
+    pub event: SampledEvent,
     /// Difference of the costs: the second minus the first.
     #[serde(rename = "all_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub all: Option<Figure>,
@@ -101,7 +104,14 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
         .into_iter()
         .filter_map(|context| Some(of_part(context, part(context_at(context))?)))
         .collect();
-    Some(Difference { paired, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
+    let is_timer = |run: &Run| {
+        run.header.sampling.as_ref().is_some_and(|it| it.event == SampledEvent::CpuClock)
+    };
+    let event = match is_timer(first.0) || is_timer(second.0) {
+        true => SampledEvent::CpuClock,
+        false => SampledEvent::Cycles,
+    };
+    Some(Difference { paired, event, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
 }
 
 fn of_part<T>(

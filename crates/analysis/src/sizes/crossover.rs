@@ -16,8 +16,8 @@ use crate::bootstrap::Bootstrap;
 use crate::costs::Side;
 use crate::kept::KeptBlocks;
 use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
+use crate::model::verdict::{Comparison, EQUIVALENCE_MARGIN};
 use crate::ratios::{Ratio, pair, pairs, ratio};
-use crate::verdict::EQUIVALENCE_MARGIN;
 
 /// Number of sizes around a crossover at which lines are tested: two on either side. The test has
 /// Bonferroni's correction. Without it, lines that fit would be rejected by chance too often, in
@@ -57,9 +57,10 @@ pub(super) fn crossover(
     kept: &KeptBlocks,
     side: Side,
     (of, against): (&Fitted, &Fitted),
+    told: &[Option<Comparison>],
     boot: &Bootstrap,
 ) -> (Outcome, Option<CrossoverMethod>) {
-    let measured = measured(kept, side, of, against);
+    let measured = measured(kept, side, of, against, told);
     let crossing = match which_way(&measured) {
         Ok(crossing) => crossing,
         Err(outcome) => return (outcome, None),
@@ -85,7 +86,13 @@ pub(super) fn crossover(
     (outcome, Some(method))
 }
 
-fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
+fn measured(
+    kept: &KeptBlocks,
+    side: Side,
+    of: &Fitted,
+    against: &Fitted,
+    told: &[Option<Comparison>],
+) -> Vec<Measured> {
     let common: Vec<(usize, usize, usize)> = of
         .points
         .iter()
@@ -94,20 +101,23 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
     let corrected = 1.0 - (1.0 - kept.level) / common.len().max(1) as f64;
     let last = common.len().saturating_sub(1);
     let at = |(index, &(size, of, against)): (usize, &(usize, usize, usize))| {
-        // The same ratio as in the table, with the control as a divisor where the table has it.
-        let by = match kept.index.baseline(of) == Some(against) {
-            true => kept.index.divisors(of),
-            false => vec![against],
-        };
+        // The same ratio as in the table, with the control as a divisor where the table has it, and
+        // the same verdict.
+        let is_of_table = kept.index.baseline(of) == Some(against);
+        let by = if is_of_table { kept.index.divisors(of) } else { vec![against] };
+        let verdict = told.get(of).copied().flatten().filter(|_| is_of_table);
         let pairs = pairs(&kept.costs, of, &by, side);
         let wander = kept.wanders.ratios(side);
         let at_level = ratio(&pairs, kept.level, wander)?;
         let is_end = index == 0 || index == last;
         let telling = if is_end { Some(at_level) } else { ratio(&pairs, corrected, wander) };
-        let shown = match telling.and_then(|ratio| ratio.interval) {
-            Some(interval) if interval.high < 1.0 => Shown::Cheaper,
-            Some(interval) if interval.low > 1.0 => Shown::Dearer,
-            _ => Shown::Nothing,
+        let shown = match (verdict, telling.and_then(|ratio| ratio.interval)) {
+            (Some(Comparison::Cheaper { .. }), _) => Shown::Cheaper,
+            (Some(Comparison::Dearer { .. }), _) => Shown::Dearer,
+            (Some(_), _) => Shown::Nothing,
+            (None, Some(interval)) if interval.high < 1.0 => Shown::Cheaper,
+            (None, Some(interval)) if interval.low > 1.0 => Shown::Dearer,
+            (None, _) => Shown::Nothing,
         };
         let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64, wander)
             .and_then(|ratio| ratio.interval);
@@ -128,13 +138,13 @@ fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
         let size = |each: &Measured| (each.shown == what).then_some(each.size);
         Some((measured.iter().find_map(size)?, measured.iter().rev().find_map(size)?))
     };
-    let at_both_ends = |what: Shown, holds: fn(f64) -> bool, outcome| {
+    let at_both_ends = |what: Shown, outcome| {
         (first.shown == what && last.shown == what).then(|| {
-            let throughout = measured.iter().all(|each| holds(each.ratio.value));
+            let throughout = measured.iter().all(|each| each.shown == what);
             if throughout { Err(outcome) } else { undecided(Undecided::InBetween) }
         })
     };
-    match (ends(Shown::Cheaper), ends(Shown::Dearer)) {
+    let crossing = match (ends(Shown::Cheaper), ends(Shown::Dearer)) {
         (Some((cheaper, _)), Some((_, dearer))) if dearer < cheaper => {
             Ok(Crossing { falls: true, after: Some(dearer), before: Some(cheaper) })
         }
@@ -142,17 +152,20 @@ fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
             Ok(Crossing { falls: false, after: Some(cheaper), before: Some(dearer) })
         }
         (Some(_), Some(_)) => undecided(Undecided::SeveralCrossings),
-        (Some((from, to)), None) => at_both_ends(
-            Shown::Cheaper,
-            |ratio| ratio < 1.0,
-            Outcome::Always,
-        )
-        .unwrap_or_else(|| match (first.shown, last.shown) {
-            (_, Shown::Cheaper) => Ok(Crossing { falls: true, after: None, before: Some(from) }),
-            (Shown::Cheaper, _) => Ok(Crossing { falls: false, after: Some(to), before: None }),
-            _ => undecided(Undecided::OpenEnds),
-        }),
-        (None, Some(_)) => at_both_ends(Shown::Dearer, |ratio| ratio > 1.0, Outcome::Never)
+        (Some((from, to)), None) => {
+            at_both_ends(Shown::Cheaper, Outcome::Always).unwrap_or_else(|| {
+                match (first.shown, last.shown) {
+                    (_, Shown::Cheaper) => {
+                        Ok(Crossing { falls: true, after: None, before: Some(from) })
+                    }
+                    (Shown::Cheaper, _) => {
+                        Ok(Crossing { falls: false, after: Some(to), before: None })
+                    }
+                    _ => undecided(Undecided::OpenEnds),
+                }
+            })
+        }
+        (None, Some(_)) => at_both_ends(Shown::Dearer, Outcome::Never)
             .unwrap_or_else(|| undecided(Undecided::NowhereCheaper)),
         (None, None) => {
             let off = |each: &Measured| {
@@ -166,7 +179,15 @@ fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
                 Undecided::Noise
             })
         }
-    }
+    }?;
+    // Beyond the crossing every size must show it.
+    let is_beyond = |size: f64| match (crossing.falls, crossing.before, crossing.after) {
+        (true, Some(before), _) => size >= before,
+        (false, _, Some(after)) => size <= after,
+        _ => false,
+    };
+    let is_open = |each: &Measured| is_beyond(each.size) && each.shown != Shown::Cheaper;
+    if measured.iter().any(is_open) { undecided(Undecided::InBetween) } else { Ok(crossing) }
 }
 
 /// Logarithm of the size of a crossing, its interval, and the method. A crossing outside of the

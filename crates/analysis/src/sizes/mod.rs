@@ -17,26 +17,42 @@ use crate::costs::{Side, sender_alone, sides_apart};
 use crate::kept::KeptBlocks;
 use crate::model::figure::Sides;
 use crate::model::sizes::{Crossover, Series, SizePoint, Sizes};
+use crate::model::verdict::{Comparison, Verdict};
 use crate::parallel;
 use line::Fitted;
 use series::SeriesCells;
 
 /// The estimates by message size for both sides together, and for the sender where the sides have
-/// separate costs. Empty for a plan without message sizes.
-pub(super) fn sizes(kept: &KeptBlocks) -> Sides<Sizes> {
+/// separate costs. Empty for a plan without message sizes. What is said of both sides follows from
+/// the `verdict` on each cell.
+pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
     let groups = series::series(kept.header);
     if groups.is_empty() {
         return Sides::default();
     }
-    let of = |side| of_side(kept, side, &groups, DEFAULT_RESAMPLES);
+    let mut comparisons = vec![None; kept.header.plan.cells.len()];
+    for cell in &verdict.cells {
+        if let Some(place) = kept.index.place(&cell.label) {
+            comparisons[place] = Some(cell.comparison);
+        }
+    }
+    let of = |side, told| of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
     Sides {
-        sender: (sides_apart(kept.header) && !sender_alone(kept.header)).then(|| of(Side::Sender)),
+        sender: (sides_apart(kept.header) && !sender_alone(kept.header))
+            .then(|| of(Side::Sender, &[])),
         receiver: None,
-        both: Some(of(Side::Both)),
+        both: Some(of(Side::Both, &comparisons)),
     }
 }
 
-fn of_side(kept: &KeptBlocks, side: Side, groups: &[SeriesCells], resamples: usize) -> Sizes {
+/// `told` has the verdict on each cell of the plan, where there is one.
+fn of_side(
+    kept: &KeptBlocks,
+    side: Side,
+    groups: &[SeriesCells],
+    told: &[Option<Comparison>],
+    resamples: usize,
+) -> Sizes {
     let boot = Bootstrap::of(kept, resamples);
     let costs = BlockCosts::of(kept, side, &boot);
     let fitted = parallel::each(groups.len(), |group| Fitted::of(&groups[group], &costs, &boot));
@@ -58,7 +74,7 @@ fn of_side(kept: &KeptBlocks, side: Side, groups: &[SeriesCells], resamples: usi
     let crossovers = parallel::each(pairs.len(), |pair| {
         let (of, against) = pairs[pair];
         let (outcome, method) =
-            crossover::crossover(kept, side, (&fitted[of], &fitted[against]), &boot);
+            crossover::crossover(kept, side, (&fitted[of], &fitted[against]), told, &boot);
         Crossover { of, against, outcome, method }
     });
     Sizes { series: series.collect(), crossovers }

@@ -8,7 +8,7 @@ use super::load::WITHHOLD_LIMIT;
 use super::model::{Against, CommandCost, IntervalOver, PerCost, PlusMinus};
 use super::per::Unit;
 use super::window::busy_share;
-use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow, WHY_EMULATED};
+use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow};
 
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
@@ -97,8 +97,8 @@ fn over_executions(values: &[f64]) -> Option<f64> {
 /// Why the soaked figure is not to be shown, if it is not. (It cannot be more than the CPUs had: no
 /// soaker counts less than nothing.)
 fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: PlusMinus) -> Option<String> {
-    if seen.start.emulated {
-        return Some(WHY_EMULATED.to_owned());
+    if let Some((why, _)) = seen.start.without_costs() {
+        return Some(why);
     }
     let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
     let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));

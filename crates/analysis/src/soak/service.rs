@@ -14,7 +14,7 @@ use super::model::PlusMinus;
 use super::others::Others;
 use super::per::Unit;
 use super::window::{elapsed_ns, units};
-use zc_run::{ServiceWindow, SoakService, Span, TcpSpan, WHY_EMULATED};
+use zc_run::{ServiceWindow, SoakService, Span, TcpSpan};
 
 /// Another process that took less than this part of a CPU has no row of its own.
 const SMALLEST_CPUS: f64 = 0.0005;
@@ -167,8 +167,9 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         return None;
     }
     let of = |figure: &dyn Fn(&Figures) -> f64| each.iter().map(figure).collect::<Vec<_>>();
+    let without_costs = seen.start.without_costs();
     let known = |figure: fn(&Figures) -> Option<f64>| -> Option<Vec<f64>> {
-        each.iter().map(figure).collect::<Option<_>>().filter(|_| !seen.start.emulated)
+        each.iter().map(figure).collect::<Option<_>>().filter(|_| without_costs.is_none())
     };
     let soaked: Option<Vec<f64>> = known(|it| it.soaked);
     let interrupts: Option<Vec<f64>> = known(|it| it.interrupts);
@@ -189,8 +190,8 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
         cpus: all_interrupts.map(|_| of_series(&costs)),
         withheld: all_interrupts.is_none().then(|| {
-            if seen.start.emulated {
-                return WHY_EMULATED.to_owned();
+            if let Some((why, _)) = without_costs {
+                return why;
             }
             "how fast the soakers count was not seen, and without that no interrupt is".to_owned()
         }),
@@ -465,6 +466,7 @@ mod tests {
                 pace: vec![SoakerPace::default(); 2],
                 taken: None,
                 emulated: false,
+                cpu_quota: None,
             },
             windows: (0..10).map(window).collect(),
             no_sockets: None,
@@ -529,7 +531,12 @@ mod tests {
         let cost = service_cost(&seen).unwrap();
         assert!(cost.cpus.is_none() && cost.interrupts.is_none() && cost.others.is_none());
         assert!(cost.soaked_cpus.is_none() && cost.per.is_empty());
-        assert_eq!(cost.withheld.as_deref(), Some(WHY_EMULATED));
+        assert_eq!(cost.withheld.as_deref(), Some(zc_run::WHY_EMULATED));
+        seen.start.emulated = false;
+        seen.start.cpu_quota = Some(0.2);
+        let cost = service_cost(&seen).unwrap();
+        assert_eq!((cost.cpus, cost.others), (None, None));
+        assert!(cost.withheld.unwrap().starts_with("this cgroup may use 0.20 CPUs and"));
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn start(idle: Vec<SoakWindow>) -> SoakStart {
         ],
         taken: None,
         emulated: false,
+        cpu_quota: None,
     }
 }
 

@@ -4,10 +4,14 @@ use std::process::{Command, Stdio};
 
 use zc_run::{Error, Result, escape};
 
-use crate::kubernetes_options::KubernetesOptions;
+use super::bounded;
+use crate::plan::FleetPlan;
 
 /// How long each request may take.
 const TIMEOUT: &str = "--request-timeout=60s";
+
+/// The most that is read of what it prints. The log of a pod is as long as its node wants it to be.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// The command, with the namespace of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +20,15 @@ pub(super) struct Kubectl {
 }
 
 impl Kubectl {
-    pub(super) fn of(options: &KubernetesOptions) -> Self {
-        let mut words: Vec<String> =
-            options.kubectl.split_whitespace().map(str::to_owned).collect();
-        words.extend(options.namespace.iter().map(|name| format!("--namespace={name}")));
+    /// That of a plan, with the program that is used here.
+    pub(super) fn of(plan: &FleetPlan) -> Self {
+        Self::called(&plan.programs.kubectl, plan.kubernetes.namespace.as_deref())
+    }
+
+    /// The one of a command, which is split at spaces.
+    pub(super) fn called(command: &str, namespace: Option<&str>) -> Self {
+        let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        words.extend(namespace.map(|name| format!("--namespace={name}")));
         Self { words }
     }
 
@@ -44,16 +53,22 @@ impl Kubectl {
     pub(super) fn try_output(&self, call: &[&str]) -> Result<std::result::Result<String, Failed>> {
         let words = self.words(call);
         let (command, words) = words.split_first().expect("a command that is not empty");
-        let output =
-            Command::new(command).args(words).arg(TIMEOUT).stdin(Stdio::null()).output().map_err(
-                |error| match error.kind() {
-                    std::io::ErrorKind::NotFound => {
-                        Error::unsupported(format!("there is no \"{}\" here", escape(command, 80)))
-                            .help("[kubernetes] kubectl of the fleet's file names the command")
-                    }
-                    _ => Error::os(format!("start \"{}\"", escape(command, 80)), error),
-                },
-            )?;
+        let mut command_line = Command::new(command);
+        command_line.args(words).arg(TIMEOUT).stdin(Stdio::null());
+        let output = bounded::output(command_line, MOST_BYTES).map_err(|error| {
+            let command = escape(command, 80);
+            match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Error::unsupported(format!("there is no \"{command}\" here"))
+                        .help("[kubernetes] kubectl of the fleet's file names the command")
+                }
+                std::io::ErrorKind::FileTooLarge => {
+                    let message = format!("\"{command}\" printed more than any run or list has");
+                    Error::remote(message).help("what was submitted stays")
+                }
+                _ => Error::os(format!("start \"{command}\""), error),
+            }
+        })?;
         Ok(match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(Failed { said: String::from_utf8_lossy(&output.stderr).into_owned() }),

@@ -5,6 +5,7 @@
 //! to be brought home. Without a gang scheduler zc submits a measurement only when its hosts are free of its own
 //! ones: two pods that each have one host and wait for the other's would wait for good.
 
+mod bounded;
 mod kubectl;
 mod log;
 mod manifests;
@@ -13,13 +14,13 @@ mod nodes;
 mod objects;
 mod stage;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zc_run::Result;
 
 use crate::folder::Folder;
 use crate::plan::{Cell, FleetPlan};
-use crate::state::{Cause, CellState, states};
+use crate::state::{Cause, CellState, Judge, states};
 use kubectl::Kubectl;
 use names::{Names, words};
 use objects::Measurements;
@@ -64,8 +65,9 @@ impl Now {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn of_folder(folder: &Folder, plan: &FleetPlan) -> Result<Self> {
-        Ok(Self { states: states(folder, plan)?, submitted: BTreeSet::new(), left: Vec::new() })
+    pub fn of_folder(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Self> {
+        let states = states(folder, plan, judge)?;
+        Ok(Self { states, submitted: BTreeSet::new(), left: Vec::new() })
     }
 }
 
@@ -75,8 +77,8 @@ impl Now {
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no kubectl here;
 /// [`ErrorKind::Remote`](zc_run::ErrorKind): the cluster does not answer, or refuses;
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the folder cannot be written; nothing is deleted then.
-pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
-    let kubectl = Kubectl::of(&plan.kubernetes);
+pub fn now(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> {
+    let kubectl = Kubectl::of(plan);
     let measurements = measurements(&kubectl, plan)?;
     let names = Names::of(plan);
     let cells: Vec<&Cell> = plan.cells().collect();
@@ -103,7 +105,7 @@ pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
         }
     }
     delete(&kubectl, &over)?;
-    let mut states = states(folder, plan)?;
+    let mut states = states(folder, plan, judge)?;
     for (number, state) in seen {
         if states[number].is_open() {
             states[number] = state;
@@ -117,14 +119,14 @@ pub fn now(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
 ///
 /// # Errors
 /// As for [`now`].
-pub fn now_to_submit(folder: &Folder, plan: &FleetPlan) -> Result<Now> {
-    let now = now(folder, plan)?;
+pub fn now_to_submit(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> {
+    let now = now(folder, plan, judge)?;
     if now.left.is_empty() {
         return Ok(now);
     }
     let left: Vec<&str> = now.left.iter().map(String::as_str).collect();
-    delete(&Kubectl::of(&plan.kubernetes), &left)?;
-    self::now(folder, plan)
+    delete(&Kubectl::of(plan), &left)?;
+    self::now(folder, plan, judge)
 }
 
 fn delete(kubectl: &Kubectl, jobs: &[&str]) -> Result<()> {
@@ -172,21 +174,21 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         failed.said
     });
     let log = log::apart(&log);
-    folder.write_whole(&said, &log.said)?;
+    folder.write(&said, &log.said)?;
     if ending.code != Some(0)
         && let Some(pod) = &ending.far_pod
         && let Ok(log) = kubectl.try_output(&["logs", pod])?
     {
         let path = said.with_extension("far.txt");
-        folder.write_whole(&path, &log)?;
-        let line = Folder::last_line(&path);
+        folder.write(&path, &log)?;
+        let line = folder.last_line(&path);
         let error = line.as_ref().and_then(|line| line.strip_prefix("error: "));
         if let (true, Some(why), Some(error)) = (ending.is_by_far, &mut why, error) {
             *why = format!("{why}: {error}");
         }
     }
     match &log.run {
-        Some(text) => folder.write_whole(&run, text)?,
+        Some(text) => folder.write(&run, text)?,
         None if ending.code == Some(0) && why.is_none() => {
             // A kubelet that has lost a log says so in place of it.
             let said = log.said.lines().next_back().unwrap_or("it is empty");
@@ -196,7 +198,7 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     }
     let code = ending.code.map(|code| code.to_string()).unwrap_or_default();
     let why = why.map(|why| why.replace('\n', " ") + "\n").unwrap_or_default();
-    folder.write_whole(&exit, &format!("{code}\n{why}"))
+    folder.write(&exit, &format!("{code}\n{why}"))
 }
 
 /// Which measurements can be submitted: those that are open, of those that `wanted` names, whose hosts, wires and
@@ -234,7 +236,7 @@ pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<
 
 /// The calls that submit measurements, as words: one for what all use, and one for many of them.
 pub fn calls(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<String>> {
-    let kubectl = Kubectl::of(&plan.kubernetes);
+    let kubectl = Kubectl::of(plan);
     creations(folder, plan, numbers)
         .iter()
         .map(|call| kubectl.words(&call.iter().map(String::as_str).collect::<Vec<_>>()))
@@ -256,9 +258,14 @@ fn creations(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<St
 /// Submits measurements.
 ///
 /// # Errors
-/// As for [`now`]; those that were submitted before stay.
+/// As for [`now`]; a manifest is not of those that are read. Those that were submitted before stay.
 pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()> {
-    let kubectl = Kubectl::of(&plan.kubernetes);
+    let kubectl = Kubectl::of(plan);
+    folder.check_job(&folder.fleet_manifest())?;
+    let cells: Vec<&Cell> = plan.cells().collect();
+    for number in numbers {
+        folder.check_job(&folder.manifest(&cells[*number].id))?;
+    }
     for (place, call) in creations(folder, plan, numbers).iter().enumerate() {
         let call: Vec<&str> = call.iter().map(String::as_str).collect();
         match kubectl.try_output(&call)? {
@@ -277,10 +284,10 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
 /// # Errors
 /// As for [`now`].
 pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<usize> {
-    let lost = now(folder, plan)?.submitted.len();
+    let lost = now(folder, plan, &|_| Ok(BTreeMap::new()))?.submitted.len();
     let kinds = "jobs,services,secrets,configmaps";
     let call = ["delete", kinds, &of_fleet(plan), "--wait=false"];
-    Kubectl::of(&plan.kubernetes).output(&call).map(|_| lost)
+    Kubectl::of(plan).output(&call).map(|_| lost)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) fn of_pair(plan: &FleetPlan, number: usize, folder: &Folder) -> Strin
     option("--no-requeue");
     option(&format!("--array=0-{}", pair.cells.len() - 1));
     let output = folder.output_of_tasks(number);
-    option(&format!("--output={}", quoted(&output.display().to_string())));
+    option(&format!("--output={}", quoted(&output)));
     common(plan, &mut option);
     let _ = writeln!(script, "# {} and {}: {} measurements.", hosts[0], hosts[1], pair.cells.len());
     script += "case $SLURM_ARRAY_TASK_ID in\n";
@@ -71,8 +71,7 @@ pub(crate) fn of_report(plan: &FleetPlan, folder: &Folder) -> String {
     // After every job of this name and user that was submitted before.
     option("--dependency=singleton");
     option("--nodes=1 --ntasks=1 --time=30");
-    let output = folder.path().join("logs/report.txt");
-    option(&format!("--output={}", quoted(&output.display().to_string())));
+    option(&format!("--output={}", quoted(&folder.output_of_report())));
     common(plan, &mut option);
     let _ = writeln!(script, "folder={}", quoted(&folder.path().display().to_string()));
     let zc = words(plan.zc.split_whitespace());
@@ -102,13 +101,13 @@ mod tests {
 
     /// A folder of a name that shells would take apart.
     fn folder(at: &tempfile::TempDir) -> Folder {
-        Folder::create(&at.path().join("it's $(a) \"fleet\"")).unwrap()
+        Folder::create(&at.path().join("it's $(a) \"fleet\"")).unwrap().0
     }
 
     #[test]
     fn the_script_of_a_pair_and_the_one_after_all() {
         let at = tempfile::tempdir().unwrap();
-        let folder = Folder::create(&at.path().join("fleet")).unwrap();
+        let (folder, _lock) = Folder::create(&at.path().join("fleet")).unwrap();
         let plan = four_hosts("[slurm]\npartition = \"bench\"\noptions = [\"--account=a b\"]\n");
         let at_a_wire = |number: &usize| plan.wires_of(&plan.pairs[*number]).contains("sw1");
         let number = (0..plan.pairs.len()).find(at_a_wire).unwrap();

@@ -10,7 +10,7 @@ use zc_run::{Error, Result, escape};
 
 use crate::folder::Folder;
 use crate::plan::FleetPlan;
-use crate::state::{Cause, CellState, states};
+use crate::state::{Cause, CellState, Judge, states};
 use queue::{Queue, Script};
 
 /// Writes the scripts of all jobs.
@@ -39,10 +39,14 @@ pub struct Submission {
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no Slurm here; [`ErrorKind::Remote`](zc_run::ErrorKind): it does not answer.
-pub fn states_now(folder: &Folder, plan: &FleetPlan) -> Result<(Vec<CellState>, Vec<String>)> {
+pub fn states_now(
+    folder: &Folder,
+    plan: &FleetPlan,
+    judge: &Judge<'_>,
+) -> Result<(Vec<CellState>, Vec<String>)> {
     // First the queue: what ends between the two is then told as running, and not as missing.
     let queue = queue(folder, plan)?;
-    let mut states = states(folder, plan)?;
+    let mut states = states(folder, plan, judge)?;
     with_queue(plan, &queue, &mut states);
     Ok((states, queue.reports))
 }
@@ -104,8 +108,11 @@ pub fn submissions(folder: &Folder, plan: &FleetPlan, states: &[CellState]) -> V
 /// Submits a job, and returns its number.
 ///
 /// # Errors
-/// [`ErrorKind::Remote`](zc_run::ErrorKind): Slurm refuses it.
-pub fn submit(submission: &Submission) -> Result<String> {
+/// [`ErrorKind::Remote`](zc_run::ErrorKind): Slurm refuses it; [`ErrorKind::Input`](zc_run::ErrorKind): its script is
+/// not of those that are read.
+pub fn submit(folder: &Folder, submission: &Submission) -> Result<String> {
+    let script = submission.pair.map_or_else(|| folder.report_job(), |pair| folder.job(pair));
+    folder.check_job(&script)?;
     let words: Vec<&str> = submission.words.iter().skip(1).map(String::as_str).collect();
     Ok(output("sbatch", &words)?.trim().split(';').next().unwrap_or_default().to_owned())
 }

@@ -1,7 +1,7 @@
 //! The server's part of a load on another machine: sends HTTP requests to the client's machine, and to
 //! no other, while the client measures there.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::http::{Load, LoadOptions, Origin, Pace, Phase, Reuse, Trust};
 use crate::meter;
 use crate::trial::{GLANCE, StillWanted};
 use zc_kernel::clock::monotonic_ns;
+use zc_run::address::{canonical, ip_text};
 use zc_run::{Error, Result};
 
 /// Limit of connections, over all origins: more than a server's workers hold.
@@ -40,7 +41,7 @@ impl Asking {
     /// What is wanted is not valid or too much, or the server does not answer.
     pub(super) fn begin(
         wanted: &LoadWanted,
-        from: Option<IpAddr>,
+        from: Option<SocketAddr>,
         still_wanted: StillWanted<'_>,
     ) -> Result<(Self, Reply)> {
         let timeout = Duration::from_nanos(wanted.timeout_ns);
@@ -111,13 +112,17 @@ fn responses_per_s(phase: &Phase) -> f64 {
 ///
 /// # Errors
 /// To another machine than the client's; or the client's address is not known.
-fn place(wanted: Option<IpAddr>, from: Option<IpAddr>) -> Result<IpAddr> {
-    match (wanted, from.map(|from| from.to_canonical())) {
-        (Some(wanted), Some(from)) if wanted.to_canonical() != from => Err(Error::usage(format!(
-            "requests go to the machine that controls this one, at {from}, and not to {wanted}"
-        ))
-        .help("name the server by that address, or by localhost")),
-        (Some(address), None) | (_, Some(address)) => Ok(address),
+fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr> {
+    match (wanted, from.map(canonical)) {
+        (Some(wanted), Some(from)) if wanted.to_canonical() != from.ip() => {
+            Err(Error::usage(format!(
+                "requests go to the machine that controls this one, at {}, and not to {wanted}",
+                ip_text(from)
+            ))
+            .help("name the server by that address, or by localhost"))
+        }
+        (_, Some(from)) => Ok(from),
+        (Some(wanted), None) => Ok(SocketAddr::new(wanted, 0)),
         (None, None) => Err(Error::usage("it is not known where the server is")
             .help("name it by an address that the other machine reaches")),
     }
@@ -151,14 +156,18 @@ mod tests {
 
     #[test]
     fn requests_go_to_the_client_s_machine_alone() {
-        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        let (client, other) = (ip("192.0.2.1"), ip("192.0.2.2"));
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (client, other) = (at("192.0.2.1:4000"), at("192.0.2.2:0"));
         assert_eq!(place(None, Some(client)).unwrap(), client);
-        assert_eq!(place(Some(client), Some(client)).unwrap(), client);
-        assert_eq!(place(Some(client), Some(ip("::ffff:192.0.2.1"))).unwrap(), client);
-        assert!(place(Some(other), Some(client)).unwrap_err().message.contains("not to 192.0.2.2"));
+        assert_eq!(place(Some(client.ip()), Some(client)).unwrap(), client);
+        assert_eq!(place(Some(client.ip()), Some(at("[::ffff:192.0.2.1]:4000"))).unwrap(), client);
+        let error = place(Some(other.ip()), Some(client)).unwrap_err();
+        assert!(error.message.contains("not to 192.0.2.2"), "{error}");
         // By a command of the user there.
-        assert_eq!(place(Some(other), None).unwrap(), other);
+        assert_eq!(place(Some(other.ip()), None).unwrap(), other);
+        // In the client's zone.
+        let linked = at("[fe80::1%3]:4000");
+        assert_eq!(place(None, Some(linked)).unwrap(), linked);
         assert!(place(None, None).is_err());
     }
 }

@@ -2,8 +2,8 @@
 //! the same stream. What can be carried is decided here, from what the far end has said about
 //! itself and from the program's own header.
 //!
-//! A program that needs libraries of this machine is not carried, unless the user names it: whether
-//! the far end has the same is not known.
+//! A program that needs libraries of this machine may not find them at the far end. That shows when
+//! it is started there, by way of trial, and the error says so.
 
 mod elf;
 
@@ -81,9 +81,6 @@ impl Program {
         let unreadable = |why: &str| Refusal::Unreadable(why.to_owned());
         let bytes = std::fs::read(OWN).map_err(|error| unreadable(&in_words(&error)))?;
         let elf = Elf::of(&bytes).ok_or_else(|| unreadable("it is not an ELF file"))?;
-        if !elf.is_static {
-            return Err(Refusal::NotStatic);
-        }
         Ok(Self { bytes: bytes.into(), elf })
     }
 
@@ -110,8 +107,6 @@ pub struct Wanted {
 pub(super) enum Refusal {
     /// The user does not want it.
     Never,
-    /// This program needs the libraries of this machine.
-    NotStatic,
     /// The program is for another kernel or processor: its own, and that of the far end.
     OtherSystem { own: String, far: String },
     /// The far end lacks tools.
@@ -125,7 +120,6 @@ impl Refusal {
     pub(super) fn reason(&self) -> Option<String> {
         match self {
             Self::Never => None,
-            Self::NotStatic => Some("it is not statically linked".to_owned()),
             Self::OtherSystem { own, far } => {
                 let far = if far.is_empty() { "of an unknown kind" } else { far };
                 Some(format!("it is for {own}, the far end is {far}"))
@@ -138,16 +132,9 @@ impl Refusal {
     /// What would let it be carried; `None` where nothing would.
     pub(super) fn remedy(&self) -> Option<String> {
         match self {
-            Self::Never => {
-                Some("leave out --no-carry, and a static zc is carried there".to_owned())
-            }
-            Self::NotStatic => Some(
-                "use a static zc here, which is carried there, or name one by --carry \
-                 (docs/install.md)"
-                    .to_owned(),
-            ),
+            Self::Never => Some("leave out --no-carry, and this zc is carried there".to_owned()),
             Self::OtherSystem { far, .. } if far.starts_with("Linux ") => {
-                Some(format!("name a static zc for {far} by --carry"))
+                Some(format!("name a static zc for {far} by --carry (docs/install.md)"))
             }
             Self::OtherSystem { .. } | Self::Lacks(_) | Self::Unreadable(_) => None,
         }
@@ -159,6 +146,8 @@ impl Refusal {
 pub(super) struct Offer {
     /// The bytes of the stream.
     pub(super) sent: Vec<u8>,
+    /// It needs no libraries.
+    pub(super) is_static: bool,
     /// Bytes of the program.
     bytes: usize,
     sha256: String,
@@ -212,6 +201,7 @@ impl Carry {
         }
         Ok(Offer {
             sent: if wanted.unpacks { packed(&program.bytes) } else { program.bytes.to_vec() },
+            is_static: program.elf.is_static,
             bytes: program.bytes.len(),
             sha256: hex(&Sha256::digest(&program.bytes)),
         })
@@ -277,14 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn this_program_is_carried_if_it_is_static() {
+    fn this_program_is_carried_and_it_is_known_whether_it_needs_libraries() {
         let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
-        let offered = Carry::Own.offer(&far(&format!("Linux {machine}")));
-        if cfg!(target_feature = "crt-static") {
-            assert!(offered.is_ok());
-        } else {
-            assert_eq!(offered.unwrap_err(), Refusal::NotStatic);
-        }
+        let offered = Carry::Own.offer(&far(&format!("Linux {machine}"))).unwrap();
+        assert_eq!(offered.is_static, cfg!(target_feature = "crt-static"));
     }
 
     #[test]

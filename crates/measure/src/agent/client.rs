@@ -1,11 +1,12 @@
 //! The client of a zc server: sends requests, checks the answers, and skips those still outstanding
 //! after a failure.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::accept::Greeting;
 use super::connection::{Connection, Received};
+use super::handshake::no_message;
 use super::protocol::{
     FarFile, FarPhase, LONGEST_REPLY, LoadWanted, NfsWanted, Prepare, Ready, Reply, Request,
 };
@@ -13,9 +14,10 @@ use super::secret::SessionKey;
 use super::via::Via;
 use crate::http::{Fetched, Latencies};
 use crate::trial::{
-    AskedFor, CallsOf, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide, SentFlow, Target,
-    TrialError,
+    AskedFor, CallsOf, GLANCE, Limit, Opened, RecvConfig, RemoteEnded, RemoteLoad, RemoteSide,
+    SentFlow, Target, TrialError,
 };
+use zc_run::address::{ip_text, with_port};
 use zc_run::{Error, RemoteWindow, Result};
 
 /// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
@@ -48,6 +50,8 @@ pub struct Client<T> {
     window: Option<Duration>,
     /// How long the answer to a request for a response may take.
     for_response: Duration,
+    /// Until when any answer is waited for.
+    limit: Limit,
     /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,
 }
@@ -92,21 +96,33 @@ impl<T: Transport> Client<T> {
     /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes first.
     pub fn new(connection: Connection, transport: T) -> Self {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        Self { connection, data: unknown, window: None, for_response: PATIENCE, transport }
+        Self {
+            connection,
+            data: unknown,
+            window: None,
+            for_response: PATIENCE,
+            limit: Limit::default(),
+            transport,
+        }
     }
 
-    /// Prepares the server and finds an address for data: `named`, or one of those that the server
-    /// reports.
+    /// Prepares the server and finds an address for data: `named`, whatever its port, or one of those
+    /// that the server reports.
     ///
     /// # Errors
     /// It cannot measure, or cannot be reached at any of them.
-    pub fn prepare(&mut self, prepare: Prepare, named: Option<IpAddr>) -> Result<Found> {
-        let ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
+    pub fn prepare(&mut self, prepare: Prepare, named: Option<SocketAddr>) -> Result<Found> {
+        let mut ready = match self.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
             _ => return Err(unexpected()),
         };
-        let mut candidates: Vec<IpAddr> =
-            named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let mut candidates: Vec<SocketAddr> = match named {
+            Some(named) => vec![with_port(named, ready.data_port)],
+            None => {
+                let reported = ready.addresses.iter();
+                reported.map(|address| SocketAddr::new(*address, ready.data_port)).collect()
+            }
+        };
         candidates.truncate(MOST_ADDRESSES);
         let Reply::Listening { greetings } = self.ask(&Request::Meet, PATIENCE)? else {
             return Err(unexpected());
@@ -114,9 +130,7 @@ impl<T: Transport> Client<T> {
         let greeting =
             greetings.first().and_then(|text| Greeting::of_hex(text)).ok_or_else(unexpected)?;
         let key = self.connection.key();
-        let target = |address: &IpAddr| {
-            Target::greeted(SocketAddr::new(*address, ready.data_port), greeting, key)
-        };
+        let target = |address: &SocketAddr| Target::greeted(*address, greeting, key);
         let until = Instant::now() + TO_MEET;
         let mut in_time = candidates.iter().take_while(|_| Instant::now() < until);
         let Some((data, rtt_ns)) = in_time.find_map(|address| meet(&target(address))) else {
@@ -131,7 +145,7 @@ impl<T: Transport> Client<T> {
             ));
         };
         match self.receive(PATIENCE)? {
-            Reply::Arrived => {}
+            Reply::Met { device } => ready.machine.device = device,
             _ => return Err(unexpected()),
         }
         self.data = data;
@@ -208,14 +222,27 @@ impl<T: Transport> Client<T> {
                 transport.last_error().unwrap_or_else(|| "its own stderr may say why".to_owned());
             Err(Error::remote(message).help(help))
         };
-        match self.connection.receive(LONGEST_REPLY, patience)? {
+        match self.received(patience)? {
             Received::Message(Reply::Error { kind, message, help }) => {
                 Err(Error { help, ..Error::new(kind, format!("at the far end: {message}")) })
             }
             Received::Message(reply) => Ok(reply),
             Received::Late => gone("the far end does not answer any more", &self.transport),
             Received::Closed => gone("the far end has gone away", &self.transport),
-            Received::TooLong | Received::Nonsense => Err(unexpected()),
+            Received::TooLong => Err(unexpected()),
+            Received::Nonsense(line) => Err(no_message(&line)),
+        }
+    }
+
+    /// Waits for a message with a look at the limit every [`GLANCE`].
+    fn received(&mut self, patience: Duration) -> Result<Received<Reply>> {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.connection.receive(LONGEST_REPLY, left.min(GLANCE))? {
+                Received::Late if left > GLANCE => self.limit.check()?,
+                received => return Ok(received),
+            }
         }
     }
 
@@ -265,6 +292,10 @@ impl<T: Transport> RemoteLoad for Client<T> {
 impl<T: Transport> RemoteSide for Client<T> {
     fn proves(&self) -> bool {
         true
+    }
+
+    fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     fn soak(&mut self, on: bool) -> Result<()> {
@@ -336,6 +367,8 @@ impl<T: Transport> RemoteSide for Client<T> {
 
     fn give_up(&mut self) {
         let patience = PATIENCE + self.window.take().unwrap_or_default();
+        // It may still be answering about what the limit has ended.
+        let patience = if self.limit.check().is_err() { GLANCE } else { patience };
         if self.connection.send(&Request::GiveUp).is_err() {
             return; // it is gone, and the next request says so
         }
@@ -377,11 +410,11 @@ fn unexpected() -> Error {
         .help("is the same version of zc at both ends?")
 }
 
-fn list(addresses: &[IpAddr]) -> String {
+fn list(addresses: &[SocketAddr]) -> String {
     if addresses.is_empty() {
         return "no address".to_owned();
     }
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    addresses.iter().copied().map(ip_text).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -459,6 +492,7 @@ mod tests {
                 same_machine: false,
                 receiver_cpu: 0,
                 soaked_cpus: Vec::new(),
+                device: None,
             },
             data_port: closed.port(),
             addresses: vec![closed.ip(); 500],
@@ -487,6 +521,15 @@ mod tests {
             let Err(TrialError::Broke(error)) = client.expect(1, recv_config()) else { panic!() };
             assert_eq!(error.kind, ErrorKind::Remote);
         }
+    }
+
+    #[test]
+    fn a_line_that_something_else_prints_into_the_stream_is_shown() {
+        let (mut client, mut server) = client_of(&[]);
+        server.write_all(b"Broadcast message: reboot at noon\n").unwrap();
+        let error = client.soak(true).unwrap_err();
+        assert!(error.message.contains("\"Broadcast message: reboot at noon\""), "{error}");
+        assert!(error.help.unwrap().contains("must be silent"));
     }
 
     #[test]

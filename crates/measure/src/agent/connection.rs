@@ -14,11 +14,15 @@ use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 
 use super::lines::{Lines, TooLong};
 use super::secret::SessionKey;
+use crate::stderr_tail::shown;
 use crate::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result};
 
 /// Bytes read or written at a time: no more than a writable pipe takes at once (PIPE_BUF).
 const CHUNK_BYTES: usize = 4096;
+
+/// What is shown of a line that is no message.
+const SHOWN_BYTES: usize = 200;
 
 /// How long a peer may leave a message unread.
 const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
@@ -56,8 +60,8 @@ pub enum Received<T> {
     Closed,
     /// The message exceeds its maximum length.
     TooLong,
-    /// The message cannot be decoded.
-    Nonsense,
+    /// A line that is no message: its beginning, as text that is safe for a terminal.
+    Nonsense(String),
 }
 
 impl Connection {
@@ -132,6 +136,18 @@ impl Connection {
         self.write_while(bytes, &|| Ok(()))
     }
 
+    /// Whether the peer has sent more than was received.
+    ///
+    /// # Errors
+    /// The stream is broken.
+    pub fn has_more(&self) -> Result<bool> {
+        if !self.lines.is_empty() {
+            return Ok(true);
+        }
+        let readable = wait_readable(&[self.read.as_fd()], Some(Duration::ZERO)).map_err(lost)?;
+        Ok(readable == [true])
+    }
+
     fn write_while(&mut self, bytes: &[u8], still_wanted: StillWanted<'_>) -> Result<()> {
         self.write_until(bytes, Instant::now() + PATIENCE_TO_WRITE, still_wanted)
     }
@@ -184,9 +200,12 @@ impl Connection {
             Received::Late => return Ok(Received::Late),
             Received::Closed => return Ok(Received::Closed),
             Received::TooLong => return Ok(Received::TooLong),
-            Received::Nonsense => return Ok(Received::Nonsense),
+            Received::Nonsense(line) => return Ok(Received::Nonsense(line)),
         };
-        Ok(serde_json::from_slice(&line).map_or(Received::Nonsense, Received::Message))
+        Ok(serde_json::from_slice(&line).map_or_else(
+            |_| Received::Nonsense(shown(&line[..line.len().min(SHOWN_BYTES)])),
+            Received::Message,
+        ))
     }
 
     /// Receives the next line without its end. An incomplete line stays buffered and may be waited
@@ -277,7 +296,8 @@ mod tests {
     fn an_invalid_message_one_that_is_too_long_and_an_end_differ() {
         let (mut connection, mut theirs) = pair();
         theirs.write_all(b"\xff{\n").unwrap();
-        assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Nonsense));
+        let received = connection.receive::<Vec<i32>>(10, SOON).unwrap();
+        assert!(matches!(received, Received::Nonsense(line) if line == "\u{fffd}{"));
         theirs.write_all(&[b'1'; 5000]).unwrap();
         assert!(matches!(connection.receive::<Vec<i32>>(1000, SOON).unwrap(), Received::TooLong));
         let (mut connection, theirs) = pair();

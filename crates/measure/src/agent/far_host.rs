@@ -14,7 +14,7 @@ use super::connection::{Connection, Received};
 use super::handshake::VERSION;
 use super::server::Duties;
 use super::stdio;
-use super::via::{Start, Via};
+use super::via::{OwnFile, Start, Via};
 use zc_run::{Error, Result};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
@@ -84,9 +84,28 @@ impl Host {
         self.script(name, &stand_in(version))
     }
 
-    /// A command that leads to this host.
+    /// A command that leads to this host, which has the programs of this machine, but no zc that is
+    /// installed here.
     pub(super) fn command(&self) -> String {
-        format!("{} PATH={}:/usr/bin:/bin", self.environment(), self.path("bin"))
+        let mut path = "/usr/bin:/bin".to_owned();
+        if path.split(':').any(|bin| Path::new(bin).join("zc").exists()) {
+            path = self.path("all");
+            Self::link_all_but_zc(Path::new(&path));
+        }
+        format!("{} PATH={}:{path}", self.environment(), self.path("bin"))
+    }
+
+    fn link_all_but_zc(folder: &Path) {
+        if std::fs::create_dir(folder).is_err() {
+            return; // it is there
+        }
+        for entry in ["/bin", "/usr/bin"].iter().flat_map(|bin| std::fs::read_dir(bin).unwrap()) {
+            let entry = entry.unwrap();
+            let link = folder.join(entry.file_name());
+            if entry.file_name() != "zc" && !link.is_symlink() {
+                std::os::unix::fs::symlink(entry.path(), link).unwrap();
+            }
+        }
     }
 
     /// The same, with only those programs that are in `bin`.
@@ -148,7 +167,7 @@ pub(super) fn carried_script(script: &str, noise_bytes: usize) -> Carry {
 /// Starts a server without an interruption.
 pub(super) fn start(
     command: &str,
-    own_zc: Option<&Path>,
+    own_zc: Option<&OwnFile>,
     carry: &Carry,
     patience: Duration,
 ) -> Result<(Via, Connection)> {
@@ -159,7 +178,7 @@ pub(super) fn start(
 }
 
 /// Starts a server, and returns its file and its process id.
-pub(super) fn started(command: &str, own_zc: Option<&Path>) -> (Via, Connection, String, i32) {
+pub(super) fn started(command: &str, own_zc: Option<&OwnFile>) -> (Via, Connection, String, i32) {
     answering(start(command, own_zc, &Carry::Never, SOON).unwrap())
 }
 
@@ -173,7 +192,7 @@ pub(super) fn answering(
     }
 }
 
-pub(super) fn refused(command: &str, own_zc: Option<&Path>, patience: Duration) -> Error {
+pub(super) fn refused(command: &str, own_zc: Option<&OwnFile>, patience: Duration) -> Error {
     start(command, own_zc, &Carry::Never, patience).map(drop).unwrap_err()
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::connection::{Connection, Received};
 use super::hex::{hex, unhex};
 use super::secret::{BYTES, Secret, SessionKey, random};
+use crate::stderr_tail::shown;
 use zc_run::{Error, Result};
 
 /// Protocol version. Ends with different protocols cannot work together; ends with the same
@@ -212,9 +213,13 @@ pub fn authenticate(
                  pending connections",
             ));
         }
-        Received::TooLong | Received::Nonsense => return Err(not_zc()),
+        Received::TooLong | Received::Nonsense(_) => return Err(not_zc()),
     };
-    answer_hello(connection, serde_json::from_slice(&hello).map_err(|_| not_zc())?, secret, until)
+    let parsed = serde_json::from_slice(&hello).map_err(|_| {
+        let error = not_zc();
+        Error { message: format!("{}: it says \"{}\"", error.message, shown(&hello)), ..error }
+    });
+    answer_hello(connection, parsed?, secret, until)
 }
 
 /// The same once the server's first line has been received.
@@ -236,7 +241,8 @@ pub(super) fn answer_hello(
         Received::Late => {
             return Err(Error::remote("the far end did not answer in time during the handshake"));
         }
-        Received::TooLong | Received::Nonsense => return Err(not_zc()),
+        Received::TooLong => return Err(not_zc()),
+        Received::Nonsense(line) => return Err(no_message(&line)),
     };
     Ok(connection.with_key(proven.admitted(&reply, secret)?))
 }
@@ -295,6 +301,14 @@ fn not_zc() -> Error {
     Error::remote("the server there is not `zc serve`").help(
         "is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as \
             discard://HOST:PORT",
+    )
+}
+
+/// The error for a line that is no message, after a hello.
+pub(super) fn no_message(line: &str) -> Error {
+    Error::remote(format!("the far end says \"{line}\", which is no message of zc")).help(
+        "what prints that there, once zc has started, must be silent: a banner, a profile of a shell, \
+         a wrapper; or zc is of another version there",
     )
 }
 
@@ -362,11 +376,13 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_zc_and_one_of_another_protocol_get_different_errors() {
-        for lines in
-            [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]]
-        {
+        for lines in [&[&*"x".repeat(5000)][..], &["{\"zc\":\"refused\"}\n"]] {
             assert_eq!(received(lines).message, "the server there is not `zc serve`");
         }
+        assert_eq!(
+            received(&["SSH-2.0-OpenSSH_9.2\r\n"]).message,
+            "the server there is not `zc serve`: it says \"SSH-2.0-OpenSSH_9.2\""
+        );
         let error = received(&[
             "{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n",
         ]);
@@ -387,6 +403,10 @@ mod tests {
         );
         assert!(
             received(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token")
+        );
+        assert_eq!(
+            received(&[&hello, "Last login: \u{1b}[1mnever\n"]).message,
+            "the far end says \"Last login:  [1mnever\", which is no message of zc"
         );
         let proof = hex(&[0; BYTES]);
         for kind in ["welcome", "busy"] {

@@ -19,6 +19,11 @@ impl Lines {
         self.pending.extend_from_slice(bytes);
     }
 
+    /// Whether all bytes have been taken.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Takes the next line, without its line feed; `None` if it is not complete.
     ///
     /// # Errors

@@ -3,16 +3,17 @@
 //! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`, and
 //! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has the
 //! most is dropped: a client that knows the token needs one round trip, and in that time nobody else
-//! can take its place, however fast connections come from elsewhere.
+//! can take its place, however fast connections come from elsewhere. Among those of its own source it
+//! is dropped once `MOST_PENDING` others have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::wait_readable;
+use zc_kernel::stop::Stop;
 
 use super::connection::Connection;
 use super::guesses::{Guesses, Source};
@@ -132,11 +133,11 @@ impl Listener {
     /// poll(2) fails, or the kernel gives no random bytes.
     pub fn next(
         &mut self,
-        stop: &AtomicBool,
+        stop: &Stop,
         report: &mut dyn FnMut(ListenerEvent),
     ) -> Result<Option<AcceptedClient>> {
         self.set_backlog(BACKLOG)?;
-        while !stop.load(Relaxed) {
+        while !stop.is_set() {
             let now = Instant::now();
             self.rejects.catch_up(now, report);
             self.reject_slow(now, report);
@@ -172,14 +173,10 @@ impl Listener {
     ///
     /// # Errors
     /// As for [`next`](Self::next).
-    pub fn turn_away(
-        &mut self,
-        done: &AtomicBool,
-        report: &mut dyn FnMut(ListenerEvent),
-    ) -> Result<()> {
+    pub fn turn_away(&mut self, done: &Stop, report: &mut dyn FnMut(ListenerEvent)) -> Result<()> {
         self.set_backlog(SESSION_BACKLOG)?;
         let mut looks_at = Instant::now() + SESSION_STEP;
-        while !done.load(Relaxed) {
+        while !done.is_set() {
             wait_readable(&[], Some(STEP))
                 .map_err(|error| Error::os("wait for the session's end", error))?;
             let now = Instant::now();
@@ -379,6 +376,7 @@ impl PendingConnection {
 mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::sync::mpsc;
 
     use super::super::guesses::MOST_GUESSES;
@@ -393,7 +391,7 @@ mod tests {
         address: SocketAddr,
         clients: mpsc::Receiver<AcceptedClient>,
         events: mpsc::Receiver<ListenerEvent>,
-        stop: std::sync::Arc<AtomicBool>,
+        stop: Stop,
         thread: Option<std::thread::JoinHandle<Result<()>>>,
     }
 
@@ -403,9 +401,9 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let mut listener = Listener::new(listener, secret).unwrap();
-            let stop = std::sync::Arc::new(AtomicBool::new(false));
+            let stop = Stop::default();
             let ((admitted, clients), (report, events)) = (mpsc::channel(), mpsc::channel());
-            let until = std::sync::Arc::clone(&stop);
+            let until = stop.clone();
             let thread = std::thread::spawn(move || {
                 let mut report = |event| drop(report.send(event));
                 if busy {
@@ -452,7 +450,7 @@ mod tests {
 
     impl Drop for TestServer {
         fn drop(&mut self) {
-            self.stop.store(true, Relaxed);
+            self.stop.set();
             let end = self.thread.take().unwrap().join();
             if !std::thread::panicking() {
                 end.unwrap().unwrap();
@@ -559,9 +557,9 @@ mod tests {
             )
             .map(drop)
         });
-        assert!(listener.next(&AtomicBool::new(false), &mut |_| {}).unwrap().is_some());
+        assert!(listener.next(&Stop::default(), &mut |_| {}).unwrap().is_some());
         authenticating.join().unwrap().unwrap();
-        assert!(listener.next(&AtomicBool::new(true), &mut |_| {}).unwrap().is_none());
+        assert!(listener.next(&Stop::already(), &mut |_| {}).unwrap().is_none());
     }
 
     #[test]
@@ -649,6 +647,20 @@ mod tests {
         authenticate(Connection::over(slow).unwrap(), &secret(), SOON).unwrap();
         server.clients.recv_timeout(SOON).unwrap();
         drop(flood);
+    }
+
+    #[test]
+    fn at_the_address_of_a_flood_a_client_has_the_time_in_which_256_connections_come() {
+        // The client's round trip is that long: it answers when the others have come.
+        for (others, is_kept) in [(MOST_PENDING - 1, true), (MOST_PENDING, false)] {
+            let server = TestServer::new(secret(), false);
+            let slow = server.pending();
+            let flood: Vec<TcpStream> = (0..others).map(|_| server.pending()).collect();
+            // Each of them has been accepted.
+            flood.iter().for_each(|stream| assert!(!line(stream).is_empty()));
+            let admitted = authenticate(Connection::over(slow).unwrap(), &secret(), SOON);
+            assert_eq!(admitted.is_ok(), is_kept, "{others}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zc_kernel::tcp;
 
 use super::iperf3::{Test, settle};
-use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
+use crate::trial::{Limit, RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, ErrorKind, RemoteReport, Result};
 
 /// How long the receiver may take for each step.
@@ -19,12 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Iperf3 {
     to: SocketAddr,
     test: Option<Test>,
+    limit: Limit,
 }
 
 impl Iperf3 {
     /// The server that listens at `to`.
     pub fn new(to: SocketAddr) -> Self {
-        Self { to, test: None }
+        Self { to, test: None, limit: Limit::default() }
     }
 
     /// Checks that an iperf3 server at `to` accepts a test now, and returns the round-trip time in
@@ -39,12 +40,16 @@ impl Iperf3 {
 }
 
 impl RemoteSide for Iperf3 {
+    fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn expect(
         &mut self,
         flows: usize,
         _: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
-        let test = Test::open(self.to, flows, PATIENCE)?;
+        let test = Test::open(self.to, flows, self.limit.within(PATIENCE))?;
         let target =
             Target { greeting: test.cookie().to_vec(), stays_open: true, ..Target::plain(self.to) };
         self.test = Some(test);
@@ -63,7 +68,7 @@ impl RemoteSide for Iperf3 {
         let Some(test) = self.test.take() else { return Ok(RemoteEnded::default()) };
         let sockets: Vec<&TcpStream> = flows.iter().map(|flow| flow.socket).collect();
         let mut filled: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
-        settle(&sockets, &mut filled, PATIENCE)?;
+        settle(&sockets, &mut filled, self.limit.within(PATIENCE))?;
         let report = test.end(&filled, seconds)?;
         let filling = filled.iter().sum::<u64>() - flows.iter().map(|flow| flow.bytes).sum::<u64>();
         Ok(RemoteEnded {
@@ -88,16 +93,21 @@ impl RemoteSide for Iperf3 {
 #[derive(Debug)]
 pub struct Discard {
     to: SocketAddr,
+    limit: Limit,
 }
 
 impl Discard {
     /// The discard port at `to`.
     pub fn new(to: SocketAddr) -> Self {
-        Self { to }
+        Self { to, limit: Limit::default() }
     }
 }
 
 impl RemoteSide for Discard {
+    fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn expect(
         &mut self,
         flows: usize,
@@ -117,7 +127,7 @@ impl RemoteSide for Discard {
         flows: &[SentFlow<'_>],
         _: f64,
     ) -> std::result::Result<RemoteEnded, TrialError> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.limit.within(PATIENCE);
         for flow in flows {
             let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| {
                 let left = until.saturating_duration_since(Instant::now());

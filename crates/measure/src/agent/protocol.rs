@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::http::Fetched;
 use crate::trial::AskedFor;
 use zc_run::{
-    ErrorKind, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SendPath, SoakerKind, Unavailable,
-    Warning,
+    DeviceFacts, ErrorKind, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SendPath, SoakerKind,
+    Unavailable, Warning,
 };
 
 /// Default control port of `zc serve`. Data uses the port above it.
@@ -216,7 +216,12 @@ pub enum Reply {
         /// One per connection.
         greetings: Vec<String>,
     },
-    /// Follows `listening`: all connections have arrived.
+    /// Follows `listening`, where it answered `meet`: the client was met.
+    Met {
+        /// The device by which packets to the client leave.
+        device: Option<DeviceFacts>,
+    },
+    /// Follows `listening`, where it answered `flows`: all connections have arrived.
     Arrived,
     /// Answer to `window`.
     Window(RemoteWindow),

@@ -1,14 +1,14 @@
 //! The token that client and server share. Only proofs of it are sent, never the token.
 
 use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use zc_run::{Error, Result};
+use crate::named_file;
+use zc_run::{Error, Result, without_bom};
 
 /// Longest content of a token file.
 const MOST_BYTES: usize = 4 << 10;
@@ -126,13 +126,11 @@ impl Secret {
             ))
             .help("a token is for one's own eyes: have it in a file of your own"));
         }
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(read)?;
-        if bytes.len() > MOST_BYTES {
+        let Some(bytes) = named_file::bytes(file, MOST_BYTES as u64).map_err(read)? else {
             return Err(Error::input(format!("{name} is longer than 4 KiB"))
                 .help("its first line is the token"));
-        }
-        let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        };
+        let line = without_bom(&bytes).split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self::from_bytes(line.trim_ascii(), &name)
     }
 
@@ -280,6 +278,9 @@ mod tests {
     fn the_token_is_the_first_line_of_its_file() {
         let (_folder, path) = file(b"  sixteen letters.\r\nand notes\n", 0o600);
         assert_eq!(Secret::from_file(&path).unwrap().key, b"sixteen letters.");
+        let (_folder, path) = file(b"\xef\xbb\xbfsixteen letters.\r\n", 0o600);
+        let after_a_mark = Secret::from_file(&path).unwrap();
+        assert_eq!(after_a_mark.key, b"sixteen letters.", "a byte order mark is no part of it");
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! The server: answers the requests of one session, from the first one to the end of the stream.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::netlink::Devices;
 use zc_kernel::source_filter::{accept_only_from, lift};
+use zc_kernel::stop::Stop;
 
 use super::accept::{Greeting, gather};
 use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use super::reading::Reads;
+use crate::link::device_towards;
 use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::path::receive_memory_bytes;
 use crate::trial::{self, GLANCE, Machine, Receivers, RecvConfig, StillWanted, TrialError};
 use crate::workload::available_bytes;
+use zc_run::address::{canonical, with_port};
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session without requests for this long is over. The client may read files of many gigabytes
@@ -28,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a client is told when the server is stopped.
 const STOPPED: &str = "the far end was stopped";
+
+/// Requests in succession that may arrive before the answer to the one before has been sent. The
+/// client sends at most one: that it gives up the flows.
+const MOST_AHEAD: u32 = 4;
 
 /// Limit of flows of a trial.
 const MOST_FLOWS: usize = 1024;
@@ -48,8 +54,8 @@ pub struct DataPort {
     pub at: SocketAddr,
     /// Whether another port may be used if this one is taken.
     pub or_another: bool,
-    /// The only address that may connect to it; `None` where the client's is not known.
-    pub from: Option<IpAddr>,
+    /// The only address that may connect to it, from any port; `None` where the client's is not known.
+    pub from: Option<SocketAddr>,
 }
 
 /// What a session may be, beside one that receives or asks.
@@ -70,7 +76,7 @@ pub enum SessionEnd {
     Stopped,
     /// No request for ten minutes.
     Idle,
-    /// An invalid request.
+    /// An invalid request, or many before the answer to the first.
     Nonsense,
 }
 
@@ -82,13 +88,14 @@ pub fn serve(
     mut connection: Connection,
     data: DataPort,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<SessionEnd> {
     let mut work: Option<Work> = None;
+    let mut ahead = 0;
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
-        () if stop.load(Ordering::Relaxed) => Err(Error::remote(STOPPED)),
+        () if stop.is_set() => Err(Error::remote(STOPPED)),
         () if peer.is_gone() => Err(Error::remote("the client is gone")),
         () => Ok(()),
     };
@@ -113,7 +120,7 @@ pub fn serve(
         let answered = match (&request, &mut work) {
             (Request::Prepare(prepare), _) => {
                 drop(work.take()); // its soakers end before the next ones start
-                Session::prepare(prepare, data).map(|(prepared, ready)| {
+                Session::prepare(prepare, data, &still_wanted).map(|(prepared, ready)| {
                     work = Some(Work::Receives(prepared));
                     Reply::Ready(ready)
                 })
@@ -143,6 +150,12 @@ pub fn serve(
         if peer.is_gone() {
             return Ok(SessionEnd::Closed);
         }
+        ahead = if connection.has_more()? { ahead + 1 } else { 0 };
+        if ahead > MOST_AHEAD {
+            let error = Error::remote("the far end was asked for more before it had answered");
+            let _ = connection.send_while(&reply_of(error), &still_wanted);
+            return Ok(SessionEnd::Nonsense);
+        }
         connection.send_while(&answered.unwrap_or_else(reply_of), &still_wanted)?;
     }
 }
@@ -153,16 +166,18 @@ fn reply_of(error: Error) -> Reply {
 
 fn receive(
     connection: &mut Connection,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<std::result::Result<Request, SessionEnd>> {
     let until = Instant::now() + IDLE;
     while Instant::now() < until {
+        if stop.is_set() {
+            return Ok(Err(SessionEnd::Stopped));
+        }
         match connection.receive(LONGEST_REQUEST, GLANCE)? {
             Received::Message(request) => return Ok(Ok(request)),
-            Received::Late if stop.load(Ordering::Relaxed) => return Ok(Err(SessionEnd::Stopped)),
             Received::Late => {}
             Received::Closed => return Ok(Err(SessionEnd::Closed)),
-            Received::TooLong | Received::Nonsense => return Ok(Err(SessionEnd::Nonsense)),
+            Received::TooLong | Received::Nonsense(_) => return Ok(Err(SessionEnd::Nonsense)),
         }
     }
     Ok(Err(SessionEnd::Idle))
@@ -190,7 +205,11 @@ struct Session {
 }
 
 impl Session {
-    fn prepare(wanted: &Prepare, data: DataPort) -> Result<(Self, Ready)> {
+    fn prepare(
+        wanted: &Prepare,
+        data: DataPort,
+        still_wanted: StillWanted<'_>,
+    ) -> Result<(Self, Ready)> {
         let instance_lock = InstanceLock::claim();
         let host = meter::host();
         let same_machine = meter::boot_id().is_some_and(|own| own == wanted.boot_id);
@@ -210,8 +229,10 @@ impl Session {
         let listener = listen(data, wanted.rcvbuf_bytes)?;
         let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
+        still_wanted()?;
         let mut warnings = machine.look()?;
-        let device = device_of(local.ip());
+        still_wanted()?;
+        let device = device_of(local);
         // On the same machine the client is one, and is not warned of: see `is_relevant`.
         let another_zc = instance_lock.sees_another(&[]);
         let around = Environment::read(&device, receiver_cpu, another_zc);
@@ -227,6 +248,7 @@ impl Session {
                 same_machine,
                 receiver_cpu,
                 soaked_cpus,
+                device: None, // known once the client was met
             },
             data_port: local.port(),
             addresses: addresses(),
@@ -306,9 +328,12 @@ impl Session {
         still_wanted: StillWanted<'_>,
     ) -> Result<Reply> {
         let greeting = Greeting::fresh()?;
-        connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
-        gather(&self.listener, &[greeting], connection.key(), PATIENCE, still_wanted)?;
-        Ok(Reply::Arrived)
+        let listening = Reply::Listening { greetings: vec![greeting.to_hex()] };
+        connection.send_while(&listening, still_wanted)?;
+        let key = connection.key();
+        let met = gather(&self.listener, &[greeting], key, PATIENCE, still_wanted)?;
+        let client = met.first().and_then(|socket| socket.peer_addr().ok());
+        Ok(Reply::Met { device: client.and_then(|client| device_towards(canonical(client))) })
     }
 
     fn expect(
@@ -320,9 +345,10 @@ impl Session {
     ) -> Result<Reply> {
         self.receivers = None;
         let greetings = (0..flows).map(|_| Greeting::fresh()).collect::<Result<Vec<Greeting>>>()?;
-        connection.send(&Reply::Listening {
+        let listening = Reply::Listening {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
-        })?;
+        };
+        connection.send_while(&listening, still_wanted)?;
         let key = connection.key();
         let sockets = gather(&self.listener, &greetings, key, PATIENCE, still_wanted)?;
         for socket in &sockets {
@@ -348,13 +374,13 @@ fn refusal(error: TrialError) -> Result<Reply> {
 
 fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     let listener = match trial::listen(data.at, rcvbuf_bytes) {
-        Err(_) if data.or_another => trial::listen(SocketAddr::new(data.at.ip(), 0), rcvbuf_bytes),
+        Err(_) if data.or_another => trial::listen(with_port(data.at, 0), rcvbuf_bytes),
         listening => listening,
     }?;
     if let Some(client) = data.from {
         // Best effort: without it strangers can fill the backlog, and are told apart by their
         // greetings.
-        let _ = accept_only_from(&listener, client);
+        let _ = accept_only_from(&listener, client.ip());
     }
     Ok(listener)
 }
@@ -366,7 +392,7 @@ fn choose_cpu(allowed: &[usize], sender_cpu: Option<usize>) -> usize {
 }
 
 /// The device of the address that the session listens on. Unknown if it listens on all of them.
-fn device_of(local: IpAddr) -> String {
+fn device_of(local: SocketAddr) -> String {
     let device = Devices::open().and_then(|devices| devices.towards(local));
     device.map_or_else(|_| String::new(), |device| device.name)
 }
@@ -408,7 +434,7 @@ mod tests {
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread::JoinHandle;
 
     use super::super::protocol::{FarOrigin, LONGEST_REPLY, LoadWanted, NfsWanted};
@@ -419,14 +445,24 @@ mod tests {
 
     /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
-        session_until(Arc::default())
+        session_until(Stop::default())
     }
 
-    fn session_until(stop: Arc<AtomicBool>) -> (Connection, JoinHandle<Result<SessionEnd>>) {
+    fn session_until(stop: Stop) -> (Connection, JoinHandle<Result<SessionEnd>>) {
+        session_with(&[], stop)
+    }
+
+    /// The same whose client has sent requests already.
+    fn session_with(
+        requests: &[Request],
+        stop: Stop,
+    ) -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [client, server] = {
             let (client, server) = UnixStream::pair().unwrap();
             [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
         };
+        let mut client = client;
+        requests.iter().for_each(|request| client.send(request).unwrap());
         let data =
             DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false, from: None };
         (client, std::thread::spawn(move || serve(server, data, Duties::Usual, &stop)))
@@ -465,6 +501,20 @@ mod tests {
             Reply::Error { message, .. } => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_client_that_was_met_learns_of_the_device_that_it_is_answered_by() {
+        let (mut connection, session) = session();
+        let Reply::Ready(ready) = ask(&mut connection, &prepare()) else { panic!() };
+        let Reply::Listening { greetings } = ask(&mut connection, &Request::Meet) else { panic!() };
+        let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
+        flow.write_all(&Greeting::of_hex(&greetings[0]).unwrap().bytes()).unwrap();
+        let met = connection.receive(LONGEST_REPLY, SOON).unwrap();
+        let Received::Message(Reply::Met { device: Some(device) }) = met else { panic!("{met:?}") };
+        assert!(device.name == "lo" && !device.settings.is_empty(), "{device:?}");
+        drop(connection);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
     }
 
     #[test]
@@ -596,13 +646,45 @@ mod tests {
         session.join().unwrap()
     }
 
+    /// The answers of a session up to its end.
+    fn answers(connection: &mut Connection) -> Vec<Reply> {
+        std::iter::from_fn(|| match connection.receive(LONGEST_REPLY, SOON).unwrap() {
+            Received::Message(reply) => Some(reply),
+            Received::Closed => None,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn requests_that_are_queued_neither_outlast_a_stop_nor_keep_the_place() {
+        let queued: Vec<Request> = (0..50).map(|_| prepare()).collect();
+        let (mut connection, session) = session_with(&queued, Stop::already());
+        let said = answers(&mut connection);
+        assert!(matches!(&said[..], [Reply::Error { message, .. }] if message == STOPPED));
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Stopped);
+
+        let (mut connection, session) = session_with(&queued, Stop::default());
+        let said = answers(&mut connection);
+        let [Reply::Ready(_), .., Reply::Error { message, .. }] = &said[..] else { panic!() };
+        assert!(message.ends_with("asked for more before it had answered"), "{message}");
+        assert_eq!(said.len(), 1 + MOST_AHEAD as usize);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
+        // As many as a client may send, which is one.
+        let (mut connection, _session) =
+            session_with(&[prepare(), Request::GiveUp], Stop::default());
+        let mut next = || connection.receive(LONGEST_REPLY, SOON).unwrap();
+        assert!(matches!(next(), Received::Message(Reply::Ready(_))));
+        assert!(matches!(next(), Received::Message(Reply::GivenUp)));
+    }
+
     #[test]
     fn no_wait_goes_on_when_the_server_is_stopped_or_the_client_is_gone() {
         for wait in Wait::ALL {
-            let stop: Arc<AtomicBool> = Arc::default();
-            let (mut connection, stopped) = session_until(Arc::clone(&stop));
+            let stop = Stop::default();
+            let (mut connection, stopped) = session_until(stop.clone());
             let open = wait.begin(&mut connection);
-            stop.store(true, Ordering::Relaxed);
+            stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
             assert!(

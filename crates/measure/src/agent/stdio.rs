@@ -2,7 +2,6 @@
 //! the command that carries the bytes. The client chooses the token and sends it in its first line.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::fcntl_dupfd_cloexec;
@@ -11,6 +10,7 @@ use super::connection::{Connection, Received};
 use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
 use super::secret::Secret;
 use crate::trial::GLANCE;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, Result};
 
 /// The control connection over this process's stdin and stdout.
@@ -34,11 +34,7 @@ pub fn connection() -> Result<Connection> {
 ///
 /// # Errors
 /// The client is gone, sends nothing for `patience`, or is not zc; or `stop` was set.
-pub fn welcome(
-    mut connection: Connection,
-    patience: Duration,
-    stop: &AtomicBool,
-) -> Result<Connection> {
+pub fn welcome(mut connection: Connection, patience: Duration, stop: &Stop) -> Result<Connection> {
     let until = Instant::now() + patience;
     let challenge = Challenge::fresh()?;
     connection.send(&challenge.line())?;
@@ -61,17 +57,17 @@ pub fn welcome(
     }
 }
 
-fn line(connection: &mut Connection, until: Instant, stop: &AtomicBool) -> Result<Vec<u8>> {
+fn line(connection: &mut Connection, until: Instant, stop: &Stop) -> Result<Vec<u8>> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match connection.line(MOST_BYTES, left.min(GLANCE))? {
             Received::Message(line) => return Ok(line),
             Received::Closed => return Err(Error::remote("the client is gone")),
-            Received::Late if stop.load(Ordering::Relaxed) => {
+            Received::Late if stop.is_set() => {
                 return Err(Error::remote("stopped before a client came"));
             }
             Received::Late if !left.is_zero() => {}
-            Received::Late | Received::TooLong | Received::Nonsense => {
+            Received::Late | Received::TooLong | Received::Nonsense(_) => {
                 return Err(not_a_client());
             }
         }
@@ -102,7 +98,7 @@ mod tests {
     #[test]
     fn the_token_is_the_client_s_first_line() {
         let [mut client, server] = pair();
-        let server = std::thread::spawn(move || welcome(server, SOON, &AtomicBool::new(false)));
+        let server = std::thread::spawn(move || welcome(server, SOON, &Stop::default()));
         let (secret, word) = Secret::one_time().unwrap();
         let Received::Message(hello) = client.receive(MOST_BYTES, SOON).unwrap() else { panic!() };
         client.write_all(format!("{word}\n").as_bytes()).unwrap();
@@ -116,7 +112,7 @@ mod tests {
     fn a_peer_that_is_not_a_client_is_refused_and_the_server_returns_an_error() {
         for said in ["help\n", "a token that is long enough\nhelp\n", "", &"x".repeat(5000)] {
             let [mut client, server] = pair();
-            let server = std::thread::spawn(move || welcome(server, SOON, &AtomicBool::new(false)));
+            let server = std::thread::spawn(move || welcome(server, SOON, &Stop::default()));
             // The server may close the connection before all is sent.
             drop(client.write_all(said.as_bytes()));
             drop(client);

@@ -9,7 +9,7 @@
 //! sent inside the stream, so that it appears in no process list.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -23,6 +23,7 @@ use super::handshake::{Line, PROTOCOL, VERSION, answer_hello};
 use super::secret::Secret;
 use super::server::Duties;
 use super::via_errors::Failure;
+use crate::meter::boot_id;
 use crate::stderr_tail::{StderrTail, shown};
 use crate::trial::StillWanted;
 use zc_run::{Error, Result};
@@ -87,13 +88,13 @@ impl Via {
     /// The command does not exist, ends, prints nothing, or asks something at the terminal. There
     /// is no zc, or an unsuitable one, and none can be carried. It is not wanted any more.
     pub fn start(start: Start<'_>) -> Result<(Self, Connection)> {
-        Self::start_with(start, own_path().as_deref())
+        Self::start_with(start, OwnFile::of_this_program().as_ref())
     }
 
-    /// The same with a given path of this machine's zc.
+    /// The same with a given file as this machine's zc.
     pub(super) fn start_with(
         mut start: Start<'_>,
-        own_zc: Option<&Path>,
+        own_zc: Option<&OwnFile>,
     ) -> Result<(Self, Connection)> {
         let command = start.command.trim();
         if command.is_empty() {
@@ -101,7 +102,7 @@ impl Via {
         }
         let (secret, word) = Secret::one_time()?;
         let (mut via, mut connection) = Self::spawn(command)?;
-        let mut found = Found::new(own_zc);
+        let mut found = Found::new(own_zc.and_then(OwnFile::path_everywhere));
         // A command that does not read it has ended, or will report why.
         drop(connection.write_all(script(own_zc, start.duties).as_bytes()));
         let (hello, until) = match via.hello(&mut connection, &mut found, &mut start) {
@@ -213,7 +214,7 @@ impl Via {
                 }
                 Received::Late => {}
                 Received::Closed => return Err(Failure::Ended(None)),
-                Received::TooLong | Received::Nonsense => {
+                Received::TooLong | Received::Nonsense(_) => {
                     return Err(Failure::Noise(MOST_NOISE_BYTES));
                 }
             }
@@ -304,7 +305,7 @@ fn announce(
     drop(connection.write_all(answer.as_bytes()));
     match offered {
         Ok(offer) => {
-            found.offered();
+            found.offered(offer.is_static);
             Some(offer)
         }
         Err(refusal) => {
@@ -339,31 +340,59 @@ fn hello_in(line: &[u8]) -> Option<Line> {
     serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
 }
 
-pub(super) fn script(own_zc: Option<&Path>, duties: Duties) -> String {
-    let own_zc = own_zc.map(|path| path.display().to_string()).unwrap_or_default();
-    let own_zc = own_zc.replace('\'', r"'\''");
+pub(super) fn script(own_zc: Option<&OwnFile>, duties: Duties) -> String {
+    let path = own_zc.map(|own| own.path.display().to_string()).unwrap_or_default();
+    let path = path.replace('\'', r"'\''");
+    let file = own_zc.and_then(|own| own.only_file.as_deref()).unwrap_or_default();
     let options = match duties {
         Duties::Usual => "",
         Duties::ReadsNfs => "--nfs",
     };
     format!(
-        "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{own_zc}'\nzc_options={options}\n{SCRIPT}"
+        "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{path}'\nzc_own_file='{file}'\n\
+         zc_options={options}\n{SCRIPT}"
     )
 }
 
-/// Path of this program, for another machine with the same files. `None` if others may write to its
-/// folder, like /tmp: on another machine that file could come from anyone.
-fn own_path() -> Option<PathBuf> {
-    let path = std::env::current_exe().ok()?;
-    let others_write = |path: &Path| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0)
-    };
-    let fits = path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
-    (fits && path.exists() && !path.ancestors().any(others_write)).then_some(path)
+/// This machine's zc, which a far end with the same files may run.
+#[derive(Debug)]
+pub(super) struct OwnFile {
+    path: PathBuf,
+    /// The boot id, device and inode that the far end must find at the path, where others may write
+    /// to a folder above it, like /tmp: on another machine that file could be anyone's.
+    only_file: Option<String>,
+}
+
+impl OwnFile {
+    /// That of this program; `None` if it has been replaced or removed since it was started.
+    fn of_this_program() -> Option<Self> {
+        Self::at(std::env::current_exe().ok()?)
+    }
+
+    /// The file at a path.
+    pub(super) fn at(path: PathBuf) -> Option<Self> {
+        let meta = std::fs::metadata(&path).ok()?;
+        let others_write =
+            |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o002 != 0);
+        let only_file = match path.ancestors().any(others_write) {
+            true => Some(format!("{} {}:{}", boot_id()?, meta.dev(), meta.ino())),
+            false => None,
+        };
+        let fits = path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
+        fits.then_some(Self { path, only_file })
+    }
+
+    /// The path, where it means the same on every machine.
+    fn path_everywhere(&self) -> Option<&Path> {
+        self.only_file.is_none().then_some(&self.path)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::super::far_host::{Host, SHELLS, SOON, ends, installed, refused, started};
     use super::*;
 
@@ -382,7 +411,7 @@ mod tests {
     }
 
     /// The file that is started. It ends with its connection, which is closed first.
-    fn chosen(command: &str, own_zc: Option<&Path>) -> String {
+    fn chosen(command: &str, own_zc: Option<&OwnFile>) -> String {
         let (_via, connection, name, _) = started(command, own_zc);
         drop(connection);
         name
@@ -410,8 +439,8 @@ mod tests {
     fn zc_of_this_version_is_preferred_and_the_client_s_own_file_is_tried_last() {
         let host = Host::new();
         host.zc("bin/zc", "0.0.9").zc(".cargo/bin/zc", VERSION).zc("own", VERSION);
-        let own_zc = host.path("own");
-        let own_zc = Some(Path::new(&own_zc));
+        let own_zc = OwnFile::at(host.path("own").into());
+        let own_zc = own_zc.as_ref();
         assert_eq!(chosen(&host.command(), own_zc), host.path(".cargo/bin/zc"));
         std::fs::remove_file(host.path(".cargo/bin/zc")).unwrap();
         assert_eq!(chosen(&host.command(), own_zc), host.path("own"));
@@ -499,6 +528,27 @@ mod tests {
         let host = Host::new();
         host.zc("it's $own", VERSION);
         let own_zc = host.path("it's $own");
-        assert_eq!(chosen(&host.command(), Some(Path::new(&own_zc))), own_zc);
+        assert_eq!(chosen(&host.command(), OwnFile::at((&own_zc).into()).as_ref()), own_zc);
+    }
+
+    #[test]
+    fn where_others_may_write_the_client_s_path_is_only_that_file_of_the_same_machine() {
+        let host = Host::new();
+        host.zc("own", VERSION);
+        // The folders above a temporary one differ from machine to machine.
+        std::fs::set_permissions(host.path(""), Permissions::from_mode(0o777)).unwrap();
+        let own = OwnFile::at(host.path("own").into()).unwrap();
+        assert_eq!(own.path_everywhere(), None);
+        assert_eq!(chosen(&host.command(), Some(&own)), host.path("own"));
+        let only_file = own.only_file.as_deref().unwrap().split_once(' ').unwrap().1;
+        let elsewhere = Some(format!("00000000-0000-0000-0000-000000000001 {only_file}"));
+        let elsewhere = OwnFile { path: own.path.clone(), only_file: elsewhere };
+        let error = refused(&host.command(), Some(&elsewhere), SOON);
+        assert!(error.message.starts_with("no zc at the far end"), "{error}");
+        // Another file at that path. The first one is kept, so that its inode is not given out again.
+        std::fs::rename(host.path("own"), host.path("kept")).unwrap();
+        host.zc("own", VERSION);
+        let error = refused(&host.command(), Some(&own), SOON);
+        assert!(error.message.starts_with("no zc at the far end"), "{error}");
     }
 }

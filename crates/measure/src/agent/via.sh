@@ -1,8 +1,8 @@
 # Executed by a shell at the far end of `zc run --via`: finds zc and becomes it. Where there is none
-# that speaks the client's protocol, it asks the client for one. Four lines precede it:
-# zc_version='zc VERSION', zc_protocol=NUMBER, zc_own='PATH of the client's own zc', and
-# zc_options=OPTION of zc serve, or nothing. That path is tried last; it works in a namespace, or
-# where both machines share a file system.
+# that speaks the client's protocol, it asks the client for one. Five lines precede it:
+# zc_version='zc VERSION', zc_protocol=NUMBER, zc_own='PATH of the client's own zc',
+# zc_own_file='BOOT-ID DEVICE:INODE' of it, or nothing, and zc_options=OPTION of zc serve, or nothing.
+# That path is tried last; it works in a namespace, or where both machines share a file system.
 #
 # The braces make it one command, so that a shell that reads its input line by line has read all of
 # it before zc starts and reads what follows. For shells that read ahead the client sends nothing
@@ -17,6 +17,12 @@
     if [ ! -c /dev/null ]; then
         zc_say no-null
         exit 1
+    fi
+    # Where others may write, that path is the client's zc only if it is the same file of the same
+    # machine.
+    if [ -n "$zc_own_file" ]; then
+        { read -r zc_try </proc/sys/kernel/random/boot_id; } 2>/dev/null
+        [ "$zc_try $(stat -Lc %d:%i "$zc_own" 2>/dev/null)" = "$zc_own_file" ] || zc_own=
     fi
     zc_runs= zc_is= zc_other= zc_not=
     for zc_try in "$(command -v zc 2>/dev/null)" "$HOME/.cargo/bin/zc" "$zc_own"; do

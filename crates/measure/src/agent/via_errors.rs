@@ -13,7 +13,7 @@ use zc_run::{Error, ErrorKind};
 /// What the script on the other machine has reported.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Path of this machine's zc, which the script tried too.
+    /// Path of this machine's zc, where the script tries it on every machine.
     own_zc: Option<PathBuf>,
     /// Version and path of the zc that it runs.
     runs: Option<(String, String)>,
@@ -25,6 +25,8 @@ pub struct Found {
     /// What it lacks to take a program.
     lacks: String,
     carrying: Carrying,
+    /// What is carried needs libraries.
+    needs_libraries: bool,
     /// The script has given its last answer.
     is_over: bool,
     /// The last line that was not the script's.
@@ -158,8 +160,9 @@ impl Found {
     }
 
     /// Notes that a program is announced.
-    pub(super) fn offered(&mut self) {
+    pub(super) fn offered(&mut self, is_static: bool) {
         self.carrying = Carrying::Offered;
+        self.needs_libraries = !is_static;
     }
 
     /// Notes that a program is sent, or that this is done.
@@ -243,8 +246,13 @@ impl Found {
                         "the zc that was carried to the far end of \"{command}\" does not run \
                          there: {how}"
                     ),
-                    "is it for that kernel and processor, and linked statically? Nothing is left \
-                     there",
+                    if self.needs_libraries {
+                        "it is not statically linked, and needs the C library of this machine \
+                         there, or a newer one: use a static zc here, or name one by --carry \
+                         (docs/install.md). Nothing is left there"
+                    } else {
+                        "is it for that kernel and processor? Nothing is left there"
+                    },
                 )
             }
         };
@@ -438,6 +446,23 @@ mod tests {
                 && help.ends_with("install the same version on both"),
             "{help}"
         );
+    }
+
+    #[test]
+    fn a_carried_zc_that_finds_no_libraries_says_that_it_needs_them() {
+        let error = |is_static| {
+            let mut found = Found::default();
+            found.offered(is_static);
+            found.sent("/tmp", true);
+            found.receive("zc-via: unfit 127 sh: 8: /proc/self/fd/8: not found");
+            code(127).explain("ssh host", &found, None)
+        };
+        for (is_static, hint) in [(false, "it is not statically linked"), (true, "is it for that")]
+        {
+            let error = error(is_static);
+            assert!(error.message.ends_with("/proc/self/fd/8: not found"), "{error}");
+            assert!(error.help.unwrap().starts_with(hint));
+        }
     }
 
     #[test]

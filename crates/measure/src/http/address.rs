@@ -1,11 +1,12 @@
 //! Chooses the address of a server, and says why there is no connection.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use zc_kernel::tcp;
+use zc_run::address::ip_text;
 use zc_run::{Error, Result, in_words};
 
 use super::options::LoadOptions;
@@ -39,7 +40,7 @@ fn try_address(address: SocketAddr, options: &LoadOptions) -> io::Result<()> {
 pub(super) fn cannot_connect(
     origin: &Origin,
     address: SocketAddr,
-    source: Option<IpAddr>,
+    source: Option<SocketAddr>,
     error: &io::Error,
 ) -> Error {
     let url = origin.quoted();
@@ -48,11 +49,15 @@ pub(super) fn cannot_connect(
     }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
-            Error::usage(format!("cannot connect from {source} to {address}: {}", in_words(error)))
-                .help(
-                    "--source must be an address of this machine (ip address shows them), of the \
+            Error::usage(format!(
+                "cannot connect from {} to {address}: {}",
+                ip_text(source),
+                in_words(error)
+            ))
+            .help(
+                "--source must be an address of this machine (ip address shows them), of the \
                      same IP version; or its ports are used up",
-                )
+            )
         }
         (Some(Errno::MFILE | Errno::NFILE), _) => {
             Error::failed(format!("cannot connect to {url}: {}", in_words(error)))

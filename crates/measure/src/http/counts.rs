@@ -108,6 +108,8 @@ pub struct HttpCounts {
     pub connects: u64,
     /// Those of them that replaced one of keep-alive that the server had closed.
     pub reconnects: u64,
+    /// Connections that the server was to close after a response and left open: this end did it.
+    pub unclosed: u64,
     /// Faults, in the order of [`Fault::ALL`].
     pub faults: [u64; Fault::ALL.len()],
 }
@@ -129,6 +131,7 @@ impl HttpCounts {
             sent_bytes: self.sent_bytes.saturating_sub(before.sent_bytes),
             connects: self.connects.saturating_sub(before.connects),
             reconnects: self.reconnects.saturating_sub(before.reconnects),
+            unclosed: self.unclosed.saturating_sub(before.unclosed),
             faults,
         }
     }
@@ -159,6 +162,7 @@ pub(super) struct Counting {
     pub(super) sent_bytes: Count,
     pub(super) connects: Count,
     pub(super) reconnects: Count,
+    pub(super) unclosed: Count,
     faults: [Count; Fault::ALL.len()],
 }
 
@@ -177,6 +181,7 @@ impl Counting {
             sent_bytes: self.sent_bytes.get(),
             connects: self.connects.get(),
             reconnects: self.reconnects.get(),
+            unclosed: self.unclosed.get(),
             faults: std::array::from_fn(|index| self.faults[index].get()),
         }
     }

@@ -51,6 +51,8 @@ pub(super) enum Command {
     Pause {
         /// Who wants to know what it was.
         wanted_by: Sender<Result<Phase>>,
+        /// How long outstanding responses are waited for at most, beside their own timeouts.
+        until_ns: u64,
     },
     /// One response is read.
     Fetch {
@@ -76,6 +78,8 @@ pub(super) struct Engine {
     /// How many phases have begun.
     phases: u64,
     happened: Vec<Happened>,
+    /// How long the last wait was to take at most. `u64::MAX`: until something happens.
+    waits_ns: u64,
 }
 
 impl Engine {
@@ -104,14 +108,20 @@ impl Engine {
             running: None,
             phases: 0,
             happened: Vec::new(),
+            waits_ns: u64::MAX,
         })
     }
 
     /// Works until it is stopped, or its handle is gone.
     pub(super) fn run(&mut self) {
         let mut next_tick_ns = 0;
+        let mut turn_ns = monotonic_ns();
         while !self.shared.is_stopped() {
             let now_ns = monotonic_ns();
+            if let Some(running) = &mut self.running {
+                running.stalls.turn(now_ns.saturating_sub(turn_ns), self.waits_ns);
+            }
+            turn_ns = now_ns;
             self.pool.go_on(&self.poller, now_ns);
             if now_ns >= next_tick_ns {
                 self.pool.give_up(now_ns);
@@ -131,6 +141,7 @@ impl Engine {
 
     /// Waits until there is something to do, and does what sockets are ready for.
     fn wait(&mut self, is_behind: bool) -> std::io::Result<()> {
+        self.waits_ns = u64::MAX;
         if let Some(running) = &mut self.running {
             let now_ns = monotonic_ns();
             if running.is_open(now_ns)
@@ -138,14 +149,18 @@ impl Engine {
                 && due_ns > now_ns
             {
                 self.poller.wake_at(due_ns)?;
+                self.waits_ns = due_ns - now_ns;
             }
         }
         let at_most = match () {
             () if is_behind || self.pool.has_unread() => Some(Duration::ZERO),
             () if self.pool.is_cooling() => Some(SHORT_TICK),
-            () if self.pool.busy > 0 => Some(TICK),
+            () if self.pool.busy > 0 || self.pool.is_parting() => Some(TICK),
             () => None,
         };
+        if let Some(at_most) = at_most {
+            self.waits_ns = self.waits_ns.min(at_most.as_nanos() as u64);
+        }
         self.happened.clear();
         self.happened.extend(self.poller.wait(at_most)?);
         for index in 0..self.happened.len() {
@@ -171,9 +186,10 @@ impl Engine {
                     self.running =
                         Some(Running::new(self.phases, origin, pace, begin_ns, requests, before));
                 }
-                Ok(Command::Pause { wanted_by }) => match &mut self.running {
+                Ok(Command::Pause { wanted_by, until_ns }) => match &mut self.running {
                     Some(running) => {
-                        running.end(wanted_by, monotonic_ns(), self.shared.counting.read());
+                        let counts = self.shared.counting.read();
+                        running.end(wanted_by, monotonic_ns(), until_ns, counts);
                     }
                     None => {
                         let _ = wanted_by.send(Err(Error::failed("no phase of requests goes on")));
@@ -264,7 +280,7 @@ impl Engine {
                 }
             }
         }
-        if let Some(over) = self.running.take_if(|running| running.is_over()) {
+        if let Some(over) = self.running.take_if(|running| running.is_over(monotonic_ns())) {
             over.tell(monotonic_ns(), &self.shared.counting.read());
         }
     }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use zc_kernel::clock::monotonic_ns;
 use zc_kernel::sched;
 use zc_run::{Error, ErrorKind, Result};
 
@@ -110,9 +111,23 @@ impl Load {
     /// # Errors
     /// [`ErrorKind::Failed`](zc_run::ErrorKind): no phase has begun, or the thread has ended.
     pub fn pause(&self) -> Result<Phase> {
+        self.pause_until(u64::MAX, self.timeout)
+    }
+
+    /// As [`pause`](Self::pause), and waits for outstanding responses no longer than that. Those that
+    /// have not come by then are in no count but [`Phase::outstanding`].
+    ///
+    /// # Errors
+    /// As for [`pause`](Self::pause).
+    pub fn pause_within(&self, at_most: Duration) -> Result<Phase> {
+        let at_most_ns = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
+        self.pause_until(monotonic_ns().saturating_add(at_most_ns), at_most)
+    }
+
+    fn pause_until(&self, until_ns: u64, at_most: Duration) -> Result<Phase> {
         let (wanted_by, phase) = channel();
-        self.command(Command::Pause { wanted_by })?;
-        self.answer(&phase, self.timeout)?
+        self.command(Command::Pause { wanted_by, until_ns })?;
+        self.answer(&phase, at_most)?
     }
 
     fn command(&self, command: Command) -> Result<()> {

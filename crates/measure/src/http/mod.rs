@@ -20,6 +20,7 @@ mod latencies;
 mod load;
 mod options;
 mod origin;
+mod parting;
 mod phase;
 mod poller;
 mod pool;
@@ -30,6 +31,7 @@ mod running;
 mod schedule;
 mod shared;
 mod slot;
+mod stalls;
 mod targets;
 #[cfg(test)]
 mod tests;

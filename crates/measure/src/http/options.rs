@@ -1,6 +1,6 @@
 //! What a load consists of.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ pub struct LoadOptions {
     pub connections: usize,
     /// What becomes of a connection after a response.
     pub reuse: Reuse,
-    /// The address from which connections are made; `None`: the kernel's choice.
-    pub source: Option<IpAddr>,
+    /// The address from which connections are made, whatever its port; `None`: the kernel's choice.
+    pub source: Option<SocketAddr>,
     /// Headers of every request, beside `Host`, `User-Agent` and `Accept`. One of those names
     /// replaces it.
     pub headers: Vec<(String, String)>,

@@ -1,7 +1,9 @@
 //! Where requests go: a URL taken apart, and the addresses of its host.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 
+use zc_kernel::names;
+use zc_run::address::{in_brackets, with_plain_zone, with_port, without_zone};
 use zc_run::{Error, Result, escape, in_words};
 
 use super::targets::Targets;
@@ -14,7 +16,8 @@ const LONGEST: usize = 16 << 10;
 pub struct Origin {
     url: String,
     pub(super) is_https: bool,
-    /// The name of the host, without brackets: what a certificate is checked against.
+    /// The name of the host, without brackets: what a certificate is checked against. An address may
+    /// have a zone.
     pub(super) host: String,
     /// The host and its port, unless that is the scheme's own: the header `Host`.
     pub(super) authority: String,
@@ -32,7 +35,7 @@ impl Origin {
     /// [`ErrorKind::Remote`](zc_run::ErrorKind): the host has no address.
     pub fn resolve(url: &str) -> Result<Self> {
         let (mut origin, port) = Self::parse(url)?;
-        let found = (origin.host.as_str(), port).to_socket_addrs().map_err(|error| {
+        origin.addresses = names::addresses(&origin.host, port).map_err(|error| {
             Error::remote(format!(
                 "cannot find host \"{}\": {}",
                 escape(&origin.host, 200),
@@ -40,7 +43,6 @@ impl Origin {
             ))
             .help("check the spelling, or write its address: http://192.0.2.1/")
         })?;
-        origin.addresses = found.collect();
         if origin.addresses.is_empty() {
             let host = escape(&origin.host, 200);
             return Err(Error::remote(format!("host \"{host}\" has no address"))
@@ -60,13 +62,13 @@ impl Origin {
         Ok(origin)
     }
 
-    /// As [`at`](Self::at), at the URL's port of `address`.
+    /// As [`at`](Self::at), at the URL's port of `address`, whatever its own.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.
-    pub fn on(url: &str, address: IpAddr) -> Result<Self> {
+    pub fn on(url: &str, address: SocketAddr) -> Result<Self> {
         let (mut origin, port) = Self::parse(url)?;
-        origin.addresses = vec![SocketAddr::new(address, port)];
+        origin.addresses = vec![with_port(address, port)];
         Ok(origin)
     }
 
@@ -122,8 +124,8 @@ impl Origin {
     }
 
     /// The addresses of its host, one at least.
-    pub fn ips(&self) -> impl Iterator<Item = IpAddr> {
-        self.addresses.iter().map(SocketAddr::ip)
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// The URL in quotes, for messages.
@@ -161,7 +163,8 @@ impl Origin {
                 .help("send it as a header: 'Authorization: Basic ...'"));
         }
         let default_port = if is_https { 443 } else { 80 };
-        let (host, port) = host_and_port(authority).ok_or_else(|| {
+        let authority = with_plain_zone(authority);
+        let (host, port) = host_and_port(&authority).ok_or_else(|| {
             wrong("has no valid host").help("it looks like http://host:8080/path or http://[::1]/")
         })?;
         let port = match port {
@@ -170,7 +173,9 @@ impl Origin {
                 wrong(&format!("has the port \"{port}\"")).help("ports are 1 to 65535")
             })?,
         };
-        let named = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        // The zone of an address means nothing to the server (RFC 6874).
+        let name = without_zone(host);
+        let named = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
         let origin = Self {
             url: url.to_owned(),
             is_https,
@@ -195,21 +200,18 @@ pub fn is_target(text: &str) -> bool {
 
 /// Splits `host:port`, `[::1]:port` and both without a port; `None` if there is no host.
 fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, after) = rest.split_once(']')?;
-        host.parse::<Ipv6Addr>().ok()?;
-        return match after.strip_prefix(':') {
-            None if after.is_empty() => Some((host, None)),
-            None => None,
-            Some(port) => Some((host, (!port.is_empty()).then_some(port))),
-        };
-    }
-    let (host, port) = match authority.split_once(':') {
-        None => (authority, None),
-        Some((host, port)) => (host, (!port.is_empty()).then_some(port)),
+    let (host, port) = if authority.starts_with('[') {
+        in_brackets(authority)?
+    } else {
+        let parts = authority.split_once(':');
+        let (host, port) = parts.map_or((authority, None), |(host, port)| (host, Some(port)));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(c);
+        if host.is_empty() || !host.chars().all(plain) {
+            return None;
+        }
+        (host, port)
     };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(c);
-    (!host.is_empty() && host.chars().all(plain)).then_some((host, port))
+    Some((host, port.filter(|port| !port.is_empty())))
 }
 
 #[cfg(test)]
@@ -233,6 +235,8 @@ mod tests {
             ("https://a.b:443?q", true, "a.b", "a.b", "/?q", 443),
             ("http://[::1]:8080/x", false, "::1", "[::1]:8080", "/x", 8080),
             ("http://[::1]/x", false, "::1", "[::1]", "/x", 80),
+            ("http://[fe80::1%25lo]:81/x", false, "fe80::1%lo", "[fe80::1]:81", "/x", 81),
+            ("http://[fe80::1%lo]", false, "fe80::1%lo", "[fe80::1]", "/", 80),
             ("http://127.0.0.1:/", false, "127.0.0.1", "127.0.0.1", "/", 80),
         ] {
             let expected = (https, host.to_owned(), authority.to_owned(), target.to_owned(), port);
@@ -250,6 +254,8 @@ mod tests {
             ("http://[::1", "has no valid host"),
             ("http://[::1]x/", "has no valid host"),
             ("http://[nonsense]/", "has no valid host"),
+            ("http://[fe80::1%]/", "has no valid host"),
+            ("http://[fe80::1%25a%25b]/", "has no valid host"),
             ("http://ho\"st/", "has no valid host"),
             ("http://host:0/", "has the port \"0\""),
             ("http://host:65536/", "has the port \"65536\""),
@@ -273,6 +279,10 @@ mod tests {
         assert_eq!(origin.addresses, ["127.0.0.1:8080".parse().unwrap()]);
         let v6 = Origin::resolve("http://[::1]:8080/").unwrap();
         assert_eq!(v6.addresses, ["[::1]:8080".parse().unwrap()]);
+        let zoned = Origin::resolve("http://[fe80::1%25lo]:8080/").unwrap();
+        assert_eq!(zoned.addresses, ["[fe80::1%1]:8080".parse().unwrap()]);
+        let unknown = Origin::resolve("http://[fe80::1%25zc-no-such]/").unwrap_err();
+        assert!(unknown.message.contains("fe80::1%zc-no-such"), "{unknown}");
         let there = "127.0.0.1:9".parse().unwrap();
         assert_eq!(Origin::at("http://a.test/", there).unwrap().addresses, [there]);
         let unknown = Origin::resolve("http://no-such-host.invalid/").unwrap_err();

@@ -44,6 +44,9 @@ pub struct Phase {
     pub own_late: Latencies,
     /// CPU time of the thread from the beginning to `end_ns`, by its clock.
     pub cpu_ns: u64,
+    /// How long the thread stood still though it had to go on: the process was stopped, or the machine
+    /// suspended. Otherwise 0, and then latencies are the server's.
+    pub stalled_ns: u64,
     /// Whole responses by status, those after `end_ns` included.
     pub statuses: BTreeMap<u16, u64>,
     /// The first fault, in words.
@@ -61,12 +64,26 @@ impl Phase {
         self.counts.responses as f64 / self.seconds().max(1e-9)
     }
 
-    /// What was wrong with its responses, in words; `None`: nothing.
+    /// What was wrong with it, in words; `None`: nothing.
     pub fn fault(&self) -> Option<String> {
+        if let Some(stalled) = self.stall() {
+            return Some(stalled);
+        }
         let told: Vec<String> =
             self.drained.faults().map(|(fault, count)| fault.told(count)).collect();
         let first = self.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
         (!told.is_empty()).then(|| format!("{}{}", told.join("; "), first.unwrap_or_default()))
+    }
+
+    /// That this end stood still, in words; `None`: it did not.
+    pub fn stall(&self) -> Option<String> {
+        (self.stalled_ns > 0).then(|| {
+            format!(
+                "what sends the requests stood still for {:.1} s: it was stopped or had no CPU, or the \
+                 machine was suspended",
+                self.stalled_ns as f64 / 1e9
+            )
+        })
     }
 
     /// Whether the schedule was kept: fewer than one in a hundred of the requests due waited for a

@@ -19,6 +19,7 @@ use super::address::{cannot_connect, choose_address};
 use super::counts::Fault;
 use super::exchange::{Exchange, Purpose};
 use super::options::{LoadOptions, Reuse};
+use super::parting::Parting;
 use super::poller::{Happened, Poller};
 use super::reading::{Read, SCRATCH_BYTES, read};
 use super::reply::{Cut, Head};
@@ -32,12 +33,12 @@ use crate::workload::{Room, raise_descriptor_limit};
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;
 
-/// How long a server has to close a connection that it, or this end, wants closed.
-const TO_PART_NS: u64 = 1_000_000_000;
-
 /// How long a connection that failed is left alone. A server that refuses is asked at most a hundred
 /// times a second for each connection, instead of in a loop.
 const TO_COOL_NS: u64 = 10_000_000;
+
+/// Connections that servers are to close, at most.
+const MOST_PARTING: u64 = 256;
 
 /// Descriptors of this process beside the connections.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -73,6 +74,7 @@ pub(super) struct Pool {
     free: Vec<VecDeque<u32>>,
     /// Those that failed, and when they may be used again.
     cooling: VecDeque<(u64, u32)>,
+    parting: Parting,
     /// Those with more to read than their turn allowed.
     unread: VecDeque<(u64, bool)>,
     scratch: Vec<u8>,
@@ -100,6 +102,10 @@ impl Pool {
             ))
             .help("use fewer connections, or raise the limit: ulimit -n"));
         }
+        let parting = match raise_descriptor_limit(needed + MOST_PARTING)? {
+            Room::No { hard } => hard.saturating_sub(needed),
+            _ => MOST_PARTING,
+        };
         let requests = options.origins.iter().map(|origin| {
             let targets = origin.targets.each().iter();
             targets.map(|target| request::bytes(origin, target, &options)).collect()
@@ -122,6 +128,7 @@ impl Pool {
             slots,
             free: origins.map(|_| VecDeque::new()).collect(),
             cooling: VecDeque::new(),
+            parting: Parting::new(parting as usize),
             unread: VecDeque::new(),
             scratch: vec![0; SCRATCH_BYTES],
             outcomes: Vec::new(),
@@ -208,6 +215,9 @@ impl Pool {
 
     /// Goes on with a connection to which something happened.
     pub(super) fn on(&mut self, poller: &Poller, happened: Happened) {
+        if happened.is_ending && self.parting.ended(happened.token) {
+            return;
+        }
         let Some(index) = self.slot_of(happened.token) else { return };
         let was_open = self.slots[index as usize].state == State::Open;
         if let Err(error) = self.establish(index, happened) {
@@ -248,20 +258,21 @@ impl Pool {
         !self.cooling.is_empty()
     }
 
+    /// Whether a server is to close a connection.
+    pub(super) fn is_parting(&self) -> bool {
+        !self.parting.is_empty()
+    }
+
     /// Gives up what has taken too long.
     pub(super) fn give_up(&mut self, now_ns: u64) {
+        self.shared.counting.unclosed.add(self.parting.give_up(now_ns));
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
-            if slot.deadline_ns().is_none_or(|deadline_ns| deadline_ns > now_ns) {
+            let is_late = |deadline_ns| deadline_ns <= now_ns;
+            if slot.exchange.is_none() || !slot.deadline_ns().is_some_and(is_late) {
                 continue;
             }
             let index = index as u32;
-            if slot.exchange.is_none() {
-                slot.close(); // it was parting
-                self.busy -= 1;
-                self.set_free(index, now_ns);
-                continue;
-            }
             let seconds = self.options.timeout.as_secs_f64();
             let (fault, what) = match slot.state {
                 State::Connecting { .. } => {
@@ -309,7 +320,7 @@ impl Pool {
         let slot = &mut self.slots[index as usize];
         let to = self.addresses[slot.origin];
         let socket = tcp::begin_connect(to, self.options.source)?;
-        poller.add(&socket, u64::from(slot.generation) << 32 | u64::from(index))?;
+        poller.add(&socket, token(index, slot.generation))?;
         slot.wire = Some(match &self.sessions {
             Some(sessions) => sessions.wire(socket, slot.origin)?,
             None => Wire::new(socket),
@@ -377,7 +388,7 @@ impl Pool {
                 Read::Part { is_all } if is_all && !is_ending => return,
                 Read::Part { .. } => {}
                 Read::Answered => {
-                    self.answered(index);
+                    self.answered(index, is_ending);
                     if !is_ending {
                         return;
                     }
@@ -386,10 +397,8 @@ impl Pool {
                     let words = format!("the server's answer is not valid HTTP/1.1: {what}");
                     return self.fail(index, Fault::Malformed, words);
                 }
-                // A last word before it closes (408), or nonsense. Where it is parting, only its end
-                // is waited for.
-                Read::Unasked if slot.state == State::Open => return self.drop_idle(index),
-                Read::Unasked => {}
+                // A last word before it closes (408), or nonsense.
+                Read::Unasked => return self.drop_idle(index),
                 Read::Ended => return self.end(poller, index),
                 Read::Broken(error) => return self.cut(poller, index, Some(&error)),
             }
@@ -397,8 +406,8 @@ impl Pool {
         self.unread.push_back((token, is_ending));
     }
 
-    /// The response of the place `index` is whole.
-    fn answered(&mut self, index: u32) {
+    /// The response of the place `index` is whole, and the server may have closed the connection.
+    fn answered(&mut self, index: u32, is_ending: bool) {
         let now_ns = monotonic_ns();
         let slot = &mut self.slots[index as usize];
         let Some(exchange) = slot.exchange.take() else { return };
@@ -407,34 +416,30 @@ impl Pool {
         let answer = Answer { head: slot.reply.take_head(), body_bytes: slot.reply.body_bytes() };
         let origin = slot.origin;
         self.shared.counting.responses.add(1);
-        if keeps_alive {
-            self.busy -= 1;
-            self.set_free(index, now_ns);
-        } else {
+        if !keeps_alive {
             slot.replaces = self.options.reuse == Reuse::KeepAlive;
-            slot.state = State::Parting { until_ns: now_ns.saturating_add(TO_PART_NS) };
+            let token = token(index, slot.generation);
+            let wire = slot.wire.take();
+            slot.close();
+            if let Some(wire) = wire.filter(|_| !is_ending) {
+                self.shared.counting.unclosed.add(self.parting.add(token, wire, now_ns));
+            }
         }
+        self.busy -= 1;
+        self.set_free(index, now_ns);
         self.outcomes.push(Outcome { origin, exchange, at_ns: now_ns, came: Ok(answer) });
     }
 
     /// The server has closed the connection.
     fn end(&mut self, poller: &Poller, index: u32) {
         let slot = &mut self.slots[index as usize];
-        match (slot.state, &slot.exchange) {
-            (State::Parting { .. }, _) => {
-                slot.close();
-                self.busy -= 1;
-                self.set_free(index, monotonic_ns());
-            }
-            (_, None) => self.drop_idle(index),
-            _ => match slot.reply.end() {
-                // The body ended with the connection.
-                Ok(()) => {
-                    self.answered(index);
-                    self.end(poller, index);
-                }
-                Err(_) => self.cut(poller, index, None),
-            },
+        if slot.exchange.is_none() {
+            return self.drop_idle(index);
+        }
+        match slot.reply.end() {
+            // The body ended with the connection.
+            Ok(()) => self.answered(index, true),
+            Err(_) => self.cut(poller, index, None),
         }
     }
 
@@ -448,16 +453,7 @@ impl Pool {
     /// The connection is gone before the response was whole: by an error, or closed.
     fn cut(&mut self, poller: &Poller, index: u32, error: Option<&io::Error>) {
         let slot = &mut self.slots[index as usize];
-        let Some(exchange) = &mut slot.exchange else {
-            if matches!(slot.state, State::Parting { .. }) {
-                slot.close();
-                self.busy -= 1;
-                self.set_free(index, monotonic_ns());
-            } else {
-                self.drop_idle(index);
-            }
-            return;
-        };
+        let Some(exchange) = &mut slot.exchange else { return self.drop_idle(index) };
         // A reset may have overtaken the response.
         let cut = slot.reply.cut();
         // Once: the new connection will not have served any.
@@ -518,4 +514,9 @@ impl Pool {
             error,
         )
     }
+}
+
+/// What a connection is registered as: its place, and which one of that place it is.
+fn token(index: u32, generation: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(index)
 }

@@ -11,6 +11,7 @@ use super::latencies::Latencies;
 use super::options::Pace;
 use super::phase::Phase;
 use super::schedule::Schedule;
+use super::stalls::Stalls;
 
 /// A phase that goes on, or whose last responses are waited for.
 #[derive(Debug)]
@@ -34,12 +35,15 @@ pub(super) struct Running {
     /// When the last of a limited number of requests came out.
     done_ns: Option<u64>,
     ending: Option<Ending>,
+    pub(super) stalls: Stalls,
 }
 
 #[derive(Debug)]
 struct Ending {
     wanted_by: Sender<Result<Phase>>,
     at_ns: u64,
+    /// When outstanding responses are not waited for any more.
+    until_ns: u64,
     counts: HttpCounts,
     cpu_ns: u64,
     outstanding: u64,
@@ -76,6 +80,7 @@ impl Running {
             first_fault: None,
             done_ns: None,
             ending: None,
+            stalls: Stalls::begin(),
         }
     }
 
@@ -120,19 +125,28 @@ impl Running {
     }
 
     /// Begins no more requests. It ends at `at_ns`, or has ended with the last of its requests.
-    pub(super) fn end(&mut self, wanted_by: Sender<Result<Phase>>, at_ns: u64, counts: HttpCounts) {
+    /// Outstanding responses are waited for until `until_ns`.
+    pub(super) fn end(
+        &mut self,
+        wanted_by: Sender<Result<Phase>>,
+        at_ns: u64,
+        until_ns: u64,
+        counts: HttpCounts,
+    ) {
         self.ending = Some(Ending {
             wanted_by,
             at_ns: self.done_ns.unwrap_or(at_ns),
+            until_ns,
             counts: counts.since(&self.before),
             cpu_ns: self.cpu_ns.map_or(0, |begun_ns| own_cpu_ns().saturating_sub(begun_ns)),
             outstanding: self.outstanding,
         });
     }
 
-    /// Whether it has ended, and nothing is outstanding.
-    pub(super) fn is_over(&self) -> bool {
-        self.ending.is_some() && self.outstanding == 0
+    /// Whether it has ended, and nothing is waited for any more.
+    pub(super) fn is_over(&self, now_ns: u64) -> bool {
+        let is_over = |ending: &Ending| self.outstanding == 0 || now_ns >= ending.until_ns;
+        self.ending.as_ref().is_some_and(is_over)
     }
 
     /// Says what it was to whoever ended it.
@@ -155,6 +169,7 @@ impl Running {
             late: self.late,
             own_late: self.own_late,
             cpu_ns: ending.cpu_ns,
+            stalled_ns: self.stalls.so_far_ns(),
             statuses: self.statuses,
             first_fault: self.first_fault,
         };

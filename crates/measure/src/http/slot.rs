@@ -21,12 +21,6 @@ pub(super) enum State {
     },
     /// It is established, with its TLS session.
     Open,
-    /// The last response on it has arrived, and the server is to close it, so that its port waits
-    /// there (TIME_WAIT), and not here.
-    Parting {
-        /// When this end closes it all the same.
-        until_ns: u64,
-    },
 }
 
 /// A place for a connection.
@@ -74,12 +68,7 @@ impl Slot {
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         match (self.state, &self.exchange) {
             (_, Some(exchange)) => Some(exchange.deadline_ns),
-            (
-                State::Connecting { until_ns }
-                | State::Greeting { until_ns }
-                | State::Parting { until_ns },
-                None,
-            ) => Some(until_ns),
+            (State::Connecting { until_ns } | State::Greeting { until_ns }, None) => Some(until_ns),
             _ => None,
         }
     }

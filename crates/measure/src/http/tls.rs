@@ -3,6 +3,7 @@
 //! rustls with the provider `ring`, TLS 1.3 and 1.2. Sessions are resumed, as browsers do: with a
 //! connection for each request most handshakes are short ones.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,18 +14,23 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{
     WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible, RootCertStore,
     SignatureScheme,
 };
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::address::without_zone;
+use zc_run::{Error, Result, escape, in_words, without_bom};
 
 use super::options::{LoadOptions, Trust};
 use super::origin::Origin;
 use super::wire::Wire;
+use crate::named_file;
+
+/// The longest file of certificates. That of all authorities of a system has some 200 KiB.
+const MOST_CERTIFICATES: u64 = 16 << 20;
 
 /// The sessions of a load.
 #[derive(Debug)]
@@ -104,7 +110,7 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): no certificate could have such a name.
 fn name(origin: &Origin) -> Result<ServerName<'static>> {
-    ServerName::try_from(origin.host.clone()).map_err(|_| {
+    ServerName::try_from(without_zone(&origin.host).to_owned()).map_err(|_| {
         Error::usage(format!("{}: no certificate can name this host", origin.quoted()))
             .help("use a DNS name or an address")
     })
@@ -113,6 +119,9 @@ fn name(origin: &Origin) -> Result<ServerName<'static>> {
 /// Why there is no session, if that is why: completes "no TLS with HOST: ", and a hint.
 pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
     const TRUST: &str = "name its authority with --cacert FILE, or accept anybody with --insecure";
+    const NAMES: &str = "a certificate is made for a host with openssl req -addext \
+                         subjectAltName=DNS:HOST; --insecure accepts any";
+    const OTHERWISE: &str = "openssl s_client -connect HOST:PORT shows it; --insecure accepts any";
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let said = match error {
         rustls::Error::InvalidCertificate(error) => {
@@ -121,17 +130,27 @@ pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
                 CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                     "its certificate is signed by nobody that is trusted".to_owned()
                 }
+                // The common name of its subject is not looked at: RFC 9525, 2.
+                CertificateError::NotValidForNameContext { presented, .. }
+                    if presented.is_empty() =>
+                {
+                    let what = "its certificate names no host (no subjectAltName)".to_owned();
+                    return Some((what, NAMES));
+                }
                 CertificateError::NotValidForName
                 | CertificateError::NotValidForNameContext { .. } => {
-                    "its certificate is for another name".to_owned()
+                    return Some(("its certificate is for another name".to_owned(), NAMES));
                 }
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                    "its certificate has expired".to_owned()
+                    return Some(("its certificate has expired".to_owned(), OTHERWISE));
                 }
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                    "its certificate is not valid yet".to_owned()
+                    return Some(("its certificate is not valid yet".to_owned(), OTHERWISE));
                 }
-                other => format!("its certificate is not accepted: {other}"),
+                other => {
+                    let what = format!("its certificate is not accepted: {}", refusal(other));
+                    return Some((what, OTHERWISE));
+                }
             };
             return Some((what, TRUST));
         }
@@ -144,10 +163,60 @@ pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
         rustls::Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
             "it has neither TLS 1.2 nor TLS 1.3".to_owned()
         }
-        rustls::Error::AlertReceived(alert) => format!("it refuses with the alert {alert:?}"),
+        rustls::Error::AlertReceived(alert) => {
+            format!("it refuses with the alert \"{}\"", words_of(alert))
+        }
+        rustls::Error::PeerIncompatible(why) => format!("it offers too little: {}", words_of(why)),
+        rustls::Error::PeerMisbehaved(why) => format!("it breaks the protocol: {}", words_of(why)),
+        rustls::Error::InappropriateMessage { .. }
+        | rustls::Error::InappropriateHandshakeMessage { .. } => {
+            "it sends a message out of turn".to_owned()
+        }
+        rustls::Error::Other(error) => words_of(&error.0),
         other => other.to_string(),
     };
     Some((said, "openssl s_client -connect HOST:PORT shows what the server offers"))
+}
+
+/// Why a certificate is not accepted.
+fn refusal(error: &CertificateError) -> String {
+    match error {
+        CertificateError::BadEncoding => "it is no valid X.509".to_owned(),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not one for servers (extendedKeyUsage)".to_owned()
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "it is signed by an algorithm that is not accepted".to_owned()
+        }
+        // What webpki says beyond that has no type here.
+        CertificateError::Other(error) => match words_of(&error.0).as_str() {
+            "ca used as end entity" => {
+                "it is an authority's, and not a server's (basicConstraints)".to_owned()
+            }
+            "end entity used as ca" => "its issuer is no authority (basicConstraints)".to_owned(),
+            words => words.to_owned(),
+        },
+        other => words_of(other),
+    }
+}
+
+/// The name of a variant as words: `PathLenConstraintViolated` is "path len constraint violated".
+/// Libraries have no text for these but that.
+fn words_of(variant: &impl std::fmt::Debug) -> String {
+    let text = format!("{variant:?}");
+    let name = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let mut words = String::new();
+    let mut before = None;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && before.is_some_and(|before: char| !before.is_ascii_uppercase())
+        {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+        before = Some(c);
+    }
+    words
 }
 
 fn roots_of_system() -> Result<RootCertStore> {
@@ -166,10 +235,21 @@ fn roots_of_system() -> Result<RootCertStore> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let text = std::fs::read(path).map_err(|error| no_certificate(path, &in_words(&error)))?;
-    CertificateDer::pem_slice_iter(&text)
+    let text = File::open(path).and_then(|file| named_file::bytes(file, MOST_CERTIFICATES));
+    let text = text.map_err(|error| no_certificate(path, &in_words(&error)))?;
+    let text = text.ok_or_else(|| no_certificate(path, "it is longer than 16 MiB"))?;
+    CertificateDer::pem_slice_iter(without_bom(&text))
         .collect::<std::result::Result<_, _>>()
-        .map_err(|error| no_certificate(path, &error.to_string()))
+        .map_err(|error| no_certificate(path, no_pem(&error)))
+}
+
+fn no_pem(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a certificate in it has no last line",
+        pem::Error::IllegalSectionStart { .. } => "a certificate in it has no valid first line",
+        pem::Error::Base64Decode(_) => "a certificate in it is not in base64",
+        _ => "it is no valid PEM",
+    }
 }
 
 fn no_certificate(path: &Path, why: &str) -> Error {
@@ -249,5 +329,58 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{AlertDescription, OtherError, PeerMisbehaved};
+
+    use super::*;
+
+    /// As webpki's, which has no text but its name.
+    #[derive(Debug)]
+    enum Unsaid {
+        CaUsedAsEndEntity,
+        PathLenConstraintViolated,
+    }
+
+    impl std::fmt::Display for Unsaid {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "{self:?}")
+        }
+    }
+
+    impl std::error::Error for Unsaid {}
+
+    #[test]
+    fn no_name_of_a_type_is_in_a_sentence() {
+        let other = |error| CertificateError::Other(OtherError(Arc::new(error)));
+        for (error, said) in [
+            (
+                rustls::Error::InvalidCertificate(other(Unsaid::CaUsedAsEndEntity)),
+                "its certificate is not accepted: it is an authority's, and not a server's \
+                 (basicConstraints)",
+            ),
+            (
+                rustls::Error::InvalidCertificate(other(Unsaid::PathLenConstraintViolated)),
+                "its certificate is not accepted: path len constraint violated",
+            ),
+            (
+                rustls::Error::InvalidCertificate(CertificateError::Revoked),
+                "its certificate is not accepted: revoked",
+            ),
+            (
+                rustls::Error::AlertReceived(AlertDescription::HandshakeFailure),
+                "it refuses with the alert \"handshake failure\"",
+            ),
+            (
+                rustls::Error::PeerMisbehaved(PeerMisbehaved::TooManyEmptyFragments),
+                "it breaks the protocol: too many empty fragments",
+            ),
+        ] {
+            let (what, _) = why(&io::Error::other(error)).unwrap();
+            assert_eq!(what, said);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! they are the same. What cannot be read is absent, never guessed.
 //!
 //! References: Documentation/ABI/testing/sysfs-class-net, Documentation/ABI/testing/sysfs-bus-pci,
-//! Documentation/networking/napi.rst, Documentation/core-api/irq/irq-affinity.rst.
+//! Documentation/networking/napi.rst, Documentation/networking/scaling.rst, Documentation/core-api/irq/irq-affinity.rst.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,6 +53,9 @@ fn in_words(
         ("NUMA node", sysfs.numa_node.clone()),
         ("threaded NAPI", sysfs.threaded.clone()),
         ("deferred interrupts", sysfs.deferred.clone()),
+        ("receive packet steering", sysfs.receive_steering.clone()),
+        ("receive flow steering", sysfs.flow_steering.clone()),
+        ("transmit packet steering", sysfs.transmit_steering.clone()),
         ("XDP", device.xdp.then(|| "on".to_owned())),
     ];
     found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
@@ -82,6 +85,9 @@ struct OfSysfs {
     numa_node: Option<String>,
     threaded: Option<String>,
     deferred: Option<String>,
+    receive_steering: Option<String>,
+    flow_steering: Option<String>,
+    transmit_steering: Option<String>,
 }
 
 impl OfSysfs {
@@ -115,6 +121,9 @@ impl OfSysfs {
             numa_node: of("device/numa_node").filter(|node| node != "-1"),
             threaded: of("threaded").map(on),
             deferred: deferred(),
+            receive_steering: of_queues(root, &place, "rx-", "rps_cpus"),
+            flow_steering: of_queues(root, &place, "rx-", "rps_flow_cnt"),
+            transmit_steering: of_queues(root, &place, "tx-", "xps_cpus"),
         }
     }
 }
@@ -133,6 +142,26 @@ fn pci_id(of: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         Some(card) => format!("{chip} ({card})"),
         None => chip,
     })
+}
+
+/// `3 3 0`: this file of each queue, in the order of the queues; `off` where all are 0.
+fn of_queues(root: &Path, place: &str, kind: &str, file: &str) -> Option<String> {
+    let entries = std::fs::read_dir(root.join(place).join("queues")).ok()?;
+    let mut queues: Vec<u32> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.strip_prefix(kind)?.parse().ok())
+        .collect();
+    queues.sort_unstable();
+    // A transmit queue that is alone has no mask of its own (ENOENT).
+    let of = |queue: &u32| read(root, &format!("{place}/queues/{kind}{queue}/{file}"));
+    let values: Vec<String> = queues.iter().filter_map(of).collect();
+    let is_off = |value: &String| value.chars().all(|digit| matches!(digit, '0' | ','));
+    match values.first() {
+        None => None,
+        Some(_) if values.iter().all(is_off) => Some("off".to_owned()),
+        Some(first) if values.iter().all(|value| value == first) => Some(first.clone()),
+        Some(_) => Some(values.join(" ")),
+    }
 }
 
 /// The CPUs to which the interrupts of a card go, in the order of the interrupts. Those of a virtio
@@ -184,6 +213,12 @@ mod tests {
             ("sys/class/net/eth0/device/numa_node", "1\n"),
             ("sys/class/net/eth0/device/msi_irqs/130", "msix\n"),
             ("sys/class/net/eth0/device/msi_irqs/99", "msix\n"),
+            ("sys/class/net/eth0/queues/rx-0/rps_cpus", "3\n"),
+            ("sys/class/net/eth0/queues/rx-0/rps_flow_cnt", "0\n"),
+            ("sys/class/net/eth0/queues/rx-10/rps_cpus", "00000000,00000000\n"),
+            ("sys/class/net/eth0/queues/rx-2/rps_cpus", "1\n"),
+            ("sys/class/net/eth0/queues/tx-0/xps_cpus", "2\n"),
+            ("sys/class/net/eth0/queues/tx-1/xps_cpus", "2\n"),
             ("proc/irq/99/smp_affinity_list", "0-3\n"),
             ("proc/irq/99/effective_affinity_list", "0\n"),
             ("proc/irq/130/smp_affinity_list", "1\n"),
@@ -222,9 +257,12 @@ mod tests {
             ("largest packet to segment", "65536 B over IPv4, 524280 B over IPv6"),
             ("qdisc", "mq of fq_codel"),
             ("queues", "combined 8"),
+            ("receive flow steering", "off"),
+            ("receive packet steering", "3 1 00000000,00000000"),
             ("rings", "rx 1024, tx 512"),
             ("speed", "25000 Mbit/s"),
             ("threaded NAPI", "on"),
+            ("transmit packet steering", "2"),
         ];
         let found: Vec<(&str, &str)> =
             found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

@@ -21,7 +21,7 @@ use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
 pub use link_trait::Link;
 pub use null::{AckCounts, AckGenerator, AckedFlow};
 pub use refusal::explain_bpf;
-pub use remote::towards;
+pub use remote::{device_towards, towards};
 pub use sides::Sides;
 pub use steering::Steering;
 

@@ -2,8 +2,8 @@
 //! warning or `None`; nothing is read here.
 
 use zc_run::{
-    EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, LinkFacts, LinkKind, OffloadSwitch, Severity,
-    StatReading, WHY_EMULATED, Warning,
+    CPU_QUOTA, EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, LinkFacts,
+    LinkKind, OffloadSwitch, Severity, StatReading, WHY_EMULATED, Warning, why_throttled,
 };
 
 use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
@@ -25,7 +25,7 @@ pub fn before(
             netfilter(host, link),
             memlock(host, fixed.buffer_bytes),
             optmem(host),
-            pacing(&fixed.congestion),
+            fixed.set_congestion().or(around.congestion.as_deref()).and_then(pacing),
         ]
         .into_iter()
         .flatten(),
@@ -238,15 +238,8 @@ fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let quota = quota.filter(|quota| *quota < soaked as f64)?;
     Some(
-        Warning::new(
-            "cpu-quota",
-            Severity::Withhold,
-            format!(
-                "this cgroup may use {quota:.2} CPUs and {soaked} are soaked: the kernel will stop \
-                 all of them in turns"
-            ),
-        )
-        .remedy("run outside of the container, or without its CPU limit (docker: no --cpus)"),
+        Warning::new(CPU_QUOTA, Severity::Withhold, why_throttled(quota, soaked))
+            .remedy(INSTEAD_OF_THROTTLED),
     )
 }
 
@@ -366,7 +359,7 @@ fn optmem(host: &Host) -> Option<Warning> {
 pub const PACING: &str = "pacing";
 
 /// BBR sends by timer, and the timers are a cost that no send path causes.
-fn pacing(congestion: &str) -> Option<Warning> {
+pub fn pacing(congestion: &str) -> Option<Warning> {
     congestion.starts_with("bbr").then(|| {
         Warning::new(
             PACING,
@@ -376,6 +369,21 @@ fn pacing(congestion: &str) -> Option<Warning> {
             ),
         )
         .remedy("--congestion cubic")
+    })
+}
+
+/// Programs of this host send with another congestion control than a run `used` that chose it itself.
+pub fn another_congestion(of_host: &str, used: &str) -> Option<Warning> {
+    (!of_host.is_empty() && of_host != used).then(|| {
+        Warning::new(
+            "congestion-default",
+            Severity::Note,
+            format!(
+                "sockets of this host use congestion control \"{of_host}\" unless they ask for \
+                 another, and those of this run use \"{used}\""
+            ),
+        )
+        .remedy(format!("--congestion {of_host}"))
     })
 }
 

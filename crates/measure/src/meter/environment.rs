@@ -22,11 +22,13 @@ pub struct Environment {
     /// Packet sockets that get a copy of all packets of the link's device; `None` when they cannot
     /// be counted.
     pub sniffers: Option<usize>,
+    /// The congestion control of sockets that ask for none.
+    pub congestion: Option<String>,
 }
 
 impl Environment {
-    /// Reads the environment. Sniffers are counted in the network namespace of the calling thread,
-    /// so it must be a thread that has entered the sender's side.
+    /// Reads the environment. Sniffers and the congestion control are those of the network namespace
+    /// of the calling thread, so it must be a thread that has entered the sender's side.
     pub fn read(device: &str, sender_cpu: usize, another_zc: bool) -> Self {
         let root = Path::new("/");
         Self {
@@ -34,6 +36,8 @@ impl Environment {
             cpu_quota: cpu_quota(root),
             another_zc,
             sniffers: sniffers(device),
+            congestion: read(root, "proc/sys/net/ipv4/tcp_congestion_control")
+                .map(|text| text.trim().to_owned()),
         }
     }
 }
@@ -102,6 +106,12 @@ fn sniffers_in(text: &str, index: u32) -> usize {
         Some(protocol == "0003" && (device == 0 || device == index))
     };
     text.lines().filter(|line| takes_all(line) == Some(true)).count()
+}
+
+/// The CPUs that this process's cgroup may use, if these are fewer than `soaked`.
+pub(super) fn quota_below(soaked: usize) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    cpu_quota(Path::new("/")).filter(|quota| *quota < soaked as f64)
 }
 
 /// The smallest CPU limit of this process's cgroup and those above it, in CPUs

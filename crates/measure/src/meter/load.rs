@@ -1,24 +1,29 @@
 //! The load of the whole machine, from soakers in a process of their own and /proc/stat.
 
+use super::environment::quota_below;
 use super::helper_process::SoakerProcess;
 use super::host::is_emulated;
 use super::kernel::KernelMeters;
 use zc_run::{
-    Error, ErrorKind, INSTEAD_OF_EMULATED, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind,
-    Taken, WHY_EMULATED,
+    Error, ErrorKind, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, Result, SoakEdge, SoakStart,
+    SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
 };
 
-/// Refuses to tell loads on an emulated machine. Like a cost, a load there is that of translated
-/// instructions.
+/// Refuses to tell loads by so many soakers on an emulated machine, and where the kernel throttles
+/// them. Like a cost, a load is that of translated instructions there, or that limit.
 ///
 /// # Errors
-/// [`ErrorKind::NothingKept`]: the CPU is emulated.
-pub fn loads_can_be_told() -> Result<()> {
-    if is_emulated() {
-        let message = format!("no load is shown: {WHY_EMULATED}");
-        return Err(Error::new(ErrorKind::NothingKept, message).help(INSTEAD_OF_EMULATED));
+/// [`ErrorKind::NothingKept`]: the CPU is emulated, or a cgroup may use fewer CPUs.
+pub fn loads_can_be_told(soaked: usize) -> Result<()> {
+    let refused = |why: &str, instead: &str| {
+        let message = format!("no load is shown: {why}");
+        Err(Error::new(ErrorKind::NothingKept, message).help(instead))
+    };
+    match quota_below(soaked) {
+        _ if is_emulated() => refused(WHY_EMULATED, INSTEAD_OF_EMULATED),
+        Some(quota) => refused(&why_throttled(quota, soaked), INSTEAD_OF_THROTTLED),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Soakers in a process of their own, and the kernel's counters.
@@ -80,6 +85,7 @@ impl LoadMeter {
         let pace = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
         let emulated = is_emulated();
-        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken, emulated })
+        let cpu_quota = quota_below(cpus.len());
+        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken, emulated, cpu_quota })
     }
 }

@@ -19,7 +19,7 @@ const SETTLING_NS: u64 = 4_000_000;
 pub const IDLE_APART_NS: u64 = 150_000_000;
 
 /// Blocks in the budget: with fewer, intervals are too wide to be of use.
-const BLOCKS: u64 = 20;
+pub const BLOCKS: u32 = 20;
 
 /// Budget of a plan that sets none, if that is enough.
 const USUAL_NS: u64 = 60_000_000_000;
@@ -52,16 +52,16 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
 pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<u64> {
     let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv)?.cells.len();
     let block_ns = block_ns(cells, timing, spec.unsoaked);
-    let needed_ns = block_ns.saturating_mul(BLOCKS);
+    let needed_ns = block_ns.saturating_mul(u64::from(BLOCKS));
+    let needed = rough(Duration::from_nanos(needed_ns));
     let error = |what: &str| {
         let message = format!(
             "the plan \"{}\" has {cells} cells, a block of them takes about {}: {what}",
             spec.name,
-            rough(block_ns)
+            rough(Duration::from_nanos(block_ns))
         );
         let help = format!(
-            "--budget {} has room for {BLOCKS} blocks; or give its factors fewer levels",
-            rough(needed_ns)
+            "--budget {needed} has room for {BLOCKS} blocks; or give its factors fewer levels"
         );
         Err(Error::usage(message).help(help))
     };
@@ -76,9 +76,8 @@ pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<
 }
 
 /// A duration as a budget is typed, rounded up to a usual number.
-fn rough(ns: u64) -> String {
-    let seconds = Duration::from_nanos(ns).as_secs_f64();
-    match seconds {
+pub fn rough(duration: Duration) -> String {
+    match duration.as_secs_f64() {
         s if s < 1.0 => format!("{}ms", (s * 1e3).ceil()),
         s if s < 120.0 => format!("{}s", s.ceil()),
         s if s < 7200.0 => format!("{}m", (s / 60.0).ceil()),

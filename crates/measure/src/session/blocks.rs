@@ -2,13 +2,13 @@
 //! soaked trial, after the last and every [`IDLE_APART_NS`] in between, and the unsoaked trials that
 //! are due.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
 use crate::trial::{Bench, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
+use zc_kernel::stop::Stop;
 use zc_run::{
     Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, Result, Slot, Warning,
 };
@@ -16,6 +16,7 @@ use zc_run::{
 use super::budget::Budget;
 use super::copied::CopiedShares;
 use super::interim::Interim;
+use super::other_programs::OtherPrograms;
 use super::progress::{Next, Progress};
 use super::sessions::Sessions;
 use super::states::States;
@@ -50,6 +51,7 @@ pub(super) struct Blocks<'s> {
     last_failure: Option<Error>,
     /// Warnings that arose during the run; each kind once.
     new_warnings: Vec<Warning>,
+    others: OtherPrograms,
 }
 
 impl<'s> Blocks<'s> {
@@ -69,6 +71,7 @@ impl<'s> Blocks<'s> {
             failures: vec![Vec::new(); header.plan.cells.len()],
             last_failure: None,
             new_warnings: Vec::new(),
+            others: OtherPrograms::now(),
         }
     }
 
@@ -84,7 +87,13 @@ impl<'s> Blocks<'s> {
             warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
             warning
         });
-        for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
+        // A server that is measured is no other program.
+        let plan = &self.header.plan;
+        let is_foreign = matches!(block.dropped, Some(Dropped::Foreign { .. }));
+        let others = (is_foreign && plan.server.is_none() && plan.nfs.is_none())
+            .then(|| self.others.warning())
+            .flatten();
+        for warning in sniffers.into_iter().chain(self.copied.moved(block)).chain(others) {
             if self
                 .header
                 .warnings
@@ -113,7 +122,7 @@ impl<'s> Blocks<'s> {
         index: usize,
         budget: &Budget,
         interim: &dyn Interim,
-        stop: &AtomicBool,
+        stop: &Stop,
         progress: &mut dyn Progress,
     ) -> (Block, BlockEnd) {
         let mut block = Block {
@@ -128,6 +137,7 @@ impl<'s> Blocks<'s> {
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
+            Err(_) if stop.is_set() => BlockEnd::Stopped,
             // The files have changed, or the other machine is gone: what follows would not be
             // comparable.
             Err((_, error)) if error.kind.ends_a_run() => BlockEnd::Broken(error),
@@ -155,7 +165,7 @@ impl<'s> Blocks<'s> {
         &mut self,
         block: &mut Block,
         budget: &Budget,
-        stop: &AtomicBool,
+        stop: &Stop,
         progress: &mut dyn Progress,
     ) -> std::result::Result<BlockEnd, (String, Error)> {
         self.rig.begin_block(block.index).map_err(|error| (String::new(), error))?;
@@ -163,13 +173,15 @@ impl<'s> Blocks<'s> {
         let trials = schedule.len();
         let mut soaking = false;
         let mut idle_due_ns = 0;
+        let ended = || match () {
+            () if stop.is_set() => Some(BlockEnd::Stopped),
+            () if budget.left().is_zero() => Some(BlockEnd::OutOfTime),
+            () => None,
+        };
         for (trial, &Turn { cell, kind, kept }) in schedule.iter().enumerate() {
             let label = self.header.plan.cells[cell].label.clone();
-            if stop.load(Ordering::Relaxed) {
-                return Ok(BlockEnd::Stopped);
-            }
-            if budget.left().is_zero() {
-                return Ok(BlockEnd::OutOfTime);
+            if let Some(end) = ended() {
+                return Ok(end);
             }
             progress.trial(Next {
                 block: block.index,
@@ -191,14 +203,19 @@ impl<'s> Blocks<'s> {
             }
             // Idle rates may differ between states.
             if soaking && (begins || switched.is_some()) {
-                let unwanted = || stop.load(Ordering::Relaxed) || budget.left().is_zero();
+                let unwanted = || ended().is_some();
                 let until = switched.unwrap_or_else(Instant::now);
                 self.lead_in(&schedule[trial..], until, unwanted).map_err(named)?;
-                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+                if let Some(end) = self.idle(block, &ended).map_err(named)? {
+                    return Ok(end);
+                }
                 idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
+                Err(_) if stop.is_set() => return Ok(BlockEnd::Stopped),
                 Err(error) if error.kind.ends_a_run() => return Err(named(error)),
+                // It was given up, or would be.
+                Err(_) if budget.left().is_zero() => return Ok(BlockEnd::OutOfTime),
                 _ if !kept => {}
                 Ok(trial) => {
                     self.failures[cell].clear();
@@ -211,11 +228,26 @@ impl<'s> Blocks<'s> {
             }
             let shared = schedule.get(trial + 1).is_some_and(|next| self.shares_idle(cell, *next));
             if soaking && (!shared || monotonic_ns() >= idle_due_ns) {
-                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+                if let Some(end) = self.idle(block, &ended).map_err(named)? {
+                    return Ok(end);
+                }
                 idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
         }
         Ok(BlockEnd::Whole)
+    }
+
+    /// Adds an idle window. `Some` if the block has ended in the middle of it.
+    fn idle(
+        &mut self,
+        block: &mut Block,
+        ended: &impl Fn() -> Option<BlockEnd>,
+    ) -> Result<Option<BlockEnd>> {
+        match self.rig.idle() {
+            Ok(idle) => block.slots.push(Slot::Idle(idle)),
+            Err(error) => return ended().map(Some).ok_or(error),
+        }
+        Ok(None)
     }
 
     /// Whether a trial that follows one of `cell` may do without an idle window in between: it is

@@ -92,6 +92,7 @@ mod tests {
                 whole_copied: copied,
                 fragments: None,
                 whole_sender_usage: None,
+                sockets: None,
                 remote: None,
                 remote_report: None,
             })

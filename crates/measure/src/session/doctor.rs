@@ -2,16 +2,20 @@
 //! comes from trying.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::meter;
 use crate::plan::Spec;
 use crate::trial::{self, Rig};
+use zc_kernel::stop::Stop;
 use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 
 use super::options::RunOptions;
 use super::prepare::{Standing, set_up};
 use super::proving::try_out;
+
+/// How long each path may send for its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
 
 /// What `zc doctor` found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +42,7 @@ pub fn examine() -> Result<Findings> {
         .map(|&kind| row("link", kind.name(), trial::try_out_link(kind)))
         .collect();
     let Standing { mut rig, host, warnings, .. } =
-        set_up(&options, &[], 0, &AtomicBool::new(false), |_| {})?;
+        set_up(&options, &[], 0, &Stop::default(), |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));
@@ -52,7 +56,7 @@ pub fn examine() -> Result<Findings> {
 
 fn support(rig: &mut Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
     let cell = Cell { label: format!("{send} to {recv}"), ..Cell::of_paths(send, recv) };
-    Ok(match try_out(rig, &cell)? {
+    Ok(match try_out(rig, &cell, PROOF_TIME)? {
         Ok(_) => Support::Yes,
         Err(no) => Support::No(no),
     })

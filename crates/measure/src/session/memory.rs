@@ -7,12 +7,12 @@
 //! caches, which has yet to be written back. All sets lie in one arena, from its beginning.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use zc_kernel::pages::Pages;
+use zc_kernel::stop::Stop;
 use zc_kernel::{clock, sched};
 
 use super::seed;
@@ -57,7 +57,7 @@ pub struct MemoryOutcome {
 /// There is no memory or no CPU to run on, or nothing was measured before it ended.
 pub fn memory(
     options: &MemoryOptions,
-    stop: &AtomicBool,
+    stop: &Stop,
     begin: &mut dyn FnMut(&MemoryRun),
 ) -> Result<MemoryOutcome> {
     let until = clock::monotonic_ns().saturating_add(options.budget_ns);
@@ -134,11 +134,11 @@ struct Arena<'a> {
     word: u64,
     /// When the arena was created, and the CPU time of this thread then.
     began: (u64, u64),
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
 }
 
 impl<'a> Arena<'a> {
-    fn new(bench: Bench, memory: &'a mut [u8], stop: &'a AtomicBool) -> Self {
+    fn new(bench: Bench, memory: &'a mut [u8], stop: &'a Stop) -> Self {
         let loops = MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
         Self {
             bench,
@@ -152,7 +152,7 @@ impl<'a> Arena<'a> {
     }
 
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.is_set()
     }
 
     /// Measures block after block; returns whether it was interrupted.
@@ -296,14 +296,14 @@ mod tests {
 
     #[test]
     fn a_stop_before_anything_is_measured_is_an_interrupt() {
-        let stop = AtomicBool::new(true);
+        let stop = Stop::already();
         let error = memory(&options(1_000_000_000), &stop, &mut |_| {}).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Interrupted);
     }
 
     #[test]
     fn a_budget_of_zero_is_an_error_that_says_so() {
-        let error = memory(&options(0), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+        let error = memory(&options(0), &Stop::default(), &mut |_| {}).unwrap_err();
         assert_eq!(error.message, "the budget was spent before anything was measured");
         assert!(error.help.is_some());
     }

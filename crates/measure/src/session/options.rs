@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use super::earlier::EarlierRates;
 use super::remote_end::RemoteEnd;
 use crate::http::Reuse;
 use crate::plan::Spec;
@@ -58,6 +59,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
     pub rates: BTreeMap<String, f64>,
+    /// What earlier runs of this plan had, the newest first: the rate is kept where that is possible.
+    pub earlier: Vec<EarlierRates>,
     /// CPU time to burn in softirq context, by label of the cell, in nanoseconds per MB.
     pub burns: BTreeMap<String, u64>,
     /// Length of the measured part of a trial; `None` for the default.
@@ -130,6 +133,7 @@ impl RunOptions {
             soaker: SoakerKind::Alu,
             out,
             rates: BTreeMap::new(),
+            earlier: Vec::new(),
             burns: BTreeMap::new(),
             window_ns: None,
             idle_ns: None,

@@ -1,17 +1,17 @@
 //! Preparation of a run before the first block: the link, the files, the rig, the proofs, the rate.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::agent::carry::Carried;
-use crate::meter::{self, InstanceLock, Sampler};
+use crate::meter::{self, InstanceLock, Sampler, checks};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
+use zc_kernel::stop::Stop;
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
-    LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
+    HostState, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
     RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
 };
 
@@ -65,7 +65,7 @@ pub(super) fn set_up(
     options: &RunOptions,
     cells: &[Cell],
     seed: u64,
-    stop: &AtomicBool,
+    stop: &Stop,
     mut tell: impl FnMut(Step<'_>),
 ) -> Result<Standing> {
     trial::check_memory()?;
@@ -81,7 +81,7 @@ pub(super) fn set_up(
             let soaked_cpus = trial::allowed_cpus()?;
             let reached =
                 remote::reach(end, options, &soaked_cpus, cpus.sender, stop, &mut carrying)?;
-            (trial::towards(reached.address.ip())?, Some(reached))
+            (trial::towards(reached.address)?, Some(reached))
         }
         None => {
             tell(Step::Begun("bringing up the link"));
@@ -179,7 +179,7 @@ pub(super) fn prepare(
     options: &RunOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -195,31 +195,47 @@ pub(super) fn prepare(
         other_links,
         remote,
         files,
-        warnings,
+        mut warnings,
         mut probes,
         instance_lock,
     } = set_up(options, &wanted.cells, seed, stop, |step| match step {
         Step::Begun(what) => progress.preparing(what, budget.left()),
         Step::Carrying(carried) => progress.carrying(carried),
     })?;
+    rig.limit_to(budget.limit(stop));
     let mut state_readings = Vec::new();
     if let Some(states) = states.as_deref_mut() {
         progress.preparing("trying the states", budget.left());
         states.set_traffic(&namespaces, &link.device)?;
         state_readings = states.prove(|| go_on(stop))?;
+        if !asks_for_congestion(options)
+            && let Some(of_states) = states.congestion()
+        {
+            warnings.extend(of_states.iter().find_map(|(state, name)| paced(state, name)));
+            rig.leave_congestion_to(of_states);
+        }
+        let of_cell = |cell: &Cell| (cell.label.clone(), rig.fixed().at(&cell.levels));
+        states.check_options(wanted.cells.iter().map(of_cell))?;
+    }
+    if !asks_for_congestion(options)
+        && let Some(used) = rig.fixed().set_congestion()
+    {
+        let of_host = host.sysctls.get("net.ipv4.tcp_congestion_control");
+        warnings.extend(of_host.and_then(|of_host| checks::another_congestion(of_host, used)));
     }
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
     steps.say("touching memory");
     trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.budget_ns));
-    let (speeds, broken) = rates::top_speeds(&mut rig, &mut cells, &mut steps)?;
+    let (speeds, broken) =
+        rates::top_speeds(&mut rig, &mut cells, options.window_ns.is_none(), &mut steps)?;
     probes.extend(
         speeds
             .iter()
             .map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }),
     );
     unavailable.extend(broken);
-    rates::choose(&mut rig, &mut cells, &speeds, options);
+    warnings.extend(rates::choose(&mut rig, &mut cells, &speeds, options));
     // Samples show the harness among the classes; other servers than zc take a connection without
     // bytes for an error.
     let is_zc = |remote: &RemoteFacts| remote.kind == PeerKind::Zc;
@@ -260,6 +276,20 @@ pub(super) fn prepare(
         ..Header::new(started_at, options.command.clone(), plan, host, link)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
+}
+
+/// Says that sockets are paced by timers in a state: it is what is compared there.
+fn paced(state: &HostState, congestion: &str) -> Option<Warning> {
+    let text = format!(
+        "congestion control \"{congestion}\" paces by timers, whose cost is in the figures of state {state}"
+    );
+    let paces = checks::pacing(congestion)?;
+    Some(Warning { severity: Severity::Note, text, remedy: None, ..paces })
+}
+
+/// Whether the user chooses the congestion control.
+fn asks_for_congestion(options: &RunOptions) -> bool {
+    options.held.congestion.is_some() || options.plan.levels(Factor::Congestion).is_some()
 }
 
 /// Gives cells the cost that they are to have on top.
@@ -381,12 +411,36 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     } else {
         (8_000_000, 12_000_000, 8_000_000)
     };
-    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * options.link_options.far_end.rtt_ns;
+    let rtt_ns = options.link_options.far_end.rtt_ns;
+    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * rtt_ns;
+    let window = |plain_ns: u64| {
+        options.window_ns.unwrap_or(plain_ns.max(zc_run::ROUND_TRIPS_IN_A_WINDOW * rtt_ns))
+    };
     Timing {
         // What is saved is what is done.
         warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
-        window_ns: options.window_ns.unwrap_or(window_ns),
+        window_ns: window(window_ns),
         idle_ns: options.idle_ns.unwrap_or(idle_ns),
-        unsoaked_ns: options.window_ns.unwrap_or(30_000_000),
+        unsoaked_ns: window(30_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Spec;
+
+    #[test]
+    fn trials_over_a_long_round_trip_have_room_for_its_acknowledgements() {
+        let mut options = RunOptions::plain(Spec::default(), PathBuf::new());
+        let of = |options: &RunOptions| timing(options, Some(LinkKind::Null));
+        let near = of(&options);
+        assert_eq!((near.window_ns, near.unsoaked_ns), (9_000_000, 30_000_000));
+        options.link_options.far_end.rtt_ns = 50_000_000;
+        let far = of(&options);
+        assert_eq!((far.window_ns, far.unsoaked_ns), (200_000_000, 200_000_000));
+        assert_eq!(far.warmup_ns, near.warmup_ns + 600_000_000);
+        options.window_ns = Some(20_000_000);
+        assert_eq!(of(&options).window_ns, 20_000_000);
     }
 }

@@ -1,10 +1,18 @@
 //! The proofs of a run: every cell sends the files once before anything is measured.
 
+use std::time::Duration;
+
 use crate::plan::spec::Cells;
 use crate::trial::Rig;
 use zc_run::{Cell, Probe, Result, Support, SupportRow, Unavailable};
 
 use super::steps::Steps;
+
+/// The share of the budget that all proofs may take: over a slow link, or by calls of a byte, all
+/// files take longer than the whole run may.
+const SHARE: f64 = 0.1;
+
+const WHAT: &str = "proving the bytes of";
 
 /// Proves every cell; a cell that cannot run here becomes a row with its reason.
 pub(super) fn prove(
@@ -15,9 +23,15 @@ pub(super) fn prove(
 ) -> Result<(Cells, Vec<SupportRow>)> {
     let Cells { cells: wanted, reference } = wanted;
     let (mut cells, mut unavailable) = (wanted.clone(), Vec::new());
-    for cell in to_try(&wanted) {
-        steps.enter(cell, "proving the bytes of")?;
-        match try_out(rig, cell)? {
+    let wanted = to_try(&wanted);
+    let time = steps.budget.length.mul_f64(SHARE / wanted.len().max(1) as f64);
+    for cell in wanted {
+        steps.enter(cell, WHAT)?;
+        let tried = try_out(rig, cell, time);
+        if !matches!(tried, Ok(Ok(_))) {
+            steps.goes_on(&format!("{WHAT} {}", cell.label))?;
+        }
+        match tried? {
             Ok(probe) => probes.push(probe),
             Err(no) => {
                 unavailable.push(cannot_run(cell.label.clone(), &reference, no)?);
@@ -36,7 +50,7 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
     ordered
 }
 
-/// Proves one cell. A cell that fails during its proof is not available either, and the failure is
+/// Proves one cell, with as many bytes as it sends in about `time`. A cell that fails during its proof is not available either, and the failure is
 /// the reason.
 ///
 /// # Errors
@@ -44,9 +58,12 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
 pub(super) fn try_out(
     rig: &mut Rig,
     cell: &Cell,
+    time: Duration,
 ) -> Result<std::result::Result<Probe, Unavailable>> {
-    match rig.prove(cell) {
-        Err(error) if !error.kind.ends_a_run() => Ok(Err(Unavailable::failed(error.message))),
+    match rig.prove(cell, time) {
+        Err(error) if !error.kind.ends_a_run() => {
+            Ok(Err(Unavailable { remedy: error.help, ..Unavailable::failed(error.message) }))
+        }
         proven => proven,
     }
 }

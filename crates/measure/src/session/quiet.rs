@@ -1,11 +1,12 @@
 //! Waiting until other programs leave the machine alone (`--wait-until-quiet`), before anything of
 //! a run is set up: soakers would hide what is idle.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_kernel::stop::Stop;
 
+use super::other_programs::OtherPrograms;
 use super::progress::Progress;
 use crate::meter::KernelMeters;
 use crate::meter::checks::Shares;
@@ -35,20 +36,17 @@ pub struct Quiet {
 /// # Errors
 /// [`ErrorKind::NothingKept`]: it was not within that time. [`ErrorKind::Interrupted`]: `stop` was
 /// set. /proc/stat cannot be read.
-pub fn wait_until_quiet(
-    quiet: Quiet,
-    stop: &AtomicBool,
-    progress: &mut dyn Progress,
-) -> Result<()> {
+pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) -> Result<()> {
     let cpus = allowed_cpus()?;
     let mut meters = KernelMeters::open(&cpus)?;
+    let others = OtherPrograms::now();
     let began = Instant::now();
     let mut looks = 0;
     while looks < LOOKS {
         let opened = meters.read_stat()?;
         for _ in 0..STEPS {
             sleep_until(monotonic_ns() + STEP_NS);
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_set() {
                 return Err(Error::new(
                     ErrorKind::Interrupted,
                     "interrupted before the machine was quiet: nothing was measured",
@@ -62,14 +60,15 @@ pub fn wait_until_quiet(
         looks = 0;
         let left = quiet.at_most.saturating_sub(began.elapsed());
         if left.is_zero() {
-            return Err(Error::new(
-                ErrorKind::NothingKept,
-                format!(
-                    "the machine was not quiet within {} s: {why}",
-                    quiet.at_most.as_secs_f64().ceil()
-                ),
-            )
-            .help("find what it is with top, or wait longer"));
+            let seconds = quiet.at_most.as_secs_f64().ceil();
+            let message = format!("the machine was not quiet within {seconds} s: {why}");
+            let error = |message| Error::new(ErrorKind::NothingKept, message);
+            return Err(match others.seen() {
+                Some(named) => {
+                    error(format!("{message}: {named}")).help("end them, or wait longer")
+                }
+                None => error(message).help("find what it is with top, or wait longer"),
+            });
         }
         progress.preparing(&format!("waiting for a quiet machine: {why}"), left);
     }
@@ -106,11 +105,11 @@ mod tests {
     #[test]
     fn waiting_ends_at_its_limit_at_a_signal_and_when_it_is_quiet() {
         let never = Quiet { at_most: Duration::ZERO, others: -1.0, steal: 0.0 };
-        let error = wait_until_quiet(never, &AtomicBool::new(false), &mut Silent).unwrap_err();
+        let error = wait_until_quiet(never, &Stop::default(), &mut Silent).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NothingKept);
-        let error = wait_until_quiet(never, &AtomicBool::new(true), &mut Silent).unwrap_err();
+        let error = wait_until_quiet(never, &Stop::already(), &mut Silent).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Interrupted);
         let always = Quiet { at_most: Duration::ZERO, others: 1.0, steal: 1.0 };
-        wait_until_quiet(always, &AtomicBool::new(false), &mut Silent).unwrap();
+        wait_until_quiet(always, &Stop::default(), &mut Silent).unwrap();
     }
 }

@@ -2,18 +2,20 @@
 //! from the top speeds of all paths.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Unavailable};
+use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
 
+use super::earlier::KnownRates;
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
 use super::steps::Steps;
 
-/// The rates to choose from: few and far apart, so that runs on one machine have the same rate and
-/// are comparable.
-const RATES: [f64; 9] = [1600e6, 800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
+/// The rates to choose from: few and far apart, and the first one such that most machines hold it with
+/// room, so that runs on one machine have the same rate and are comparable.
+const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
 /// Measurements of every path's top speed before the rate is chosen. The best counts: a disturbed
 /// window or a slow start makes a path slower, never faster.
@@ -35,31 +37,53 @@ const RATE_SHARE: f64 = 0.6;
 /// The highest rate that is chosen.
 pub(super) const HIGHEST: f64 = RATES[0];
 
+/// Bytes in a window without which its speed is that of buffers on the way, such as the bucket of a
+/// shaper, which is full after a pause.
+const ENOUGH_BYTES: f64 = 512.0 * 1024.0;
+
+/// The longest window that a slow link is given for that.
+const LONGEST_WINDOW_NS: u64 = 500_000_000;
+
+const WHAT: &str = "top speed of";
+
+/// Trials of a block that are of none of the plan's cells alone: of the harness and of the positive
+/// control, and an unsoaked one.
+const OF_ZC: usize = 3;
+
 /// Label of a cell, and its top speed in bytes per second.
 pub(super) type TopSpeed = (String, f64);
 
 /// Measures every cell's top speed, in the plan's order. A cell without one is removed and becomes
-/// a row with its reason.
+/// a row with its reason. Where windows are too short for a slow link, they become longer if they may.
 ///
 /// # Errors
-/// The reference has no top speed, or the run is to end.
+/// The reference has no top speed, or the run is to end: also where its budget holds no block.
 pub(super) fn top_speeds(
     rig: &mut Rig,
     cells: &mut Cells,
+    may_be_longer: bool,
     steps: &mut Steps,
 ) -> Result<(Vec<TopSpeed>, Vec<SupportRow>)> {
     let mut best: HashMap<String, f64> = HashMap::new();
     let mut why_none: HashMap<String, Error> = HashMap::new();
+    let trials = cells.cells.len() + OF_ZC;
+    let mut quickest = Duration::MAX;
     for round in 0.. {
-        let mut measured = false;
+        let mut is_done = true;
         for cell in to_try(&cells.cells) {
             if !is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied()) {
                 continue;
             }
-            measured = true;
-            steps.enter(cell, "top speed of")?;
-            match rig.top_speed(cell) {
+            is_done = false;
+            steps.enter(cell, WHAT)?;
+            let measured = rig.top_speed(cell);
+            if measured.is_err() {
+                steps.goes_on(&format!("{WHAT} {}", cell.label))?;
+            }
+            match measured {
                 Ok(speed) => {
+                    quickest = quickest.min(rig.until_closed());
+                    steps.budget.holds(trials, quickest)?;
                     let best = best.entry(cell.label.clone()).or_default();
                     *best = best.max(speed);
                 }
@@ -69,8 +93,11 @@ pub(super) fn top_speeds(
                 }
             }
         }
-        if !measured {
+        if is_done {
             break;
+        }
+        if round == 0 && may_be_longer {
+            lengthen(rig, &mut best);
         }
     }
     // A cell without a top speed can sustain no rate.
@@ -84,6 +111,25 @@ pub(super) fn top_speeds(
     let found =
         cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))
+}
+
+/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells does
+/// not count.
+fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
+    let timing = rig.timing();
+    let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
+    let Some(unsoaked_ns) = longer(timing.unsoaked_ns, slowest) else { return };
+    for speed in best.values_mut().filter(|speed| longer(timing.unsoaked_ns, **speed).is_some()) {
+        *speed = 0.0;
+    }
+    rig.set_timing(Timing { unsoaked_ns, ..timing });
+}
+
+/// The length of a window in which a link of this speed moves [`ENOUGH_BYTES`]; `None` if it does so
+/// in `window_ns`.
+fn longer(window_ns: u64, bytes_per_s: f64) -> Option<u64> {
+    let needed_ns = ((ENOUGH_BYTES / bytes_per_s * 1e9) as u64).min(LONGEST_WINDOW_NS);
+    (needed_ns > window_ns).then_some(needed_ns)
 }
 
 /// The row of a cell that has no top speed; `why` if it failed.
@@ -123,14 +169,18 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
-/// are compared with one another; or takes those of the options. Does nothing if the user gave a
-/// rate.
-pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
+/// are compared with one another; or takes those of the options, or of an earlier run, which is then
+/// said. Does nothing if the user gave a rate.
+pub(super) fn choose(
+    rig: &mut Rig,
+    cells: &mut Cells,
+    speeds: &[TopSpeed],
+    options: &RunOptions,
+) -> Option<Warning> {
     if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
-        return;
+        return None;
     }
     let Cells { cells, reference } = cells;
-    let known = |label: &str| options.rates.get(label).copied();
     let compared_with = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
     // The slowest of the cells that share a rate, by the cell that they are compared with.
     let mut slowest: HashMap<String, f64> = HashMap::new();
@@ -139,10 +189,21 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
         let slowest = slowest.entry(compared_with(cell)).or_insert(f64::INFINITY);
         *slowest = slowest.min(speed.unwrap_or(f64::INFINITY));
     }
+    let slowest_of_all = slowest.values().copied().fold(f64::INFINITY, f64::min);
+    let shared = |cell: &Cell| {
+        let slowest = match options.plan.rates {
+            Rates::One => slowest_of_all,
+            Rates::ByLevel => slowest[&compared_with(cell)],
+        };
+        (cell.label.clone(), slowest)
+    };
+    let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
+    let KnownRates { rates, note } =
+        KnownRates::of(&options.rates, &options.earlier, rig.fixed().link, &each);
+    let known = |label: &str| rates.get(label).copied();
     match options.plan.rates {
         Rates::One => {
-            let slowest = slowest.values().copied().fold(f64::INFINITY, f64::min);
-            rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest)), true);
+            rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest_of_all)), true);
         }
         Rates::ByLevel => {
             for cell in cells {
@@ -155,6 +216,7 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
             }
         }
     }
+    note
 }
 
 /// The highest of the rates that leaves the slowest cell enough headroom.
@@ -200,6 +262,24 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::NothingKept);
         assert_eq!(error.message, "nothing can be measured now: the counters could not be read");
         assert_eq!(error.help.as_deref(), Some("wait"));
+    }
+
+    #[test]
+    fn a_rate_is_the_same_wherever_the_slowest_path_holds_it_with_room() {
+        let rates = [1.34e9, 2.6e9, 2.7e9, 40e9].map(fitting);
+        assert!(rates.iter().all(|rate| (rate - 800e6).abs() < 1.0), "{rates:?}");
+        assert!((fitting(1.3e9) - 400e6).abs() < 1.0 && (fitting(1e6) - 0.6e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn windows_are_longer_over_a_slow_link_up_to_half_a_second() {
+        let usual = 30_000_000;
+        assert_eq!(longer(usual, 1e9), None);
+        assert_eq!(longer(usual, 12.5e6), Some(41_943_040));
+        assert_eq!(longer(usual, 1.25e6), Some(419_430_400));
+        assert_eq!(longer(usual, 1.0), Some(LONGEST_WINDOW_NS));
+        assert_eq!(longer(LONGEST_WINDOW_NS, 1.0), None);
+        assert_eq!(longer(usual, f64::INFINITY), None);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Reaches the machine that receives the bytes of a run.
 
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::options::RunOptions;
@@ -14,7 +13,12 @@ use crate::agent::via::{Start, Via};
 use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
-use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Severity, Timing, Warning};
+use zc_kernel::names;
+use zc_kernel::stop::Stop;
+use zc_run::{
+    Error, ErrorKind, PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts,
+    Result, Severity, Timing, Warning,
+};
 
 /// Limit for connecting to each address of the server, and for its hello.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,13 +30,6 @@ const PATIENCE_WITH_COMMANDS: Duration = Duration::from_secs(30);
 /// Between two tries to reach a far end that is waited for, and between two looks at the signals meanwhile.
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(50);
-
-/// Round trips after which a connection is in its steady state: slow start doubles the window with
-/// each.
-const ROUND_TRIPS_TO_WARM_UP: u64 = 20;
-
-/// Shortest window, in round trips, so that acknowledgements are spread evenly over it.
-const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
 
 /// The server, and what it reported.
 pub(super) struct Reached {
@@ -53,7 +50,7 @@ pub(super) fn reach(
     options: &RunOptions,
     soaked_cpus: &[usize],
     sender_cpu: usize,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Reached> {
     let prepare = || Prepare {
@@ -70,7 +67,7 @@ pub(super) fn reach(
                 control(end, Duties::Usual, stop, carrying)?;
             let named = match end {
                 RemoteEnd::Via { address, .. } => *address,
-                _ => peer.map(|peer| peer.ip()),
+                _ => peer,
             };
             let mut reached = measuring(Client::new(connection, transport), prepare(), named)?;
             reached.warnings.extend(warnings);
@@ -117,7 +114,7 @@ pub(super) struct Control {
 pub(super) fn control(
     end: &RemoteEnd,
     duties: Duties,
-    stop: &AtomicBool,
+    stop: &Stop,
     carrying: &mut dyn FnMut(&Carried),
 ) -> Result<Control> {
     match end {
@@ -135,7 +132,7 @@ pub(super) fn control(
             })
         }
         RemoteEnd::Via { command, carry, .. } => {
-            let still_wanted = || match stop.load(Ordering::Relaxed) {
+            let still_wanted = || match stop.is_set() {
                 true => Err(interrupted()),
                 false => Ok(()),
             };
@@ -175,7 +172,7 @@ pub fn wait_for_far_end(
     host: &str,
     port: u16,
     at_most: Duration,
-    stop: &AtomicBool,
+    stop: &Stop,
     waiting: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let until = Instant::now() + at_most;
@@ -191,7 +188,7 @@ pub fn wait_for_far_end(
             return Err(Error { message, ..error });
         }
         while Instant::now() < next {
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_set() {
                 return Err(Error::new(
                     ErrorKind::Interrupted,
                     "interrupted before the far end was there: nothing was measured",
@@ -205,7 +202,7 @@ pub fn wait_for_far_end(
 fn measuring<T: Transport + 'static>(
     mut client: Client<T>,
     prepare: Prepare,
-    named: Option<IpAddr>,
+    named: Option<SocketAddr>,
 ) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = client.prepare(prepare, named)?;
     let facts = RemoteFacts {
@@ -239,12 +236,12 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
 }
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
-    let found = (host, port).to_socket_addrs().map_err(|error| {
-        Error::os(format!("find the host \"{host}\""), error)
-            .kind(ErrorKind::Remote)
-            .help("check its name, or give an address")
-    })?;
-    Ok(found.collect())
+    names::addresses(host, port).map_err(|error| {
+        Error::os(format!("find the host \"{host}\""), error).kind(ErrorKind::Remote).help(
+            "check its name, or give an address; after the % of an IPv6 address stands an interface \
+             of this machine",
+        )
+    })
 }
 
 fn first_address(host: &str, port: u16) -> Result<SocketAddr> {

@@ -1,6 +1,6 @@
 //! The ways in which another machine can take the bytes of a run.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use crate::agent::carry::Carry;
 use crate::agent::secret::Secret;
@@ -21,8 +21,9 @@ pub enum RemoteEnd {
     Via {
         /// `ssh HOST` ...
         command: String,
-        /// Address for data connections; `None` tries those that the server reports.
-        address: Option<IpAddr>,
+        /// Address for data connections, whatever its port; `None` tries those that the server
+        /// reports.
+        address: Option<SocketAddr>,
         /// What is done where there is no zc.
         carry: Carry,
     },

@@ -3,9 +3,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use zc_kernel::stop::Stop;
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
 use super::anonymous::Anonymous;
@@ -37,15 +37,15 @@ pub struct Outcome {
 }
 
 /// Runs the plan; `interim` decides which blocks count and when the intervals are narrow enough.
-/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop` is checked
-/// between trials.
+/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop`, and the end of
+/// the budget, end a trial in its middle.
 ///
 /// # Errors
-/// Nothing could be measured: bad input, no link, no soakers, no file to write to.
+/// Nothing could be measured: bad input, no link, no soakers, no file to write to, no time.
 pub fn run(
     options: &RunOptions,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let asked = Asked {
@@ -72,7 +72,7 @@ pub fn run(
 pub fn run_server(
     options: &ServerOptions,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let asked = Asked {
@@ -95,7 +95,7 @@ pub fn run_server(
 pub fn run_nfs(
     options: &NfsOptions,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let asked = Asked {
@@ -126,7 +126,7 @@ fn conduct(
     asked: Asked<'_>,
     prepare: impl FnOnce(&Budget, Option<&mut States>, &mut dyn Progress) -> Result<Prepared>,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let Asked { budget_ns, out, commands, sessions, mut anonymous } = asked;
@@ -168,7 +168,7 @@ fn all_blocks(
     saving: &mut Saving,
     anonymous: Option<&Anonymous>,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Outcome {
     let mut run = Run { header, blocks: Vec::new(), end: None };
@@ -214,7 +214,7 @@ fn measure(
     anonymous: Option<&Anonymous>,
     budget: &Budget,
     interim: &mut dyn Interim,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> (EndReason, Option<Error>) {
     let mut longest = Duration::ZERO;
@@ -280,7 +280,7 @@ fn measure(
         if look == InterimResult::Stop {
             return (EndReason::TargetReached, None);
         }
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             let error = Error::new(
                 ErrorKind::Interrupted,
                 "interrupted: what was measured so far is saved",

@@ -8,12 +8,11 @@
 //! A run that goes to stdout is the same text, written as it grows; the tail follows at the end. One that is
 //! killed ends after its last block.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use zc_kernel::new_file;
+use zc_kernel::new_file::NewFile;
 use zc_run::{Block, Error, Header, Result, Run, in_words};
 
 /// Whether a run is saved to stdout and not in a file: `-`.
@@ -26,7 +25,7 @@ pub fn is_stdout(out: &Path) -> bool {
 pub(super) struct Saving {
     path: PathBuf,
     /// `None` is stdout.
-    file: Option<File>,
+    file: Option<NewFile>,
     /// Offset at which the tail begins: everything before it stays.
     body_bytes: u64,
     blocks: usize,
@@ -42,16 +41,16 @@ impl Saving {
     pub(super) fn create(path: &Path) -> Result<Self> {
         let file = match is_stdout(path) {
             true => None,
-            false => Some(new_file::claim(path).map_err(|error| creation(path, &error))?),
+            false => Some(NewFile::claim(path).map_err(|error| creation(path, &error))?),
         };
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 
     /// Removes the file while it is empty: there is nothing to save.
     pub(super) fn discard(&self) {
-        if self.file.is_some() {
+        if let Some(new) = &self.file {
             // Best effort: the failure that led here is the one to report.
-            let _ = std::fs::remove_file(&self.path);
+            let _ = new.remove();
         }
     }
 
@@ -119,7 +118,7 @@ impl Saving {
 
     /// One write for body and tail; if it fails, the old tail is restored as far as possible.
     fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
-        let Some(file) = &mut self.file else {
+        let Some(NewFile { file, .. }) = &mut self.file else {
             // What was written stays, so the tail is that of the end, which has no body.
             let mut stdout = io::stdout().lock();
             let text = if body.is_empty() { tail } else { body };

@@ -2,12 +2,13 @@
 //! stream.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::agent::listener::Listener;
 use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
+use zc_kernel::stop::Stop;
+use zc_run::address::with_port;
 use zc_run::{Error, Result};
 
 pub use crate::agent::Duties;
@@ -82,7 +83,7 @@ pub enum ServeEvent {
 /// The address cannot be listened on.
 pub fn serve_iperf3(
     listen: SocketAddr,
-    stop: &AtomicBool,
+    stop: &Stop,
     listening: impl FnOnce(SocketAddr),
     tell: &mut dyn FnMut(iperf3::Event),
 ) -> Result<()> {
@@ -102,11 +103,7 @@ fn listen(at: SocketAddr) -> Result<TcpListener> {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn serve(
-    options: &ServeOptions,
-    stop: &AtomicBool,
-    tell: &mut dyn FnMut(ServeEvent),
-) -> Result<()> {
+pub fn serve(options: &ServeOptions, stop: &Stop, tell: &mut dyn FnMut(ServeEvent)) -> Result<()> {
     let socket = listen(options.listen)?;
     let open = match &options.admission {
         Admission::Token(secret) => secret.clone(),
@@ -128,14 +125,11 @@ pub fn serve(
         let peer = client.peer;
         tell(ServeEvent::Began { peer, version: client.version });
         let data = DataPort {
-            at: SocketAddr::new(
-                client.local.ip(),
-                options.data_port.unwrap_or(at.port().saturating_add(1)),
-            ),
+            at: with_port(client.local, options.data_port.unwrap_or(at.port().saturating_add(1))),
             or_another: options.data_port.is_none(),
-            from: Some(peer.ip()),
+            from: Some(peer),
         };
-        let done = AtomicBool::new(false);
+        let done = Stop::default();
         let end = std::thread::scope(|scope| {
             let session = std::thread::Builder::new().spawn_scoped(scope, || {
                 let _done = SetOnDrop(&done); // also on a panic
@@ -158,11 +152,11 @@ pub fn serve(
 }
 
 /// Sets a flag when it is dropped.
-struct SetOnDrop<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a Stop);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.set();
     }
 }
 
@@ -170,7 +164,7 @@ impl Drop for SetOnDrop<'_> {
 ///
 /// # Errors
 /// There is no zc at the other end.
-pub fn serve_stdio(data_port: Option<u16>, duties: Duties, stop: &AtomicBool) -> Result<()> {
+pub fn serve_stdio(data_port: Option<u16>, duties: Duties, stop: &Stop) -> Result<()> {
     // A zc that was carried here was executed as /proc/self/fd/8, and would be shown as "8".
     let _ = rustix::thread::set_name(c"zc");
     let connection = stdio::welcome(stdio::connection()?, PATIENCE, stop)?;

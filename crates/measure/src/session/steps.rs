@@ -1,7 +1,7 @@
 //! The steps before the first block: each is announced, and can be interrupted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use zc_kernel::clock::{monotonic_ns, sleep_until_or_stop};
+use zc_kernel::stop::Stop;
 use zc_run::{Cell, Error, ErrorKind, HostState, Result};
 
 use super::budget::Budget;
@@ -13,7 +13,7 @@ pub(super) struct Steps<'a> {
     pub(super) budget: &'a Budget,
     /// The host states, in a run that has them.
     pub(super) states: Option<&'a mut States>,
-    pub(super) stop: &'a AtomicBool,
+    pub(super) stop: &'a Stop,
     pub(super) progress: &'a mut dyn Progress,
 }
 
@@ -26,8 +26,8 @@ pub(super) fn interrupted() -> Error {
 ///
 /// # Errors
 /// `stop` is set.
-pub(super) fn go_on(stop: &AtomicBool) -> Result<()> {
-    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
+pub(super) fn go_on(stop: &Stop) -> Result<()> {
+    if stop.is_set() { Err(interrupted()) } else { Ok(()) }
 }
 
 impl Steps<'_> {
@@ -40,11 +40,21 @@ impl Steps<'_> {
     /// step.
     ///
     /// # Errors
-    /// The run was interrupted, or the host cannot be brought into that state.
+    /// The run was interrupted, its budget is spent, or the host cannot be brought into that state.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
         self.enter_state(cell.levels.state.as_ref())?;
-        self.say(&format!("{what} {}", cell.label));
-        Ok(())
+        let what = format!("{what} {}", cell.label);
+        self.say(&what);
+        self.goes_on(&what)
+    }
+
+    /// Whether preparing goes on with `what`, which comes next or has failed.
+    ///
+    /// # Errors
+    /// The run was interrupted, or its budget is spent.
+    pub(super) fn goes_on(&self, what: &str) -> Result<()> {
+        go_on(self.stop)?;
+        self.budget.allows(what)
     }
 
     /// Brings the host into a state, if there is one.
@@ -54,8 +64,9 @@ impl Steps<'_> {
     pub(super) fn enter_state(&mut self, state: Option<&HostState>) -> Result<()> {
         go_on(self.stop)?;
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), state) {
-            std::thread::sleep(states.enter(state)?.unwrap_or_default());
+            let settling_ns = states.enter(state)?.unwrap_or_default().as_nanos() as u64;
+            sleep_until_or_stop(monotonic_ns() + settling_ns, self.stop);
         }
-        Ok(())
+        go_on(self.stop)
     }
 }

@@ -11,8 +11,8 @@ use zc_run::FixedParams;
 /// Smallest burst of a flow, at any rate.
 const LEAST_BYTES: usize = 16 << 10;
 
-/// Largest number of messages in a piece: a sender ends, and publishes its counts, only between two
-/// pieces.
+/// Largest number of messages in a piece, or of calls if these are short: a sender ends, and
+/// publishes its counts, only between two pieces.
 const MOST_MESSAGES: usize = 256;
 
 /// Limit for the sum of one piece of each flow without pacing: they are still sent after a trial
@@ -21,6 +21,9 @@ const MOST_BYTES_OF_ALL: usize = 64 << 20;
 
 /// A piece may be this large with any number of flows.
 const LEAST_LARGEST_BYTES: usize = 256 << 10;
+
+/// Fewest bursts of all flows in a window: with one, a file's end decides how many bytes there are.
+const LEAST_BURSTS: u64 = 4;
 
 /// Longest period: a trial has to end.
 const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
@@ -92,9 +95,11 @@ impl Bursts {
         // A power of two, so that pieces begin at page boundaries.
         let of_a_flow =
             1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
-        let of_messages = self
-            .message_bytes
-            .map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
+        let of_messages = match self.message_bytes {
+            Some(message) => message.max(1).saturating_mul(MOST_MESSAGES),
+            // A power of two, as above.
+            None => 1 << self.unit_bytes.saturating_mul(MOST_MESSAGES).max(LEAST_BYTES).ilog2(),
+        };
         let largest = largest.min(of_a_flow).min(of_messages);
         if self.rate_bytes_per_s.is_none() && self.message_bytes.is_none() {
             return largest;
@@ -113,7 +118,10 @@ impl Bursts {
     pub(super) fn edges(&self, begin_ns: u64, warmup_ns: u64, window_ns: u64) -> (u64, u64) {
         let whole_periods = |ns: u64| ns.max(1).div_ceil(self.period_ns) * self.period_ns;
         let opens_ns = begin_ns + whole_periods(warmup_ns) + self.period_ns / (2 * self.flows);
-        (opens_ns, opens_ns + whole_periods(window_ns))
+        // Messages are whole. Other bursts are shorter where a file ends, and then the next is early.
+        let least = if self.message_bytes.is_some() { 1 } else { LEAST_BURSTS };
+        let least_ns = least.div_ceil(self.flows) * self.period_ns;
+        (opens_ns, opens_ns + whole_periods(window_ns).max(least_ns))
     }
 
     /// The first moment that is whole periods after `edge_ns` and not before `now_ns`: the reader
@@ -229,6 +237,18 @@ mod tests {
     }
 
     #[test]
+    fn a_window_over_a_slow_link_holds_several_bursts() {
+        // 16 KiB at 0.6 MB/s are 27 ms apart.
+        let bursts = |flows, message| Bursts::paced(&fixed(600e3, flows), message);
+        let held = |bursts: Bursts| {
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            (closes - opens) / bursts.period_ns()
+        };
+        assert_eq!((held(bursts(1, None)), held(bursts(3, None))), (4, 2));
+        assert_eq!(held(bursts(1, Some(64 << 10))), 1);
+    }
+
+    #[test]
     fn a_late_edge_is_moved_by_whole_periods() {
         let bursts = Bursts::paced(&fixed(800e6, 1), None);
         let (opens, _) = bursts.edges(0, 8 * MS, 12 * MS);
@@ -245,7 +265,7 @@ mod tests {
             assert!((1..=LONGEST_PERIOD_NS).contains(&bursts.period_ns()), "{rate}");
             assert!(bursts.piece_bytes(1 << 20) > 0);
             let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
-            assert!(opens < closes && closes <= 3 * LONGEST_PERIOD_NS);
+            assert!(opens < closes && closes <= 6 * LONGEST_PERIOD_NS);
         }
     }
 }

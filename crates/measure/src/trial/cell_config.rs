@@ -7,12 +7,14 @@ use crate::link::Link;
 use crate::path::SendSetup;
 use crate::workload::{Room, raise_descriptor_limit};
 use zc_kernel::bpf::AckBurn;
-use zc_run::{Cell, FixedParams, Unavailable};
+use zc_run::{Cell, FixedParams, SocketFacts, Unavailable};
 
 use super::bursts::Bursts;
 use super::factor::EFFECTS;
+use super::limit::Limit;
 use super::placement::thread_cpus;
 use super::receiving::RecvConfig;
+use super::sockets;
 use super::worker::TrialError;
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
@@ -29,8 +31,12 @@ pub(super) struct CellConfig {
     pub(super) cell: Cell,
     pub(super) fixed: FixedParams,
     pub(super) setup: SendSetup,
+    /// The congestion control that its sockets are to use; `None`: whichever.
+    pub(super) congestion: Option<String>,
     /// What burns the cell's cost in softirq context, if it has one.
     pub(super) burner: Option<Arc<AckBurn>>,
+    /// Until when its trials are waited for.
+    pub(super) limit: Limit,
 }
 
 impl CellConfig {
@@ -41,7 +47,9 @@ impl CellConfig {
         for effect in EFFECTS {
             effect.set_up(cell, &fixed, &mut setup);
         }
-        Self { cell: cell.clone(), fixed, setup, burner: None }
+        let congestion = fixed.set_congestion().map(str::to_owned);
+        let limit = Limit::default();
+        Self { cell: cell.clone(), fixed, setup, congestion, burner: None, limit }
     }
 
     /// The bursts at the cell's rate.
@@ -79,6 +87,15 @@ impl CellConfig {
         let kind = link.facts().kind;
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
+    }
+
+    /// Checks that its sockets use what was asked for.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(super) fn check_sockets(&self, found: &SocketFacts) -> std::result::Result<(), TrialError> {
+        sockets::check(found, self.congestion.as_deref(), &self.fixed)
+            .map_err(TrialError::CannotRun)
     }
 
     fn make_room(&self) -> std::result::Result<(), TrialError> {

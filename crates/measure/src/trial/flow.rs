@@ -14,11 +14,12 @@ use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, cha
 use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
+use super::limit::Limit;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    GLANCE, PATIENCE, Published, Ready, StillWanted, TrialError, Worker, await_message,
-    lower_priority, pin_to, spawn, timed_out,
+    GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, lower_priority, pin_to,
+    receive, spawn, timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_kernel::tcp::AckProgress;
@@ -26,9 +27,6 @@ use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
 /// How long a sender is waited for whose bytes arrive one by one.
 const MOST_PATIENCE: Duration = Duration::from_secs(300);
-
-/// Both ends are this process's: nobody else may lose interest.
-const UNASKED: StillWanted<'static> = &|| Ok(());
 
 /// How a thread ended: its counts, or why it failed.
 type EndOf<C> = std::result::Result<C, TrialError>;
@@ -52,6 +50,9 @@ pub(super) struct Flow {
     used: Arc<Published<Option<Usage>>>,
     begin: Outbox<u64>,
     stop: Arc<AtomicBool>,
+    /// Its receiver leaves what has arrived.
+    given_up: Arc<AtomicBool>,
+    limit: Limit,
 }
 
 impl Flow {
@@ -64,7 +65,9 @@ impl Flow {
         send_config: SendConfig,
         target: Option<Target>,
     ) -> std::result::Result<Self, TrialError> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, given_up) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let limit = config.limit.clone();
+        let still_wanted = || limit.check();
         let crc32 = Arc::new(Published::default());
         let connected = Arc::new(Published::default());
         let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
@@ -74,7 +77,7 @@ impl Flow {
                 let (address_out, address_in) = channel();
                 let (link, crc32, rcvbuf_bytes) =
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
-                let connected = Arc::clone(&connected);
+                let (connected, given_up) = (Arc::clone(&connected), Arc::clone(&given_up));
                 let how = config.recv_config(send_config.checksum);
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
@@ -89,10 +92,14 @@ impl Flow {
                         let _ = address_out.send(local);
                         let socket = receiving::accept(&listener, &connected)?;
                         drop(listener);
-                        receiving::receive(&socket, &how, ready, counts, &crc32)
+                        receiving::receive(&socket, &how, ready, counts, &crc32, &given_up)
                     })?;
-                let address =
-                    await_message(&address_in, &receiver.done, "the receiver to listen", UNASKED)?;
+                let address = await_message(
+                    &address_in,
+                    &receiver.done,
+                    "the receiver to listen",
+                    &still_wanted,
+                )?;
                 (Some((receiver, ready)), Target::plain(address))
             }
         };
@@ -109,15 +116,19 @@ impl Flow {
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed
         // socket ends the receiver's.
-        let sender_ready =
-            await_message(&sender_ready, &sender.done, "the sender to open its path", UNASKED)?;
+        let sender_ready = await_message(
+            &sender_ready,
+            &sender.done,
+            "the sender to open its path",
+            &still_wanted,
+        )?;
         let sink = match (receiver, sender_ready.acked) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(
                     &ready,
                     &receiver.done,
                     "the receiver to open its path",
-                    UNASKED,
+                    &still_wanted,
                 )?;
                 Sink::Thread(receiver.into_worker(ready))
             }
@@ -133,6 +144,8 @@ impl Flow {
             used,
             begin,
             stop,
+            given_up,
+            limit,
         })
     }
 
@@ -201,6 +214,11 @@ impl Flow {
         &self.sender.socket
     }
 
+    /// The receiver's socket, where it is one of this process.
+    pub(super) fn receiving_socket(&self) -> Option<&TcpStream> {
+        self.receiver().map(|side| &side.socket)
+    }
+
     /// Whether a thread has ended, with or without an error; before the stop signal that is a
     /// failure.
     pub(super) fn has_ended(&self) -> bool {
@@ -220,21 +238,43 @@ impl Flow {
 
     /// Waits until both threads have drained and ended; returns their final counts and, in proofs,
     /// the checksum. What another machine has received is for that machine to report.
+    ///
+    /// # Errors
+    /// A thread failed, other counts than bytes were received, or it takes too long.
     pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), TrialError> {
+        self.finish_by(None).map(|ended| ended.unwrap_or_default())
+    }
+
+    /// The same until `drains_until`, if that is given; `None`: it has not drained by then.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub(super) fn finish_by(
+        &self,
+        drains_until: Option<Instant>,
+    ) -> std::result::Result<Option<(SendCounts, RecvCounts, u32)>, TrialError> {
+        let is_over = || drains_until.is_some_and(|until| Instant::now() >= until);
         let mut received = None;
-        let sent =
-            self.sender_ends(&mut received).map_err(|_| timed_out("the sender did not drain"));
+        let sent = self.sender_ends(&mut received, || is_over() || self.limit.check().is_err());
+        if sent.is_err() {
+            self.limit.check()?;
+            if is_over() {
+                return Ok(None);
+            }
+        }
+        let sent = sent.map_err(|_| timed_out("the sender did not drain"));
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
             Sink::AckGenerator(flow) => {
                 let sent = sent.and_then(|sent| sent)?;
-                let received = check_noted(sent, flow).map_err(TrialError::Broke)?;
+                let received = check_noted(sent, flow, &self.limit).map_err(TrialError::Broke)?;
                 self.release_port();
-                return Ok((sent, received, 0));
+                return Ok(Some((sent, received, 0)));
             }
             Sink::Remote => {
                 let sent = sent.and_then(|sent| sent)?;
-                return Ok((sent, RecvCounts { bytes: sent.bytes, ..RecvCounts::default() }, 0));
+                let received = RecvCounts { bytes: sent.bytes, ..RecvCounts::default() };
+                return Ok(Some((sent, received, 0)));
             }
         };
         if !matches!(sent, Ok(Ok(_))) {
@@ -242,8 +282,18 @@ impl Flow {
         }
         let received = match received {
             Some(received) => Ok(received),
-            None => receiver.done.recv_timeout(PATIENCE),
+            None => receive(&receiver.done, &|| match is_over() {
+                true => Err(Error::failed("it has not drained")),
+                false => self.limit.check(),
+            })
+            .unwrap_or(Err(RecvTimeoutError::Timeout)),
         };
+        if received.is_err() {
+            self.limit.check()?;
+            if is_over() {
+                return Ok(None);
+            }
+        }
         let received = received.map_err(|_| timed_out("the receiver did not end"));
         let (sent, received) = match (sent, received) {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
@@ -261,7 +311,7 @@ impl Flow {
             ))));
         }
         self.release_port();
-        Ok((sent, received, self.crc32.get()))
+        Ok(Some((sent, received, self.crc32.get())))
     }
 
     /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many messages
@@ -270,6 +320,7 @@ impl Flow {
     fn sender_ends(
         &self,
         received: &mut Option<EndOf<RecvCounts>>,
+        unwanted: impl Fn() -> bool,
     ) -> std::result::Result<EndOf<SendCounts>, RecvTimeoutError> {
         let mut acknowledged = AckProgress::default();
         let mut advances = || acknowledged.advanced(&self.sender.socket).unwrap_or(false);
@@ -281,25 +332,26 @@ impl Flow {
                     let _ = self.sender.socket.shutdown(Shutdown::Both);
                 }
             }
+            unwanted()
         })
     }
 
     /// Makes the connection end with a reset, now that nothing is in flight. A regular close would
     /// keep its port for a minute more (TIME_WAIT), and trials of a thousand flows would soon find
     /// none.
-    fn release_port(&self) {
+    pub(super) fn release_port(&self) {
         let _ = zc_kernel::tcp::set_reset_on_close(&self.sender.socket);
     }
 }
 
 /// Waits for a message, for `each` once more whenever it `advances` meanwhile, but no longer than
-/// `most`; looks up every [`GLANCE`].
+/// `most`; looks up every [`GLANCE`], and gives up when that says so.
 fn while_it_advances<T>(
     inbox: &Inbox<T>,
     each: Duration,
     most: Duration,
     mut advances: impl FnMut() -> bool,
-    mut look_up: impl FnMut(),
+    mut gives_up: impl FnMut() -> bool,
 ) -> std::result::Result<T, RecvTimeoutError> {
     let at_last = Instant::now() + most;
     let mut until = Instant::now() + each;
@@ -312,7 +364,9 @@ fn while_it_advances<T>(
             }
             ended => return ended,
         }
-        look_up();
+        if gives_up() {
+            return Err(RecvTimeoutError::Timeout);
+        }
     }
 }
 
@@ -320,6 +374,7 @@ impl Drop for Flow {
     fn drop(&mut self) {
         self.stop();
         self.begin(0);
+        self.given_up.store(true, Ordering::Relaxed);
         self.sender.wake();
         if let Sink::Thread(receiver) = &mut self.sink {
             receiver.wake();
@@ -331,8 +386,9 @@ impl Drop for Flow {
 
 /// Compares what was sent with what the ACK generator noted and acknowledged, after the end of the
 /// connection has reached it.
-fn check_noted(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
-    let noted = flow.wait_for_end(PATIENCE);
+fn check_noted(sent: SendCounts, flow: &AckedFlow, limit: &Limit) -> Result<RecvCounts> {
+    let noted = flow.wait_for_end(limit.within(PATIENCE));
+    limit.check()?;
     if noted.bytes == sent.bytes
         && noted.acked_bytes == sent.bytes
         && noted.gaps == 0
@@ -382,10 +438,11 @@ mod tests {
             }
             true
         };
-        assert_eq!(while_it_advances(&inbox, each, long, third_time, || {}), Ok("done"));
+        assert_eq!(while_it_advances(&inbox, each, long, third_time, || false), Ok("done"));
         let late = Err(RecvTimeoutError::Timeout);
-        assert_eq!(while_it_advances(&inbox, each, long, || false, || {}), late);
-        assert_eq!(while_it_advances(&inbox, each, 20 * each, || true, || {}), late);
+        assert_eq!(while_it_advances(&inbox, each, long, || false, || false), late);
+        assert_eq!(while_it_advances(&inbox, each, 20 * each, || true, || false), late);
+        assert_eq!(while_it_advances(&inbox, 2 * GLANCE, long, || true, || true), late);
         drop(out);
     }
 

@@ -1,6 +1,7 @@
 //! Opens all flows of a trial, and waits for their end.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use zc_kernel::clock::monotonic_ns;
 
@@ -23,6 +24,9 @@ pub(super) struct Ended {
     pub(super) used: Option<Usage>,
     /// Packets and their fragments, where they were counted.
     pub(super) fragments: Option<FragmentCounts>,
+    /// Whether a flow had not drained in time: what it sent is counted so far, and its connection is
+    /// reset.
+    pub(super) cut: bool,
     /// What the other machine reports of itself, if it is not zc.
     pub(super) report: Option<RemoteReport>,
 }
@@ -58,17 +62,27 @@ fn connect_flows(
 }
 
 /// Waits for flows that have been stopped, or that end at a number of bytes, and compares the bytes
-/// sent with the bytes received.
+/// sent with the bytes received. With `drain_at_most`, those that have not drained by then are cut.
 pub(super) fn finish_flows(
     remote: Option<&mut (dyn RemoteSide + 'static)>,
     flows: Vec<Flow>,
     began_ns: u64,
+    drain_at_most: Option<Duration>,
 ) -> std::result::Result<Ended, TrialError> {
     let to_remote = flows.iter().any(Flow::is_remote);
     let mut ended = Ended { used: Some(Usage::default()), ..Ended::default() };
     let mut sent_bytes = Vec::new();
+    let drains_until = drain_at_most.map(|most| Instant::now() + most);
     for flow in &flows {
-        let (sent, _, crc32) = flow.finish()?;
+        let (sent, _, crc32) = match flow.finish_by(drains_until)? {
+            Some(ended) => ended,
+            None => {
+                ended.cut = true;
+                let (sent, received) = flow.counts();
+                flow.release_port();
+                (sent, received, 0)
+            }
+        };
         sent_bytes.push(sent.bytes);
         ended.sent.add(&sent);
         ended.crc32 = crc32;
@@ -81,6 +95,10 @@ pub(super) fn finish_flows(
         });
     }
     if let Some(remote) = remote.filter(|_| to_remote) {
+        if ended.cut {
+            remote.give_up();
+            return Ok(ended);
+        }
         let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
         let sent: Vec<SentFlow<'_>> = flows
             .iter()

@@ -3,6 +3,7 @@
 //! reason.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::{path, workload};
 use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Unavailable};
@@ -18,17 +19,30 @@ use super::worker::TrialError;
 /// Enough for two rounds of the generated set; of larger sets the first part is proven.
 const PROOF_BYTES: u64 = 48 << 20;
 
+/// Bytes that are sent first, to see how long they take.
+const FIRST_BYTES: u64 = 16 << 10;
+
+/// What is sent next is at most so many times as much: a few bytes say little about the speed. With
+/// fewer than [`WORTH_IT`] times as many bytes a proof is not repeated.
+const AT_ONCE: u64 = 32;
+const WORTH_IT: u64 = 2;
+
 /// Fewer bytes are proven with small messages: a path that takes 20 us for each is to be proven
 /// within a second.
 const MOST_MESSAGES: u64 = 1 << 15;
 
 impl Rig {
-    /// Proves a cell, or says why it cannot run here.
+    /// Proves a cell, or says why it cannot run here. It sends as many bytes as it can in about
+    /// `time`.
     ///
     /// # Errors
     /// A file has become shorter, or other bytes arrived than were sent: the run must not go on.
-    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
-        let proven = self.attempt_proof(cell);
+    pub fn prove(
+        &mut self,
+        cell: &Cell,
+        time: Duration,
+    ) -> Result<std::result::Result<Probe, Unavailable>> {
+        let proven = self.attempt_proof(cell, time);
         match self.or_give_up(proven) {
             Ok(probe) => Ok(Ok(probe)),
             Err(TrialError::CannotRun(no)) => Ok(Err(no)),
@@ -36,12 +50,17 @@ impl Rig {
         }
     }
 
-    /// Sends one round of the file set or more (at most [`PROOF_BYTES`]) with `cell` and compares
-    /// checksums.
+    /// Sends one round of the file set (at most [`PROOF_BYTES`]) with `cell` and compares checksums:
+    /// first a few bytes, and then, at the speed that was found, as many as `time` has room for.
     ///
     /// # Errors
     /// The cell cannot run here ([`TrialError::CannotRun`]), or it failed, or the bytes differ.
-    fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, TrialError> {
+    fn attempt_proof(
+        &mut self,
+        cell: &Cell,
+        time: Duration,
+    ) -> std::result::Result<Probe, TrialError> {
+        let until = Instant::now() + time;
         // A receive path that does not expose the bytes is proven by their number; the sender's
         // bytes are proven with `recv`.
         let readable = Cell {
@@ -53,9 +72,29 @@ impl Rig {
             .levels
             .message_bytes
             .map_or(u64::MAX, |message| MOST_MESSAGES.saturating_mul(message as u64));
-        let bytes = self.setup.files.total_bytes().min(PROOF_BYTES).min(most_bytes.max(1));
+        let most_bytes = self.setup.files.total_bytes().min(PROOF_BYTES).min(most_bytes.max(1));
+        let mut bytes = most_bytes.min(FIRST_BYTES);
+        loop {
+            let began = Instant::now();
+            let crc32 = self.send_proven(cell, &config, bytes)?;
+            let bytes_per_s = bytes as f64 / began.elapsed().as_secs_f64();
+            let left = until.saturating_duration_since(Instant::now());
+            let next = ((bytes_per_s * left.as_secs_f64()) as u64).min(most_bytes);
+            if next < bytes.saturating_mul(WORTH_IT).min(most_bytes) || bytes == most_bytes {
+                if readable.recv != cell.recv {
+                    let silent = SendConfig { checksum: false, ..self.proving(&config, bytes) };
+                    self.send_one(&self.config(cell)?, silent)?; // counts are compared there
+                }
+                return Ok(Probe::Proof { cell: cell.label.clone(), bytes, crc32 });
+            }
+            bytes = next.min(bytes.saturating_mul(AT_ONCE));
+        }
+    }
+
+    /// How a flow sends so many bytes that a receiver reads.
+    fn proving(&self, config: &CellConfig, bytes: u64) -> SendConfig {
         let bursts = config.unpaced();
-        let send_config = SendConfig {
+        SendConfig {
             bursts,
             stop_after_bytes: Some(bytes),
             first_file: 0,
@@ -64,8 +103,21 @@ impl Rig {
             low_priority: false,
             to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),
             sends_nothing: false,
-        };
-        let Ended { sent, crc32, .. } = self.send_one(&config, send_config)?;
+        }
+    }
+
+    /// Sends the first `bytes` of the files, and returns their checksum.
+    ///
+    /// # Errors
+    /// As [`attempt_proof`](Self::attempt_proof).
+    fn send_proven(
+        &mut self,
+        cell: &Cell,
+        config: &Arc<CellConfig>,
+        bytes: u64,
+    ) -> std::result::Result<u32, TrialError> {
+        let send_config = self.proving(config, bytes);
+        let Ended { sent, crc32, .. } = self.send_one(config, send_config)?;
         let expected = self.expected_crc32(bytes, &config.fixed)?;
         if sent.bytes != bytes || crc32 != expected {
             return Err(TrialError::Broke(Error::failed(format!(
@@ -74,11 +126,7 @@ impl Rig {
                 cell.label, sent.bytes
             ))));
         }
-        if readable.recv != cell.recv {
-            let silent = SendConfig { checksum: false, ..send_config };
-            self.send_one(&self.config(cell)?, silent)?; // counts are compared there
-        }
-        Ok(Probe::Proof { cell: cell.label.clone(), bytes, crc32 })
+        Ok(crc32)
     }
 
     /// Runs one flow until it stops by itself.
@@ -92,7 +140,7 @@ impl Rig {
         for flow in &flows {
             flow.begin(0);
         }
-        self.finish_flows(flows, began_ns)
+        self.finish_flows(flows, began_ns, None)
     }
 
     fn expected_crc32(&mut self, bytes: u64, fixed: &FixedParams) -> Result<u32> {

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 
@@ -9,7 +10,7 @@ use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
 use super::worker::{
-    GLANCE, Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive,
+    Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive, sleep,
     spawn, timed_out,
 };
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
@@ -23,6 +24,7 @@ pub struct Receivers {
 struct Receiving {
     side: Worker<RecvCounts>,
     crc32: Arc<Published<u32>>,
+    given_up: Arc<AtomicBool>,
 }
 
 impl Receivers {
@@ -39,13 +41,15 @@ impl Receivers {
         for (index, socket) in sockets.into_iter().enumerate() {
             let crc32 = Arc::new(Published::default());
             let (published, how) = (Arc::clone(&crc32), how.clone());
+            let given_up = Arc::new(AtomicBool::new(false));
+            let is_given_up = Arc::clone(&given_up);
             let (starting, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
                 pin_to(&how.cpus)?;
-                receiving::receive(&socket, &how, ready, counts, &published)
+                receiving::receive(&socket, &how, ready, counts, &published, &is_given_up)
             })?;
             let ready: Ready =
                 await_message(&ready, &starting.done, "a receiver to open its path", still_wanted)?;
-            flows.push(Receiving { side: starting.into_worker(ready), crc32 });
+            flows.push(Receiving { side: starting.into_worker(ready), crc32, given_up });
         }
         let tids: Vec<i32> = flows.iter().map(|flow| flow.side.tid).collect();
         let mut threads = Threads::open(&[], &tids)?;
@@ -85,7 +89,10 @@ impl Receivers {
 
 impl Drop for Receivers {
     fn drop(&mut self) {
-        self.flows.iter_mut().for_each(|flow| flow.side.wake());
+        for flow in &mut self.flows {
+            flow.given_up.store(true, Ordering::Relaxed);
+            flow.side.wake();
+        }
         self.flows.iter_mut().for_each(|flow| flow.side.join());
     }
 }
@@ -126,18 +133,6 @@ impl Machine {
         threads.read_switches(&mut closed);
         Ok(RemoteWindow { opened, closed })
     }
-}
-
-/// Sleeps until `at_ns`. A sleep that is shorter than a glance, as in a window of a run, is not
-/// interrupted.
-fn sleep(at_ns: u64, still_wanted: StillWanted<'_>) -> Result<()> {
-    let glance_ns = GLANCE.as_nanos() as u64;
-    while at_ns.saturating_sub(monotonic_ns()) > glance_ns {
-        sleep_until(monotonic_ns() + glance_ns);
-        still_wanted()?;
-    }
-    sleep_until(at_ns);
-    Ok(())
 }
 
 /// Listens for the flows of trials.

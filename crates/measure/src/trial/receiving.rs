@@ -2,6 +2,7 @@
 //! stream.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender as Outbox;
 use std::time::{Duration, Instant};
 
@@ -24,13 +25,15 @@ pub struct RecvConfig {
     pub checksum: bool,
 }
 
-/// Receives until the end of the stream, and publishes counts and CRC-32.
+/// Receives until the end of the stream, and publishes counts and CRC-32. Once it is `given_up` it
+/// leaves what has arrived: calls of a byte would take seconds for that.
 pub(super) fn receive(
     socket: &TcpStream,
     how: &RecvConfig,
     ready: &Outbox<Ready>,
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
+    given_up: &AtomicBool,
 ) -> std::result::Result<(), TrialError> {
     let mut receiver =
         path::open_receiver(how.path, socket, how.buffer_bytes).map_err(TrialError::CannotRun)?;
@@ -42,7 +45,7 @@ pub(super) fn receive(
         } else {
             receiver.receive(None)?
         };
-        if received == 0 {
+        if received == 0 || given_up.load(Ordering::Relaxed) {
             break;
         }
         counts.set(receiver.counts());

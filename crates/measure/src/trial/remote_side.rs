@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 
+use super::limit::Limit;
 use super::receiving::RecvConfig;
 use super::sending::Target;
 use super::worker::TrialError;
@@ -17,6 +18,9 @@ pub trait RemoteSide: Send {
     fn proves(&self) -> bool {
         false
     }
+
+    /// Sets until when it is waited for.
+    fn limit_to(&mut self, _limit: Limit) {}
 
     /// Resumes or pauses its soakers, and returns when they have obeyed.
     ///

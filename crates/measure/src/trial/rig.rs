@@ -1,16 +1,19 @@
 //! The rig: what outlives trials, and the trial itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::link::{AckGenerator, Link};
 use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
 use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
+
 use zc_run::{
     Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
-    LinkFacts, Reading, RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
+    LinkFacts, Reading, RemoteWindow, Result, Sampling, SocketFacts, Timing, Trial, TrialKind,
+    Warning,
 };
 
 use super::bench::Bench;
@@ -19,13 +22,14 @@ use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
+use super::limit::Limit;
 use super::links::Links;
 use super::machine::Machine;
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
     APART_NS, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns,
-    edge, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
+    edge, edge_ns, flow_counts, looks, settle_ns, socket_facts, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -55,6 +59,9 @@ pub struct Pacing {
     state: Option<HostState>,
 }
 
+/// How long the flows of a trial without pacing may take to drain.
+const DRAIN_AT_MOST: Duration = Duration::from_secs(1);
+
 /// Files that were replaced are kept until the next time if they have at most this many bytes.
 const REPLACED_BYTES: u64 = 64 << 20;
 
@@ -72,12 +79,17 @@ pub struct Rig {
     warm_bytes: u64,
     /// Flows of the previous trial.
     ended_flows: usize,
+    /// The congestion control that states of the host give to sockets which ask for none.
+    congestion_of: BTreeMap<HostState, String>,
     machine: Machine,
     burner: SoftirqBurner,
     /// `None` where there is no such clock, and with another machine, which has its own.
     idle_clock: Option<IdleClock>,
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
+    limit: Limit,
+    /// How long the last trial took until its window had closed.
+    until_closed: Duration,
 }
 
 impl Rig {
@@ -100,12 +112,28 @@ impl Rig {
             first_file,
             warm_bytes,
             ended_flows: 0,
+            congestion_of: BTreeMap::new(),
             machine,
             burner: SoftirqBurner::default(),
             idle_clock,
             remote,
             sampler,
+            limit: Limit::default(),
+            until_closed: Duration::ZERO,
         })
+    }
+
+    /// How long the last trial took from its first connection until its window had closed.
+    pub fn until_closed(&self) -> Duration {
+        self.until_closed
+    }
+
+    /// Sets until when trials are waited for.
+    pub fn limit_to(&mut self, limit: Limit) {
+        if let Some(remote) = &mut self.remote {
+            remote.limit_to(limit.clone());
+        }
+        self.limit = limit;
     }
 
     /// Measures how much soakers delay wake-ups on the CPUs of the sides that are on this machine;
@@ -144,6 +172,13 @@ impl Rig {
     pub fn set_rate(&mut self, rate_bytes_per_s: f64, chosen: bool) {
         self.fixed.rate_bytes_per_s = rate_bytes_per_s;
         self.fixed.rate_chosen = chosen;
+    }
+
+    /// Leaves the congestion control to the states of the host, in which sockets that ask for none are
+    /// to have these.
+    pub fn leave_congestion_to(&mut self, states: BTreeMap<HostState, String>) {
+        self.fixed.unset_congestion();
+        self.congestion_of = states;
     }
 
     /// Draws anew what outlives trials and may have been a matter of luck: where the files, their
@@ -192,7 +227,11 @@ impl Rig {
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
         let burner = self.burner.of(cell)?;
-        let config = CellConfig { burner, ..CellConfig::of(cell, &self.fixed, &self.setup) };
+        let limit = self.limit.clone();
+        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let mut config = CellConfig { burner, limit, ..config };
+        let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
+        config.congestion = config.congestion.or_else(of_state);
         config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
         Ok(Arc::new(config))
     }
@@ -268,7 +307,7 @@ impl Rig {
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
         // As long wherever it begins: /proc may take longer than the settling does.
-        sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns);
+        self.limit.sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns)?;
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
@@ -337,19 +376,27 @@ impl Rig {
         flows: usize,
         send_config: SendConfig,
     ) -> std::result::Result<Vec<Flow>, TrialError> {
-        open_flows(&self.links, self.remote.as_deref_mut(), config, flows, send_config)
+        let remote = self.remote.as_deref_mut();
+        let flows = open_flows(&self.links, remote, config, flows, send_config)?;
+        if let Some(found) = socket_facts(&flows) {
+            config.check_sockets(&found)?;
+        }
+        Ok(flows)
     }
 
-    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC.
+    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC; with `drain_at_most`,
+    /// no longer than that.
     pub(super) fn finish_flows(
         &mut self,
         flows: Vec<Flow>,
         began_ns: u64,
+        drain_at_most: Option<Duration>,
     ) -> std::result::Result<Ended, TrialError> {
-        finish_flows(self.remote.as_deref_mut(), flows, began_ns)
+        finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
+        let began = Instant::now();
         let config = self.config(cell)?;
         let bursts = if kind == TrialKind::TopSpeed { config.unpaced() } else { config.paced() };
         let count = config.fixed.flows;
@@ -390,11 +437,16 @@ impl Rig {
             bursts,
             sampled: (kind == TrialKind::Soaked).then_some(cell.label.as_str()),
             by_idle_clock,
+            config: &config,
             burner: config.burner.as_deref().filter(|_| send_config.burns()),
         };
         let (flows, watched) = self.watch(flows, threads, &window)?;
         stop_all(&flows);
-        let ended = self.finish_flows(flows, begin_ns)?;
+        self.until_closed = began.elapsed();
+        // Without pacing every buffer on the way is full. Over a slow link that is seconds of traffic,
+        // which nothing is learnt from.
+        let drain_at_most = (kind == TrialKind::TopSpeed).then_some(DRAIN_AT_MOST);
+        let ended = self.finish_flows(flows, begin_ns, drain_at_most)?;
         Ok(Trial {
             cell: cell.label.clone(),
             kind,
@@ -405,6 +457,7 @@ impl Rig {
             whole_copied: ended.sent.copied,
             fragments: ended.fragments,
             whole_sender_usage: ended.used,
+            sockets: watched.sockets,
             remote: watched.remote,
             remote_report: ended.report,
         })
@@ -431,7 +484,8 @@ impl Rig {
             remote.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
-        sleep_until(opens_ns - apart_ns(flows.len()));
+        let slept = self.limit.sleep_until(opens_ns - apart_ns(flows.len()));
+        slept.inspect_err(|_| stop_all(&flows))?;
         // By now io_uring has made its workers.
         let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads))
         {
@@ -471,8 +525,12 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
+        let sockets = socket_facts(&flows);
+        if let Some(found) = &sockets {
+            window.config.check_sockets(found)?;
+        }
         let remote = self.remote_window()?.map(Box::new);
-        Ok((flows, Watched { opened, closed, remote }))
+        Ok((flows, Watched { opened, closed, sockets, remote }))
     }
 
     /// Reads what bounds a window at `at_ns` or later. With the idle clock this is the first time
@@ -516,7 +574,8 @@ impl Rig {
     ) -> Result<u64> {
         // The window of the other machine opens and closes at the times it was sent.
         let again = |now_ns| self.remote.is_none().then(|| bursts.not_before(now_ns, at_ns));
-        edge(at_ns, edge_ns(flows), again, || read(&self.machine))
+        let sleep_until = |at_ns| self.limit.sleep_until(at_ns);
+        edge(at_ns, edge_ns(flows), sleep_until, again, || read(&self.machine))
     }
 
     /// Reads the kernel's counters and the CPU time of everything that belongs to zc.
@@ -549,6 +608,7 @@ struct Window<'a> {
     sampled: Option<&'a str>,
     /// Whether its edges lie at steps of the idle clock.
     by_idle_clock: bool,
+    config: &'a CellConfig,
     /// What burns on purpose in softirq context, if anything does.
     burner: Option<&'a AckBurn>,
 }
@@ -557,6 +617,7 @@ struct Window<'a> {
 struct Watched {
     opened: Reading,
     closed: Reading,
+    sockets: Option<SocketFacts>,
     remote: Option<Box<RemoteWindow>>,
 }
 

@@ -116,7 +116,7 @@ pub(super) fn send(
     used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), TrialError> {
     let &Sending { index, config, link, send_config, to } = what;
-    let CellConfig { cell, fixed, setup, burner } = config;
+    let CellConfig { cell, fixed, setup, burner, .. } = config;
     pin_to(&config.sender_cpus())?;
     if send_config.low_priority {
         lower_priority()?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::link::{self, Link, Sides, Steering};
 use crate::path::SendSetup;
 use crate::workload::{self, FileSet};
+use zc_run::factor::UNSET;
 use zc_run::{Error, FileSetFacts, LinkKind, LinkOptions, Result, Support, Unavailable};
 
 use super::links::Links;
@@ -96,7 +97,7 @@ pub fn bring_up(
 ///
 /// # Errors
 /// There is no route to `address`.
-pub fn towards(address: std::net::IpAddr) -> Result<Up> {
+pub fn towards(address: std::net::SocketAddr) -> Result<Up> {
     Ok(Up { links: Links::only(link::towards(address)?.into()), passed_over: Vec::new() })
 }
 
@@ -232,12 +233,15 @@ fn touched_bytes(available: Option<u64>) -> u64 {
     available.map_or(0, |available| TOUCHED_BYTES.min(available / 8))
 }
 
-/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the
-/// sender's side accepts.
+/// The congestion control that was asked for, which [`UNSET`] leaves to the sender's side, or the first
+/// of `CONGESTIONS` that a socket there accepts.
 ///
 /// # Errors
 /// The kernel does not have it, or this user may not use it.
 pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<String> {
+    if asked == Some(UNSET) {
+        return Ok(UNSET.to_owned());
+    }
     let names: Vec<String> =
         asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
     let link = Arc::clone(link);

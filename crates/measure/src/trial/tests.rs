@@ -1,6 +1,7 @@
 //! Trials of cells with levels of their own, over the loopback interface.
 
 use super::cell_config::CellConfig;
+use super::limit::Limit;
 use super::machine::Machine;
 use super::receiving::RecvConfig;
 use super::remote_side::{RemoteEnded, RemoteSide, SentFlow};
@@ -11,11 +12,16 @@ use super::window::edge_ns;
 use super::worker::TrialError;
 use crate::link::Link;
 use std::net::TcpListener;
-use std::time::Duration;
+
+use std::time::{Duration, Instant};
+use zc_kernel::stop::Stop;
 use zc_run::{
-    Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push,
-    RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
+    Align, Cell, ErrorKind, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement,
+    Probe, Push, RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
 };
+
+/// Long enough for a whole proof.
+const LONG: Duration = Duration::from_secs(60);
 
 fn cell(send: SendPath, levels: Levels) -> Cell {
     Cell { levels, ..Cell::of_paths(send, RecvPath::Recv) }
@@ -36,7 +42,7 @@ fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
             let levels =
                 Levels { message_bytes: Some(message), align: Some(align), ..Levels::default() };
             match rig
-                .prove(&cell(send, levels))
+                .prove(&cell(send, levels), LONG)
                 .unwrap_or_else(|error| panic!("{send} {message} {align}: {error}"))
             {
                 Ok(Probe::Proof { bytes, .. }) => {
@@ -158,7 +164,7 @@ fn every_way_to_push_is_proven_where_the_path_has_it() {
             let levels =
                 Levels { push: Some(push), message_bytes: Some(1_000), ..Levels::default() };
             let Err(no) = rig
-                .prove(&cell(send, levels))
+                .prove(&cell(send, levels), LONG)
                 .unwrap_or_else(|error| panic!("{send} {push}: {error}"))
             else {
                 continue;
@@ -219,7 +225,7 @@ fn a_cell_runs_with_its_own_buffers_congestion_control_rate_and_placement() {
 #[test]
 fn a_missing_congestion_control_is_an_error_of_the_cell() {
     let levels = Levels { congestion: Some("nonesuch".to_owned()), ..Levels::default() };
-    let error = rig(fixed()).prove(&cell(SendPath::Sendfile, levels)).unwrap_err();
+    let error = rig(fixed()).prove(&cell(SendPath::Sendfile, levels), LONG).unwrap_err();
     assert!(error.message.contains("\"nonesuch\""), "{error}");
 }
 
@@ -305,7 +311,7 @@ fn what_a_link_cannot_do_is_reported_with_a_remedy() {
 fn what_is_drawn_anew_sends_the_same_bytes_past_other_soakers() {
     let mut rig = rig(fixed());
     let sendfile = cell(SendPath::Sendfile, Levels::default());
-    let proven = |rig: &mut super::rig::Rig| match rig.prove(&sendfile).unwrap() {
+    let proven = |rig: &mut super::rig::Rig| match rig.prove(&sendfile, LONG).unwrap() {
         Ok(Probe::Proof { bytes, .. }) => bytes,
         other => panic!("{other:?}"),
     };
@@ -313,4 +319,75 @@ fn what_is_drawn_anew_sends_the_same_bytes_past_other_soakers() {
     rig.redraw().unwrap();
     assert_eq!(proven(&mut rig), before.0);
     assert!(rig.soaker_tids().iter().all(|tid| !before.1.contains(tid)));
+}
+
+#[test]
+fn a_buffer_that_the_kernel_cuts_cannot_run_and_says_which_sysctl_cuts_it() {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();
+    let limit: usize = limit.trim().parse().unwrap();
+    if limit >= 1 << 30 {
+        return eprintln!("skipped: net.core.wmem_max cuts nothing here");
+    }
+    let mut rig = rig(FixedParams { sndbuf_bytes: Some(limit + 1), ..fixed() });
+    let cell = cell(SendPath::ReadSend, Levels::default());
+    let no = rig.prove(&cell, LONG).unwrap().unwrap_err();
+    assert!(no.reason.starts_with("SO_SNDBUF of "), "{}", no.reason);
+    assert!(no.remedy.unwrap().contains("net.core.wmem_max"));
+}
+
+#[test]
+fn a_trial_records_what_its_sockets_used() {
+    let (mut rig, cell) = (
+        rig(FixedParams { sndbuf_bytes: Some(65_536), ..fixed() }),
+        cell(SendPath::ReadSend, Levels::default()),
+    );
+    let sockets = rig.run(&cell, TrialKind::UnsoakedControl).unwrap().sockets.unwrap();
+    assert_eq!((sockets.congestion.as_str(), sockets.sndbuf_bytes), ("reno", 131_072));
+    assert!(sockets.rcvbuf_bytes.unwrap() > 0 && sockets.rcv_ssthresh_bytes.unwrap() > 0);
+    // A state that would have given them another is one that they do not have.
+    let state = zc_run::HostState::b();
+    let in_b =
+        Cell { levels: Levels { state: Some(state.clone()), ..Levels::default() }, ..cell.clone() };
+    let of_host = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    rig.leave_congestion_to([(state.clone(), of_host.trim().to_owned())].into());
+    let sockets = rig.run(&in_b, TrialKind::UnsoakedControl).unwrap().sockets.unwrap();
+    assert_eq!(sockets.congestion, of_host.trim());
+    rig.leave_congestion_to([(state, "another".to_owned())].into());
+    let no = rig.prove(&in_b, LONG).unwrap().unwrap_err();
+    assert!(no.reason.ends_with("and \"another\" was asked for"), "{}", no.reason);
+}
+
+/// Bytes that a proof of this cell sent within `time`.
+fn proven_in(rig: &mut super::rig::Rig, cell: &Cell, time: Duration) -> u64 {
+    match rig.prove(cell, time).unwrap() {
+        Ok(Probe::Proof { bytes, .. }) => bytes,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_proof_sends_what_its_time_has_room_for() {
+    let all = files().files.total_bytes();
+    // Calls of a byte: all of them take a good part of a second, and the first ones little.
+    let mut rig = rig(FixedParams { buffer_bytes: 1, ..fixed() });
+    let few = proven_in(&mut rig, &cell(SendPath::ReadSend, Levels::default()), Duration::ZERO);
+    assert_eq!(few, 16 << 10);
+    assert_eq!(proven_in(&mut rig, &cell(SendPath::Sendfile, Levels::default()), LONG), all);
+}
+
+#[test]
+fn no_trial_outlasts_its_limit_and_what_it_was_is_said() {
+    let sendfile = cell(SendPath::Sendfile, Levels::default());
+    let over = Limit::new(Instant::now(), &Stop::default());
+    let stopped = Limit::new(Instant::now() + LONG, &Stop::already());
+    for (limit, kind) in [(over, ErrorKind::NothingKept), (stopped, ErrorKind::Interrupted)] {
+        let mut rig = rig(fixed());
+        // A window of an hour.
+        rig.set_timing(zc_run::Timing { window_ns: 3_600_000_000_000, ..rig.timing() });
+        rig.limit_to(limit);
+        assert_eq!(rig.run(&sendfile, TrialKind::Soaked).unwrap_err().kind, kind);
+        rig.limit_to(Limit::default());
+        rig.set_timing(zc_run::Timing { window_ns: 1_000_000, ..rig.timing() });
+        rig.run(&sendfile, TrialKind::Soaked).unwrap();
+    }
 }

@@ -6,10 +6,14 @@
 //! window. Each reading carries its own time.
 
 use crate::meter::{TaskMeter, workers_of};
-use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_run::{Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
+use zc_kernel::clock::monotonic_ns;
+use zc_run::{
+    Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, SocketFacts,
+    TcpReading,
+};
 
 use super::flow::Flow;
+use super::sockets;
 
 /// Time between a trial and the next window: the threads have ended, but frees, timers and RCU
 /// callbacks are still due.
@@ -74,12 +78,13 @@ const EDGE_TRIES: usize = 20;
 pub(super) fn edge(
     at_ns: u64,
     most_ns: u64,
+    sleep_until: impl Fn(u64) -> Result<()>,
     again: impl Fn(u64) -> Option<u64>,
     mut read: impl FnMut(),
 ) -> Result<u64> {
     let mut at_ns = at_ns;
     for _ in 0..EDGE_TRIES {
-        sleep_until(at_ns);
+        sleep_until(at_ns)?;
         let from_ns = monotonic_ns();
         read();
         let now_ns = monotonic_ns();
@@ -143,6 +148,12 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
         }
     }
     Some(sum)
+}
+
+/// What the sockets of all flows use now; `None` where the kernel does not say.
+pub(super) fn socket_facts(flows: &[Flow]) -> Option<SocketFacts> {
+    let senders: Vec<_> = flows.iter().map(Flow::socket).collect();
+    sockets::facts(&senders, flows.first()?.receiving_socket())
 }
 
 /// The threads of a trial's flows, with the workers that io_uring made for them.
@@ -218,6 +229,8 @@ impl Threads {
 
 #[cfg(test)]
 mod tests {
+    use zc_kernel::clock::sleep_until;
+
     use super::*;
 
     /// Reads an edge that is due now, in `takes_ns`. Returns when it was due, what [`edge`] returned,
@@ -229,7 +242,11 @@ mod tests {
             sleep_until(monotonic_ns() + takes_ns);
             read_ns = monotonic_ns();
         };
-        let edge_ns = edge(due_ns, most_ns, |_| None, read).unwrap();
+        let slept = |at_ns| {
+            sleep_until(at_ns);
+            Ok(())
+        };
+        let edge_ns = edge(due_ns, most_ns, slept, |_| None, read).unwrap();
         (due_ns, edge_ns, read_ns)
     }
 

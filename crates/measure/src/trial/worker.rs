@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use zc_kernel::clock::{monotonic_ns, sleep_until};
+
 use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
 use zc_run::{Error, ErrorKind, Result, Unavailable};
@@ -21,6 +23,21 @@ pub type StillWanted<'a> = &'a dyn Fn() -> Result<()>;
 
 /// Interval at which a wait asks whether it is still wanted.
 pub const GLANCE: Duration = Duration::from_millis(200);
+
+/// Sleeps until `at_ns`. A sleep that is shorter than a glance, as in most windows, is not
+/// interrupted.
+///
+/// # Errors
+/// Nobody wants what it is for any more.
+pub(super) fn sleep(at_ns: u64, still_wanted: StillWanted<'_>) -> Result<()> {
+    let glance_ns = GLANCE.as_nanos() as u64;
+    while at_ns.saturating_sub(monotonic_ns()) > glance_ns {
+        sleep_until(monotonic_ns() + glance_ns);
+        still_wanted()?;
+    }
+    sleep_until(at_ns);
+    Ok(())
+}
 
 /// A value that one thread publishes when it ends and another reads then.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use zc_measure::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_measure::trial::{self, Rig, RigSetup};
@@ -15,6 +15,9 @@ use zc_run::{
 use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
 
 use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
+
+/// Time for a whole proof.
+const PROOF: Duration = Duration::from_secs(60);
 
 /// Ethernet's, jumbo frames, and those of the local runs of 2001.
 const MTUS: [u32; 7] = [576, 1500, 3856, 9000, 16144, 16436, 65535];
@@ -318,7 +321,7 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
         for levels in &levels[..MTUS.len()] {
             let (mut proven, mut mss) = (BTreeSet::new(), BTreeSet::new());
             for &send in SendPath::ALL {
-                match rig.prove(&cell(send, levels)) {
+                match rig.prove(&cell(send, levels), PROOF) {
                     Ok(Ok(Probe::Proof { .. })) => proven.insert(send),
                     Ok(Err(no)) if no.kind.name() != "failed" => continue,
                     other => panic!("{kind} {levels:?} {send}: {other:?}"),
@@ -340,7 +343,8 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
                 "{proven:?}"
             );
         }
-        let no = rig.prove(&cell(SendPath::ReadSend, &levels[MTUS.len()])).unwrap().unwrap_err();
+        let no =
+            rig.prove(&cell(SendPath::ReadSend, &levels[MTUS.len()]), PROOF).unwrap().unwrap_err();
         assert!(no.reason.contains("65536"), "{no:?}");
     }
     if skipped.is_empty() { End::Passed } else { End::Skipped(skipped.join("; ")) }

@@ -94,7 +94,8 @@ fn requests(mix: &RequestMix) -> String {
 fn sent(mix: &RequestMix) -> String {
     let Minute { begin_unix_s, all, .. } = mix.minutes.most_bytes;
     format!(
-        "{}: {}; at most {} in a minute, {}: {}",
+        "{} ({}): {}; at most {} in a minute, {}: {}",
+        bytes(mix.all.bytes as f64),
         mix.all.bytes,
         bits(mix.all.bytes as f64 / mix.span_s() as f64),
         bytes(all.bytes as f64),

@@ -94,7 +94,8 @@ mod tests {
 log           a\\u{1b}.log: common, gzip, 8 requests, 1 line that cannot be read
 time          2015-05-17T10:00:00Z to 2015-05-17T10:01:43Z: 1 min 44 s
 requests      8: 0.0769/s; at most 4 in a minute, 2015-05-17T10:00:00Z: 0.0667/s
-bytes         1071253: 82.4 kbit/s; at most 1.07 MB in a minute, 2015-05-17T10:00:00Z: 143 kbit/s
+bytes         1.07 MB (1071253): 82.4 kbit/s; at most 1.07 MB in a minute, 2015-05-17T10:00:00Z:
+              143 kbit/s
 counted       bodies without headers, as responses without a body (304, HEAD) have none
 statuses      200 62 %, 206 12 %, 304 12 %, 404 12 %
 methods       GET 75 %, HEAD 12 %, POST 12 %

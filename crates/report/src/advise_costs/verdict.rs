@@ -210,6 +210,13 @@ fn reason(why: Untold, advice: &CostAdvice) -> String {
         Untold::ControlError => {
             "the error that the run's controls show could explain it".to_owned()
         }
+        Untold::ControlTooWide => match advice.resolution {
+            Some(share) => format!(
+                "the run's controls could not have seen a difference below {}",
+                percent(share)
+            ),
+            None => "the run's controls could not have seen any difference".to_owned(),
+        },
         Untold::Beyond => format!(
             "{} of the bytes are in responses longer than the longest measured, {}, and without \
              them it is not the same",

@@ -1,10 +1,17 @@
 //! Differences between two runs in words.
 
-use zc_analysis::compare::{Aspect, Difference};
+use zc_analysis::compare::{Aspect, Difference, End};
 use zc_run::escape;
 
-/// `kernel 6.12.1, now 6.13.0`.
+/// `kernel 6.12.1, now 6.13.0`, or `at the far end: kernel 6.12.1, now 6.13.0`.
 pub(crate) fn text(difference: &Difference) -> String {
+    match difference.end {
+        End::Near => changed(difference),
+        End::Far => format!("at the far end: {}", changed(difference)),
+    }
+}
+
+fn changed(difference: &Difference) -> String {
     let name =
         difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
     let value = |value: &Option<String>| {
@@ -61,8 +68,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Ip => "IP version",
         Aspect::InitialWindow => "initial window (packets)",
         Aspect::FarEnd => "far end",
-        Aspect::FarKernel => "far machine's kernel",
-        Aspect::FarZcVersion => "far machine's zc",
+        Aspect::RoundTrip => "round trip",
         Aspect::Burn => "burned in softirqs on purpose",
         Aspect::Factor(parameter) => parameter.words,
         Aspect::SenderCpu => "sender on CPU",

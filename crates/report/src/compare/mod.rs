@@ -1,5 +1,5 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
-//! terminal, in Markdown of 80 columns for mailing lists and pull requests, as JSON, and as a page.
+//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, and as a page.
 
 pub(crate) mod aspects;
 pub mod calibration;
@@ -15,13 +15,11 @@ use serde::Serialize;
 use super::json::text;
 use super::layout::Layout;
 use super::text::{markdown_text, wrap};
+use super::width::Width;
 use zc_analysis::compare::{Compared, Judgement};
 
 /// Where the text of notes begins.
 const INDENT: usize = 14;
-
-/// The longest line of Markdown, except for tables and unbreakable names.
-const MARKDOWN_COLUMNS: usize = 80;
 
 /// What `zc compare --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -74,47 +72,36 @@ fn one(compared: &Compared, columns: usize) -> String {
     out
 }
 
-/// The comparisons in Markdown of at most 80 columns, except for tables and unbreakable names.
-pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String {
+/// The comparisons in Markdown of at most `columns` columns, except for unbreakable names.
+pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
+    let width = Width::Columns(columns);
     let mut out = String::new();
     for compared in compared {
-        let title = format!("## {} against {}", compared.new.name, compared.old.name);
-        out.push_str(&format!(
-            "{}\n\n",
-            title.replacen(&title[3..], &markdown_text(&title[3..]), 1)
-        ));
+        let title = format!("{} against {}", compared.new.name, compared.old.name);
+        out.push_str(&format!("## {}\n\n", markdown_text(&title)));
         for note in summary::above(compared) {
-            out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
+            out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
         }
-        for grid in rows::grids(compared).iter().filter(|_| !compared.cells.is_empty()) {
+        for grid in rows::grids(compared).into_iter().filter(|_| !compared.cells.is_empty()) {
             out.push('\n');
-            out.push_str(&grid.markdown());
+            out.push_str(&width.table(1, grid));
         }
         out.push('\n');
         for note in summary::below(compared) {
-            out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
+            out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
         }
         out.push('\n');
         for sentence in summary::verdict(compared) {
-            out.push_str(&wrap("", &markdown_text(&sentence), 0, MARKDOWN_COLUMNS));
+            out.push_str(&width.paragraph(&sentence));
         }
         out.push('\n');
     }
     if let Some(judgement) = judgement {
-        out.push_str(&wrap(
-            "",
-            &markdown_text(&summary::judgement(judgement)),
-            0,
-            MARKDOWN_COLUMNS,
-        ));
+        out.push_str(&width.paragraph(&summary::judgement(judgement)));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
-}
-
-fn bullet(text: &str) -> String {
-    wrap("-", &markdown_text(text), 2, MARKDOWN_COLUMNS)
 }
 
 /// As one JSON document, indented, with a line feed at its end.

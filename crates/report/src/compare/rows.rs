@@ -2,7 +2,7 @@
 
 use super::super::digits::{percent, ratio};
 use super::super::grid::{Column, Grid};
-use super::super::rows::{cost, plain};
+use super::super::rows::{FAILED_ZERO_COPY, cost, plain};
 use zc_analysis::Sides;
 use zc_analysis::compare::{
     Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo,
@@ -79,8 +79,14 @@ fn shown(cell: &CellChange) -> &Sides<Change> {
     }
 }
 
-/// `sendfile`, or `sendfile -> splice`.
+/// `sendfile`, or `sendfile -> splice`, with a mark where the kernel copied what was to be sent
+/// without a copy.
 pub(crate) fn name(cell: &CellChange) -> String {
+    let mark = if cell.failed_zero_copy { FAILED_ZERO_COPY.sign } else { "" };
+    labels(cell) + mark
+}
+
+fn labels(cell: &CellChange) -> String {
     match &cell.new_label {
         Some(new) => format!("{} -> {}", escape(&cell.label, 40), escape(new, 40)),
         None => escape(&cell.label, 40),

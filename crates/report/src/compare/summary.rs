@@ -2,16 +2,17 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
-use super::super::prose::{self, missed};
+use super::super::prose::{self, below_zero, missed, unseen};
+use super::super::rows::FAILED_ZERO_COPY;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
-    Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy, Judgement,
-    Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
+    Aspect, Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy,
+    Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
 };
-use zc_run::escape;
+use zc_run::{Experiment, escape};
 
 /// At most this many differences of a kind are listed; further ones are counted.
 const MOST: usize = 40;
@@ -105,6 +106,9 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     if compared.cells.is_empty() {
         return notes;
     }
+    if compared.cells.iter().any(|cell| cell.failed_zero_copy) {
+        notes.push(note(FAILED_ZERO_COPY.sign, FAILED_ZERO_COPY.meaning));
+    }
     notes.push(note("ratios", basis(compared)));
     // zc's own pacing is on the load's CPU, which is in no cost of a server.
     let servers = of_servers(compared);
@@ -143,7 +147,7 @@ pub(super) fn gross() -> Note {
 
 /// In one run: what a control that misses leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
-    match (compared.basis, doubt.why.error().filter(|error| error.is_finite())) {
+    match (compared.basis, doubt.why.error().filter(|error| *error > 1.0 && error.is_finite())) {
         (Basis::OneRun, Some(error)) => prose::unjudged(error - 1.0),
         _ => String::new(),
     }
@@ -233,7 +237,20 @@ pub(super) fn reason(reason: &Reason) -> String {
         Withheld::PositiveControlMissed { expected, found, .. } => {
             format!("{name}: {} (positive control)", missed(*expected, *found))
         }
-        Withheld::NoControl => format!("{name} has no A/A control"),
+        Withheld::ControlTooWide { resolution: Some(share) } => format!(
+            "{name}: its controls could not have seen differences of up to {}",
+            percent(*share)
+        ),
+        Withheld::ControlTooWide { resolution: None } => {
+            format!("{name}: its controls could not have seen any difference")
+        }
+        Withheld::PositiveControlUnseen { expected, low, high } => {
+            format!("{name}: {}", unseen(*expected, *low, *high))
+        }
+        Withheld::BelowZero { of, us_per_mb, low, high } => {
+            format!("{name}: {}", below_zero(&escape(of, 80), [*us_per_mb, *low, *high]))
+        }
+        Withheld::NoControl => format!("{name} lacks a control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))
@@ -256,13 +273,14 @@ pub(super) fn reason(reason: &Reason) -> String {
 /// The verdicts, or why there are none.
 pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
     if !compared.impossible.is_empty() {
-        return vec![format!("Cannot be compared: {}.", impossible(compared))];
+        let why = format!("Cannot be compared: {}.", impossible(compared));
+        return [why].into_iter().chain(again(compared)).collect();
     }
     if !compared.withheld.is_empty() {
         let why: Vec<String> = compared.withheld.iter().map(reason).collect();
         return vec![format!("Verdicts withheld: {}.", why.join("; "))];
     }
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> = again(compared).into_iter().collect();
     let of = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
         compared.cells.iter().filter(|cell| wanted(&cell.verdict)).map(name).collect()
     };
@@ -344,6 +362,42 @@ fn about_reference(compared: &Compared) -> Option<String> {
          {} alike is only in the cost of \
          {reference} itself.{alone}",
         things(compared)
+    ))
+}
+
+/// Where nothing but another rate, link or soaker stands between two runs: how the new one is measured so
+/// that they can be compared.
+fn again(compared: &Compared) -> Option<String> {
+    let between = compared.incomparable.iter().flat_map(|cell| &cell.differences);
+    let mut disqualifying = compared
+        .differences
+        .iter()
+        .chain(between)
+        .filter(|each| each.weight == Weight::Disqualifies)
+        .peekable();
+    let first = *disqualifying.peek().filter(|_| compared.basis == Basis::TwoRuns)?;
+    let is_repeated = |what| match what {
+        Aspect::Link | Aspect::Soaker | Aspect::Receiver => true,
+        Aspect::Factor(parameter) => parameter.disqualifies,
+        _ => false,
+    };
+    // The file, without the cell or the state of it.
+    let old = &compared.old;
+    let file = match old.name.rsplit_once(':') {
+        Some((file, _)) if file.ends_with(".json") => file,
+        _ => &old.name,
+    };
+    let rate = || escape(first.old.as_deref().unwrap_or_default(), 40);
+    let command = match first.what {
+        Aspect::RequestRate => format!("zc run server --requests {}", rate()),
+        _ if !disqualifying.all(|each| is_repeated(each.what)) => return None,
+        Aspect::Factor(_) if old.experiment == Experiment::Nfs.name() => {
+            format!("zc run nfs --rate {}", rate())
+        }
+        _ => format!("zc run --like {}", escape(file, 200)),
+    };
+    Some(format!(
+        "Measured again with \"{command}\", the new one can be compared with the old one."
     ))
 }
 

@@ -5,9 +5,10 @@ use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
 use crate::pivot::Pivot;
+use crate::rows::comparison;
 use crate::speed::Unit;
 use crate::text::list;
-use zc_analysis::{CellEstimate, Estimates};
+use zc_analysis::{CellEstimate, Comparison, Estimates};
 use zc_run::units::size_text;
 use zc_run::{Push, Run};
 
@@ -70,40 +71,39 @@ fn conclusion(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String>
         .filter_map(|size| {
             let cell = |push| find(run, pivot, |_, at| at.buffer_bytes == size && at.push == push);
             let (cork, plain) = (cell(Push::Cork)?.figures, cell(Push::Plain)?.figures);
-            let ends: &[End] =
-                if estimates.sides_apart { &[End::Receiver, End::Sender] } else { &[End::Sender] };
-            let mut figures: Vec<(String, Quotient)> = ends
-                .iter()
-                .map(|end| {
-                    let cost = |cell: &CellEstimate| end.comparable(estimates, cell);
-                    (format!("CPU of {}", end.name(estimates)), quotient(cost(cork), cost(plain)))
-                })
-                .collect();
-            figures.push((
-                "top speed".to_owned(),
-                quotient(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s),
-            ));
+            let speed = quotient(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s);
+            let figures = [("CPU", cost(estimates, cork)), ("top speed", speed)];
             Some(format!("with messages of {}: {}", size_text(size as u64), differences(&figures)?))
         })
         .collect();
     (!each.is_empty()).then(|| format!("TCP_CORK compared with plain writes, {}.", each.join("; ")))
 }
 
-/// `CPU of the receiver 0.71 times that without and no measurable difference in top speed`.
-fn differences(figures: &[(String, Quotient)]) -> Option<String> {
+/// The verdict on a cell's cost.
+fn cost(estimates: &Estimates, cell: &CellEstimate) -> Quotient {
+    let ratio = cell.ratio.both.filter(|_| !cell.perturbation.saturated);
+    match (ratio, comparison(estimates, cell)) {
+        (Some(ratio), Some(Comparison::Cheaper { .. } | Comparison::Dearer { .. })) => {
+            Quotient::Times(ratio.value)
+        }
+        (Some(_), Some(Comparison::Same { .. } | Comparison::Undecided)) => Quotient::Indistinct,
+        _ => Quotient::Unknown,
+    }
+}
+
+/// `CPU 0.71 times that without and no difference shown in top speed`.
+fn differences(figures: &[(&str, Quotient)]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut alike: Vec<String> = Vec::new();
     for (what, by) in figures {
         match by {
             Quotient::Times(ratio) => parts.push(format!("{what} {} that without", times(*ratio))),
-            Quotient::Indistinct => alike.push(what.clone()),
+            Quotient::Indistinct => alike.push((*what).to_owned()),
             Quotient::Unknown => {}
         }
     }
     if !alike.is_empty() {
-        let in_what =
-            if parts.is_empty() { String::new() } else { format!(" in {}", list(&alike)) };
-        parts.push(format!("no measurable difference{in_what}"));
+        parts.push(format!("no difference shown in {}", list(&alike)));
     }
     (!parts.is_empty()).then(|| list(&parts))
 }

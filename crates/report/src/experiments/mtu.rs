@@ -1,6 +1,6 @@
 //! `mtu`: larger packets, and messages that are not page-aligned.
 
-use super::one_factor::effect;
+use super::one_factor::{apart, effect};
 use super::section::Section;
 use crate::pivot::Pivot;
 use zc_analysis::Estimates;
@@ -8,13 +8,11 @@ use zc_run::Factor;
 
 pub(super) fn section(estimates: &Estimates, pivot: &Pivot) -> Section {
     let clauses = [
-        (Factor::Mtu, "Of MTUs, per byte"),
-        (Factor::Align, "of where a message begins, at the first MTU"),
+        (effect(estimates, pivot, Factor::Mtu), "Of MTUs, per byte"),
+        (apart(estimates, pivot, Factor::Align), "of where a message begins, at the first MTU"),
     ];
-    let conclusion: Vec<String> = clauses
-        .into_iter()
-        .filter_map(|(factor, what)| Some(format!("{what}: {}", effect(estimates, pivot, factor)?)))
-        .collect();
+    let conclusion: Vec<String> =
+        clauses.into_iter().filter_map(|(text, what)| Some(format!("{what}: {}", text?))).collect();
     Section {
         parts: Vec::new(),
         conclusion: (!conclusion.is_empty()).then(|| format!("{}.", conclusion.join("; "))),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::historical::{End, Quotient, find, load_of, quotient, times};
+use super::historical::{End, find, load_of};
+use super::one_factor::effect;
 use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
@@ -10,7 +11,7 @@ use crate::grids::NONE;
 use crate::pivot::Pivot;
 use zc_analysis::Estimates;
 use zc_run::factor::offloads_text;
-use zc_run::{Cell, OffloadSwitch, Run, SendPath};
+use zc_run::{Cell, Factor, OffloadSwitch, Run, SendPath};
 
 /// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium
 /// II with a 3c905C at 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1
@@ -101,28 +102,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         load_of(run, estimates, End::Sender)
     );
 
-    let worth = sends.iter().filter_map(|send| {
-        let cost = |without: &BTreeSet<OffloadSwitch>| {
-            let cell =
-                find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without)?;
-            End::Sender.comparable(estimates, cell.figures)
-        };
-        let most = levels.iter().filter_map(|without| Some((cost(without)?.value, without)));
-        let (_, dearest) = most.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        match quotient(cost(dearest), cost(&BTreeSet::new())) {
-            Quotient::Times(ratio) => {
-                let dearest = offloads_text(dearest);
-                Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
-            }
-            Quotient::Indistinct => {
-                Some(format!("{send} shows no measurable extra cost with any of them off"))
-            }
-            Quotient::Unknown => None,
-        }
-    });
-    let worth: Vec<String> = worth.collect();
-    let conclusion = (!worth.is_empty()).then(|| {
-        format!("What the offloads save {}: {}.", End::Sender.name(estimates), worth.join("; "))
-    });
+    let worth = effect(estimates, pivot, Factor::Offloads);
+    let conclusion = worth.map(|text| format!("What the offloads save, per byte: {text}."));
     Section { parts: vec![Part::Table { caption, keys: 1, grid }], conclusion }
 }

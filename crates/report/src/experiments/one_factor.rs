@@ -1,13 +1,14 @@
 //! The effect of one factor on the cost of each column, with all else as in the first row: the
-//! level with the least cost, and the largest quotient to it.
+//! levels that were shown to cost least and most, by the verdicts of the table.
 
 use super::historical::{End, Quotient, quotient};
 use super::section::Section;
 use crate::baseline::named;
-use crate::digits::significant;
-use crate::pivot::Pivot;
+use crate::digits::bound;
+use crate::pivot::{Pivot, Placed};
+use crate::rows::comparison;
 use crate::text::list;
-use zc_analysis::{Estimates, Figure};
+use zc_analysis::{Comparison, Estimates, RatioFigure};
 use zc_run::Factor;
 
 /// The largest number of columns that are named one by one.
@@ -21,61 +22,143 @@ pub(super) fn section(estimates: &Estimates, pivot: &Pivot, factor: Factor, what
     }
 }
 
-/// The clauses of the sentence; `None` where nothing is known.
+/// A level of the factor in one column, compared with the cell that the plan names for it.
+struct Compared<'p> {
+    level: &'p str,
+    base: &'p str,
+    ratio: RatioFigure,
+    is: Comparison,
+    at_saturation: bool,
+}
+
+/// The clauses of the sentence; `None` where nothing was compared.
 pub(super) fn effect(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
     let place = pivot.keys.iter().position(|key| *key == factor)?;
-    let first = pivot.rows.first()?;
-    // Only this factor may differ from the first row.
-    let rows: Vec<usize> = (0..pivot.rows.len())
-        .filter(|row| {
-            let pairs = pivot.rows[*row].levels.iter().zip(&first.levels).enumerate();
-            pairs.into_iter().all(|(index, (own, other))| index == place || own == other)
-        })
-        .collect();
-    let mut left_out = false;
+    let mut at_saturation = false;
     let mut apart: Vec<(f64, String)> = Vec::new();
-    let mut alike: Vec<String> = Vec::new();
+    let (mut same, mut undecided): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for (column, name) in pivot.columns.iter().enumerate() {
-        let mut costs: Vec<(Figure, &str)> = rows
-            .iter()
-            .filter_map(|row| {
-                let row = pivot.rows.get(*row)?;
-                let cell = row.cells.get(column).copied().flatten()?.figures;
-                left_out |= cell.perturbation.saturated;
-                let cost = End::Both.comparable(estimates, cell)?;
-                Some((cost, row.levels.get(place)?.as_str()))
-            })
-            .collect();
-        costs.sort_by(|(a, _), (b, _)| a.value.total_cmp(&b.value));
-        let ([(least, at_least), .., (most, at_most)], what) =
-            (costs.as_slice(), named(pivot.across, name))
-        else {
-            continue;
-        };
-        match quotient(Some(*most), Some(*least)) {
-            Quotient::Times(ratio) => apart.push((
-                ratio,
-                format!(
-                    "{what} costs least at {at_least} and {} times as much at {at_most}",
-                    significant(ratio)
-                ),
-            )),
-            Quotient::Indistinct => alike.push(what),
-            Quotient::Unknown => {}
+        let cells = levels(pivot, place, column);
+        let what = named(pivot.across, name);
+        let compared = compared(estimates, &cells);
+        match differences(&compared) {
+            Some((farthest, text)) => {
+                at_saturation |= compared.iter().any(|each| each.at_saturation);
+                apart.push((farthest, format!("{what} costs {text}")));
+            }
+            None if compared.is_empty() => {}
+            None if compared.iter().all(|each| matches!(each.is, Comparison::Same { .. })) => {
+                same.push(what)
+            }
+            None => undecided.push(what),
         }
     }
     apart.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut clauses: Vec<String> = Vec::new();
-    if let (true, Some((least, _))) = (apart.len() > NAMED, apart.last()) {
-        let rest = apart.len() - NAMED;
-        clauses.push(format!("for {rest} more it is {} times or more", significant(*least)));
+    let more = apart.len().saturating_sub(NAMED);
+    let mut clauses: Vec<String> = apart.into_iter().take(NAMED).map(|(_, text)| text).collect();
+    if more > 0 {
+        clauses.push(format!("for {more} more the differences are smaller"));
     }
-    clauses.splice(0..0, apart.into_iter().take(NAMED).map(|(_, text)| text));
-    if !alike.is_empty() {
-        clauses.push(format!("for {} it makes no measurable difference", list(&alike)));
+    if !same.is_empty() {
+        clauses.push(format!("for {} it makes no difference", list(&same)));
     }
-    if left_out && !clauses.is_empty() {
-        clauses.push("what did not reach its rate (^) is left out".to_owned());
+    if !undecided.is_empty() {
+        clauses.push(format!("for {} no difference was shown", list(&undecided)));
+    }
+    if at_saturation {
+        clauses.push("what did not reach its rate (^) was compared at saturation".to_owned());
     }
     (!clauses.is_empty()).then(|| clauses.join("; "))
+}
+
+/// The cells of a column that differ from its first one in no more than the factor in `place` of
+/// the keys, each with its level of that factor.
+fn levels<'p>(pivot: &'p Pivot<'p>, place: usize, column: usize) -> Vec<(&'p str, Placed<'p>)> {
+    let Some(first) = pivot.rows.first() else { return Vec::new() };
+    let alike = |levels: &[String]| {
+        let pairs = levels.iter().zip(&first.levels).enumerate();
+        pairs.into_iter().all(|(index, (own, other))| index == place || own == other)
+    };
+    let rows = pivot.rows.iter().filter(|row| alike(&row.levels));
+    let cell = |row: &'p crate::pivot::Row<'p>| row.cells.get(column).copied().flatten();
+    rows.filter_map(|row| Some((row.levels.get(place)?.as_str(), cell(row)?))).collect()
+}
+
+/// Those with a verdict about this factor: compared with one of these cells. None where one of them
+/// is the price of a failed zero-copy.
+fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<Compared<'p>> {
+    if cells.iter().any(|(_, placed)| placed.figures.failed_zero_copy) {
+        return Vec::new();
+    }
+    let of = |(level, placed): &(&'p str, Placed<'p>)| {
+        let cell = placed.figures;
+        let by = cell.by.as_deref()?;
+        let (base, against) = cells.iter().find(|(_, other)| other.cell.label == by)?;
+        let either = [cell, against.figures];
+        Some(Compared {
+            level,
+            base,
+            ratio: cell.ratio.both?,
+            is: comparison(estimates, cell)?,
+            at_saturation: either.iter().any(|cell| cell.perturbation.saturated),
+        })
+    };
+    cells.iter().filter_map(of).collect()
+}
+
+/// `0.61 times as much at reno and 1.39 times at bbr as at cubic`: the least and the greatest ratio
+/// that a verdict stands for, with the logarithm of the one that is farther from 1. `None` without a
+/// difference.
+fn differences(compared: &[Compared]) -> Option<(f64, String)> {
+    let shown = |wanted: fn(&Comparison) -> bool| {
+        compared.iter().filter(move |each| wanted(&each.is)).map(|each| (each.ratio.value, each))
+    };
+    let less = shown(|is| matches!(is, Comparison::Cheaper { .. }));
+    let more = shown(|is| matches!(is, Comparison::Dearer { .. }));
+    let least = less.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let most = more.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let ends: Vec<_> = least.into_iter().chain(most).collect();
+    let times = |(value, each): &(f64, &Compared)| {
+        bound(*value, each.ratio.half_width.map_or(0.01, |half| value * half))
+    };
+    let text = match ends.as_slice() {
+        [] => return None,
+        [one] => {
+            let Compared { level, base, .. } = one.1;
+            format!("{} times as much at {level} as at {base}", times(one))
+        }
+        [one, other, ..] => format!(
+            "{} times as much at {} and {} times at {} as at {}",
+            times(one),
+            one.1.level,
+            times(other),
+            other.1.level,
+            one.1.base
+        ),
+    };
+    let farthest = ends.iter().map(|(value, _)| value.ln().abs()).fold(0.0, f64::max);
+    Some((farthest, text))
+}
+
+/// The levels of a factor that no cell is compared by: those whose costs have disjoint intervals.
+/// `None` where none have.
+pub(super) fn apart(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
+    let place = pivot.keys.iter().position(|key| *key == factor)?;
+    let each = pivot.columns.iter().enumerate().filter_map(|(column, name)| {
+        let cells = levels(pivot, place, column);
+        let (base, first) = cells.first()?;
+        let cost = |placed: &Placed| End::Both.comparable(estimates, placed.figures);
+        let quotients = cells[1..].iter().filter_map(|(level, placed)| {
+            match quotient(cost(placed), cost(first)) {
+                Quotient::Times(ratio) => Some((ratio, level)),
+                Quotient::Indistinct | Quotient::Unknown => None,
+            }
+        });
+        let (ratio, level) =
+            quotients.max_by(|(a, _), (b, _)| a.ln().abs().total_cmp(&b.ln().abs()))?;
+        let what = named(pivot.across, name);
+        Some(format!("{what} costs {ratio:.2} times as much at {level} as at {base}"))
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| each.join("; "))
 }

@@ -45,8 +45,7 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut best: Option<(f64, &str)> = None;
     for placed in pivot.cells().filter(|placed| !placed.cell.recv.drops_bytes()) {
         let label = placed.cell.label.as_str();
-        let Some(verdict) = estimates.verdict.cells.iter().find(|verdict| verdict.label == label)
-        else {
+        let Some(verdict) = estimates.verdict.of(label) else {
             continue;
         };
         compared += 1;
@@ -61,9 +60,9 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     match best {
         _ if compared == 0 => None,
         Some((by, label)) => Some(format!(
-            "{} saves most: {} of the CPU of both ends with {against}.",
-            escape(label, 80),
-            percent(by)
+            "The most that was shown to be saved is {} of the CPU of both ends with {against}, by {}.",
+            percent(by),
+            escape(label, 80)
         )),
         None => Some(format!(
             "No receive path that reads its bytes was shown to save anything over {against}."

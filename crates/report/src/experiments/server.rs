@@ -192,8 +192,7 @@ pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<C
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
     }
-    let verdicts = &estimates.verdict.cells;
-    verdicts.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn word(comparison: Option<Comparison>) -> &'static str {
@@ -249,6 +248,11 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
         Comparison::Same { within } => {
             let within = percent(within);
             format!("State {label} needs the same CPU per request as {against}, within {within}")
+        }
+        // An interval that excludes 0 is not enough: a control, or the other comparisons.
+        Comparison::Undecided if low > 0.0 || high < 0.0 => {
+            let within = within(low, high);
+            format!("Between the states {label} and {against} a difference is not judged {within}")
         }
         Comparison::Undecided => {
             let within = within(low, high);

@@ -134,7 +134,7 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
                 }
                 Undecided::SeveralCrossings => "there is more than one crossover".to_owned(),
                 Undecided::InBetween => {
-                    "the same one costs less at both ends, but not at every size in between"
+                    "it was shown at some sizes, and not at every one between or beyond them"
                         .to_owned()
                 }
             };

@@ -182,6 +182,7 @@ pub(super) fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
     for (label, title) in [
         ("missing", "Planned measurements without a run"),
         ("left out", "Runs that are not in the figures"),
+        ("doubtful", "Runs in the figures whose own verdicts are withheld"),
     ] {
         let of = |note: &&Note| note.label == label;
         let sentences = strings(&mut notes.iter().filter(of).map(|note| note.text.clone()));

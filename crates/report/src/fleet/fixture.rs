@@ -106,6 +106,7 @@ pub(crate) fn fleet() -> Fleet {
         last_at: "2026-11-24T05:51:40Z".to_owned(),
         zc_versions: vec!["0.5.0".to_owned(), "0.5.1".to_owned()],
         shared_runs: 0,
+        withheld: Vec::new(),
         left_out: vec![
             left_out("2026-11-21/n03-n07.json", "it has too few blocks that count (2 of 40)"),
             left_out("2026-11-22/n03-n08.json", "it has too few blocks that count (0 of 40)"),

@@ -95,6 +95,11 @@ pub fn openmetrics(fleet: &Fleet, missing: &[Missing]) -> String {
             missing.len(),
         ),
         ("zc_fleet_left_out_runs", "Runs that are not in the figures.", fleet.left_out.len()),
+        (
+            "zc_fleet_withheld_runs",
+            "Runs in the figures whose own verdicts are withheld.",
+            fleet.withheld.len(),
+        ),
     ] {
         out.family(name, "", help);
         out.sample(name, &plan, &count.to_string());

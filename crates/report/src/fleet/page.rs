@@ -37,7 +37,7 @@ pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
         ("odd", "Odd"),
         ("conditions", "Conditions"),
     ];
-    if !missing.is_empty() || !fleet.left_out.is_empty() {
+    if !words::absent(fleet, missing).is_empty() {
         sections.push(("missing", "Missing"));
     }
     let named = sections.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned()));

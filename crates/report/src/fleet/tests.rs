@@ -24,6 +24,44 @@ fn where_nothing_is_odd_it_is_said_what_was_examined() {
     insta::assert_snapshot!("fleet_alike", text);
 }
 
+#[test]
+fn runs_that_are_included_although_their_verdicts_are_withheld_are_marked_in_every_form() {
+    let mut fleet = fleet();
+    let run = |name: &str| zc_analysis::fleet::LeftOut {
+        name: name.to_owned(),
+        why: "its own verdicts are withheld: busy-machine".to_owned(),
+    };
+    fleet.withheld = vec![run("a.json"), run("b.json")];
+    let said = text(&fleet, &[], 100).replace('\n', " ");
+    assert!(said.contains("The own verdicts of 2 of 481 runs are withheld"), "{said}");
+    assert!(said.contains("doubtful"), "{said}");
+    let page = html(&fleet, &[]);
+    for said in ["The own verdicts of 2 of 481 runs", "busy-machine: a.json", "Missing"] {
+        assert!(page.contains(said), "no {said}");
+    }
+    assert!(json(&fleet, &[]).contains("\"name\": \"b.json\""));
+    let metrics = openmetrics(&fleet, &[]);
+    assert!(
+        metrics
+            .lines()
+            .any(|line| { line.starts_with("zc_fleet_withheld_runs{") && line.ends_with("} 2") })
+    );
+}
+
+#[test]
+fn what_too_few_runs_do_not_tell_is_no_failure_of_the_report() {
+    let mut fleet = alike();
+    (fleet.hosts_examined, fleet.pairs_examined, fleet.conditions_examined) = (0, 0, 0);
+    let sentences = words::answer(&fleet, &[]);
+    assert_eq!(sentences[1], "There are too few runs to compare hosts, pairs and facts.");
+    fleet.pairs_examined = 12;
+    let sentences = words::answer(&fleet, &[]);
+    let expected = ["No pair of 12 is odd.", "There are too few runs to compare hosts and facts."];
+    assert_eq!(sentences[1..3], expected);
+    let whole = text(&fleet, &[], 100);
+    assert!(whole.contains("not compared: there are too few runs for hosts"), "{whole}");
+}
+
 /// The sentence about the cheapest path.
 fn cheapest(change: impl Fn(&mut Fleet)) -> String {
     let mut fleet = fleet();

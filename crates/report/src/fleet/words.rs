@@ -62,7 +62,15 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
             "correlate with costs",
         ),
     ];
-    sentences.push(format!("{}.", capital(&list(&odd))));
+    let (seen, unseen): (Vec<_>, Vec<_>) = odd.into_iter().partition(Result::is_ok);
+    let seen: Vec<String> = seen.into_iter().flatten().collect();
+    if !seen.is_empty() {
+        sentences.push(format!("{}.", capital(&list(&seen))));
+    }
+    let unseen: Vec<String> = unseen.into_iter().filter_map(Result::err).collect();
+    if !unseen.is_empty() {
+        sentences.push(format!("There are too few runs to compare {}.", list(&unseen)));
+    }
     let mut absent = Vec::new();
     if !missing.is_empty() {
         let what = count(missing.len(), "planned measurement");
@@ -77,6 +85,7 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
         sentences.push(format!("{}.", capital(&list(&absent))));
     }
     sentences.extend(shared(fleet.shared_runs, fleet.runs));
+    sentences.extend(doubtful(fleet));
     sentences
 }
 
@@ -91,6 +100,19 @@ pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
     (runs > 0).then(said)
 }
 
+/// That runs are in the figures whose own verdicts are withheld.
+fn doubtful(fleet: &Fleet) -> Option<String> {
+    let said = || {
+        format!(
+            "The own verdicts of {} of {} are withheld, and their costs are in the figures all the \
+             same (--include-withheld): the figures are doubtful.",
+            fleet.withheld.len(),
+            count(fleet.runs, "run")
+        )
+    };
+    (!fleet.withheld.is_empty()).then(said)
+}
+
 /// The number of odd hosts: one that is odd at both ends counts once.
 pub(crate) fn odd_hosts(fleet: &Fleet) -> usize {
     unique(&mut fleet.odd_hosts.iter().map(|host| host.host.clone())).len()
@@ -101,22 +123,30 @@ pub(crate) fn facts(fleet: &Fleet) -> usize {
     unique(&mut fleet.conditions.iter().map(|condition| condition.fact.clone())).len()
 }
 
-/// `2 of 200 hosts are odd`, `no host of 200 is odd`.
-fn examined(found: usize, of: usize, thing: &str, one: &str, several: &str) -> String {
+/// `2 of 200 hosts are odd`, `no host of 200 is odd`; where none could be examined what they are:
+/// `hosts`.
+fn examined(
+    found: usize,
+    of: usize,
+    thing: &str,
+    one: &str,
+    several: &str,
+) -> Result<String, String> {
     match (found, of) {
-        (0, 0) => format!("no {thing} was examined"),
-        (0, _) => format!("no {thing} of {of} {one}"),
-        (1, _) => format!("1 of {} {one}", count(of, thing)),
-        _ => format!("{found} of {} {several}", count(of, thing)),
+        (0, 0) => Err(format!("{thing}s")),
+        (0, _) => Ok(format!("no {thing} of {of} {one}")),
+        (1, _) => Ok(format!("1 of {} {one}", count(of, thing))),
+        _ => Ok(format!("{found} of {} {several}", count(of, thing))),
     }
 }
 
 /// What is odd, and what conditions explain; for each, what was examined where nothing was found.
 pub(crate) fn odd(fleet: &Fleet) -> Vec<Note> {
     let mut notes = Vec::new();
-    let mut add = |label, found: usize, none: String, each: Vec<String>| {
+    let mut add = |label, found: usize, none: Result<String, String>, each: Vec<String>| {
         if found == 0 {
-            notes.push(note(label, none));
+            let too_few = |things| format!("not compared: there are too few runs for {things}");
+            notes.push(note(label, none.unwrap_or_else(too_few)));
         }
         let more = found.saturating_sub(each.len());
         notes.extend(each.into_iter().map(|text| note(label, text)));
@@ -231,17 +261,18 @@ fn condition(condition: &Condition) -> String {
     text
 }
 
-/// What is missing, and what was left out, by reason.
+/// What is missing, what was left out, and what is doubtful, by reason.
 pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
     let missing: Vec<(&str, &str)> =
         missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
     let mut notes: Vec<Note> =
         by_reason(&missing, "measurement").into_iter().map(|text| note("missing", text)).collect();
     notes.extend(left_out(&fleet.left_out).into_iter().map(|text| note("left out", text)));
+    notes.extend(left_out(&fleet.withheld).into_iter().map(|text| note("doubtful", text)));
     notes
 }
 
-/// Runs that are not in the figures, by reason.
+/// Runs by the reason for which they are not in the figures, or are doubtful.
 pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
     let runs: Vec<(&str, &str)> =
         runs.iter().map(|run| (run.name.as_str(), run.why.as_str())).collect();

@@ -141,7 +141,8 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure \
          over all comparisons of a run. \
          The reference is measured twice, under two names; no difference is judged that its \
-         difference from itself could explain. A third time a known cost is added to it; where that \
+         difference from itself could explain, or that it could not have seen. A third time a known \
+         cost is added to it; where that \
          is not found, verdicts are withheld.</p>\n",
     );
     let servers: Vec<_> =

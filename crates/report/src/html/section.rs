@@ -1,5 +1,7 @@
 //! The section of one run: verdict, charts, tables, machine, controls, warnings and the raw spread.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::page::Page;
 use super::{charts, machine, server, strips, tables};
 use crate::block::Part;
@@ -8,7 +10,8 @@ use crate::pivot::Pivot;
 use crate::{answer, experiments, heading, notes, profile};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, cost_series};
-use zc_run::{Run, escape};
+use zc_run::units::size_text;
+use zc_run::{Factor, Level, Run, escape};
 
 /// The names of a run on the page.
 pub(super) struct Name {
@@ -19,21 +22,92 @@ pub(super) struct Name {
     title: &'static str,
 }
 
-/// A name for each run; experiments that occur twice are numbered.
+/// A name for each run; experiments that occur twice are numbered, and followed by what tells them
+/// apart.
 pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
-    let name = |place: usize| runs[place].0.header.plan.experiment.as_str();
-    (0..runs.len())
-        .map(|place| {
-            let before = (0..place).filter(|other| name(*other) == name(place)).count();
-            let again = (0..runs.len()).filter(|other| name(*other) == name(place)).count() > 1;
-            let number = if again { format!(" {}", before + 1) } else { String::new() };
-            Name {
-                id: format!("run-{}", place + 1),
-                short: format!("{}{number}", escape(name(place), 40)),
-                title: title(name(place)),
-            }
-        })
-        .collect()
+    let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, (run, _)) in runs.iter().enumerate() {
+        alike.entry(run.header.plan.experiment.as_str()).or_default().push(place);
+    }
+    let mut numbers = vec![String::new(); runs.len()];
+    for places in alike.values().filter(|places| places.len() > 1) {
+        let of_experiment: Vec<&Run> = places.iter().map(|place| runs[*place].0).collect();
+        for (before, (place, apart)) in places.iter().zip(apart(&of_experiment)).enumerate() {
+            numbers[*place] = format!(" {} ({apart})", before + 1);
+        }
+    }
+    let name = |(place, number): (usize, String)| {
+        let experiment = runs[place].0.header.plan.experiment.as_str();
+        Name {
+            id: format!("run-{}", place + 1),
+            short: format!("{}{number}", escape(experiment, 40)),
+            title: title(experiment),
+        }
+    };
+    numbers.into_iter().enumerate().map(name).collect()
+}
+
+/// At most this many differences are in a name.
+const MOST_APART: usize = 4;
+
+/// What tells each of these runs of an experiment from the others: the settings in which they differ,
+/// and when it began where another one has the same.
+fn apart(runs: &[&Run]) -> Vec<String> {
+    let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
+    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, value) in all.iter().flatten() {
+        values.entry(name).or_default().insert(value);
+    }
+    let differs = |name: &str| values.get(name).is_some_and(|values| values.len() > 1);
+    let named = |settings: &Vec<(String, String)>| {
+        let found = settings.iter().filter(|(name, _)| differs(name)).take(MOST_APART);
+        let found = found.map(|(name, value)| format!("{name} {}", escape(value, 40)));
+        found.collect::<Vec<_>>().join(", ")
+    };
+    let found: Vec<String> = all.iter().map(named).collect();
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in &found {
+        *times.entry(text).or_default() += 1;
+    }
+    let each = found.iter().zip(runs).map(|(text, run)| {
+        let begun = format!("begun {}", escape(&run.header.started_at, 40));
+        match times.get(text.as_str()) {
+            Some(1) => text.clone(),
+            _ if text.is_empty() => begun,
+            _ => format!("{text}, {begun}"),
+        }
+    });
+    each.collect()
+}
+
+/// What a run's cells have in common, by name, the most telling first.
+fn settings(run: &Run) -> Vec<(String, String)> {
+    let header = &run.header;
+    let plan = &header.plan;
+    let far = header.remote.as_ref().map(|remote| remote.address.clone());
+    let mut settings = vec![
+        ("link".to_owned(), header.link.kind.to_string()),
+        ("host".to_owned(), header.host.hostname.clone()),
+        ("to".to_owned(), far.unwrap_or_else(|| "this machine".to_owned())),
+    ];
+    if let Some(server) = &plan.server {
+        settings.push(("server".to_owned(), server.serve.clone().unwrap_or_default()));
+    }
+    let first = plan.cells.first();
+    for factor in Factor::ALL.iter().copied().filter(|factor| !plan.factors.contains(factor)) {
+        // A message is a buffer, which is said below. A server's rate is one of requests.
+        let is_said =
+            factor == Factor::Message || (plan.server.is_some() && factor == Factor::Rate);
+        if let Some(cell) = first.filter(|_| !is_said) {
+            let level = Level::of(factor, cell, &plan.fixed, &header.link);
+            settings.push((factor.to_string(), level.to_string()));
+        }
+    }
+    settings.push(("buffers of".to_owned(), size_text(plan.fixed.buffer_bytes as u64)));
+    settings.push(("files".to_owned(), format!("{} {}", plan.files.files, plan.files.origin)));
+    settings.push(("kernel".to_owned(), header.host.kernel_release.clone()));
+    settings.push(("zc".to_owned(), header.zc_version.clone()));
+    settings
 }
 
 /// The question that an experiment answers.

@@ -74,6 +74,30 @@ pub(crate) fn no_id_is_there_twice(page: &str) {
 }
 
 #[test]
+fn runs_of_one_experiment_are_named_by_what_tells_them_apart() {
+    let named = |change: &dyn Fn(&mut Run)| {
+        let (first, (mut second, estimates)) = (veth(), veth());
+        change(&mut second);
+        html(&[(&first.0, &first.1), (&second, &estimates)])
+    };
+    let page = named(&|run| run.header.plan.fixed.buffer_bytes = 4096);
+    assert!(
+        page.contains(">paths 1 (buffers of 64k)<") && page.contains(">paths 2 (buffers of 4k)<")
+    );
+    let (of_veth, mut of_null) = (veth(), null());
+    of_null.0.header.plan.experiment.clone_from(&of_veth.0.header.plan.experiment);
+    let mut later = of_veth.clone();
+    later.0.header.started_at = "2026-11-23T00:00:00Z".to_owned();
+    let page = html(&[(&of_veth.0, &of_veth.1), (&of_null.0, &of_null.1), (&later.0, &later.1)]);
+    assert!(page.contains(">paths 2 (link null"), "{page}");
+    assert!(page.contains("begun 2026-11-23T00:00:00Z)<"), "{page}");
+    let page = named(&|run| run.header.host.hostname = "other".to_owned());
+    assert!(page.contains(">paths 2 (host other)<"), "{page}");
+    let page = named(&|run| run.header.started_at = "2026-11-23T00:00:00Z".to_owned());
+    assert!(page.contains(">paths 2 (begun 2026-11-23T00:00:00Z)<"), "{page}");
+}
+
+#[test]
 fn every_page_is_well_formed_and_has_no_address() {
     let runs = all();
     let mut pages: Vec<String> =

@@ -236,4 +236,12 @@ pub(super) const FAMILIES: &[Family] = &[
         interval: false,
         of: Of::Run(|estimates| estimates.verdict.control_error),
     },
+    Family {
+        name: "zc_control_resolution",
+        unit: "ratio",
+        help: "Share up to which no difference is judged, as a control could not have seen it; absent \
+            where it could have seen none.",
+        interval: false,
+        of: Of::Run(|estimates| estimates.verdict.resolution),
+    },
 ];

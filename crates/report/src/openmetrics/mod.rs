@@ -12,13 +12,15 @@ pub(crate) mod exposition;
 mod families;
 mod requests;
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use super::csv::{comparison, raw};
 use super::pivot::level;
 use exposition::{Exposition, Labels, real};
 use families::{FAMILIES, Family, Of};
-use zc_analysis::{CellEstimate, Estimates, Sides, Withheld};
+use zc_analysis::{CellEstimate, Estimates, RequestCost, Sides, Withheld};
 use zc_run::{EndReason, Run, Support};
 
 /// The whole exposition. With several runs, every sample has the number of its run as a label, from
@@ -152,10 +154,14 @@ impl Family {
                     }
                 }
                 Of::State(ends) => {
+                    let states = labelled.estimates.requests.iter();
+                    let states: HashMap<&str, &RequestCost> =
+                        states.rev().map(|state| (state.label.as_str(), state)).collect();
+                    if states.is_empty() {
+                        continue;
+                    }
                     for (labels, cell) in labelled.cells() {
-                        let states = &labelled.estimates.requests;
-                        let state = states.iter().find(|state| state.label == cell.label);
-                        sample(&labels, state.and_then(ends));
+                        sample(&labels, states.get(cell.label.as_str()).and_then(|it| ends(it)));
                     }
                 }
                 Of::Side(ends) => {
@@ -278,6 +284,9 @@ fn withheld(out: &mut Exposition, runs: &[LabelledRun]) {
 const REASONS: &[&str] = &[
     "control-differs",
     "positive-control-missed",
+    "control-too-wide",
+    "positive-control-unseen",
+    "below-zero",
     "no-control",
     "no-reference",
     "too-few-blocks",

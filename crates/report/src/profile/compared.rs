@@ -7,10 +7,10 @@ use super::super::digits::with_half_width;
 use super::super::grid::{Column, Grid};
 use super::super::json::text;
 use super::super::layout::Layout;
-use super::super::text::shown;
+use super::super::text::{list, shown};
 use super::super::width::Width;
 use super::grids::signed;
-use zc_analysis::profile::{Difference, PartDifference, difference, labels};
+use zc_analysis::profile::{Class, Difference, PartDifference, difference, labels};
 use zc_run::Run;
 
 /// Classes below this on both sides have no row, ns per KiB.
@@ -35,9 +35,9 @@ pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
-/// The same in Markdown, in 80 columns.
-pub fn compared_markdown(pairs: &[ComparedCells]) -> String {
-    let width = Width::Columns(80);
+/// The same in Markdown, in at most `columns` columns where possible.
+pub fn compared_markdown(pairs: &[ComparedCells], columns: usize) -> String {
+    let width = Width::Columns(columns);
     let parts = |pairs: &ComparedCells| {
         parts(pairs).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n")
     };
@@ -97,7 +97,19 @@ fn parts((compared, found): &ComparedCells) -> Vec<Part> {
         )])];
     }
     let tables = found.iter().map(|(name, difference)| table(name, difference));
-    std::iter::once(Part::Text(vec![head])).chain(tables).collect()
+    let unresolved: Vec<String> = Class::ALL
+        .into_iter()
+        .filter(|class| found.iter().any(|(_, each)| !class.is_resolved_by(each.event)))
+        .map(|class| class.name().to_owned())
+        .collect();
+    let note = (!unresolved.is_empty()).then(|| {
+        Part::Text(vec![format!(
+            "Not resolved without a counter of cycles (PMU): {}; cpu-clock samples code that runs with \
+             interrupts off where they are enabled again.",
+            list(&unresolved)
+        )])
+    });
+    std::iter::once(Part::Text(vec![head])).chain(tables).chain(note).collect()
 }
 
 fn table(name: &str, difference: &Difference) -> Part {

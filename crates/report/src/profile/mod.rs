@@ -58,12 +58,13 @@ pub(super) fn brief(
         out.push('\n');
     }
     let mut controls = brief::controls(run, estimates);
+    controls.extend(summary::unseen(run, profile));
     controls.extend(summary::unknown(profile));
     out.push_str(&note::terminal(&controls, layout));
     out.push('\n');
     let mut answer = answer::answer(run, estimates, None);
     if estimates.verdict.stands() {
-        answer.extend(summary::where_it_went(run, profile));
+        answer.extend(summary::where_it_went(run, estimates, profile));
     }
     out + &brief::closing(&answer, layout)
 }
@@ -136,7 +137,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let mut sentences = prose::verdict(run, estimates);
     if estimates.verdict.stands() {
-        sentences.extend(summary::where_it_went(run, profile));
+        sentences.extend(summary::where_it_went(run, estimates, profile));
     }
     sentences
 }

@@ -3,11 +3,12 @@
 
 use super::super::digits::{percent, significant, us_per_mb};
 use super::super::note::{Note, note};
+use super::super::rows::comparison;
 use super::super::text::{list, shown};
 use super::grids::{cells, only_difference};
 use zc_analysis::profile::{CellProfile, Class, ProfileEstimates, difference};
-use zc_analysis::{Estimates, Figure};
-use zc_run::{Run, SampledEvent};
+use zc_analysis::{Comparison, Estimates, Figure};
+use zc_run::{LinkKind, Run, SampledEvent};
 
 /// Above this share of the cost, unclassified functions raise a warning.
 const UNKNOWN: f64 = 0.05;
@@ -62,15 +63,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
             format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen)),
         ));
     }
-    if profile.event == SampledEvent::CpuClock {
-        notes.push(note(
-            "unseen",
-            "cpu-clock is a timer: code that runs with interrupts off is sampled where they are \
-             enabled again (at the end of a lock \
-             or a switch, at the entry into softirqs), and an interrupt that returns to a soaker \
-             is not sampled at all",
-        ));
-    }
+    notes.extend(unseen(run, profile));
     notes.extend(unknown(profile));
     notes.extend(same(run, profile));
     if profile.irq_time_accounting == Some(true) {
@@ -81,6 +74,29 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
         ));
     }
     notes
+}
+
+/// What samples of a timer do not tell.
+pub(super) fn unseen(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
+    if profile.event != SampledEvent::CpuClock {
+        return None;
+    }
+    let link = &run.header.link;
+    let own = match link.kind {
+        LinkKind::Null => "; on this link zc's ACK generator interrupts the sender's CPU",
+        _ if link.rps.is_some() => {
+            "; on this link zc has set RPS, by which each CPU wakes the other with an interrupt"
+        }
+        _ => "",
+    };
+    Some(note(
+        "unseen",
+        format!(
+            "cpu-clock is a timer: code that runs with interrupts off is sampled where they are \
+             enabled again (at the end of a lock or a switch, at the entry into softirqs), and an \
+             interrupt that returns to a soaker is not sampled at all{own}"
+        ),
+    ))
 }
 
 /// A warning with the largest functions that have no class.
@@ -114,9 +130,11 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
         .collect();
     let with_intervals =
         found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
+    let half_widths = found.classes.iter().filter_map(|class| class.difference.half_width);
+    let widest = format!("±{} ns/KiB", significant(half_widths.fold(0.0, f64::max)));
     let text = match apart.len() {
         _ if with_intervals == 0 => return None,
-        0 => "no class differs, as expected".to_owned(),
+        0 => format!("no class differs by more than its interval, the widest of which is {widest}"),
         several => format!(
             "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in \
              twenty is to be expected",
@@ -130,32 +148,40 @@ fn stands_out(difference: &Figure) -> bool {
     difference.interval.is_some_and(|interval| !interval.contains(0.0))
 }
 
-/// With two paths: the difference, by its largest classes.
-pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String> {
+/// With two paths: the difference, by its largest classes, where the verdict on the second is one.
+pub(super) fn where_it_went(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+) -> Vec<String> {
     let Some(found) = only_difference(run, profile) else { return Vec::new() };
     let labels: Vec<String> = cells(profile).map(|cell| shown(&cell.label)).collect();
     let (Some(all), [first, second]) = (found.all, &labels[..]) else { return Vec::new() };
-    if !stands_out(&all) {
-        return vec![format!(
-            "{second} and {first} do not differ in cost within the intervals of these samples."
-        )];
-    }
     let less = all.value < 0.0;
+    let last = estimates.cells.iter().rfind(|cell| !cell.control);
+    let is_told = match last.and_then(|cell| comparison(estimates, cell)) {
+        Some(Comparison::Cheaper { .. }) => less,
+        Some(Comparison::Dearer { .. }) => !less,
+        Some(Comparison::Same { .. } | Comparison::Undecided) => false,
+        None => true,
+    };
+    if !stands_out(&all) || !is_told {
+        return vec![format!("{second} and {first} were not shown to differ in cost.")];
+    }
     let (saves, word) = (all.value.abs(), if less { "less" } else { "more" });
     let side = |class: &&zc_analysis::profile::PartDifference<Class>| {
         (class.difference.value < 0.0) == less
     };
-    let largest =
-        found.classes.iter().filter(|class| stands_out(&class.difference)).filter(side).take(3);
-    let largest: Vec<String> = largest
-        .map(|class| format!("{} {}", class.what.name(), significant(class.difference.value.abs())))
-        .collect();
-    let against = found
+    let (resolved, unresolved): (Vec<_>, Vec<_>) = found
         .classes
         .iter()
         .filter(|class| stands_out(&class.difference))
-        .filter(|class| !side(class))
-        .take(2);
+        .partition(|class| class.what.is_resolved_by(profile.event));
+    let largest = resolved.iter().copied().filter(side).take(3);
+    let largest: Vec<String> = largest
+        .map(|class| format!("{} {}", class.what.name(), significant(class.difference.value.abs())))
+        .collect();
+    let against = resolved.iter().copied().filter(|class| !side(class)).take(2);
     let against: Vec<String> = against
         .map(|class| format!("{} {}", significant(class.difference.value.abs()), class.what.name()))
         .collect();
@@ -172,5 +198,24 @@ pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String
         ));
     }
     sentence.push('.');
-    vec![sentence]
+    let mut sentences = vec![sentence];
+    if !unresolved.is_empty() {
+        let each: Vec<String> = unresolved
+            .iter()
+            .map(|class| {
+                format!("{} {}", class.what.name(), super::grids::signed(&class.difference))
+            })
+            .collect();
+        let own = if zc_interrupts(run) { ", and part of it is zc's own interrupts" } else { "" };
+        sentences.push(format!(
+            "Not resolved without a counter of cycles (PMU){own}: {} ns/KiB.",
+            list(&each)
+        ));
+    }
+    sentences
+}
+
+/// Whether zc itself has one CPU interrupt the other on this link.
+fn zc_interrupts(run: &Run) -> bool {
+    run.header.link.kind == LinkKind::Null || run.header.link.rps.is_some()
 }

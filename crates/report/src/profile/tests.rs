@@ -1,7 +1,7 @@
 //! The text of profiles of synthetic runs with known shares.
 
-use zc_analysis::estimate;
-use zc_run::{Run, SampledTask, SendPath};
+use zc_analysis::{Estimates, estimate};
+use zc_run::{Run, SampledEvent, SampledTask, SendPath};
 use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -63,6 +63,56 @@ fn several_paths_have_a_column_each() {
 }
 
 #[test]
+fn where_a_path_spends_less_is_said_only_of_one_with_a_verdict() {
+    let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    let mut estimates = estimate(&run);
+    let shown = |estimates: &Estimates| crate::table(&run, estimates, crate::Layout::plain(2000));
+    let text = shown(&estimates);
+    assert!(text.contains("sendfile spends ") && text.contains(" per KiB less"), "{text}");
+    estimates.verdict.cells[0].comparison = zc_analysis::Comparison::Undecided;
+    let text = shown(&estimates);
+    assert!(text.contains("sendfile and read+send were not shown to differ in cost."), "{text}");
+    assert!(!text.contains(" spends "), "{text}");
+}
+
+#[test]
+fn a_headline_names_no_class_that_a_timer_does_not_resolve() {
+    use SampledTask::{Sender, Soaker};
+    const ENTRY: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs"];
+    const IPI: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "kvm_send_ipi_mask"];
+    let plain = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    let mut run = with_samples(plain, |cell| {
+        let Some(label) = cell else { return Vec::new() };
+        let times = if label.starts_with("read+send") { 4.0 } else { 1.0 };
+        let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
+        vec![
+            of(1, Soaker, ENTRY, 0.06 * times),
+            of(0, Sender, IPI, 0.04 * times),
+            of(0, Sender, COPY, 0.03 * times),
+        ]
+    });
+    run.header.link.rps = Some("sysfs".to_owned());
+    let headline = |run: &Run| {
+        let short = crate::Layout { verbose: false, ..crate::Layout::plain(400) };
+        let text = crate::table(run, &estimate(run), short);
+        let sentence = text.lines().find(|line| line.starts_with("sendfile spends"));
+        (sentence.unwrap_or_else(|| panic!("{text}")).to_owned(), text.clone())
+    };
+    for event in [SampledEvent::Cycles, SampledEvent::CpuClock] {
+        run.header.sampling.as_mut().unwrap().event = event;
+        let (sentence, text) = headline(&run);
+        let is_counter = event == SampledEvent::Cycles;
+        for class in ["interrupts and softirq entry", "virtualisation"] {
+            assert_eq!(sentence.contains(class), is_counter, "{sentence}");
+        }
+        assert!(sentence.contains("data copy"), "{sentence}");
+        assert_eq!(text.contains("Not resolved without a counter"), !is_counter, "{text}");
+        assert_eq!(text.contains("zc's own interrupts"), !is_counter, "{text}");
+        assert_eq!(text.contains("cpu-clock is a timer"), !is_counter, "{text}");
+    }
+}
+
+#[test]
 fn many_unclassified_samples_are_listed_by_function() {
     let few = table(&run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001), 120);
     assert!(!few.contains("UNKNOWN"), "{few}");
@@ -86,9 +136,18 @@ fn two_runs_are_compared_by_class() {
     let pairs =
         vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
     insta::assert_snapshot!("profiles_compared", super::compared(&pairs, 100));
-    assert!(super::compared_markdown(&pairs).lines().all(|line| line.chars().count() <= 80));
+    assert!(super::compared_markdown(&pairs, 72).lines().all(|line| line.chars().count() <= 72));
     let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
     assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
+    assert!(!super::compared(&pairs, 100).contains("Not resolved"));
+    let mut timed = new.clone();
+    timed.header.sampling.as_mut().unwrap().event = SampledEvent::CpuClock;
+    let timed = vec![("x".to_owned(), super::differences((&old, None), (&timed, None)))];
+    let text = super::compared(&timed, 300);
+    assert!(
+        text.contains("counter of cycles (PMU): interrupts and softirq entry and virtualisation;"),
+        "{text}"
+    );
     let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
     assert_eq!(one.len(), 1);
     assert!(one[0].0 == "sendfile against read+send" && one[0].1.paired);

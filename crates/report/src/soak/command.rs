@@ -36,7 +36,7 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
             accounts.interrupts_s,
             "and softirqs, on the soakers' time; those on a task's time are in that task's",
         );
-        rows.small("  zc", accounts.zc_s, "which starts it");
+        rows.small("  this zc", accounts.zc_s, "which starts it");
         rows.small("  stolen", accounts.stolen_s, "by the hypervisor");
         rows.left(
             accounts.missing_s,
@@ -131,6 +131,7 @@ mod tests {
                 pace: Vec::new(),
                 taken: None,
                 emulated: false,
+                cpu_quota: None,
             },
             runs: Vec::new(),
         }
@@ -176,7 +177,7 @@ mod tests {
             nginx            0.250            another process, by its CPU clock
             kernel threads   0.021            by their CPU clocks
             interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            zc               0.002            which starts it
+            this zc          0.002            which starts it
             left             0.017            within the interval: the accounts add up
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
@@ -218,7 +219,7 @@ mod tests {
             nginx            0.250            another process, by its CPU clock
             kernel threads   0.021            by their CPU clocks
             interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            zc               0.002            which starts it
+            this zc          0.002            which starts it
             left             0.017            within the interval: the accounts add up
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show

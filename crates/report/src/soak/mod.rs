@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use figures::{cpus, figure, plus_minus};
 
+use super::text::{left, right};
+
 pub use command::command;
 pub use service::{ServiceDocument, service, service_schema};
 use zc_analysis::soak::{Load, PlusMinus, TakenShare, Verified, VerifyRow};
@@ -59,37 +61,36 @@ fn taken_text(taken: Option<TakenShare>) -> String {
 
 /// The heading of the lines of load.
 pub fn live_heading(start: &SoakStart) -> String {
-    let mut line = format!("{:>12}", "calibrated");
+    let mut line = right("calibrated", 12);
     if start.cpus.len() <= MOST_COLUMNS {
         for cpu in &start.cpus {
-            let _ = write!(line, "{:>9}", format!("cpu{cpu}"));
+            line += &right(&format!("cpu{cpu}"), 9);
         }
     } else {
-        let _ = write!(line, "{:>9}{:>9}", "busiest", "is");
+        line += &(right("busiest", 9) + &right("is", 9));
     }
-    line + &format!("{:>9}{:>12}{:>9}\n", "CPUs", "/proc/stat", "stolen")
+    line + &right("CPUs", 9) + &right("/proc/stat", 12) + &right("stolen", 9) + "\n"
 }
 
 /// A line of load, `age_ns` after the idle rates were taken.
 pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
-    let mut line = format!("{:>12}", format!("{:.0} s ago", age_ns as f64 / 1e9));
+    let mut line = right(&format!("{:.0} s ago", age_ns as f64 / 1e9), 12);
     if start.cpus.len() <= MOST_COLUMNS {
         for share in &load.cpus {
-            let _ = write!(line, "{:>9}", percent(*share));
+            line += &right(&percent(*share), 9);
         }
     } else if let Some((place, share)) =
         load.cpus.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))
     {
         let cpu = start.cpus.get(place).copied().unwrap_or(place);
-        let _ = write!(line, "{:>9}{:>9}", format!("cpu{cpu}"), percent(*share));
+        line += &(right(&format!("cpu{cpu}"), 9) + &right(&percent(*share), 9));
     }
     let stolen =
         if load.steal_cpus > 0.0 { format!("{:.2}", load.steal_cpus) } else { "-".to_owned() };
-    line + &format!(
-        "{:>9}{:>12}{stolen:>9}\n",
-        figure(load.busy_cpus, 2),
-        figure(load.stat_cpus, 2)
-    )
+    line + &right(&figure(load.busy_cpus, 2), 9)
+        + &right(&figure(load.stat_cpus, 2), 12)
+        + &right(&stolen, 9)
+        + "\n"
 }
 
 /// The table of known loads, and the largest error of each method.
@@ -99,14 +100,20 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let mut text = format!(
         "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 \
          % interval;\n\
-         /proc/stat in the same windows; without soakers, its busy time, and the idle time of the machine\n\n\
-         {:<12}{:>7}{:>8}{:>14}{:>14}{:>14}{:>14}{:>12}\n",
-        "load", "truth", "soaked", "error", "/proc/stat", "by busy", "by idle", "wake-ups/s"
+         /proc/stat in the same windows; without soakers, its busy time, and the idle time of the machine\n\n"
     );
+    text += &verified_line([
+        "load",
+        "truth",
+        "soaked",
+        "error",
+        "/proc/stat",
+        "by busy",
+        "by idle",
+        "wake-ups/s",
+    ]);
     for row in rows {
-        let _ = writeln!(
-            text,
-            "{:<12}{:>7}{:>8}{:>14}{:>14}{:>14}{:>14}{:>12.0}",
+        let cells = [
             name(row),
             figure(100.0 * row.truth, 2),
             figure(100.0 * row.soaked, 2),
@@ -114,8 +121,9 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
             points(row.stat_error, 1),
             points(row.stat_unsoaked_error, 1),
             row.by_idle_error.map_or_else(String::new, |error| points(error, 2)),
-            row.wakeups_per_s,
-        );
+            format!("{:.0}", row.wakeups_per_s),
+        ];
+        text += &verified_line(cells.each_ref().map(String::as_str));
     }
     text.push('\n');
     if let Some(cost) = verified.wakeup_cost_ns {
@@ -155,6 +163,14 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     text
 }
 
+/// A line of the table of known loads.
+fn verified_line(cells: [&str; 8]) -> String {
+    let [load, figures @ ..] = cells;
+    let widths = [7, 8, 14, 14, 14, 14, 12];
+    let figures = figures.iter().zip(widths).map(|(cell, width)| right(cell, width));
+    left(load, 12) + &figures.collect::<String>() + "\n"
+}
+
 fn name(row: &VerifyRow) -> String {
     let shape = match row.shape {
         BurnShape::Smooth => "smooth",
@@ -191,6 +207,7 @@ mod tests {
             pace: Vec::new(),
             taken: None,
             emulated: false,
+            cpu_quota: None,
         }
     }
 
@@ -208,6 +225,26 @@ mod tests {
          calibrated     cpu0     cpu1     CPUs  /proc/stat   stolen
            61 s ago   12.3 %    0.0 %     0.12        0.11        -
         ");
+    }
+
+    #[test]
+    fn columns_never_touch_however_large_a_figure_is() {
+        for cpus in [2, 64] {
+            let start = soak_start((1_000_000..1_000_000 + cpus).collect(), SoakerRank::Autogroup);
+            let load = Load {
+                elapsed_ns: 1,
+                cpus: vec![-1e9; cpus],
+                busy_cpus: -1e12,
+                stat_cpus: 1e15,
+                steal_cpus: 1e12,
+            };
+            // "ago" and "%" are words of their own.
+            let line = live_line(&start, &load, u64::MAX);
+            let words = line.split_whitespace().filter(|word| !["s", "ago", "%"].contains(word));
+            assert_eq!(words.count(), 6, "{line}");
+        }
+        let wide = verified_line(["123456789012345"; 8]);
+        assert_eq!(wide.split_whitespace().count(), 8, "{wide}");
     }
 
     #[test]

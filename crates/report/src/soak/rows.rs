@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::figures::{figure, plus_minus};
+use crate::text::left;
 use zc_analysis::soak::{PlusMinus, Unit};
 use zc_run::escape;
 
@@ -19,7 +20,7 @@ impl Rows {
     }
 
     fn add(&mut self, name: &str, value: &str, remark: &str) {
-        let _ = writeln!(self.text, "  {name:<19}{value:<17}{remark}");
+        let _ = writeln!(self.text, "  {}{}{remark}", left(name, 19), left(value, 17));
     }
 
     pub(super) fn figure(&mut self, name: &str, value: f64, remark: &str) {
@@ -95,4 +96,36 @@ impl Rows {
 pub(super) fn places(half_width: Option<f64>, fewest: f64) -> Option<usize> {
     let half = half_width.filter(|half| *half > 0.0)?;
     Some((1.0 - half.log10().floor()).clamp(fewest, 4.0) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn columns_never_touch(
+            name in "[a-z]{1,30}",
+            value in -1e15_f64..1e15,
+            half in prop::option::of(0.0_f64..1e15),
+            places in 0_usize..5,
+        ) {
+            let mut rows = Rows::below(String::new(), places);
+            let figures = PlusMinus { value, half_width: half };
+            rows.plus_minus(&name, figures, "of what");
+            rows.process(&name, value);
+            rows.per(Unit::Bytes, figures, "of 100");
+            let text = rows.text();
+            let lines: Vec<&str> = text.lines().collect();
+            prop_assert_eq!(lines.len(), 3);
+            let shown = plus_minus(figures, places);
+            prop_assert!(lines[0].contains(&format!("{name} ")), "{}", lines[0]);
+            prop_assert!(lines[0].contains(&format!(" {shown} ")), "{}", lines[0]);
+            let shown = figure(value, places);
+            prop_assert!(lines[1].contains(&format!(" {shown} ")), "{}", lines[1]);
+            prop_assert!(lines[2].contains(" us "), "{}", lines[2]);
+        }
+    }
 }

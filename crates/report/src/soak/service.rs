@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figures::{cpus, figure};
 use super::rows::{Rows, places};
-use zc_analysis::soak::{CountedBy, ServiceCost, SharedBy, TakenShare, Unit};
+use zc_analysis::soak::{CountedBy, PlusMinus, ServiceCost, SharedBy, TakenShare, Unit};
 use zc_run::{ServiceTarget, SoakService, SoakerRank, escape};
 
 /// The document of `zc soak --service --json`.
@@ -62,7 +62,7 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
             "{:.0} % of the interrupts and softirqs on the soakers' time, {how}",
             100.0 * interrupts.share
         );
-        rows.figure("  its interrupts", interrupts.cpus, &share);
+        rows.plus_minus("  its interrupts", times(interrupts.all_cpus, interrupts.share), &share);
     }
     for per in &cost.per {
         let by = match per.by {
@@ -86,8 +86,12 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
         }
         rows.small("  other processes", others.other_processes, "small ones");
         rows.small("  kernel threads", others.kernel_threads, "by their CPU clocks");
-        rows.small("  other interrupts", others.interrupts, "and softirqs, on the soakers' time");
-        rows.small("  zc", others.zc, "while it waited");
+        let rest = cost.interrupts.as_ref().map(|it| times(it.all_cpus, 1.0 - it.share));
+        match rest.filter(|rest| rest.half_width.is_some()) {
+            Some(rest) => rows.plus_minus("  other interrupts", rest, OTHER_INTERRUPTS),
+            None => rows.small("  other interrupts", others.interrupts, OTHER_INTERRUPTS),
+        }
+        rows.small("  this zc", others.zc, "while it waited");
         rows.small("  stolen", others.stolen, "by the hypervisor");
         rows.left(
             others.missing,
@@ -97,6 +101,16 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
     }
     rows.stat(cost.stat_cpus);
     rows.text()
+}
+
+const OTHER_INTERRUPTS: &str = "and softirqs, on the soakers' time";
+
+/// A share of a figure and of its interval.
+fn times(figure: PlusMinus, share: f64) -> PlusMinus {
+    PlusMinus {
+        value: figure.value * share,
+        half_width: figure.half_width.map(|half| half * share),
+    }
 }
 
 fn name(target: &ServiceTarget) -> String {
@@ -141,6 +155,7 @@ mod tests {
                 pace: Vec::new(),
                 taken: None,
                 emulated: false,
+                cpu_quota: None,
             },
             windows: Vec::new(),
             no_sockets: None,

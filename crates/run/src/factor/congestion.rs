@@ -1,4 +1,4 @@
-//! `congestion`: TCP congestion control of both ends.
+//! `congestion`: TCP congestion control of the sender.
 
 use super::definition::{Definition, FactorOption, Parameter};
 use super::value::Value;
@@ -12,11 +12,11 @@ impl Definition for CongestionFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "names of congestion controls"
+        "names of congestion controls, or `unset` (net.ipv4.tcp_congestion_control applies)"
     }
 
     fn examples(&self) -> &'static [&'static str] {
-        &["bbr", "reno"]
+        &["bbr", "reno", "unset"]
     }
 
     fn parse(&self, text: &str) -> Result<Value> {
@@ -46,7 +46,9 @@ impl Definition for CongestionFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "TCP congestion control of both ends [default: cubic if available]";
+        let help = "TCP congestion control of the sender: a name, or unset for that of \
+            net.ipv4.tcp_congestion_control [default: cubic if available, and unset where --ab \
+            sets that]";
         Some(FactorOption::carried("congestion", "NAME", "flows", help))
     }
 

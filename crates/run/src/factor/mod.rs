@@ -43,4 +43,4 @@ pub use registry::{Factor, table};
 pub use send::SendPath;
 pub use sockbuf::SOCKET_BUFFER_BYTES;
 pub use state::HostState;
-pub use value::Value;
+pub use value::{UNSET, Value};

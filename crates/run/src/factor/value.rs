@@ -8,8 +8,8 @@ use crate::nearest::unknown;
 use crate::units::{self, rate_text, size_text};
 use crate::{Result, UnknownName};
 
-/// The text of [`Value::Unset`].
-pub(super) const UNSET: &str = "unset";
+/// The text of [`Value::Unset`]: the host's setting applies.
+pub const UNSET: &str = "unset";
 
 /// The value of a level. Each factor uses one of these kinds, or several.
 #[derive(Debug, Clone, PartialEq)]

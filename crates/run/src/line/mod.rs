@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Block, BlockSamples, Dropped, FailedTrial, FragmentCounts, IdleWindow, Reading, RemoteReport,
-    RemoteWindow, Slot, SoftirqCounts, Trial, TrialKind, Usage,
+    RemoteWindow, Slot, SocketFacts, SoftirqCounts, Trial, TrialKind, Usage,
 };
 use delta_reading::{DeltaCodec, DeltaReading};
 use text::Text;
@@ -98,6 +98,9 @@ struct SlotLine<'a> {
     /// CPU time of the sender threads over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole_sender_usage: Option<Usage>,
+    /// What the sockets had as the window closed; since 3.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sockets: Option<Cow<'a, SocketFacts>>,
     /// The same window on the other machine, if a zc measures there. Its readings are differences
     /// from one another.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -181,6 +184,7 @@ impl<'a> SlotLine<'a> {
                 whole_copied: 0,
                 fragments: None,
                 whole_sender_usage: None,
+                sockets: None,
                 remote: remote.as_deref().map(|window| RemoteLine::of(window, far)),
                 remote_report: None,
             },
@@ -194,6 +198,7 @@ impl<'a> SlotLine<'a> {
                 whole_copied,
                 fragments,
                 whole_sender_usage,
+                sockets,
                 remote,
                 remote_report,
             }) => Self {
@@ -206,6 +211,7 @@ impl<'a> SlotLine<'a> {
                 whole_copied: *whole_copied,
                 fragments: *fragments,
                 whole_sender_usage: *whole_sender_usage,
+                sockets: sockets.as_ref().map(Cow::Borrowed),
                 remote: remote.as_deref().map(|window| RemoteLine::of(window, far)),
                 remote_report: *remote_report,
             },
@@ -232,6 +238,7 @@ impl<'a> SlotLine<'a> {
                 whole_copied: self.whole_copied,
                 fragments: self.fragments,
                 whole_sender_usage: self.whole_sender_usage,
+                sockets: self.sockets.map(Cow::into_owned),
                 remote,
                 remote_report: self.remote_report,
             }),

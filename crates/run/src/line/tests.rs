@@ -296,6 +296,13 @@ fn slot() -> impl Strategy<Value = Slot> {
                     fragments: (whole_bytes % 3 == 0)
                         .then_some(FragmentCounts { packets: whole_bytes, fragments: 7 }),
                     whole_sender_usage,
+                    sockets: (whole_bytes % 5 != 0).then(|| SocketFacts {
+                        congestion: "reno".to_owned(),
+                        pacing_bytes_per_s: (whole_bytes % 2 == 0).then_some(whole_bytes),
+                        sndbuf_bytes: 87_040,
+                        rcvbuf_bytes: (whole_bytes % 3 == 0).then_some(131_072),
+                        rcv_ssthresh_bytes: (whole_bytes % 3 == 0).then_some(65_535),
+                    }),
                     remote,
                     remote_report: None,
                 })

@@ -1,11 +1,14 @@
 //! Reads many saved runs, in as many threads as there are CPUs, and keeps of each what it adds.
 
+use std::io;
+
 use zc_analysis::fleet::{LeftOut, RunFigures, SharedFacts, figures};
 use zc_analysis::parallel;
 
 use super::index::{Index, Known, Stamp, Writer};
 use super::run_file::{Figures, RunFile};
 use crate::read::Saved;
+use zc_run::{Error, in_words};
 
 /// What the files add. A file that cannot be used is left out, with the reason.
 pub(super) fn read(files: &[RunFile], index: &Index) -> Figures {
@@ -32,11 +35,13 @@ type Read = (Option<Stamp>, Result<RunFigures, String>);
 
 fn one(file: &RunFile, known: &Known) -> Read {
     // Before it is read: a file that grows meanwhile is read again the next time.
-    let stamp = Stamp::of(&file.path);
+    let stamp = Stamp::of(&file.path());
     if let Some(figures) = stamp.and_then(|stamp| known.get(&file.name, stamp)) {
         return (stamp, figures.clone());
     }
-    let run = Saved::open(&file.path).and_then(Saved::read_silently);
+    let open = |error: io::Error| Error::input(in_words(&error));
+    let opened = file.open().map_err(open).and_then(|open| Saved::of(&file.path(), open));
+    let run = opened.and_then(Saved::read_silently);
     let figures = match run {
         Ok(run) => figures(file.name.clone(), &run),
         Err(error) => {

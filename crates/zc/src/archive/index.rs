@@ -8,8 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use zc_analysis::fleet::{HostFacts, RunFigures};
 
-use crate::read;
-use zc_run::Error;
+use zc_fleet::files::{self, Whose};
+
+/// The name of an index in its folder.
+pub(super) const INDEX: &str = "index.jsonl";
 
 /// The largest index that is read.
 const LARGEST_BYTES: u64 = 1 << 30;
@@ -59,7 +61,7 @@ pub(super) struct Stamp {
 impl Stamp {
     /// That of a file now; `None` if it cannot be asked.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let metadata = path.metadata().ok()?;
+        let metadata = path.symlink_metadata().ok()?;
         let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Self { bytes: metadata.len(), modified_ns: u64::try_from(since.as_nanos()).ok()? })
     }
@@ -79,9 +81,9 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The one at `path`; an empty one where there is none that can be read.
-    pub(super) fn read(path: &Path) -> Self {
-        let bytes = read::bytes(path, LARGEST_BYTES, |what| Error::input(what)).ok().flatten();
+    /// The one of a folder; an empty one where there is none that can be read.
+    pub(super) fn read(folder: &Path, whose: Whose) -> Self {
+        let bytes = files::bytes(folder, Path::new(INDEX), whose, LARGEST_BYTES).ok();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         Self { text }
     }

@@ -4,21 +4,25 @@ mod figures;
 mod index;
 mod run_file;
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
+use zc_fleet::files::Whose;
+use zc_measure::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};
 
-pub(super) use index::Index;
+use index::{INDEX, Index};
 pub(super) use run_file::{Figures, RunFile};
 
 /// How deep folders are looked into: those of days are one below the archive.
 const DEPTH: usize = 2;
 
-/// The files of an archive, by name: everything in it and in its folders that is called .json and is not
-/// the archive's own.
+/// The files of an archive, by name: everything in it and in its folders that is called .json, also
+/// compressed, and is not the archive's own. What is there in both forms is read once.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
@@ -33,22 +37,56 @@ pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
         .help("it is a folder of saved runs: zc fleet collect DIR --archive ARCHIVE fills one")
     })?;
     files.sort_unstable_by(|one: &RunFile, other| one.name.cmp(&other.name));
+    let plain: HashSet<String> = files.iter().map(|file| file.name.clone()).collect();
+    files.retain(|file| {
+        let name = decompressed_name(&file.name);
+        name == file.name || !plain.contains(name)
+    });
     Ok(files)
 }
 
 fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> std::io::Result<()> {
     for entry in folder.read_dir()? {
-        let path = entry?.path();
-        let Ok(name) = path.strip_prefix(root) else { continue };
-        if path.is_dir() {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let Ok(below) = path.strip_prefix(root) else { continue };
+        // A link is no folder of a day and no run, and is listed as what it is.
+        let is_linked_folder = kind.is_symlink() && path.is_dir();
+        let name = below.to_string_lossy().into_owned();
+        let is_named = decompressed_name(&name).ends_with(".json") && !is_own(below);
+        if kind.is_dir() {
             if depth > 1 {
                 walk(root, &path, depth - 1, files)?;
             }
-        } else if path.extension().is_some_and(|kind| kind == "json") && !is_own(name) {
-            files.push(RunFile { name: name.to_string_lossy().into_owned(), path });
+        } else if is_linked_folder || is_named {
+            let (root, below) = (root.to_owned(), below.to_owned());
+            files.push(RunFile { root, below, whose: Whose::Anybodys, name });
         }
     }
     Ok(())
+}
+
+/// What the names of compressed files end with. Some of them are not read, and named with the reason.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"];
+
+/// The name that a file has when it is decompressed.
+fn decompressed_name(name: &str) -> &str {
+    COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+/// Whether the archive's folder has this run, compressed or not.
+///
+/// # Errors
+/// The folder cannot be looked into.
+pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool> {
+    for end in COMPRESSED.iter().copied().chain([""]) {
+        let mut name = name.to_owned();
+        name.push(end);
+        if folder.metadata(&name)?.is_some_and(|found| found.is_file()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Files that an archive has beside its runs.
@@ -61,26 +99,24 @@ pub(super) const SHARED: &str = ".shared.json";
 
 /// How many of the runs are such ones.
 pub(super) fn shared(runs: &[RunFigures]) -> usize {
-    runs.iter().filter(|run| run.name.ends_with(SHARED)).count()
+    runs.iter().filter(|run| decompressed_name(&run.name).ends_with(SHARED)).count()
 }
-
-/// The index of an archive, and of a fleet's folder.
-pub(super) const INDEX: &str = "index.jsonl";
 
 /// The features of an archive's hosts.
 pub(super) const HOSTS: &str = "hosts.json";
 
-/// Makes a document of what the runs of files say, without rights, and keeps the index beside them. The
+/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index beside them. The
 /// index is a convenience: where it cannot be read or written, all files are read.
 ///
 /// # Errors
 /// Those of `make`.
 pub(super) fn document(
     files: &[RunFile],
-    index: &Path,
+    folder: &Path,
+    whose: Whose,
     make: impl FnOnce(Figures) -> Result<apart::Document>,
 ) -> Result<apart::Document> {
-    let known = Index::read(index);
+    let known = Index::read(folder, whose);
     let mut made = apart::document(|| {
         let mut figures = figures::read(files, &known);
         let index = std::mem::take(&mut figures.index);
@@ -88,7 +124,7 @@ pub(super) fn document(
     })?;
     if !made.aside.is_empty() && known.text != made.aside {
         // Best effort: an archive may be on a disk that is full, or not writable.
-        let _ = replace::file(index, &made.aside);
+        let _ = replace::own(&folder.join(INDEX), &made.aside);
     }
     made.aside = String::new();
     Ok(made)

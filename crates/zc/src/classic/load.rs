@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use super::output::{debug, line};
 use super::usage;
 use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
+use zc_measure::Stop;
 use zc_run::escape;
 use zc_run::{Error, Result, SoakWindow};
 
@@ -26,7 +26,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
         return usage::of(Tool::Cyclesoak);
     }
     if options.calibrate {
-        return calibrate(options.nr_cpus, options.debug, &*interrupt::flag()?);
+        return calibrate(options.nr_cpus, options.debug, &interrupt::flag()?);
     }
     let calibration = calibration(options.nr_cpus)?;
     let rates = calibration.rates();
@@ -51,7 +51,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
 ///
 /// # Errors
 /// The soakers cannot be started, or the file cannot be written.
-pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBool) -> Result<()> {
+pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &Stop) -> Result<()> {
     let cpus = soaked_cpus(nr_cpus)?;
     let start = zc_classic::calibrate(&cpus, stop)?;
     // On a quiet machine as in 2001: what runs there all the time is not load. On a busy machine

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::output::{debug, line};
@@ -13,6 +12,7 @@ use crate::tell;
 use zc_classic::{
     Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
 };
+use zc_measure::Stop;
 use zc_measure::agent::log_limit::LogLimit;
 use zc_measure::privileges::{self, Work};
 use zc_run::Result;
@@ -110,7 +110,7 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     let mut failed = None;
     if options.calibrate {
         // Ctrl-C ends zcc at any time: there is nothing to finish.
-        load::calibrate(options.nr_cpus, options.debug, &AtomicBool::new(false))?;
+        load::calibrate(options.nr_cpus, options.debug, &Stop::default())?;
     }
     if options.server.is_none() {
         return Ok(());

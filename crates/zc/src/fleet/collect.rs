@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
+use super::folder_args::FolderArgs;
 use super::host_features::HostFeatures;
+use super::judge;
 use super::states_now::states_now;
 use crate::archive::{self, Figures, RunFile};
 use crate::{apart, tell};
 use zc_analysis::fleet::day;
-use zc_fleet::{CellState, FleetPlan, Folder};
+use zc_fleet::{CellState, FleetPlan, state};
+use zc_measure::OpenFolder;
 use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// The most measurements of a kind that are named; `zc fleet status` names all.
@@ -21,9 +24,8 @@ const MOST_NAMED: usize = 10;
 /// Arguments of `zc fleet collect`.
 #[derive(Debug, Args)]
 pub(super) struct CollectArgs {
-    /// The folder that zc fleet plan has made
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    folder: PathBuf,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Copy the runs into this folder of saved runs, in a folder for each day
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "zc-runs")]
     archive: PathBuf,
@@ -46,34 +48,34 @@ struct Checked {
 /// # Errors
 /// [`ErrorKind::Output`]: a run cannot be copied. Those of the folder stay where they are.
 pub(super) fn run(args: &CollectArgs) -> Result<u8> {
-    let (folder, plan) = Folder::open(&args.folder)?;
+    let (folder, plan) = args.folder.open()?;
     let states = states_now(&folder, &plan)?;
-    let mut names = HashMap::new();
-    let mut files = Vec::new();
+    let mut cells = HashMap::new();
     for (cell, state) in plan.cells().zip(&states) {
         if let Some(path) = state.run() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            names.insert(name.clone(), cell);
-            files.push(RunFile { path: path.clone(), name });
+            cells.insert(name, cell);
         }
     }
-    let document = archive::document(&files, &folder.path().join(archive::INDEX), |read| {
+    // All of the folder, as the index is to have.
+    let files = judge::files(&folder, &state::runs(&folder, &plan)?);
+    let document = archive::document(&files, folder.path(), folder.whose(), |read| {
         Ok(apart::Document::from(serde_json::to_string(&checked(read)).unwrap_or_default()))
     })?;
     let checked: Vec<Checked> = serde_json::from_slice(&document.bytes)
         .map_err(|error| Error::failed(format!("what was read of the runs is lost: {error}")))?;
-    let paths: HashMap<&str, &Path> =
-        files.iter().map(|file| (file.name.as_str(), file.path.as_path())).collect();
+    let files: HashMap<&str, &RunFile> =
+        files.iter().map(|file| (file.name.as_str(), file)).collect();
     let (mut copied, mut known) = (0, 0);
     let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut of_no_use = HashSet::new();
     let mut features = HostFeatures::default();
     for run in &checked {
-        let (Some(cell), Some(path)) = (names.get(&run.name), paths.get(run.name.as_str())) else {
+        let (Some(cell), Some(file)) = (cells.get(&run.name), files.get(run.name.as_str())) else {
             continue;
         };
         if let Some(why) = &run.why {
-            let what = format!("of no use: {}", escape(why, 160));
+            let what = format!("unusable: {}", escape(why, 160));
             problems.entry(what).or_default().push(cell.id.clone());
             of_no_use.insert(&cell.id);
             continue;
@@ -85,7 +87,8 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
         // Its name tells for good what its file does not.
         let shared = run.name.strip_suffix(".json").filter(|_| plan.shared);
         let name = shared.map_or(run.name.clone(), |name| format!("{name}{}", archive::SHARED));
-        match copy(path, &args.archive.join(&run.day), &format!("{}-{name}", plan.name))? {
+        let name = Path::new(&run.day).join(format!("{}-{name}", plan.name));
+        match copy(file, &args.archive, &name)? {
             true => copied += 1,
             false => known += 1,
         }
@@ -97,7 +100,9 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
     for (cell, state) in plan.cells().zip(&states) {
         let what = match state {
             CellState::Done(_) => continue,
-            CellState::Part(..) if of_no_use.contains(&cell.id) => continue,
+            CellState::Part(..) | CellState::Unusable(..) if of_no_use.contains(&cell.id) => {
+                continue;
+            }
             CellState::Part(_, why) => format!("in part, and used as it is: {}", why.what),
             state => state.kind(),
         };
@@ -134,26 +139,23 @@ fn folder_of(started_at: &str) -> String {
     day(started_at).unwrap_or_else(|| "undated".to_owned())
 }
 
-/// Copies a run, unless it is there; whether it was copied. A run that was cut off and is there with other
-/// content is not touched.
-fn copy(from: &Path, folder: &Path, name: &str) -> Result<bool> {
-    let to = folder.join(name);
+/// Copies a run to `name` in the archive, unless it is there; whether it was copied. A run that was cut
+/// off and is there with other content is not touched.
+fn copy(from: &RunFile, archive: &Path, name: &Path) -> Result<bool> {
+    let to = archive.join(name);
     let failed = |error: io::Error| {
         Error::output(format!("cannot write \"{}\": {}", tell::path(&to), in_words(&error)))
             .help("nothing is lost: the run stays where it is, and the same command goes on")
     };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    if to.exists() {
+    let (folder, name) =
+        OpenFolder::make(archive).and_then(|archive| archive.inner(name)).map_err(failed)?;
+    if archive::has_run(&folder, &name).map_err(failed)? {
         return Ok(false);
     }
-    // Under another name until it is whole.
-    let part = folder.join(format!(".{name}.{}", std::process::id()));
-    let copied = std::fs::copy(from, &part).and_then(|_| std::fs::rename(&part, &to));
-    copied.map(|()| true).map_err(|error| {
-        // Best effort: the first failure is the one to report.
-        let _ = std::fs::remove_file(&part);
-        failed(error)
-    })
+    let copied = from
+        .open()
+        .and_then(|mut from| folder.replace(&name, |to| io::copy(&mut from, to).map(drop)));
+    copied.map(|()| true).map_err(failed)
 }
 
 fn in_words_of(

@@ -10,6 +10,7 @@ pub(super) fn in_words(states: &[CellState]) -> String {
         (count.running, "running"),
         (count.waiting, "waiting"),
         (count.part, "in part"),
+        (count.unusable, "unusable"),
         (count.failed, "failed"),
         (count.missing, "missing"),
     ] {

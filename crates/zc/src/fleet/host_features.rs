@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::{read, replace, tell};
-use zc_run::{Error, Result};
+use crate::{replace, tell};
+use zc_fleet::files::{self, Whose};
+use zc_run::{Error, Result, in_words};
 
 /// The largest file of features.
 const LARGEST_BYTES: u64 = 64 << 20;
@@ -19,15 +20,18 @@ impl HostFeatures {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): the file is none.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        if !path.exists() {
+        if is_absent(path) {
             return Ok(Self::default());
         }
         let wrong = |what: &str| {
             Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
                 .help("zc fleet collect writes it: remove it, and collect again")
         };
-        let bytes =
-            read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
+        let (folder, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());
+        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+        let name = Path::new(name.unwrap_or_default());
+        let bytes = files::bytes(folder, name, Whose::Anybodys, LARGEST_BYTES)
+            .map_err(|error| wrong(&in_words(&error)))?;
         serde_json::from_slice(&bytes).map(Self).map_err(|_| wrong("it has no features of hosts"))
     }
 
@@ -39,11 +43,11 @@ impl HostFeatures {
     pub(super) fn write_with(mut self, more: Self, path: &Path) -> Result<()> {
         let before = self.clone();
         self.0.extend(more.0);
-        if self == before && path.exists() {
+        if self == before && !is_absent(path) {
             return Ok(());
         }
         let text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
-        replace::file(path, &(text + "\n"))
+        replace::own(path, &(text + "\n"))
     }
 
     /// The names of all features, in order.
@@ -52,4 +56,9 @@ impl HostFeatures {
             self.0.values().flat_map(BTreeMap::keys).collect();
         names.into_iter().cloned().collect()
     }
+}
+
+/// Whether there is no such file. What cannot be looked at is there.
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

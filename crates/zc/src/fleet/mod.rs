@@ -3,19 +3,21 @@
 
 mod collect;
 mod counts;
+mod file;
+mod folder_args;
 mod host_features;
+mod judge;
 mod plan;
 mod report;
 mod states_now;
 mod status;
 mod submit;
 
-use std::path::{Path, PathBuf};
+use clap::{Args, Subcommand};
 
-use clap::{Args, Subcommand, ValueHint};
-
+use folder_args::FolderArgs;
 use zc_fleet::fleet_file::Engine;
-use zc_fleet::{Folder, kubernetes, slurm};
+use zc_fleet::{kubernetes, slurm};
 use zc_run::Result;
 
 pub(super) use report::{FleetForm, Form, archive_found};
@@ -50,14 +52,6 @@ enum FleetCommand {
     Report(report::ReportArgs),
 }
 
-/// The folder of a fleet.
-#[derive(Debug, Args)]
-struct FolderArgs {
-    /// The folder that zc fleet plan has made
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    folder: PathBuf,
-}
-
 /// Does what was asked for, and returns the exit code.
 ///
 /// # Errors
@@ -67,14 +61,14 @@ pub(super) fn run(args: &FleetArgs) -> Result<u8> {
         FleetCommand::Plan(args) => plan::run(args).map(|()| 0),
         FleetCommand::Submit(args) => submit::run(args),
         FleetCommand::Status(args) => status::run(args).map(|()| 0),
-        FleetCommand::Cancel(args) => cancel(&args.folder).map(|()| 0),
+        FleetCommand::Cancel(args) => cancel(args).map(|()| 0),
         FleetCommand::Collect(args) => collect::run(args),
         FleetCommand::Report(args) => report::run(args),
     }
 }
 
-fn cancel(folder: &Path) -> Result<()> {
-    let (folder, plan) = Folder::open(folder)?;
+fn cancel(args: &FolderArgs) -> Result<()> {
+    let (folder, plan) = args.open()?;
     match plan.engine {
         Engine::Slurm => slurm::cancel(&plan),
         Engine::Kubernetes => kubernetes::cancel(&folder, &plan).map(|lost| {

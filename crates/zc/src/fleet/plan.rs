@@ -4,19 +4,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
+use super::file;
 use crate::known::known;
 use crate::run_args::RunArgs;
-use crate::{planned, read, tell};
+use crate::{planned, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
-use zc_fleet::plan::{Planned, drawn_seed};
-use zc_fleet::{Cell, FleetFile, FleetPlan, Folder, kubernetes, slurm};
+use zc_fleet::plan::{Planned, drawn_seed, file_of_plan};
+use zc_fleet::{Cell, FleetPlan, Folder, NamedBy, Programs, kubernetes, slurm};
 use zc_measure::session::Secret;
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Experiment, Result, escape};
-
-/// The largest file of a fleet.
-const LARGEST_BYTES: u64 = 16 << 20;
 
 /// Arguments of `zc fleet plan`.
 #[derive(Debug, Args)]
@@ -46,19 +44,11 @@ pub(super) struct PlanArgs {
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file, or a plan that it names, is none;
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the folder is not empty, or cannot be written.
 pub(super) fn run(args: &PlanArgs) -> Result<()> {
-    let name = tell::path(&args.file);
-    let wrong = |what: &str| {
-        Error::input(format!("cannot read the fleet \"{name}\": {what}"))
-            .help("docs/fleet.md describes the file, with an example")
-    };
-    let bytes = read::bytes(&args.file, LARGEST_BYTES, wrong)?
-        .ok_or_else(|| wrong("it is larger than any description of a fleet"))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
     let engine = args.engine.as_deref().map(|name| {
         let unknown = || unknown_among("engine", name, &Engine::NAMES).prefixed("--engine: ");
         Engine::of_name(name).ok_or_else(unknown)
     });
-    let mut file = FleetFile::parse(&text, &name, engine.transpose()?)?;
+    let mut file = file::read(&args.file, engine.transpose()?)?;
     file.seed = args.seed.or(file.seed);
     let beside = args.file.parent().unwrap_or(Path::new(""));
     let plans: Vec<(Planned, Option<String>)> =
@@ -68,7 +58,17 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
         Engine::Slurm | Engine::Ssh => slurm::nodes_with(feature),
     })?;
     let words = plans.iter().map(|(planned, _)| planned.clone()).collect();
-    let plan = FleetPlan::of(&file, hosts, words, drawn_seed())?;
+    let mut plan = FleetPlan::of(&file, hosts, words, drawn_seed())?;
+    if plan.programs != Programs::default() {
+        // The plan does not say which: it says which file does.
+        plan.programs_by = Some(NamedBy::now(&args.file).map_err(|error| {
+            Error::input(format!(
+                "cannot look at \"{}\": {}",
+                tell::path(&args.file),
+                zc_run::in_words(&error)
+            ))
+        })?);
+    }
     match (&args.out, args.dry_run) {
         (_, true) => tell::result(&in_words(&plan)),
         (Some(out), false) => {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
 }
 
 fn write(out: &Path, plan: &FleetPlan, plans: &[(Planned, Option<String>)]) -> Result<()> {
-    let folder = Folder::create(out)?;
+    let (folder, _lock) = Folder::create(out)?;
     for (planned, text) in plans {
         if let (Some(file), Some(text)) = (&planned.file, text) {
             folder.write(&folder.path().join(file), text)?;
@@ -119,7 +119,7 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
         planned::of_experiment(experiment).map_err(of)?;
         None
     };
-    let planned = Planned::of(entry, is_file.then(|| format!("plans/{}.toml", entry.name)))?;
+    let planned = Planned::of(entry, is_file.then(|| file_of_plan(&entry.name)))?;
     let words = ["run"].into_iter().chain(planned.words.iter().map(String::as_str));
     let run = RunArgs::augment_args(clap::Command::new("run"));
     run.try_get_matches_from(words.chain(["--via", "true"])).map_err(|error| {

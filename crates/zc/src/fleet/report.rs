@@ -1,21 +1,24 @@
 //! `zc fleet report DIR`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 
 use crate::archive::{self, RunFile};
+use crate::format::WidthArgs;
 use crate::grouping::{GroupingArgs, of_one_experiment, refused};
 use crate::{apart, render, replace};
-use zc_analysis::fleet::{Grouping, HostFacts, RunFigures, fleet};
+use zc_analysis::fleet::{Grouping, HostFacts, LeftOut, NoFleet, RunFigures, WITHHELD, fleet};
 use zc_fleet::{FleetPlan, Folder, state};
 use zc_report::fleet::Missing;
 use zc_run::nearest::unknown_among;
-use zc_run::{Error, Result};
+use zc_run::{Error, ErrorKind, Result, escape};
 
+use super::folder_args::TrustArgs;
 use super::host_features::HostFeatures;
+use super::judge;
 
 /// Arguments of `zc fleet report`.
 #[derive(Debug, Args)]
@@ -23,9 +26,15 @@ pub(super) struct ReportArgs {
     /// The folder of a fleet, or an archive: any folder of saved runs
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
+    #[command(flatten)]
+    trust: TrustArgs,
     /// Only this plan of the fleet
     #[arg(long, value_name = "NAME")]
     plan: Option<String>,
+    /// Use runs whose own verdicts are withheld, too, and say so: a busy machine, a reference that did not hold
+    /// its rate
+    #[arg(long)]
+    include_withheld: bool,
     #[command(flatten)]
     grouping: GroupingArgs,
     #[command(flatten)]
@@ -47,6 +56,8 @@ pub(crate) struct FleetForm {
     /// Write a self-contained HTML page; the default where -o names one
     #[arg(long, help_heading = "Output")]
     html: bool,
+    #[command(flatten)]
+    width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     out: Option<PathBuf>,
@@ -86,6 +97,11 @@ impl FleetForm {
         Ok(form)
     }
 
+    /// The width of text.
+    pub(crate) fn columns(&self) -> usize {
+        render::columns(self.width)
+    }
+
     /// Writes it.
     ///
     /// # Errors
@@ -107,27 +123,36 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
         true => of_fleet(args)?,
         false => of_archive(args)?,
     };
-    let columns = render::columns();
-    let document =
-        archive::document(&found.files, &args.folder.join(archive::INDEX), |mut read| {
-            read.runs.retain(|run| found.is_wanted(&run.name));
-            read.left_out.retain(|left| found.is_wanted(&left.name));
-            for run in &mut read.runs {
-                found.rename(run);
-            }
-            let runs = of_one_experiment(read.runs, &args.grouping)?;
-            let mut fleet = fleet(&runs, &found.grouping).map_err(refused)?;
-            fleet.shared_runs = if found.shared { fleet.runs } else { archive::shared(&runs) };
-            fleet.left_out.extend(read.left_out);
-            let missing = &found.missing;
-            Ok(apart::Document::from(match form {
-                Form::Text => zc_report::fleet::text(&fleet, missing, columns),
-                Form::Json => zc_report::fleet::json(&fleet, missing),
-                Form::Csv => zc_report::fleet::csv(&fleet),
-                Form::OpenMetrics => zc_report::fleet::openmetrics(&fleet, missing),
-                Form::Html => zc_report::fleet::html(&fleet, missing),
-            }))
-        })?;
+    let columns = args.form.columns();
+    let whose = args.trust.whose();
+    let document = archive::document(&found.files, &args.folder, whose, |mut read| {
+        read.runs.retain(|run| found.is_wanted(&run.name));
+        read.left_out.retain(|left| found.is_wanted(&left.name));
+        for run in &mut read.runs {
+            found.rename(run);
+        }
+        let mut runs = of_one_experiment(read.runs, &args.grouping)?;
+        let withheld = match args.include_withheld {
+            true => runs.iter_mut().filter_map(RunFigures::include).collect(),
+            false => Vec::new(),
+        };
+        let mut fleet = match fleet(&runs, &found.grouping) {
+            Ok(fleet) => fleet,
+            Err(why) => return Err(found.nothing(why, read.left_out)),
+        };
+        fleet.shared_runs = if found.shared { fleet.runs } else { archive::shared(&runs) };
+        fleet.left_out.extend(read.left_out);
+        fleet.withheld = withheld;
+        fleet.withheld.retain(|run| !fleet.left_out.iter().any(|left| left.name == run.name));
+        let missing = &found.missing;
+        Ok(apart::Document::from(match form {
+            Form::Text => zc_report::fleet::text(&fleet, missing, columns),
+            Form::Json => zc_report::fleet::json(&fleet, missing),
+            Form::Csv => zc_report::fleet::csv(&fleet),
+            Form::OpenMetrics => zc_report::fleet::openmetrics(&fleet, missing),
+            Form::Html => zc_report::fleet::html(&fleet, missing),
+        }))
+    })?;
     args.form.write(&document.bytes)?;
     Ok(document.code)
 }
@@ -150,6 +175,32 @@ impl Found {
         self.hosts.as_ref().is_none_or(|hosts| hosts.contains_key(name))
     }
 
+    /// Why there is no report: what is wrong with each run, or why there is none.
+    fn nothing(&self, why: NoFleet, unreadable: Vec<LeftOut>) -> Error {
+        let NoFleet::NoRun { mut left_out } = why else { return refused(why) };
+        left_out.extend(unreadable);
+        if left_out.is_empty() && !self.missing.is_empty() {
+            let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+            for missing in &self.missing {
+                *kinds.entry(&missing.why).or_default() += 1;
+            }
+            let kinds: Vec<String> =
+                kinds.iter().map(|(why, count)| format!("{count} {}", escape(why, 200))).collect();
+            let message = format!("there is no run: {}", kinds.join("; "));
+            return Error::new(ErrorKind::NothingKept, message)
+                .help("zc fleet submit DIR measures what is missing");
+        }
+        let is_withheld = |left: &LeftOut| left.why.starts_with(WITHHELD);
+        let has_withheld = left_out.iter().any(is_withheld);
+        let error = refused(NoFleet::NoRun { left_out });
+        match has_withheld {
+            true => error.help(
+                "zc fleet submit DIR measures them again; --include-withheld shows what they say all the same",
+            ),
+            false => error,
+        }
+    }
+
     /// Hosts are called as the fleet calls them: what they call themselves may be anything.
     fn rename(&self, run: &mut RunFigures) {
         let Some([near, far]) = self.hosts.as_ref().and_then(|hosts| hosts.get(&run.name)) else {
@@ -170,11 +221,11 @@ impl Found {
 }
 
 fn of_fleet(args: &ReportArgs) -> Result<Found> {
-    let (folder, plan) = Folder::open(&args.folder)?;
+    let (folder, plan) = Folder::open(&args.folder, args.trust.whose())?;
     let wanted = wanted(args.plan.as_deref(), &plan)?;
-    let states = state::states(&folder, &plan)?;
+    let states = state::states(&folder, &plan, &|runs| judge::judge(&folder, runs))?;
     let mut found = Found {
-        files: Vec::new(),
+        files: judge::files(&folder, &state::runs(&folder, &plan)?),
         missing: Vec::new(),
         shared: plan.shared,
         grouping: Grouping {
@@ -191,17 +242,14 @@ fn of_fleet(args: &ReportArgs) -> Result<Found> {
     for (cell, state) in plan.cells().zip(&states) {
         let is_wanted = wanted.is_none_or(|at| cell.plan == at);
         match state.run() {
-            Some(path) => {
+            Some(path) if is_wanted => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if is_wanted {
-                    hosts.insert(name.clone(), plan.ends(cell).map(str::to_owned));
-                }
-                found.files.push(RunFile { path: path.clone(), name });
+                hosts.insert(name, plan.ends(cell).map(str::to_owned));
             }
             None if is_wanted => {
                 found.missing.push(Missing { cell: cell.id.clone(), why: state.kind() });
             }
-            None => {}
+            _ => {}
         }
     }
     found.hosts = Some(hosts);

@@ -1,5 +1,6 @@
 //! What has come of each measurement by now.
 
+use super::judge::judge;
 use crate::tell;
 use zc_fleet::fleet_file::Engine;
 use zc_fleet::{CellState, FleetPlan, Folder, kubernetes, slurm, state};
@@ -11,10 +12,11 @@ use zc_run::{ErrorKind, Result};
 /// # Errors
 /// The folder cannot be read, or written.
 pub(super) fn states_now(folder: &Folder, plan: &FleetPlan) -> Result<Vec<CellState>> {
+    let judged = |runs: &[_]| judge(folder, runs);
     let asked = match plan.engine {
-        Engine::Ssh => return state::states(folder, plan),
-        Engine::Slurm => slurm::states_now(folder, plan).map(|(states, _)| states),
-        Engine::Kubernetes => kubernetes::now(folder, plan).map(|now| now.states),
+        Engine::Ssh => return state::states(folder, plan, &judged),
+        Engine::Slurm => slurm::states_now(folder, plan, &judged).map(|(states, _)| states),
+        Engine::Kubernetes => kubernetes::now(folder, plan, &judged).map(|now| now.states),
     };
     match asked {
         Err(error) if matches!(error.kind, ErrorKind::Unsupported | ErrorKind::Remote) => {
@@ -22,7 +24,7 @@ pub(super) fn states_now(folder: &Folder, plan: &FleetPlan) -> Result<Vec<CellSt
                 &format!("{}: what follows is by what lies in the folder", error.message),
                 error.help.as_deref(),
             );
-            state::states(folder, plan)
+            state::states(folder, plan, &judged)
         }
         asked => asked,
     }

@@ -1,23 +1,21 @@
 //! `zc fleet status DIR`.
 
-use std::path::PathBuf;
-
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde_json::json;
 
 use super::counts::in_words;
+use super::folder_args::FolderArgs;
 use super::states_now::states_now;
 use crate::tell;
 use zc_fleet::state::Cause;
-use zc_fleet::{CellState, FleetPlan, Folder};
+use zc_fleet::{CellState, FleetPlan};
 use zc_run::Result;
 
 /// Arguments of `zc fleet status`.
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
-    /// The folder that zc fleet plan has made
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    folder: PathBuf,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Print every measurement, also those that are done
     #[arg(short, long)]
     verbose: bool,
@@ -31,7 +29,7 @@ pub(super) struct StatusArgs {
 /// # Errors
 /// It is no folder of a fleet.
 pub(super) fn run(args: &StatusArgs) -> Result<()> {
-    let (folder, plan) = Folder::open(&args.folder)?;
+    let (folder, plan) = args.folder.open()?;
     let states = states_now(&folder, &plan)?;
     tell::result(&match args.json {
         true => document(&plan, &states),

@@ -68,6 +68,7 @@ fn fleet() -> Fleet {
         last_at: "2026-11-21T05:51:40Z".to_owned(),
         zc_versions: vec!["0.2.0".to_owned()],
         shared_runs: 0,
+        withheld: Vec::new(),
         left_out: Vec::new(),
         by: vec!["generation".to_owned(), "kernel".to_owned()],
         groups: groups(&GROUPS),

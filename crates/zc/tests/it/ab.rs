@@ -368,6 +368,108 @@ fn a_setting_of_the_host_that_the_traffic_does_not_see_is_an_error_over_veth() {
     }
 }
 
+/// The congestion controls that a network namespace may have as its default (`allowed`), or that there
+/// are (`available`).
+fn congestion_controls(which: &str) -> Vec<String> {
+    let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_congestion_control_that_states_set_is_that_of_the_sockets() {
+    let _turn = measuring();
+    let [one, other] = congestion_controls("allowed").into_iter().take(2).collect::<Vec<_>>()[..]
+        .to_vec()
+        .try_into()
+        .unwrap_or_default();
+    if other.is_empty() {
+        return eprintln!("skipped: a network namespace may have one congestion control here");
+    }
+    let command = |name: &str| format!("sysctl -qw net.ipv4.tcp_congestion_control={name}");
+    let hidden = |folder: &Path, name: &str| {
+        let text = format!("nsenter --net=$ZC_SENDER_NETNS {}", command(name));
+        std::fs::write(folder.join(name), text).unwrap();
+        format!("sh {name}")
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    // In a script, where zc does not see what it sets, too.
+    for is_hidden in [false, true].into_iter().filter(|is_hidden| is_root || !is_hidden) {
+        let folder = tempfile::tempdir().unwrap();
+        let commands = [&one, &other].map(|name| match is_hidden {
+            true => hidden(folder.path(), name),
+            false => command(name),
+        });
+        let mut zc = zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth"]);
+        zc.args(["--ab-settle", "1ms", "--out", "run.json", "--budget", "600s"]);
+        zc.args(["--ab", &commands[0], "--ab", &commands[1]]);
+        let ready = || crate::support::blocks_saved(folder.path()) > 0;
+        let output = interrupted_when("a block is saved", &mut zc, ready);
+        if link_is_unavailable(&output) {
+            return eprintln!("skipped: {}", stderr(&output));
+        }
+        let run = saved(folder.path());
+        assert_eq!(run.header.plan.fixed.set_congestion(), None);
+        let mut used = std::collections::BTreeSet::new();
+        for slot in run.blocks.iter().flat_map(|block| &block.slots) {
+            let Slot::Trial(trial) = slot else { continue };
+            let cells = &run.header.plan.cells;
+            let cell = cells.iter().find(|cell| cell.label == trial.cell).unwrap();
+            let is_b = cell.levels.state == Some(HostState::b());
+            let sockets = trial.sockets.as_ref().unwrap();
+            assert_eq!(&sockets.congestion, if is_b { &other } else { &one }, "{}", trial.cell);
+            used.insert(is_b);
+        }
+        assert_eq!(used.len(), 2, "trials in both states");
+        let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
+        let table = String::from_utf8(shown.stdout).unwrap();
+        let both = [format!("{one} and {other}"), format!("{other} and {one}")];
+        assert!(both.iter().any(|names| table.contains(names)), "{table}");
+    }
+}
+
+#[test]
+fn a_state_that_an_option_of_the_run_replaces_is_an_error() {
+    let _turn = measuring();
+    let congestion = "true || sysctl -qw net.ipv4.tcp_congestion_control=reno";
+    let wmem = ["4096 16384 4194304", "4096 16384 2097152"];
+    let wmem = wmem.map(|value| format!("sysctl -qw net.ipv4.tcp_wmem='{value}'"));
+    let cases: [(&[&str], &str); 2] = [
+        (
+            &["--congestion", "reno", "--ab", congestion, "--ab", congestion],
+            "the states change net.ipv4.tcp_congestion_control, which is not that of the sockets of \
+             \"read+send A\": the run gives them congestion control reno",
+        ),
+        (
+            &["--sndbuf", "64k", "--ab", &wmem[0], "--ab", &wmem[1]],
+            "the states change net.ipv4.tcp_wmem, which is not that of the sockets of \"read+send A\": \
+             the run gives them SO_SNDBUF of 64k",
+        ),
+    ];
+    at_once(&cases, |(args, sentence)| {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(said) = refused(folder.path(), "veth", args) else { return };
+        assert!(said.contains(sentence), "{args:?}: {said}");
+        assert!(said.contains(&format!("hint: leave {} out", args[0])), "{said}");
+    });
+}
+
+#[test]
+fn a_congestion_control_that_no_namespace_may_have_is_an_error_with_what_allows_it() {
+    let allowed = congestion_controls("allowed");
+    let available = congestion_controls("available");
+    let Some(name) = available.iter().find(|name| !allowed.contains(name)) else {
+        return eprintln!("skipped: every congestion control is allowed to every user here");
+    };
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let set = |name: &str| format!("sysctl -qw net.ipv4.tcp_congestion_control={name}");
+    let args = ["--ab", &*set(&allowed[0]), "--ab", &*set(name)];
+    let Some(said) = refused(folder.path(), "veth", &args) else { return };
+    let hint = format!("net.ipv4.tcp_allowed_congestion_control='{} {name}'", allowed.join(" "));
+    assert!(said.contains(&hint) && said.contains("zc run congestion"), "{said}");
+}
+
 #[test]
 fn a_command_can_enter_the_namespaces_of_the_link() {
     // Whether this user can have namespaces at all, and nsenter(1).

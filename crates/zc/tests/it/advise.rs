@@ -70,7 +70,7 @@ fn a_real_log_is_counted_to_the_byte() {
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     for says in [
         ": combined, 500",
-        "24037113: ",
+        "(24037113): ",
         "statuses 200 87 %",
         "whole (GET, 200) ",
         "1m to 4m",

@@ -96,7 +96,7 @@ fn a_page_is_written_and_neither_a_log_nor_a_run_is_written_over() {
 fn what_cannot_be_answered_is_refused() {
     for (args, says, code) in [
         (&["--today", "sendfil"][..], "\"sendfil\"", 2),
-        (&["--rate", "2000"], "--rate: ", 2),
+        (&["--rate", "2000"], "--rate: rate \"2000\" has no unit", 2),
         (&["--rate", "10G"], "--rate: ", 2),
         (&["--rate", "auto"], "--rate: ", 2),
     ] {

@@ -61,14 +61,40 @@ fn each_configuration_is_a_row_and_the_verdict_is_the_last_line() {
         assert!(printed.contains(says), "{says}: {printed}");
     }
     let last = printed.trim_end().rsplit("\n\n").next().unwrap();
-    assert!(last.contains("on instead of off"), "{last}");
+    // Its controls are too wide to see anything.
+    assert!(last.contains("What other configurations than off save cannot be told"), "{last}");
+    assert!(last.contains("3.5 % was added to the reference and found as -63 % to 97 %"), "{last}");
     // It is of another machine, which is said and not refused.
     let said = stderr(&output);
     assert!(said.contains("is of another machine or kernel than this one"), "{said}");
     assert!(said.contains("host example"), "{said}");
     let today_on = text(&from_run(&["--today", "on"]).stdout);
     let last = today_on.trim_end().rsplit("\n\n").next().unwrap();
-    assert!(last.contains("off instead of on"), "{last}");
+    assert!(last.contains("What other configurations than on save cannot be told"), "{last}");
+}
+
+/// Its A/A control is 0.98 ±82 %, its positive control found -63 to 97 % of 3.5 %.
+#[test]
+fn controls_that_could_have_seen_nothing_leave_no_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = zc_in(folder.path(), &["show", real_run().to_str().unwrap()]).finish().unwrap();
+    let printed = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for says in [
+        "off-1k against itself 0.98 ±82 %: TOO WIDE to see differences of up to 65 %",
+        "found as 3.6 % (-63 % to 97 %): TOO WIDE to see it",
+        "Verdict withheld: 3.5 % was added to the reference and found as -63 % to 97 %",
+    ] {
+        assert!(printed.contains(says), "{says}: {printed}");
+    }
+    for word in ["as expected", "30 % more", "less CPU"] {
+        assert!(!printed.contains(word), "{word}: {printed}");
+    }
+    // Nor is one state compared with another.
+    let states = ["off-1k", "on-1k"].map(|state| format!("{}:{state}", real_run().display()));
+    let output = zc_in(folder.path(), &["compare", &states[0], &states[1]]).finish().unwrap();
+    let printed = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("could not have seen differences of up to 132 % "), "{printed}");
+    assert!(printed.contains(" Verdicts withheld: ") && !printed.contains("0.0 %"), "{printed}");
 }
 
 #[test]

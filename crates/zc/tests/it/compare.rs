@@ -1,6 +1,8 @@
 //! `zc compare` from outside: how it parses runs and cells, its messages, and its exit codes
 //! (docs/exit-codes.md).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Output;
 
@@ -55,6 +57,15 @@ fn the_exit_code_answers_whether_any_cell_is_worse() {
     assert_eq!(judged("slightly.json"), (Some(10), undecided.to_owned()));
     assert_eq!(judged("rate.json"), (Some(14), "Cannot be compared.".to_owned()));
     assert_eq!(judged("empty.json"), (Some(13), "Cannot be compared.".to_owned()));
+    // git takes every code but 0 and 125 for a bad commit.
+    let bisected =
+        |new: &str| code(&["--bisect", "--fail-if-worse", "10%", "old.json:sendfile", new]).0;
+    assert_eq!((bisected("same.json"), bisected("worse.json")), (Some(0), Some(1)));
+    for cannot_be_told in ["slightly.json", "rate.json", "empty.json", "none.json"] {
+        assert_eq!(bisected(cannot_be_told), Some(125), "{cannot_be_told}");
+    }
+    let without = compare(folder.path(), &["--bisect", "old.json", "same.json"]);
+    assert_eq!(without.status.code(), Some(2), "{}", String::from_utf8_lossy(&without.stderr));
     // Without --fail-if-worse a difference is not a failure; what cannot be compared still is one.
     assert_eq!(code(&["old.json", "worse.json"]).0, Some(0));
     assert_eq!(code(&["old.json", "rate.json"]).0, Some(14));
@@ -91,6 +102,25 @@ fn a_cell_is_named_behind_the_last_colon_that_follows_a_file() {
     let twice = compare(folder.path(), &["a:b.json", "a:b.json"]);
     assert_eq!(twice.status.code(), Some(14));
     assert!(stdout(&twice).contains("name two of its cells"), "{}", stdout(&twice));
+}
+
+#[test]
+fn a_file_whose_name_is_no_utf8_is_compared_and_so_is_a_cell_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "old.json", 1, 1.0, |_| {});
+    save(folder.path(), "new.json", 2, 1.0, |_| {});
+    let at = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+    std::fs::rename(at(b"new.json"), at(b"n\xff:w.json")).unwrap();
+    for new in [&b"n\xff:w.json"[..], b"n\xff:w.json:sendfile"] {
+        let mut zc = zc_in(folder.path(), &["compare", "old.json"]);
+        let output = zc.arg(OsStr::from_bytes(new)).finish().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", crate::support::stderr(&output));
+        assert!(stdout(&output).contains("n\u{fffd}:w.json"), "{}", stdout(&output));
+    }
+    let mut zc = zc_in(folder.path(), &["compare", "old.json"]);
+    let (code, said) = refused(&zc.arg(OsStr::from_bytes(b"n\xfe:a")).finish().unwrap());
+    assert_eq!(code, Some(3));
+    assert!(said.contains("cannot read \"n\u{fffd}:a\": no such file"), "{said}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use zc_run::{Run, SendPath, Severity, Support, SupportRow, Unavailable, Warning};
+use zc_run::{Probe, Run, SendPath, Severity, Support, SupportRow, Unavailable, Warning};
 use zc_testkit::synthetic::TrueCell;
 
 use crate::support::{Bounded as _, ZC, stderr, three_paths};
@@ -40,7 +40,10 @@ fn the_dashboard_asks_for_metrics_and_labels_that_exist() {
         name: "uring-splice".to_owned(),
         support: Support::No(Unavailable::refused("io_uring is switched off")),
     });
-    let exposition = zc_report::openmetrics(&[(&run, &zc_analysis::estimate(&run))]);
+    let mut server = zc_testkit::server::server(0.9);
+    server.header.probes.push(Probe::TopSpeed { cell: "on".to_owned(), bytes_per_s: 1e9 });
+    let (of_paths, of_server) = (zc_analysis::estimate(&run), zc_analysis::estimate(&server));
+    let exposition = zc_report::openmetrics(&[(&run, &of_paths), (&server, &of_server)]);
     let with_samples: BTreeSet<&str> =
         exposition.lines().filter_map(|line| line.split_once('{').map(|(name, _)| name)).collect();
     let text = std::fs::read_to_string(contrib("grafana/zc.json")).unwrap();
@@ -49,6 +52,7 @@ fn the_dashboard_asks_for_metrics_and_labels_that_exist() {
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let mut queries: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
     assert!(queries.len() > 20, "{}", queries.len());
+    assert!(queries.iter().any(|query| query.contains("zc_request_cost")), "no panel of requests");
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     queries.extend(variables.iter().filter_map(|each| each["query"]["query"].as_str()));
     for query in queries {
@@ -160,15 +164,15 @@ fn the_recipe_is_red_only_for_what_two_measurements_say() {
     assert!(log.lines().nth(1).unwrap().contains("--like "), "{log}");
 
     let recipe = Recipe::new().measures(&old).measures(&worse).measures(&same).measures(&old);
-    assert_eq!(recipe.answer(&[]), is(0, "not-confirmed"));
+    assert_eq!(recipe.answer(&[]), is(10, "not-confirmed"));
     let recipe = Recipe::new().measures(&old).measures(&worse).ends_with(13);
-    assert_eq!(recipe.answer(&[]), is(0, "not-confirmed"));
+    assert_eq!(recipe.answer(&["--tolerant"]), is(0, "not-confirmed"));
     let recipe = Recipe::new().measures(&old).measures(&worse);
     assert_eq!(recipe.answer(&["--once"]), is(1, "worse"));
 }
 
 #[test]
-fn the_recipe_is_not_red_for_noise_unless_it_is_told_to() {
+fn where_a_machine_cannot_tell_the_recipe_says_so_by_its_exit_code() {
     let withheld = |mut run: Run| {
         run.header.warnings.push(Warning::new(
             "planted",
@@ -179,14 +183,22 @@ fn the_recipe_is_not_red_for_noise_unless_it_is_told_to() {
     };
     let (old, slightly) = (run(1, 1.0), run(2, 1.1));
     let undecided = || Recipe::new().measures(&old).measures(&slightly);
-    assert_eq!(undecided().answer(&["--margin", "10%"]), is(0, "undecided"));
-    assert_eq!(undecided().answer(&["--margin", "10%", "--strict"]), is(10, "undecided"));
+    assert_eq!(undecided().answer(&["--margin", "10%"]), is(10, "undecided"));
+    assert_eq!(undecided().answer(&["--margin", "10%", "--tolerant"]), is(0, "undecided"));
+    assert_eq!(undecided().answer(&["--margin", "10%", "--bisect"]), is(125, "undecided"));
     let no_word = || Recipe::new().measures(&old).measures(&withheld(run(3, 1.5)));
-    assert_eq!(no_word().answer(&[]), is(0, "withheld"));
-    assert_eq!(no_word().answer(&["--strict"]), is(12, "withheld"));
+    assert_eq!(no_word().answer(&[]), is(12, "withheld"));
+    assert_eq!(no_word().answer(&["--tolerant"]), is(0, "withheld"));
     let starved = || Recipe::new().measures(&old).ends_with(13);
-    assert_eq!(starved().answer(&[]), is(0, "nothing-kept"));
-    assert_eq!(starved().answer(&["--strict"]), is(13, "nothing-kept"));
+    assert_eq!(starved().answer(&[]), is(13, "nothing-kept"));
+    assert_eq!(starved().answer(&["--bisect"]), is(125, "nothing-kept"));
+    // What fails to build or to run is skipped, too, and what is worse or not is told.
+    let (code, word) = Recipe::new().ends_with(4).answer(&["--bisect"]);
+    assert_eq!(code, Some(125), "{word}");
+    let bisected =
+        |new: &Run| Recipe::new().measures(&old).measures(new).answer(&["--once", "--bisect"]);
+    assert_eq!(bisected(&run(3, 1.5)), is(1, "worse"));
+    assert_eq!(bisected(&run(2, 1.0)), is(0, "not-worse"));
 }
 
 #[test]
@@ -237,7 +249,7 @@ fn the_recipe_interleaves_and_leaves_the_restoring_to_zc() {
         "--paths",
         "sendfile",
     ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(13), "{}", stderr(&output));
     assert_eq!(recipe.read("results/answer").unwrap(), "nothing-kept");
     let log = recipe.read("zc.log").unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
@@ -291,4 +303,37 @@ fn the_recipe_builds_two_commits_and_leaves_only_its_results() {
     let output = Recipe::new().compare(&["--base", "nothing", "--after", "true"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there is no commit \"nothing\""), "{}", stderr(&output));
+}
+
+/// The script that a unit starts, with `zc` in place of the installed one.
+fn script_of_unit(unit: &str, zc: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/systemd").join(unit);
+    let text = std::fs::read_to_string(path).unwrap().replace("\\\n", " ");
+    let start = text.lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c '")).unwrap();
+    let script = start.strip_suffix('\'').unwrap();
+    script.replace("$$", "$").replace("%%", "%").replace("/usr/bin/zc", zc)
+}
+
+#[test]
+fn the_nightly_service_repeats_its_first_run_that_found_a_quiet_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // Writes what it is asked for, and ends as a run does for which there was no quiet block.
+    let zc = "#!/bin/sh\necho \"$@\" >> log\nfor to; do :; done\necho made > \"$to\"\nexit $(cat code)\n";
+    std::fs::write(path("zc"), zc).unwrap();
+    std::fs::set_permissions(path("zc"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script_of_unit("zc-nightly.service", &path("zc").display().to_string());
+    let nights = [13, 0, 0].map(|code| {
+        std::fs::write(path("code"), code.to_string()).unwrap();
+        let mut night = Command::new("/bin/sh");
+        let ended = night.args(["-c", &script]).current_dir(folder.path()).status().unwrap();
+        let log = std::fs::read_to_string(path("log")).unwrap();
+        std::fs::remove_file(path("log")).unwrap();
+        assert!(path("zc.prom").exists(), "{log}");
+        assert_eq!(ended.code(), Some(code), "{log}");
+        let words: Vec<String> =
+            log.lines().next().unwrap().split(' ').map(str::to_owned).collect();
+        words[1].clone() + " " + &words[2]
+    });
+    assert_eq!(nights, ["--budget 60s", "--budget 60s", "--like plan.json"]);
 }

@@ -2,6 +2,8 @@
 //! scheduling is tested, a script stands for the zc of the nodes: it writes a run of a machine that does not
 //! exist, and can be told to wait, or to be killed.
 
+mod folders;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use serde_json::Value;
 use zc_run::SendPath;
 use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
-use super::support::cgroup::MemoryCgroup;
+use super::support::cgroup::Cgroup;
 use super::support::slurm_rig::SlurmRig;
 use super::support::{
     Bounded as _, ZC, interrupted_when, measuring, on_small_disk, refused, stderr, text, until, zc,
@@ -127,7 +129,7 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     let held = others.next().unwrap();
     let killed = others.next().unwrap();
     std::fs::write(here.join("hold").join(held), "").unwrap();
-    let cgroup = MemoryCgroup::of(64 << 20);
+    let cgroup = Cgroup::of_memory(64 << 20);
     match &cgroup {
         Ok(cgroup) => {
             std::fs::write(here.join("kill").join(killed), cgroup.path().to_str().unwrap()).unwrap()
@@ -540,12 +542,12 @@ fn a_file_that_describes_no_fleet_is_refused_with_what_is_wrong() {
             .success()
     );
     let again = zc_in(at.path(), &["fleet", "plan", "fleet.toml", "-o", "out"]).finish().unwrap();
-    assert!(refused(&again, 5).contains("the folder \"out\" is not empty"));
+    assert!(refused(&again, 5).contains("\"out\": it has the plan of a fleet already"));
     let mut without = zc_in(at.path(), &["fleet", "submit", "out"]);
     let said = refused(&without.env("PATH", "/nonexistent").finish().unwrap(), 4);
     assert!(said.contains("there is no squeue here"), "{said}");
     let nothing = zc_in(at.path(), &["fleet", "report", "out"]).finish().unwrap();
-    assert!(refused(&nothing, 13).contains("there is no run"));
+    assert!(refused(&nothing, 13).contains("there is no run: 2 missing"));
 }
 
 #[test]
@@ -699,6 +701,58 @@ fn a_trend_tells_the_night_of_a_change_what_changed_with_it_and_answers_with_its
         refused(&zc(command), 13);
     }
     refused(&zc(&["trend", "absent"]), 3);
+}
+
+/// Compresses a file into one beside it.
+fn compress(file: &Path, kind: &str) {
+    let text = std::fs::read(file).unwrap();
+    let bytes = match kind {
+        "gz" => {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut out, &text).unwrap();
+            out.finish().unwrap()
+        }
+        _ => {
+            let fastest = ruzstd::encoding::CompressionLevel::Fastest;
+            ruzstd::encoding::compress_to_vec(&text[..], fastest)
+        }
+    };
+    let to = PathBuf::from(format!("{}.{kind}", file.display()));
+    std::fs::write(to, bytes).unwrap();
+}
+
+#[test]
+fn compressed_runs_of_an_archive_are_read_once_or_named_with_the_reason() {
+    let at = tempfile::tempdir().unwrap();
+    let here = at.path();
+    archive_of_twelve_nights(&here.join("runs"), 1.1);
+    let zc = |words: &[&str]| zc_in(here, words).finish().unwrap();
+    let forms: [&[&str]; 3] =
+        [&["export", "runs"], &["trend", "runs", "--csv"], &["fleet", "report", "runs", "--csv"]];
+    let plain = forms.map(|words| text(&zc(words).stdout));
+    for (place, file) in saved_in(&here.join("runs")).into_iter().enumerate() {
+        compress(&file, ["gz", "zst"][place % 2]);
+        // Of some both forms are there.
+        if place % 3 > 0 {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let unnamed = |table: &str| table.replace(".json.gz", ".json").replace(".json.zst", ".json");
+    for (words, plain) in forms.iter().zip(&plain) {
+        assert_eq!(&unnamed(&text(&zc(words).stdout)), plain, "{words:?}");
+    }
+    for kind in ["gz", "zst"] {
+        let is_kind = |path: &PathBuf| path.extension().is_some_and(|found| found == kind);
+        let run = saved_in(&here.join("runs")).into_iter().find(is_kind).unwrap();
+        for command in ["show", "report"] {
+            let output = zc(&[command, &run.to_string_lossy(), "--json"]);
+            assert!(output.status.success(), "{run:?}: {}", stderr(&output));
+        }
+    }
+    std::fs::write(here.join("runs/other.json.xz"), b"\xfd7zXZ\0 and so on").unwrap();
+    let said = stderr(&zc(&["export", "runs"]));
+    let why = "\"other.json.xz\" is left out: it cannot be read: it is compressed with xz, which zc does not read";
+    assert!(said.contains(why), "{said}");
 }
 
 #[test]

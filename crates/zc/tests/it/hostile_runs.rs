@@ -184,7 +184,7 @@ fn any_edit() -> impl Strategy<Value = Edit> {
 /// All documents that can be made of runs.
 fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     let mut documents = vec![
-        ("several markdown", zc_report::multi::markdown(runs)),
+        ("several markdown", zc_report::multi::markdown(runs, 72)),
         ("several csv", zc_report::multi::csv(runs)),
         ("several json", zc_report::multi::json(runs)),
         ("html", zc_report::html(runs)),
@@ -222,7 +222,7 @@ fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
         documents.push(("compare", zc_report::compare::table(&compared, judgement.as_ref(), 80)));
         documents.push((
             "compare markdown",
-            zc_report::compare::markdown(&compared, judgement.as_ref()),
+            zc_report::compare::markdown(&compared, judgement.as_ref(), 72),
         ));
         documents.push(("json", zc_report::compare::json(&compared, judgement.as_ref())));
     }

@@ -110,7 +110,7 @@ fn a_number_of_requests_is_sent_and_told() {
         "as fast as the server answers, 3 connections, kept alive",
         "200 answered: ",
         "latency       p50 ",
-        "us per request, so one CPU makes ",
+        "us per request: one CPU of it sends at most ",
     ] {
         assert!(printed.contains(says), "{says}: {printed}");
     }
@@ -245,7 +245,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["localhost/x"][..], "has no scheme"),
         (&["ftp://localhost/x"], "has the scheme \"ftp\""),
         (&["http://127.0.0.1:99999/"], "has the port \"99999\""),
-        (&["http://127.0.0.1/", "--rate", "2000"], "--rate: rate \"2000\" has no unit"),
+        (&["http://127.0.0.1/", "--rate", "2k"], "--rate: rate \"2k\" has an unknown unit"),
         (&["http://127.0.0.1/", "--rate", "-1/s"], "--rate: rate \"-1/s\" is negative"),
         (&["http://127.0.0.1/", "--connections", "0"], "number of connections \"0\" is zero"),
         (&["http://127.0.0.1/", "--for", "10"], "--for: duration \"10\" has no unit"),
@@ -309,6 +309,34 @@ fn ctrl_c_ends_it_with_what_was_measured() {
     let result = document(&output);
     assert_eq!(result["interrupted"], true);
     assert!(result["responses"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn a_load_that_was_stopped_says_so_and_tells_no_latency() {
+    let server = Server::of("200 OK", 10);
+    let mut zc = zc(&["http", &server.url(), "--requests", "400", "--rate", "200/s", "--json"]);
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    until("it sends", || {
+        (server.requests.load(Ordering::Relaxed) > 5 || zc.try_wait().unwrap().is_some())
+            .then_some(())
+    });
+    let send = |signal| {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&zc), signal).unwrap();
+    };
+    send(rustix::process::Signal::STOP);
+    // What is to be seen: that it stood still for so long.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    send(rustix::process::Signal::CONT);
+    let output = zc.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(13), "{said}");
+    assert!(said.contains("no latency is told: what sends the requests stood still for"), "{said}");
+    let result = document(&output);
+    assert!(result["stalled_seconds"].as_f64().unwrap() > 0.5, "{result}");
+    for figure in ["latency", "late", "own_late"] {
+        assert!(result[figure].is_null(), "{figure}: {result}");
+    }
+    assert_eq!(result["responses"], 400);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use zc_run::LinkKind;
 
-use super::support::cgroup::MemoryCgroup;
+use super::support::cgroup::Cgroup;
 use super::support::{Bounded as _, ZC, blocks_of, measuring, saved, saved_run, stderr, zc_in};
 
 const MIB: u64 = 1 << 20;
@@ -17,7 +17,7 @@ fn in_a_small_memory_cgroup_a_run_works_or_ends_with_a_sentence() {
     let out = out.to_str().unwrap();
     let args = ["run", "--paths", "splice", "--budget", "2s", "--out", out];
     for (bytes, code) in [(64 * MIB, 4), (256 * MIB, 0)] {
-        let cgroup = match MemoryCgroup::of(bytes) {
+        let cgroup = match Cgroup::of_memory(bytes) {
             Ok(cgroup) => cgroup,
             Err(error) => return eprintln!("skipped: no memory cgroup can be made: {error}"),
         };
@@ -95,7 +95,11 @@ fn a_stack_of_64_kib_is_enough() {
         "zcs -h",
     ] {
         let (usual, small) = (in_folder("", words), in_folder("ulimit -s 64;", words));
-        assert_eq!(small.status.code(), usual.status.code(), "{words}: {}", stderr(&small));
+        // Whether a machine is fit to measure may change from one moment to the next.
+        let code =
+            |output: &Output| output.status.code().filter(|code| words != "doctor" || *code != 12);
+        let is_same = code(&small).unwrap_or(0) == code(&usual).unwrap_or(0);
+        assert!(is_same, "{words}: {:?}, {:?}: {}", small.status, usual.status, stderr(&small));
         assert!(words == "doctor" || small.stdout == usual.stdout, "{words}");
     }
 }

@@ -9,8 +9,8 @@ use crate::remote::{Wire, asked, has_only, zc_on};
 use crate::requests::has_a_block;
 use crate::server::{assert_refused, trials};
 use crate::support::{
-    Bounded as _, Running, assert_ended, measuring, saved, stderr, text, until, wait_for_blocks,
-    zc_in,
+    Bounded as _, Running, ZC, assert_ended, measuring, path_with_zc, saved, stderr, text, until,
+    wait_for_blocks, zc_in,
 };
 use zc_run::{NfsServer, Run, SendPath, Support};
 
@@ -82,7 +82,7 @@ EXPORT { Export_Id = 1; Path = /run/export; Pseudo = /data; Protocols = 4; FSAL 
     fn run(&self, folder: &Path, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--net", "--target", &self.0.id().to_string()]).current_dir(folder);
-        command.arg(zc_in(folder, &[]).get_program());
+        command.arg(ZC).env("PATH", path_with_zc());
         command.args(["run", "nfs", "--budget", "600s", "--out", "run.json"]).args(words);
         command.stdin(Stdio::null());
         command

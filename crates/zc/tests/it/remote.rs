@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{ChildStderr, Command, Output, Stdio};
 
@@ -146,6 +147,8 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     assert_eq!(remote.kind, PeerKind::Zc);
     let machine = remote.machine.unwrap();
     assert!(machine.same_machine && machine.soaked_cpus.is_empty());
+    let device = machine.device.as_ref().unwrap();
+    assert!(device.mtu_bytes > 0 && !device.settings.is_empty(), "{device:?}");
     assert!(
         run.header
             .probes
@@ -637,6 +640,57 @@ fn a_far_end_asks_the_machine_that_controls_it_and_says_if_it_is_this_one() {
         ] {
             let said = refused(&ask(far, states, more).finish().unwrap(), 2);
             assert!(said.contains(says), "{says}: {said}");
+        }
+    });
+    test.join().unwrap();
+}
+
+#[test]
+fn an_address_with_a_zone_works_wherever_one_is_taken() {
+    let _turn = measuring();
+    // In a thread of its own: a namespace belongs to a thread.
+    let test = std::thread::spawn(|| {
+        if NetNs::unshare().is_err() {
+            return eprintln!("skipped: needs CAP_SYS_ADMIN");
+        }
+        let devices = Devices::open().unwrap();
+        let lo = devices.find("lo").unwrap().index;
+        devices.bring_up(lo).unwrap();
+        if let Err(error) = devices.add_address(lo, "fe80::1".parse().unwrap(), 64) {
+            return eprintln!("skipped: no IPv6 here: {error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        std::fs::write(&token, "a token of some length\n").unwrap();
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let token = ["--token-file", token.to_str().unwrap()];
+        let mut far = Far::start(&[&["--listen", "[fe80::1%lo]:0"], &token[..]].concat());
+        let port = |address: &str| address.rsplit(':').next().unwrap().to_owned();
+        let remote = format!("[fe80::1%lo]:{}", port(&far.address()));
+        let words = [&["--paths", "sendfile", "--remote", &remote], &token[..]].concat();
+        let (run, _) = measured(folder.path(), &words, 1);
+        let address = &run.header.remote.as_ref().unwrap().address;
+        assert!(address.starts_with(&format!("[fe80::1%{lo}]:")), "{address}");
+        assert_eq!(run.header.link.device, "lo");
+
+        let server = TcpListener::bind(format!("[fe80::1%{lo}]:0")).unwrap();
+        let url = format!("http://[fe80::1%25lo]:{}/", server.local_addr().unwrap().port());
+        // The first request is one by way of trial.
+        let serving = std::thread::spawn(move || {
+            let answer = |_| {
+                let (mut connection, _) = server.accept().unwrap();
+                let mut asked = vec![0; 4096];
+                let length = connection.read(&mut asked).unwrap();
+                connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+                text(&asked[..length])
+            };
+            [0, 1].map(answer)
+        });
+        let words = ["http", &url, "--requests", "1", "--connections", "1", "--close"];
+        let output = zc(&words).args(["--source", "fe80::1%lo"]).finish().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        for asked in serving.join().unwrap() {
+            assert!(asked.contains("\r\nHost: [fe80::1]:"), "{asked}");
         }
     });
     test.join().unwrap();

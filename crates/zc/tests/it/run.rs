@@ -12,10 +12,10 @@ use zc_run::{EndReason, TrialKind};
 
 use crate::support::{
     Bounded as _, NOT_HERE, NOTHING_KEPT, Running, ZC, assert_ended, blocks_of, blocks_saved,
-    measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
+    interrupted_when, measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
-/// Options of a run that ends by itself. However late it is, it begins a block.
+/// Options of a run that ends by itself. If it is prepared in time, it begins a block.
 const SHORT: [&str; 4] = ["--budget", "2s", "--paths", "sendfile"];
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
@@ -549,4 +549,56 @@ fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let sniffer = sniffer.unwrap_or_else(|| panic!("{warnings:?}, {}", stderr(&output)));
     assert!(sniffer.text.contains("(seen after block "), "{}", sniffer.text);
     assert!(stderr(&output).contains("listens in on the link"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_run_has_the_rate_of_the_one_before_it_in_its_folder() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let paths = ["run", "--paths", "sendfile", "--link", "loopback", "--out", out];
+        let mut zc = zc_in(folder.path(), &[&paths, more].concat());
+        zc.args(["--budget", "600s"]);
+        let is_saved = || {
+            let text = std::fs::read_to_string(folder.path().join(out)).unwrap_or_default();
+            text.lines().count() > 2
+        };
+        interrupted_when("a block is saved", &mut zc, is_saved);
+        let text = std::fs::read_to_string(folder.path().join(out)).unwrap();
+        zc_run::parse(&text).unwrap().0
+    };
+    let mut first = run("first.json", &["--rate", "auto"]);
+    assert!(first.header.plan.fixed.rate_chosen);
+    // One that is never chosen, and that every machine can hold.
+    first.header.plan.fixed.rate_bytes_per_s = 7e6;
+    std::fs::write(folder.path().join("first.json"), zc_run::whole(&first)).unwrap();
+    let second = run("second.json", &[]);
+    assert_eq!(second.header.plan.fixed.rate_bytes_per_s, 7e6);
+    let note = second.header.warnings.iter().find(|warning| warning.name == "earlier-rate");
+    assert!(note.unwrap().text.contains("that of \"first.json\""), "{note:?}");
+    let anew = run("third.json", &["--rate", "auto"]);
+    assert_ne!(anew.header.plan.fixed.rate_bytes_per_s, 7e6);
+    assert!(anew.header.warnings.iter().all(|warning| warning.name != "earlier-rate"));
+}
+
+#[test]
+fn no_budget_is_overrun_for_the_size_of_a_call() {
+    let _turn = measuring();
+    // All files by calls of a byte take more than a minute on either side.
+    for size in [["--buffer", "1"], ["--recv", "splice:1"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let began = std::time::Instant::now();
+        let args = [&["--link", "loopback", "--paths", "sendfile", "--budget", "2s"], &size[..]];
+        let output = run_in(folder.path(), &args.concat()).finish().unwrap();
+        // Of this machine's other work may be some of it.
+        assert!(began.elapsed().as_secs() < 20, "{size:?}: {:?}", began.elapsed());
+        let text = stderr(&output);
+        match output.status.code() {
+            Some(0) => {}
+            Some(NOTHING_KEPT) => {
+                assert!(text.contains("--budget") || text.contains("blocks kept"), "{text}");
+            }
+            other => panic!("{other:?}: {text}"),
+        }
+    }
 }

@@ -9,10 +9,39 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::cgroup::Cgroup;
 use crate::support::{
     Bounded as _, Running, STARVED, ZC, at_once, has_costs, is_starved, measuring, on_emulated_cpu,
     on_small_disk, stderr, undisturbed,
 };
+
+#[test]
+fn what_a_command_prints_is_read_by_stream_in_english_and_once_is_enough() {
+    let _turn = measuring();
+    // As curl without -s: its meter is on stderr.
+    let meter = "echo $LC_ALL >>log; printf '\\r 100 4096' >&2; printf 123456";
+    let read = ["--per", "bytes", "--run-anyway", "--json", "--runs", "1", "--", "sh", "-c", meter];
+    let (output, log) = log_of(&read);
+    let said = stderr(&output);
+    assert_eq!(log, "C\n", "{said}");
+    if !is_starved(&said) && !said.contains("was not measured") {
+        let line = said.lines().find(|line| line.contains('{')).unwrap_or_default();
+        let line = &line[line.find('{').unwrap_or_default()..];
+        let result: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{said}"));
+        assert_eq!(result["cost"]["per"]["count"].as_f64(), Some(123_456.0), "{said}");
+    }
+    let mute =
+        ["--per", "bytes", "--run-anyway", "--budget", "600s", "--", "sh", "-c", "echo run >>log"];
+    let (output, log) = log_of(&mute);
+    assert_eq!((output.status.code(), log.as_str()), (Some(125), "run\n"), "{}", stderr(&output));
+    // An expression of the user's is about what it prints to the user.
+    let own = "echo ${LC_ALL-none} >>log; echo 5 files";
+    let own = ["--per-regex", r"(\d+) files", "--run-anyway", "--runs", "1", "--", "sh", "-c", own];
+    let folder = tempfile::tempdir().unwrap();
+    let output = zc(&own).current_dir(folder.path()).env("LC_ALL", "C.UTF-8").finish().unwrap();
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert_eq!(log, "C.UTF-8\n", "{}", stderr(&output));
+}
 
 fn zc(arguments: &[&str]) -> Command {
     let mut command = crate::support::zc(&["soak"]);
@@ -645,5 +674,38 @@ fn the_result_of_a_command_goes_where_it_is_wanted() {
     match result["taken"]["soakers"].as_f64() {
         Some(share) => assert!((-0.01..0.5).contains(&share), "{share}"),
         None => eprintln!("skipped: the machine was too busy to see what the soakers take"),
+    }
+}
+
+#[test]
+fn in_a_cgroup_that_may_not_use_the_cpus_its_limit_is_no_load() {
+    let _turn = measuring();
+    let cgroup = match Cgroup::of_cpu(50) {
+        Ok(cgroup) => cgroup,
+        Err(error) => return eprintln!("skipped: no cgroup with a CPU limit: {error}"),
+    };
+    let finished = |words: &[&str]| cgroup.zc(words).finish().unwrap();
+    let why = "this cgroup may use 0.50 CPUs and";
+    let live = finished(&["soak", "--count", "1"]);
+    assert_eq!(live.status.code(), Some(13), "{}", stderr(&live));
+    assert!(
+        stderr(&live).contains(&format!("error: no load is shown: {why}")),
+        "{}",
+        stderr(&live)
+    );
+    assert!(stderr(&live).contains("without its CPU limit"), "{}", stderr(&live));
+    assert!(live.stdout.is_empty());
+    let refused = finished(&["soak", "--", "echo", "run"]);
+    assert_eq!(refused.status.code(), Some(125), "{}", stderr(&refused));
+    let said = format!("error: the command was not executed: {why}");
+    assert!(stderr(&refused).contains(&said), "{}", stderr(&refused));
+    assert!(refused.stdout.is_empty(), "it was executed");
+    let anyway = finished(&["soak", "--run-anyway", "--json", "--runs", "1", "--", "true"]);
+    assert_eq!(anyway.status.code(), Some(125), "{}", stderr(&anyway));
+    // Or a soaker had no CPU time at all.
+    if !stderr(&anyway).contains(&format!("{STARVED} while its rate was taken: {why}")) {
+        let cost = &result(&anyway)["cost"];
+        assert!(cost["soaked_cpu_s"].is_null(), "{cost}");
+        assert!(cost["withheld"].as_str().is_some_and(|it| it.starts_with(why)), "{cost}");
     }
 }

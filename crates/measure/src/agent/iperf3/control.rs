@@ -11,6 +11,9 @@ use zc_kernel::tcp;
 
 use super::inbox::{COOKIE_BYTES, COOKIE_LETTERS, Inbox, Lost, State};
 
+/// Longest time for which a write waits before it asks whether it is still wanted.
+const STEP: Duration = Duration::from_millis(100);
+
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 4096;
 
@@ -112,6 +115,16 @@ impl Control {
         message: &impl Serialize,
         patience: Duration,
     ) -> Result<(), Lost> {
+        self.say_json_while(message, patience, &|| true)
+    }
+
+    /// The same as long as it is wanted, which is asked every tenth of a second.
+    pub(super) fn say_json_while(
+        &mut self,
+        message: &impl Serialize,
+        patience: Duration,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<(), Lost> {
         let text =
             serde_json::to_vec(message).map_err(|error| Lost::Nonsense(error.to_string()))?;
         // Ours are a few thousand bytes.
@@ -119,16 +132,25 @@ impl Control {
             u32::try_from(text.len()).map_err(|error| Lost::Nonsense(error.to_string()))?;
         let mut message = length.to_be_bytes().to_vec();
         message.extend(text);
-        self.write(&message, patience)
+        self.write_while(&message, patience, is_wanted)
     }
 
     /// Sends raw bytes, all within `patience`.
-    pub(super) fn write(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Lost> {
+    pub(super) fn write(&mut self, bytes: &[u8], patience: Duration) -> Result<(), Lost> {
+        self.write_while(bytes, patience, &|| true)
+    }
+
+    fn write_while(
+        &mut self,
+        mut bytes: &[u8],
+        patience: Duration,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<(), Lost> {
         let until = Instant::now() + patience;
         while !bytes.is_empty() {
             // The kernel takes 0 as no timeout.
-            let left =
-                until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let left = until.saturating_duration_since(Instant::now());
+            let left = left.clamp(Duration::from_millis(1), STEP);
             let written = self
                 .stream
                 .set_write_timeout(Some(left))
@@ -146,7 +168,7 @@ impl Control {
                 }
                 Err(error) => return Err(Lost::Broken(error)),
             }
-            if !bytes.is_empty() && Instant::now() >= until {
+            if !bytes.is_empty() && (Instant::now() >= until || !is_wanted()) {
                 return Err(Lost::DoesNotRead);
             }
         }
@@ -257,6 +279,9 @@ mod tests {
         let (mut control, other) = pair();
         let lost = control.write(&vec![0; 64 << 20], Duration::from_millis(20)).unwrap_err();
         assert!(matches!(lost, Lost::DoesNotRead), "{lost}");
+        let began = Instant::now();
+        let lost = control.say_json_while(&"x".repeat(64 << 20), SOON, &|| false).unwrap_err();
+        assert!(matches!(lost, Lost::DoesNotRead) && began.elapsed() < SOON, "{lost}");
         drop(other);
     }
 }

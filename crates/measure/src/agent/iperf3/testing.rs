@@ -1,13 +1,12 @@
 //! zc's iperf3 server, for tests with good and bad clients.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Event, Limits, serve};
+use zc_kernel::stop::Stop;
 
 /// Long enough for everything on one machine. Nothing waits that long.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -15,7 +14,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// A server on a port of its own. Dropping it ends it.
 pub(super) struct Serving {
     pub(super) at: SocketAddr,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     thread: Option<JoinHandle<()>>,
     events: mpsc::Receiver<Event>,
 }
@@ -23,8 +22,8 @@ pub(super) struct Serving {
 impl Serving {
     pub(super) fn start(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (at, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let stopped = Arc::clone(&stop);
+        let (at, stop) = (listener.local_addr().unwrap(), Stop::default());
+        let stopped = stop.clone();
         let (told, events) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             serve(listener, &stopped, limits, &mut |event| drop(told.send(event))).unwrap();
@@ -40,7 +39,7 @@ impl Serving {
     /// Ends the server, which must not take long, and returns the remaining events.
     pub(super) fn end(mut self) -> Vec<Event> {
         let began = Instant::now();
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.set();
         self.thread.take().unwrap().join().unwrap();
         assert!(began.elapsed() < PATIENCE / 4);
         self.events.try_iter().collect()
@@ -49,6 +48,6 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.set();
     }
 }

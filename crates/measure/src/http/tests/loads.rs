@@ -119,6 +119,21 @@ fn phases_alternate_between_origins() {
 }
 
 #[test]
+fn a_server_that_leaves_connections_open_is_not_waited_for_and_counted() {
+    // As if it had not been asked to close them.
+    let server = Server::answering(response("200 OK", 5));
+    let load = start(LoadOptions { reuse: Reuse::Close, ..server.options() }).unwrap();
+    load.go_for(0, Pace::Unpaced, 0, 300);
+    until("all are answered", || load.counts().responses == 300);
+    let phase = load.pause().unwrap();
+    assert_eq!(phase.drained.faults().count(), 0, "{:?}", phase.first_fault);
+    // Each would be longer by a second.
+    assert!(phase.latency.percentile_ns(50.0).unwrap() < 500_000_000, "{phase:?}");
+    until("all are closed by this end", || load.counts().unclosed == 300);
+    assert_eq!(server.connections(), 300);
+}
+
+#[test]
 fn without_keep_alive_each_request_has_a_connection() {
     let closes = Arc::new(AtomicUsize::new(0));
     let said = Arc::clone(&closes);
@@ -262,7 +277,7 @@ fn connections_come_from_the_source_and_headers_are_sent() {
         }
     });
     let options = LoadOptions {
-        source: Some("127.0.0.7".parse().unwrap()),
+        source: Some("127.0.0.7:0".parse().unwrap()),
         headers: vec![("X-Test".to_owned(), "1".to_owned())],
         ..server.options()
     };
@@ -273,7 +288,7 @@ fn connections_come_from_the_source_and_headers_are_sent() {
         "{seen}"
     );
 
-    let foreign = LoadOptions { source: Some("192.0.2.9".parse().unwrap()), ..server.options() };
+    let foreign = LoadOptions { source: Some("192.0.2.9:0".parse().unwrap()), ..server.options() };
     let error = start(foreign).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
     assert!(error.message.contains("192.0.2.9") && error.help.is_some(), "{}", error.message);
@@ -298,7 +313,7 @@ fn ipv6_is_served_as_ipv4_is() {
             origins: vec![origin],
             connections: 1,
             reuse: Reuse::KeepAlive,
-            source: Some("::1".parse().unwrap()),
+            source: Some("[::1]:0".parse().unwrap()),
             headers: Vec::new(),
             trust: Trust::System,
             timeout: LIMIT,

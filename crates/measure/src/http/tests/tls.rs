@@ -93,7 +93,8 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
     let (server, pem) = serve(&certificate(), 10);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
-    std::fs::write(&file, pem).unwrap();
+    // Some editors begin a text with a byte order mark.
+    std::fs::write(&file, format!("\u{feff}{pem}")).unwrap();
     let trust = Trust::File(file.clone());
     let load = start(options(&server, "a.test", trust.clone())).unwrap();
     assert_eq!(load.fetch(0).unwrap().body_bytes, 10);
@@ -109,12 +110,18 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
     assert!(error.message.contains("signed by nobody that is trusted"), "{}", error.message);
     assert!(error.help.unwrap().contains("--insecure"));
 
-    for nonsense in
-        ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
-    {
+    for nonsense in [
+        "",
+        "nonsense",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n",
+        "-----BEGIN CERTIFICATE-----\n????\n-----END CERTIFICATE-----\n",
+    ] {
         std::fs::write(&file, nonsense).unwrap();
         let error = refused("a.test", Trust::File(file.clone()));
         assert_eq!(error.kind, ErrorKind::Input, "{}", error.message);
+        // Neither bytes as a list of numbers nor names of types.
+        assert!(!error.message.contains(['[', '{', '(']), "{}", error.message);
     }
     let error = refused("a.test", Trust::File(folder.path().join("none")));
     assert!(error.kind == ErrorKind::Input && error.message.contains("no such file"));
@@ -145,6 +152,25 @@ fn a_certificate_of_an_authority_that_is_the_servers_own_is_accepted_until_it_ex
     let (expired, early) = (once(2000, 2001), once(2999, 3000));
     assert!(expired.contains("its certificate has expired"), "{expired}");
     assert!(early.contains("its certificate is not valid yet"), "{early}");
+}
+
+#[test]
+fn a_certificate_with_a_common_name_alone_names_no_host() {
+    let mut by_subject = CertificateParams::new(Vec::<String>::new()).unwrap();
+    by_subject.distinguished_name.push(rcgen::DnType::CommonName, "a.test");
+    let (server, pem) = serve(&by_subject, 10);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cert.pem");
+    std::fs::write(&file, pem).unwrap();
+    let error = start(options(&server, "a.test", Trust::File(file))).unwrap_err();
+    assert!(
+        error.message.ends_with("its certificate names no host (no subjectAltName)"),
+        "{}",
+        error.message
+    );
+    // Not what was done.
+    let help = error.help.unwrap();
+    assert!(help.contains("subjectAltName") && !help.contains("--cacert"), "{help}");
 }
 
 #[test]

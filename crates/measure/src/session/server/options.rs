@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::super::earlier::EarlierRates;
 use super::super::options::CpuPair;
 use super::super::remote_end::RemoteEnd;
 use crate::http::{Reuse, Trust};
@@ -26,6 +27,8 @@ pub struct ServerOptions {
     pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
+    /// What earlier runs of a server had, the newest first: the rate is kept where that is possible.
+    pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
     /// What becomes of a connection after a response.

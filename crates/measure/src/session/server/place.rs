@@ -2,7 +2,7 @@
 //! starts; the loopback of this machine to one that is there; or the network, from another machine
 //! that asks it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zc_kernel::netlink::Devices;
@@ -15,6 +15,7 @@ use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter;
 use crate::trial::{self, Asker, Generator, RemoteLoad, Up};
+use zc_run::address::{canonical, has_zone, ip_text};
 use zc_run::{Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result};
 
 /// The way to the server, and what is asked for there.
@@ -30,7 +31,7 @@ enum Asks {
         origins: Vec<Origin>,
         /// An address that exists only where the load should be; `None` where the kernel's choice is
         /// as good.
-        source: Option<IpAddr>,
+        source: Option<SocketAddr>,
     },
     /// Another one.
     There { client: Arc<Mutex<Client<Box<dyn Transport>>>>, origins: Vec<FarOrigin> },
@@ -44,11 +45,11 @@ impl Place {
     pub(super) fn apart(options: &ServerOptions, cpus: CpuPair) -> Result<Self> {
         let up = sides_apart(cpus, &LinkOptions::default())?;
         let link = up.links.base();
-        let address = link.sender_address();
+        let address = SocketAddr::new(link.sender_address(), 0);
         let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
         // From an address that exists only on that side: started elsewhere by mistake, the load would
         // fail before a packet leaves.
-        let source = Some(link.receiver_address());
+        let source = Some(SocketAddr::new(link.receiver_address(), 0));
         Ok(Self { asks: Asks::Here { origins: origins.collect::<Result<_>>()?, source }, up })
     }
 
@@ -60,8 +61,8 @@ impl Place {
         let origins: Vec<Origin> =
             options.states.iter().map(|each| Origin::resolve(&each.url)).collect::<Result<_>>()?;
         origins.iter().try_for_each(must_be_here)?;
-        let is_v6 = origins.first().and_then(|origin| origin.ips().next());
-        let ip = match is_v6.is_some_and(|address| address.is_ipv6()) {
+        let first = origins.first().and_then(|origin| origin.addresses().first());
+        let ip = match first.is_some_and(SocketAddr::is_ipv6) {
             true => IpVersion::V6,
             false => IpVersion::V4,
         };
@@ -79,12 +80,14 @@ impl Place {
     pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
         let mut origins = Vec::new();
         // By it the other machine knows this one, unless an address is translated on the way.
-        let own = control.own.map(|own| own.ip().to_canonical());
+        let own = control.own.map(canonical);
         let mut named = None;
         for each in &options.states {
             let origin = Origin::resolve(&each.url)?;
             must_be_here(&origin)?;
-            let known = origin.ips().find(|address| !address.is_loopback());
+            let is_known_there =
+                |address: &&SocketAddr| !address.ip().is_loopback() && !has_zone(**address);
+            let known = origin.addresses().iter().find(is_known_there).copied();
             if known.or(own).is_none() {
                 return Err(Error::usage(format!(
                     "the other machine does not reach the server by \"{}\"",
@@ -93,9 +96,10 @@ impl Place {
                 .help("name the server by an address that the other machine reaches"));
             }
             named = named.or(known);
-            origins.push(FarOrigin { url: each.url.clone(), address: known });
+            let address = known.map(|known| known.ip());
+            origins.push(FarOrigin { url: each.url.clone(), address });
         }
-        let up = trial::towards(named.or(own).unwrap_or(Ipv4Addr::LOCALHOST.into()))?;
+        let up = trial::towards(named.or(own).unwrap_or(([127, 0, 0, 1], 0).into()))?;
         let client = Arc::new(Mutex::new(Client::new(control.connection, control.transport)));
         Ok(Self { up, asks: Asks::There { client, origins } })
     }
@@ -206,7 +210,7 @@ fn told_apart(link: &LinkFacts) -> Result<()> {
 /// # Errors
 /// An address of the origin's host is not one of this machine.
 fn must_be_here(origin: &Origin) -> Result<()> {
-    for address in origin.ips() {
+    for &address in origin.addresses() {
         if !is_here(address)? {
             return Err(elsewhere(origin, address));
         }
@@ -218,17 +222,18 @@ fn must_be_here(origin: &Origin) -> Result<()> {
 ///
 /// # Errors
 /// The kernel does not say.
-pub(super) fn is_here(address: IpAddr) -> Result<bool> {
+pub(super) fn is_here(address: SocketAddr) -> Result<bool> {
     let here = Devices::open().and_then(|devices| devices.is_local(address));
-    here.map_err(|error| Error::os(format!("find the way to {address}"), error))
+    here.map_err(|error| Error::os(format!("find the way to {}", ip_text(address)), error))
 }
 
 /// The error of a server on another machine.
-fn elsewhere(origin: &Origin, address: IpAddr) -> Error {
+fn elsewhere(origin: &Origin, address: SocketAddr) -> Error {
     let url = zc_run::escape(origin.url(), 200);
     Error::usage(format!(
         "the server of \"{url}\" is not on this machine, whose CPUs are measured: packets to \
-         {address} would leave it"
+         {} would leave it",
+        ip_text(address)
     ))
     .help(
         "run zc where the server is; by an address of this machine, such as localhost, and \

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::budget::Budget;
+use super::super::earlier::KnownRates;
 use super::super::prepare::{choose_cpus, usual};
 use super::super::prepared::Prepared;
 use super::super::progress::Progress;
@@ -25,6 +25,7 @@ use crate::http::{Fetched, Reuse, Trust};
 use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
 use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
+use zc_kernel::stop::Stop;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
     Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Unsoaked, Warning,
@@ -41,7 +42,7 @@ pub(crate) fn prepare(
     options: &ServerOptions,
     budget: &Budget,
     mut states: Option<&mut States>,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -93,7 +94,14 @@ pub(crate) fn prepare(
             place.start_load(options, cpus.receiver)
         })?;
     let state_readings = match steps.states.as_deref_mut() {
-        Some(states) => states.prove(|| go_on(stop))?,
+        Some(states) => {
+            let found = states.prove(|| go_on(stop))?;
+            // A load generator that is not zc's begins anew in each trial.
+            if options.reuse == Reuse::KeepAlive && options.generator.is_empty() {
+                states.check_connections()?;
+            }
+            found
+        }
         None => Vec::new(),
     };
     let server_states = first_responses(options, &load, &mut served, steps)?;
@@ -116,6 +124,7 @@ pub(crate) fn prepare(
         timing,
         replayed: None,
     })?;
+    rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");
@@ -137,6 +146,15 @@ pub(crate) fn prepare(
         true => rate::by_length(&of_states, &speeds)?,
         false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
     };
+    let earlier = rate::shared(&of_states, &speeds);
+    let KnownRates { rates: known, note } =
+        KnownRates::of(&BTreeMap::new(), &options.earlier, link.facts().kind, &earlier);
+    for (state, bytes) in &of_states {
+        if let (Some(rate), Some(known)) = (rates.get_mut(bytes), known.get(state)) {
+            *rate = known / *bytes as f64;
+        }
+    }
+    warnings.extend(note);
     let given = |rates: &mut BTreeMap<u64, f64>, per_s: f64| {
         rates.values_mut().for_each(|rate| *rate = per_s);
     };

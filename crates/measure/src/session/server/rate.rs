@@ -23,14 +23,14 @@ const FEW_REQUESTS: f64 = 3.0;
 /// A rate that zc does not choose may be this share of the slowest state's top speed.
 pub(super) const MOST_SHARE: f64 = 0.85;
 
-/// A chosen rate is one of these times a power of ten: runs of one machine should have the same rate,
-/// and be comparable.
-const STEPS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
+/// A chosen rate is one of these times a power of ten: few and far apart, so that runs of one machine
+/// have the same rate, and are comparable.
+const STEPS: [f64; 3] = [5.0, 2.0, 1.0];
 
-/// The highest rate that is chosen where responses have several lengths, in requests per second. The
-/// more often a server is asked, the fewer of its wake-ups find one request alone: at 20,000 per second
-/// 1k cost zc's own 22 us here, and at 30,000 4k cost 17. Costs of different lengths are to differ by
-/// the length.
+/// The highest rate that is chosen, in requests per second. The more often a server is asked, the fewer
+/// of its wake-ups find one request alone: at 20,000 per second 1k cost zc's own 22 us here, and at
+/// 30,000 4k cost 17. Costs of different lengths are to differ by the length, and those of two runs by
+/// the server.
 const HIGHEST: f64 = 5_000.0;
 
 /// The top speed of every state in requests per second, by the cell's label.
@@ -109,7 +109,7 @@ fn one_rate(
 }
 
 /// A rate for each length of responses, which leaves the slowest of the states of that length enough
-/// headroom and is at most [`HIGHEST`]: of states with their lengths in bytes.
+/// headroom: of states with their lengths in bytes.
 ///
 /// # Errors
 /// As [`choose`].
@@ -121,17 +121,31 @@ pub(super) fn by_length(
     for (_, bytes) in states {
         let alike = states.iter().filter(|(_, other)| other == bytes);
         let speeds = alike.filter_map(|(cell, _)| Some((cell.clone(), *top_speeds.get(cell)?)));
-        rates.insert(*bytes, choose(&speeds.collect())?.min(HIGHEST));
+        rates.insert(*bytes, choose(&speeds.collect())?);
     }
     Ok(rates)
 }
 
-/// The highest of the rates that leaves the slowest state enough headroom.
+/// The highest of the rates that leaves the slowest state enough headroom, up to [`HIGHEST`].
 ///
 /// # Errors
 /// Nothing was answered in the windows in which the top speed was measured.
 pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
-    Ok(round_below(slowest(top_speeds)? * SHARE))
+    Ok(round_below(slowest(top_speeds)? * SHARE).min(HIGHEST))
+}
+
+/// The states with the top speed, in bytes per second, of the slowest of those whose responses have the
+/// same length, for [`KnownRates`](super::super::earlier::KnownRates).
+pub(super) fn shared(
+    states: &[(String, u64)],
+    top_speeds: &BTreeMap<String, f64>,
+) -> Vec<(String, f64)> {
+    let slowest = |bytes: u64| {
+        let alike = states.iter().filter(|(_, other)| *other == bytes);
+        let speeds = alike.map(|(cell, _)| top_speeds.get(cell).copied().unwrap_or(0.0));
+        speeds.fold(f64::INFINITY, f64::min) * bytes as f64
+    };
+    states.iter().map(|(cell, bytes)| (cell.clone(), slowest(*bytes))).collect()
 }
 
 /// The highest of the rates that is not above `most`.
@@ -170,8 +184,11 @@ mod tests {
             (&[9_000.0, 4_100.0][..], 2_000.0),
             (&[10_100.0], 5_000.0),
             (&[2_000.0], 1_000.0),
-            (&[30.0], 15.0),
-            (&[1.9], 0.8),
+            (&[30.0], 10.0),
+            (&[1.9], 0.5),
+            // What servers of one machine can, in two minutes of it.
+            (&[10_100.0, 19_000.0], 5_000.0),
+            (&[90_000.0], 5_000.0),
         ] {
             let chosen = chosen(speeds).unwrap();
             assert!((chosen - rate).abs() < 1e-9, "{speeds:?}: {chosen}");
@@ -202,7 +219,7 @@ mod tests {
         let speeds = [("a", 90_000.0), ("b", 40_000.0), ("c", 900.0), ("d", 4_100.0)];
         let speeds = speeds.map(|(name, speed)| (name.to_owned(), speed)).into();
         let rates = by_length(&states, &speeds).unwrap();
-        assert_eq!(rates, BTreeMap::from([(64, 5_000.0), (4096, 400.0)]));
+        assert_eq!(rates, BTreeMap::from([(64, 5_000.0), (4096, 200.0)]));
     }
 
     #[test]

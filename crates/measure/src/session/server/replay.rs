@@ -181,7 +181,7 @@ mod tests {
         let speeds = BTreeMap::from([("log read+send".to_owned(), 5_000.0)]);
         let planned =
             |speedup| plan(&LogToReplay { speedup, ..log(&[100]) }, &[], &speeds, &BTreeMap::new());
-        assert!((planned(None).unwrap().requests_per_s - 600.0).abs() < 1e-9, "an eighth, rounded");
+        assert!((planned(None).unwrap().requests_per_s - 500.0).abs() < 1e-9, "an eighth, rounded");
         assert!((planned(Some(1_000.0)).unwrap().requests_per_s - 2_000.0).abs() < 1e-9);
         let error = planned(Some(2_200.0)).unwrap_err();
         assert!(error.message.contains("4400 requests per second"), "{}", error.message);

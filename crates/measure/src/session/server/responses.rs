@@ -2,12 +2,12 @@
 //! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
 //! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
 
-use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::budget::Budget;
+use super::super::earlier::KnownRates;
 use super::super::options::{LogToReplay, RunOptions};
 use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
 use super::super::prepared::Prepared;
@@ -22,12 +22,14 @@ use super::timing::timing;
 use super::{rate, replay};
 use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
-use crate::meter::{self, InstanceLock};
+use crate::meter::{self, InstanceLock, checks};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Asker, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
+use zc_kernel::stop::Stop;
+use zc_run::factor::UNSET;
 use zc_run::{
     Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
-    ResponsesPlan, Result, SendPath, Severity, SupportRow, Unavailable, Unsoaked, Warning,
+    ResponsesPlan, Result, SendPath, SupportRow, Unavailable, Unsoaked, Warning,
 };
 
 /// Connections of each cell.
@@ -44,7 +46,7 @@ pub(crate) fn prepare(
     options: &RunOptions,
     reuse: Reuse,
     budget: &Budget,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -73,8 +75,11 @@ pub(crate) fn prepare(
 
     let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
     let asked = asked(&cells, replay);
-    let congestion = trial::choose_congestion(options.held.congestion.as_deref(), &link)?;
     let of_host = trial::default_congestion(&*link);
+    let congestion = match options.held.congestion.as_deref() {
+        Some(UNSET) => of_host.clone(),
+        asked => trial::choose_congestion(asked, &link)?,
+    };
     let server =
         OwnServer::start(&link, cpus.sender, &workers(&asked, CONNECTIONS), &setup, &congestion)?;
     let load = own_load(&link, cpus.receiver, &server, &asked, reuse)?;
@@ -105,17 +110,18 @@ pub(crate) fn prepare(
         timing,
         replayed: replay.map(|log| replay::replayed(log, &cells)),
     })?;
+    rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");
     let mut warnings: Vec<Warning> = link.warnings().to_vec();
-    if options.held.congestion.is_none() && !of_host.is_empty() && of_host != congestion {
-        warnings.push(of_another_default(&of_host, &congestion));
+    if options.held.congestion.is_none() {
+        warnings.extend(checks::another_congestion(&of_host, &congestion));
     }
     let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
     warnings.extend(others);
     let (cells, more, replay) =
-        at_their_rates(&mut rig, cells, &reference, &options.rates, replay, steps)?;
+        at_their_rates(&mut rig, cells, &reference, options, replay, &mut warnings, steps)?;
     probes.extend(more);
 
     let plan = Plan {
@@ -179,19 +185,6 @@ fn check(options: &RunOptions) -> Result<()> {
         return refused("option of a sender of streams or of a receiver");
     }
     Ok(())
-}
-
-/// A server of this host has another congestion control unless it asks for one.
-fn of_another_default(of_host: &str, congestion: &str) -> Warning {
-    Warning::new(
-        "congestion-default",
-        Severity::Note,
-        format!(
-            "servers of this host send with \"{of_host}\" unless they ask for another congestion control, \
-             and responses were sent with \"{congestion}\""
-        ),
-    )
-    .remedy(format!("--congestion {of_host}"))
 }
 
 /// # Errors
@@ -259,7 +252,7 @@ pub(super) fn own_load(
     asked: &[Asked<'_>],
     reuse: Reuse,
 ) -> Result<Load> {
-    let address = link.sender_address();
+    let address = SocketAddr::new(link.sender_address(), 0);
     let origin = |Asked { path, bodies }: &Asked<'_>| {
         let port = server.port_of(*path).ok_or_else(|| Error::failed("a path is not served"))?;
         let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
@@ -270,7 +263,7 @@ pub(super) fn own_load(
         origins: asked.iter().map(origin).collect::<Result<_>>()?,
         connections: CONNECTIONS,
         reuse,
-        source: Some(link.receiver_address()),
+        source: Some(SocketAddr::new(link.receiver_address(), 0)),
         headers: Vec::new(),
         trust: Trust::System,
         timeout: TIMEOUT,
@@ -284,13 +277,14 @@ pub(super) fn own_load(
 
 /// Finds every cell's top speed, and gives cells that are compared with one another a rate that the
 /// slowest of them can well sustain, or that which is `known` of a cell by its label, in bytes per
-/// second. Adds the positive control, and says what is replayed.
+/// second. Adds the positive control, and says what is replayed, and whose rates these are.
 fn at_their_rates(
     rig: &mut ServerRig,
     mut cells: Vec<Cell>,
     reference: &str,
-    known: &BTreeMap<String, f64>,
+    options: &RunOptions,
     replay: Option<&LogToReplay>,
+    warnings: &mut Vec<Warning>,
     steps: &mut Steps<'_>,
 ) -> Result<(Vec<Cell>, Vec<Probe>, Option<ReplayPlan>)> {
     let speeds = rate::top_speeds(rig, &cells, steps)?;
@@ -302,7 +296,19 @@ fn at_their_rates(
     let replayed = cells.iter().filter(|cell| !cell.control && replay::is_one(cell));
     let replayed =
         replayed.filter_map(|cell| Some((cell.label.clone(), *speeds.get(&cell.label)?))).collect();
-    let replay = replay.map(|log| replay::plan(log, &cells, &replayed, known)).transpose()?;
+    let all: Vec<(String, u64)> = cells
+        .iter()
+        .filter(|cell| !cell.control)
+        .map(|cell| (cell.label.clone(), body_bytes(cell) as u64))
+        .collect();
+    let KnownRates { rates: known, note } = KnownRates::of(
+        &options.rates,
+        &options.earlier,
+        rig.fixed().link,
+        &rate::shared(&all, &speeds),
+    );
+    warnings.extend(note);
+    let replay = replay.map(|log| replay::plan(log, &cells, &replayed, &known)).transpose()?;
     let compared = cells.iter().filter(|cell| !cell.control && !replay::is_one(cell));
     let lengths: Vec<(String, u64)> =
         compared.map(|cell| (cell.label.clone(), body_bytes(cell) as u64)).collect();

@@ -5,6 +5,8 @@
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 
 use zc_kernel::clock;
 use zc_kernel::spawn::Ended;
@@ -17,6 +19,7 @@ use super::printed::Printed;
 use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up, start};
 use super::stdin::Stdin;
 use crate::meter::LoadMeter;
+use crate::trial::GLANCE;
 use zc_run::{CommandEnd, CommandRun, Did, Error, Result, SoakCommand, SoakStart, SoakWindow};
 
 /// Idle windows between two executions.
@@ -29,6 +32,8 @@ pub struct CommandOptions {
     pub soaked: Soaked,
     /// The command and its arguments; not empty.
     pub command: Vec<OsString>,
+    /// Whether it is to print English, as what it prints is read: `LC_ALL=C`.
+    pub speaks_english: bool,
     /// Executions before those that are measured.
     pub warmup: usize,
     /// A line for `sh -c` before each execution.
@@ -178,7 +183,10 @@ impl Series<'_> {
             zc_ns,
             did: match (&self.options.counter, counted_before, counted_after) {
                 (Some(counter), Some(before), Some(after)) => counter.between(before, after),
-                _ => printed.zip(self.reader).and_then(|(printed, reader)| reader(&printed.text())),
+                _ => printed.zip(self.reader).and_then(|(printed, reader)| {
+                    // Each by itself: a meter on stderr is not a part of the result on stdout.
+                    printed.texts().iter().find_map(|text| reader(text))
+                }),
             },
             idle_after: after.windows.clone(),
         };
@@ -186,8 +194,27 @@ impl Series<'_> {
         Ok(run)
     }
 
-    fn count(&self) -> Result<Option<u64>> {
-        self.options.counter.as_ref().map(Counter::read).transpose()
+    /// What is counted outside of the command. A page that does not answer is waited for on a thread of
+    /// its own, so that a signal ends the wait.
+    fn count(&mut self) -> Result<Option<u64>> {
+        let Some(counter) = self.options.counter.clone() else { return Ok(None) };
+        let (said, hears) = channel();
+        Builder::new()
+            .name("zc-counter".to_owned())
+            .spawn(move || drop(said.send(counter.read())))
+            .map_err(|error| Error::os("start a thread that reads the counter", error))?;
+        loop {
+            match hears.recv_timeout(GLANCE) {
+                Ok(count) => return count.map(Some),
+                Err(RecvTimeoutError::Timeout) if self.signals.end_before(0) => {
+                    return Err(interrupted());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::failed("the thread that reads the counter has ended"));
+                }
+            }
+        }
     }
 
     fn idle(&mut self) -> Result<Idle> {
@@ -201,6 +228,9 @@ impl Series<'_> {
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         command.args(words);
         if self.reader.is_some() {
+            if self.options.speaks_english {
+                command.env("LC_ALL", "C");
+            }
             let (ended, printed) = self.signals.execute_and_read(command)?;
             return Ok((ended, Some(printed)));
         }

@@ -1,9 +1,9 @@
 //! The load of this machine, one window after another, until it is stopped.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
 
 use zc_kernel::clock::sleep_until_or_stop;
+use zc_kernel::stop::Stop;
 
 use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use crate::meter::loads_can_be_told;
@@ -37,10 +37,10 @@ pub enum Heard<'a> {
 /// soakers cannot be started; those of [`loads_can_be_told`].
 pub fn live(
     options: &LiveOptions,
-    stop: &AtomicBool,
+    stop: &Stop,
     hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    loads_can_be_told()?;
+    loads_can_be_told(options.soaked.cpus()?.len())?;
     let mut meter = set_up(&options.soaked)?;
     let start = start(&mut meter, |meter| {
         idle(meter, IDLE_WINDOWS, &mut |at_ns| sleep_until_or_stop(at_ns, stop))

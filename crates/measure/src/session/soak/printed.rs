@@ -40,9 +40,9 @@ impl Printed {
         Ok(Self { streams })
     }
 
-    /// What it printed, stdout first, now that it has ended.
-    pub(super) fn text(self) -> String {
-        self.streams.map(Stream::text).concat()
+    /// What it printed to stdout and to stderr, now that it has ended.
+    pub(super) fn texts(self) -> [String; 2] {
+        self.streams.map(Stream::text)
     }
 }
 

@@ -4,9 +4,8 @@
 //! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of the short
 //! spans in which nothing interrupts them ([`SoakerProcess::speeds`](crate::meter::SoakerProcess)).
 
-use std::sync::atomic::AtomicBool;
-
 use zc_kernel::clock::{self, sleep_until_or_stop};
+use zc_kernel::stop::Stop;
 
 use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use super::status::{Served, StatusUrl};
@@ -52,7 +51,7 @@ pub struct ObservedService {
 ///
 /// # Errors
 /// There is no such service, or nothing could be observed.
-pub fn service(options: &ServiceOptions, stop: &AtomicBool) -> Result<ObservedService> {
+pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService> {
     let target = match &options.who {
         Who::Pid(pid) => Target::of_pid(*pid)?,
         Who::Cgroup(path) => Target::of_cgroup(path)?,
@@ -133,7 +132,7 @@ impl Observer<'_> {
     fn window(
         &mut self,
         period_ns: u64,
-        stop: &AtomicBool,
+        stop: &Stop,
         speeds: Vec<Option<f64>>,
     ) -> Result<Option<(ServiceWindow, Option<String>)>> {
         // The service is read last before and first after the window.

@@ -2,10 +2,11 @@
 //! (ngx_http_stub_status_module): a plain GET of HTTP/1.0 for each reading.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
-use zc_kernel::clock;
+use zc_kernel::{clock, names};
+use zc_run::address::{in_brackets, with_plain_zone, without_zone};
 use zc_run::{Error, Result, escape, in_words};
 
 /// How long connecting, and each read and write, may take.
@@ -17,8 +18,9 @@ const MOST_BYTES: u64 = 64 << 10;
 /// The address of a status page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUrl {
-    /// `HOST:PORT`, or `[ADDRESS]:PORT`.
-    to: String,
+    /// Name or address, and port.
+    to: (String, u16),
+    /// The header `Host`.
     host: String,
     path: String,
     url: String,
@@ -48,17 +50,24 @@ impl StatusUrl {
             None => (rest, "/"),
         };
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        let bare = host.rsplit_once(']').map_or(host, |(_, port)| port);
-        let has_port = bare.contains(':');
-        if host.is_empty() || host.contains('@') || !is_plain(rest) || host.starts_with(':') {
+        let authority = with_plain_zone(host);
+        let (name, port) = match authority.starts_with('[') {
+            true => in_brackets(&authority).ok_or_else(wrong)?,
+            false => match authority.split_once(':') {
+                Some((name, port)) => (name, Some(port)),
+                None => (&*authority, None),
+            },
+        };
+        if name.is_empty() || host.contains('@') || !is_plain(rest) {
             return Err(wrong());
         }
-        let to = if has_port { host.to_owned() } else { format!("{host}:80") };
-        let port = to.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-        if !matches!(port, Some(Ok(1..))) {
-            return Err(wrong());
-        }
-        Ok(Self { to, host: host.to_owned(), path: path.to_owned(), url: url.to_owned() })
+        let to = match port.map_or(Ok(80), str::parse) {
+            Ok(port @ 1..) => (name.to_owned(), port),
+            _ => return Err(wrong()),
+        };
+        // The zone of an address means nothing to the server (RFC 6874).
+        let host = authority.replacen(name, without_zone(name), 1);
+        Ok(Self { to, host, path: path.to_owned(), url: url.to_owned() })
     }
 
     /// Asks for the page.
@@ -88,7 +97,7 @@ impl StatusUrl {
 
     fn get(&self) -> std::io::Result<Vec<u8>> {
         let mut last = std::io::Error::other("it has no address");
-        for address in self.to.to_socket_addrs()? {
+        for address in names::addresses(&self.to.0, self.to.1)? {
             let mut stream = match TcpStream::connect_timeout(&address, PATIENCE) {
                 Ok(stream) => stream,
                 Err(error) => {
@@ -163,11 +172,14 @@ mod tests {
 
     #[test]
     fn an_address_is_http_with_a_host() {
-        let to = |url: &str| StatusUrl::parse(url).map(|it| (it.to, it.path)).ok();
-        let of = |to: &str, path: &str| Some((to.to_owned(), path.to_owned()));
-        assert_eq!(to("http://localhost/s"), of("localhost:80", "/s"));
-        assert_eq!(to("http://[::1]:8080"), of("[::1]:8080", "/"));
-        assert_eq!(to("http://[::1]/s"), of("[::1]:80", "/s"));
+        let to = |url: &str| StatusUrl::parse(url).map(|it| (it.to, it.host, it.path)).ok();
+        let of = |to: &str, port, host: &str, path: &str| {
+            Some(((to.to_owned(), port), host.to_owned(), path.to_owned()))
+        };
+        assert_eq!(to("http://localhost/s"), of("localhost", 80, "localhost", "/s"));
+        assert_eq!(to("http://[::1]:8080"), of("::1", 8080, "[::1]:8080", "/"));
+        assert_eq!(to("http://[::1]/s"), of("::1", 80, "[::1]", "/s"));
+        assert_eq!(to("http://[fe80::1%25lo]:81/s"), of("fe80::1%lo", 81, "[fe80::1]:81", "/s"));
         for wrong in [
             "",
             "http://",
@@ -180,6 +192,8 @@ mod tests {
             "http://a/ b",
             "http://a/\r\nX: y",
             "http://:80/",
+            "http://::1/",
+            "http://[::1",
         ] {
             assert_eq!(to(wrong), None, "{wrong}");
         }

@@ -5,11 +5,10 @@
 //! Unlike live soaking this uses soakers in zc's own process, as in `zc run`: they rank in the
 //! burner's own session.
 
-use std::sync::atomic::AtomicBool;
-
 use rand::seq::SliceRandom;
 use rand::{RngExt as _, SeedableRng};
 use rand_pcg::Pcg64;
+use zc_kernel::stop::Stop;
 use zc_kernel::{clock, sched};
 
 use super::burner::Burner;
@@ -57,11 +56,11 @@ pub struct VerifyOptions {
 /// the soakers cannot be started; those of [`loads_can_be_told`].
 pub fn verify(
     options: &VerifyOptions,
-    stop: &AtomicBool,
+    stop: &Stop,
     round: &mut dyn FnMut(usize, usize),
 ) -> Result<SoakVerify> {
-    loads_can_be_told()?;
     let cpus = options.soaked.cpus()?;
+    loads_can_be_told(cpus.len())?;
     // The last one: on most machines the first has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);
     let burner_cpu = cpus.get(burner).copied().unwrap_or(0);
@@ -114,7 +113,7 @@ impl Bench {
     fn rounds(
         &mut self,
         budget_ns: u64,
-        stop: &AtomicBool,
+        stop: &Stop,
         round: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<VerifyVisit>> {
         let mut cases: Vec<(BurnShape, u32)> = SHAPES
@@ -152,7 +151,7 @@ impl Bench {
     fn soaked_round(
         &mut self,
         cases: &[(BurnShape, u32)],
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<Option<Vec<VerifyVisit>>> {
         let mut visits: Vec<VerifyVisit> = Vec::new();
         let Some(first) = self.window(IDLE_NS, stop)? else { return Ok(None) };
@@ -185,7 +184,7 @@ impl Bench {
         &mut self,
         cases: &[(BurnShape, u32)],
         rest_before: usize,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<Option<Vec<UnsoakedControl>>> {
         let mut at_rest = None;
         let mut controls = Vec::new();
@@ -208,7 +207,7 @@ impl Bench {
 
     /// Measures a window without soakers: /proc/stat at its edges, and within it, from step to
     /// step, the idle clock.
-    fn control(&mut self, stop: &AtomicBool) -> Result<Option<UnsoakedControl>> {
+    fn control(&mut self, stop: &Stop) -> Result<Option<UnsoakedControl>> {
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         let opened = self.meters.read_stat()?;
         let began_ns = self.burner.cpu_ns()?;
@@ -247,7 +246,7 @@ impl Bench {
 
     /// Measures a window. The soakers and the burner's clock are read together at its edges,
     /// /proc/stat outside of it.
-    fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Measured>> {
+    fn window(&mut self, length_ns: u64, stop: &Stop) -> Result<Option<Measured>> {
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         let stat = self.meters.read_stat()?;
         let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());

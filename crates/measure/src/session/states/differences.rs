@@ -20,6 +20,9 @@ pub(super) struct Found {
     pub(super) said: Option<String>,
 }
 
+/// Name, place and value of a setting.
+type Value = (String, StatePlace, String);
+
 /// A state, its command, and how it was found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'s> {
@@ -58,17 +61,25 @@ fn settings_differ(
     };
     let (in_one, in_other) = (asked(one), asked(other));
     let settings: BTreeSet<&Setting> = in_one.keys().chain(in_other.keys()).collect();
-    let of = |seen: Seen<'_>, setting: &Setting| -> Vec<(String, StatePlace, String)> {
-        let own = seen.found.values.iter().filter(|(spot, _)| spot.setting == *setting);
-        own.map(|(spot, value)| (spot.name.clone(), spot.place, value.clone())).collect()
+    // By the link, of which there may be several: what differs on one alone leaves the others' cells
+    // what they are.
+    let of = |seen: Seen<'_>, setting: &Setting| -> BTreeMap<usize, Vec<Value>> {
+        let mut links = BTreeMap::<usize, Vec<Value>>::new();
+        for (spot, value) in seen.found.values.iter().filter(|(spot, _)| spot.setting == *setting) {
+            let value = (spot.name.clone(), spot.place, value.clone());
+            links.entry(spot.link).or_default().push(value);
+        }
+        links
     };
     let (mut left, mut some_differ) = (Vec::new(), false);
     let pair = format!("state \"{}\" and state \"{}\"", one.state, other.state);
     for setting in settings {
-        let value = of(one, setting);
-        if value != of(other, setting) {
-            some_differ = true;
-        } else if in_one.get(setting) != in_other.get(setting) {
+        let (values, others) = (of(one, setting), of(other, setting));
+        let same = values.iter().find(|(link, values)| others.get(link) == Some(values));
+        some_differ |= values != others;
+        let is_nowhere = values.is_empty() && others.is_empty();
+        let value = same.map(|(_, values)| values.clone()).unwrap_or_default();
+        if (is_nowhere || same.is_some()) && in_one.get(setting) != in_other.get(setting) {
             if let (Setting::Sysctl(path), true) = (setting, value.is_empty()) {
                 let name = sysctl_name(path);
                 let message = format!("{name} is set, and does not exist where the traffic runs");
@@ -197,8 +208,13 @@ pub(super) fn is_unchanged(state: &HostState, first: &Found, now: &Found) -> Res
     }
 }
 
-/// What is saved of it: every sysctl, of devices what differs, and the answers.
-pub(super) fn readings(states: &[Seen<'_>], verify: Option<&str>) -> Vec<StateReading> {
+/// What is saved of it: every sysctl that commands name, of others and of devices what differs, and the
+/// answers.
+pub(super) fn readings(
+    states: &[Seen<'_>],
+    named: &BTreeSet<Setting>,
+    verify: Option<&str>,
+) -> Vec<StateReading> {
     let mut all: Vec<StateReading> = Vec::new();
     let spots: BTreeSet<_> = states.iter().flat_map(|seen| seen.found.values.keys()).collect();
     for spot in spots {
@@ -207,11 +223,11 @@ pub(super) fn readings(states: &[Seen<'_>], verify: Option<&str>) -> Vec<StateRe
             value: seen.found.values.get(spot).cloned(),
         };
         let values: Vec<StateValue> = states.iter().map(value).collect();
-        let is_device = matches!(spot.setting, Setting::Device { .. });
+        let is_wanted = matches!(spot.setting, Setting::Sysctl(_)) && named.contains(&spot.setting);
         let reading = StateReading { name: spot.name.clone(), place: spot.place, values };
         let differs = reading.values.windows(2).any(|pair| pair[0].value != pair[1].value);
         // Several links have the same.
-        if (differs || !is_device) && !all.contains(&reading) {
+        if (differs || is_wanted) && !all.contains(&reading) {
             all.push(reading);
         }
     }
@@ -225,4 +241,45 @@ pub(super) fn readings(states: &[Seen<'_>], verify: Option<&str>) -> Vec<StateRe
     };
     all.extend(verify.map(answer));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::traffic::Spot;
+    use super::*;
+
+    /// A state in which the sender of each link has one of `values`.
+    fn found(values: &[&str]) -> Found {
+        let spot = |link| Spot {
+            setting: Setting::Sysctl("net/ipv4/tcp_sack".to_owned()),
+            name: "net.ipv4.tcp_sack".to_owned(),
+            place: StatePlace::Sender,
+            link,
+        };
+        let each = values.iter().enumerate();
+        let values = each.map(|(link, value)| (spot(link), (*value).to_owned())).collect();
+        Found { values, said: None }
+    }
+
+    #[test]
+    fn a_setting_that_differs_on_one_of_two_links_leaves_the_other_s_cells_as_they_are() {
+        let traffic = Traffic::open(&[], "lo").unwrap();
+        let command = |value: &str| {
+            format!("nsenter --net=$ZC_SENDER_NETNS sysctl -qw net.ipv4.tcp_sack={value}")
+        };
+        let differ = |one: &[&str], other: &[&str]| {
+            let (a, b) = (HostState::a(), HostState::b());
+            let (one, other) = (found(one), found(other));
+            let (off, on) = (command("0"), command("1"));
+            let seen = [
+                Seen { state: &a, command: &off, found: &one },
+                Seen { state: &b, command: &on, found: &other },
+            ];
+            all_differ(&seen, &traffic, false)
+        };
+        differ(&["0"], &["1"]).unwrap();
+        differ(&["0", "0"], &["1", "1"]).unwrap();
+        let error = differ(&["0", "1"], &["1", "1"]).unwrap_err();
+        assert!(error.message.contains("leave net.ipv4.tcp_sack at 1"), "{error}");
+    }
 }

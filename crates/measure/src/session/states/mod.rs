@@ -12,9 +12,11 @@
 //!
 //! After each command zc reads the settings that the commands name, where the traffic runs, and asks
 //! the command of `--verify-state`. States that do not differ end the run before anything is measured
-//! (`differences`), and so does later a state that is not what it was.
+//! (`differences`), and so do those that change what the run's sockets do not have (`overridden`), and
+//! later a state that is not what it was.
 
 mod differences;
+mod overridden;
 mod shell;
 mod traffic;
 pub mod watchdog;
@@ -30,11 +32,11 @@ use zc_kernel::process::may_make_namespaces;
 use zc_kernel::spawn::wait_readable;
 
 use self::differences::{Found, Seen, all_differ, is_unchanged, readings};
-use self::shell::{Setting, named, sysctls_alone};
+use self::shell::{CONGESTION, Setting, named, sysctls_alone};
 use self::traffic::Traffic;
 use self::watchdog::{Reply, Request};
 use crate::internal::{INTERNAL, WATCHDOG};
-use zc_run::{Error, HostState, HostStates, Result, StateReading};
+use zc_run::{Error, FixedParams, HostState, HostStates, Result, StatePlace, StateReading};
 
 /// Time for the watchdog's answer beyond the time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,7 +53,7 @@ pub(super) struct States {
     current: Option<HostState>,
     /// The host has been put into a state since it was last restored.
     touched: bool,
-    /// Settings that the commands name.
+    /// Settings that the commands name, and those that socket options replace.
     settings: BTreeSet<Setting>,
     /// Where the traffic is, once it is known.
     traffic: Option<Traffic>,
@@ -88,12 +90,7 @@ impl States {
             environment,
             current: None,
             touched: false,
-            settings: commands
-                .commands
-                .iter()
-                .flat_map(|each| named(&each.command))
-                .map(|asked| asked.setting)
-                .collect(),
+            settings: named_by(commands).chain(overridden::watched()).collect(),
             traffic: None,
             ways: BTreeMap::new(),
             first: BTreeMap::new(),
@@ -139,7 +136,7 @@ impl States {
     ///
     /// # Errors
     /// Those of [`enter`](Self::enter) and of `go_on`, which is asked before each; two states are
-    /// the same.
+    /// the same, or differ in what only devices take that are made later.
     pub(super) fn prove(&mut self, go_on: impl Fn() -> Result<()>) -> Result<Vec<StateReading>> {
         for each in self.commands.commands.clone() {
             go_on()?;
@@ -157,7 +154,68 @@ impl States {
         if let Some(traffic) = &self.traffic {
             all_differ(&seen, traffic, self.needs_user_namespace)?;
         }
-        Ok(readings(&seen, self.commands.verify.as_deref()))
+        let commands = self.commands.commands.iter().map(|each| each.command.as_str());
+        overridden::by_age_of_devices(&self.changed(), commands)?;
+        let named: BTreeSet<Setting> = named_by(&self.commands).collect();
+        Ok(readings(&seen, &named, self.commands.verify.as_deref()))
+    }
+
+    /// The sysctls in which states were found to differ, and those that a command names, by their paths
+    /// below /proc/sys.
+    fn changed(&self) -> BTreeSet<String> {
+        let differ = |setting: &Setting| {
+            let values = |found: &Found| -> Vec<String> {
+                let own = found.values.iter().filter(|(spot, _)| spot.setting == *setting);
+                own.map(|(_, value)| value.clone()).collect()
+            };
+            let all: BTreeSet<Vec<String>> = self.first.values().map(values).collect();
+            all.len() > 1
+        };
+        let found = self.settings.iter().filter(|setting| differ(setting)).cloned();
+        let path = |setting| match setting {
+            Setting::Sysctl(path) => Some(path),
+            Setting::Device { .. } => None,
+        };
+        named_by(&self.commands).chain(found).filter_map(path).collect()
+    }
+
+    /// The congestion control that sockets have in each state unless they ask for another; `None` if the
+    /// states leave it as it is. Call it after [`prove`](Self::prove).
+    pub(super) fn congestion(&self) -> Option<BTreeMap<HostState, String>> {
+        let is_it =
+            |setting: &Setting| matches!(setting, Setting::Sysctl(path) if path == CONGESTION);
+        let of = |found: &Found| {
+            let mut own = found.values.iter().filter(|(spot, _)| {
+                is_it(&spot.setting) && matches!(spot.place, StatePlace::Sender | StatePlace::Host)
+            });
+            own.next().map(|(_, value)| value.clone())
+        };
+        let is_changed = self.changed().contains(CONGESTION);
+        is_changed.then(|| {
+            let each = self.first.iter();
+            each.filter_map(|(state, found)| Some((state.clone(), of(found)?))).collect()
+        })
+    }
+
+    /// Checks that the sockets of each cell, given by its label and its parameters, have what the states
+    /// change. Call it after [`prove`](Self::prove).
+    ///
+    /// # Errors
+    /// An option of the run replaces it.
+    pub(super) fn check_options(
+        &self,
+        cells: impl Iterator<Item = (String, FixedParams)>,
+    ) -> Result<()> {
+        overridden::by_options(&self.changed(), cells)
+    }
+
+    /// Checks that connections which stay from state to state have what the states change. Call it after
+    /// [`prove`](Self::prove).
+    ///
+    /// # Errors
+    /// They have what they were made with.
+    pub(super) fn check_connections(&self) -> Result<()> {
+        overridden::by_age_of_connections(&self.changed())
     }
 
     /// Puts the host into a state. Returns the time for which it is to settle; `None` if it was in
@@ -192,7 +250,10 @@ impl States {
             traffic
                 .set(&way.in_namespaces)
                 .map_err(|error| error.prefixed(format!("state \"{state}\": ")))
-                .map_err(|error| error.help(format!("it is: {command}")))?;
+                .map_err(|error| match error.help {
+                    None => error.help(format!("it is: {command}")),
+                    Some(_) => error,
+                })?;
         }
         let found = Found { values: self.values()?, said: self.answer(state)? };
         match self.first.get(state) {
@@ -208,11 +269,11 @@ impl States {
         self.ways.get(command).cloned().unwrap_or(Way { in_namespaces: Vec::new(), is_run: true })
     }
 
-    /// The values of the settings that the commands name.
+    /// The values of the settings that are read in each state.
     fn values(&self) -> Result<traffic::Values> {
         match &self.traffic {
-            Some(traffic) if !self.settings.is_empty() => traffic.read(&self.settings),
-            _ => Ok(traffic::Values::new()),
+            Some(traffic) => traffic.read(&self.settings),
+            None => Ok(traffic::Values::new()),
         }
     }
 
@@ -296,6 +357,12 @@ impl States {
             }
         }
     }
+}
+
+/// The settings that the commands of states name.
+fn named_by(commands: &HostStates) -> impl Iterator<Item = Setting> {
+    let each = commands.commands.iter().flat_map(|each| named(&each.command));
+    each.map(|asked| asked.setting)
 }
 
 /// How a command takes effect where the traffic is.

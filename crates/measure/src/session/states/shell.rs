@@ -9,6 +9,9 @@
 /// How deep commands may be quoted in one another: `sh -c "nsenter sh -c '...'"`.
 const DEEPEST: usize = 4;
 
+/// The congestion control of sockets that ask for none, by its path below /proc/sys.
+pub(super) const CONGESTION: &str = "net/ipv4/tcp_congestion_control";
+
 /// A setting of the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Setting {

@@ -6,12 +6,13 @@
 //! Documentation/admin-guide/sysctl/net.rst), and that is how they are told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use zc_kernel::ethtool::{Ethtool, Numbers};
 use zc_kernel::netns::NetNs;
 
-use super::shell::{Group, Setting, sysctl_name};
+use super::shell::{CONGESTION, Group, Setting, sysctl_name};
 use zc_run::{Error, Result, StatePlace, in_words};
 
 const SYSCTLS: &str = "/proc/sys";
@@ -28,7 +29,7 @@ pub(super) struct Spot {
     pub(super) name: String,
     pub(super) place: StatePlace,
     /// Which of several links, each with namespaces of its own.
-    link: usize,
+    pub(super) link: usize,
 }
 
 /// The values of one moment. What is off and what does not exist has none.
@@ -85,9 +86,11 @@ impl Traffic {
     /// # Errors
     /// The kernel does not take a value.
     pub(super) fn set(&self, sysctls: &[(String, String)]) -> Result<()> {
-        self.in_each(|_, _| {
+        let mut refused = None;
+        let set = self.in_each(|_, _| {
             for (path, value) in sysctls {
                 std::fs::write(Path::new(SYSCTLS).join(path), value).map_err(|error| {
+                    refused = Some((path, value, error.kind()));
                     Error::failed(format!(
                         "{} cannot be set to \"{}\" where the traffic runs: {}",
                         sysctl_name(path),
@@ -97,7 +100,9 @@ impl Traffic {
                 })?;
             }
             Ok(())
-        })
+        });
+        let help = refused.and_then(|(path, value, kind)| congestion_help(path, value, kind));
+        set.map_err(|error| Error { help, ..error })
     }
 
     /// The values that these settings have where the traffic runs.
@@ -180,6 +185,32 @@ impl Traffic {
             }
         }
         Ok(())
+    }
+}
+
+/// Why a network namespace does not take a congestion control as its default. One that is not the first
+/// takes only what is allowed to every user (`tcp_set_default_congestion_control`, net/ipv4/tcp_cong.c),
+/// while a socket of zc's may have any.
+fn congestion_help(path: &str, value: &str, why: ErrorKind) -> Option<String> {
+    if path != CONGESTION {
+        return None;
+    }
+    let list = |name: &str| sysctl(&format!("net/ipv4/tcp_{name}_congestion_control"));
+    match why {
+        ErrorKind::PermissionDenied => {
+            let allowed = list("allowed").unwrap_or_default();
+            Some(format!(
+                "a network namespace of a link takes only what the host allows to every user ({allowed}): \
+                 as root, sysctl -w net.ipv4.tcp_allowed_congestion_control='{allowed} {}'; or zc run \
+                 congestion, which sets it by socket",
+                zc_run::escape(value, 60)
+            ))
+        }
+        ErrorKind::NotFound => Some(format!(
+            "this kernel has {}; a module may add it",
+            list("available").unwrap_or_default()
+        )),
+        _ => None,
     }
 }
 

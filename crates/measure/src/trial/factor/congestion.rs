@@ -13,8 +13,8 @@ impl Effect for Congestion {
     /// sk_pacing_status to SK_PACING_NEEDED, and nothing resets it. Where BBR is the system's
     /// default, every packet of every path would pay for a timer.
     fn before_connect(&self, socket: &Unconnected, fixed: &FixedParams) -> Result<()> {
-        tcp::set_congestion(socket, &fixed.congestion).map_err(|error| {
-            Error::os(format!("use congestion control \"{}\"", fixed.congestion), error)
-        })
+        let Some(name) = fixed.set_congestion() else { return Ok(()) };
+        tcp::set_congestion(socket, name)
+            .map_err(|error| Error::os(format!("use congestion control \"{name}\""), error))
     }
 }

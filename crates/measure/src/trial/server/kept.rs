@@ -207,6 +207,9 @@ impl Drop for Kept {
 fn start_keeper(what: &str) -> Result<Child> {
     Command::new(OWN_PROGRAM)
         .args([INTERNAL, KEEPER])
+        // SIGKILL to the group of this process, as timeout(1) sends it, is not for the one that cleans
+        // up. Its session stays this one's: soakers rank below it within its autogroup.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -224,7 +227,8 @@ fn gone(what: &str) -> Error {
 /// # Errors
 /// Signals cannot be blocked, or it cannot be the reaper of the command's processes.
 pub fn keep() -> Result<()> {
-    // Ctrl-C goes to the whole process group: zc hears it, and ends the server in order.
+    // A closed terminal and a service manager's SIGTERM reach it too: zc hears them, and ends the
+    // server in order.
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         .map_err(|error| Error::os("block signals", error))?;
     process::adopt_orphans()

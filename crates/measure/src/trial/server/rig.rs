@@ -11,12 +11,14 @@ use super::whole::{Replayed, Whole};
 use crate::http::{self, Pace};
 use crate::meter::{WakeLatency, checks};
 use crate::trial::bench::Bench;
+use crate::trial::limit::Limit;
 use crate::trial::links::Links;
 use crate::trial::machine::Machine;
 use crate::trial::rig::{conditions, count_sniffers};
 use crate::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
+
 use zc_run::{
     BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, LinkKind,
     Probe, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,
@@ -54,6 +56,7 @@ pub struct ServerRig {
     machine: Machine,
     fixed: FixedParams,
     timing: Timing,
+    limit: Limit,
     replayed: Option<Replayed>,
     /// `None` until it is chosen.
     requests_per_s: Option<f64>,
@@ -84,11 +87,17 @@ impl ServerRig {
             machine,
             fixed,
             timing,
+            limit: Limit::default(),
             replayed,
             requests_per_s: None,
             latencies_of_block: BTreeMap::new(),
             latencies: BTreeMap::new(),
         })
+    }
+
+    /// Sets until when windows are waited for.
+    pub fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     /// Looks at the machine before the first block: what invalidates or weakens the results, and how
@@ -256,7 +265,7 @@ impl ServerRig {
     /// Reads what bounds a window at `at_ns`, or as soon after it as that takes no longer than it
     /// may. Returns that time.
     fn edge(&self, at_ns: u64, mut read: impl FnMut(&Self)) -> Result<u64> {
-        edge(at_ns, edge_ns(1), Some, || read(self))
+        edge(at_ns, edge_ns(1), |at_ns| self.limit.sleep_until(at_ns), Some, || read(self))
     }
 
     /// What is counted at the very edge: responses, and CPU time of the server and of the load.
@@ -302,7 +311,7 @@ impl Bench for ServerRig {
         self.slow_meters(&mut opened)?;
         sleep_until(opens_ns);
         opened.soak = self.machine.soaked();
-        sleep_until(opens_ns + self.timing.idle_ns);
+        self.limit.sleep_until(opens_ns + self.timing.idle_ns)?;
         closed.soak = self.machine.soaked();
         self.slow_meters(&mut closed)?;
         Ok(IdleWindow { opened, closed, remote: None })
@@ -378,6 +387,7 @@ impl Bench for ServerRig {
             whole_copied: 0,
             fragments: None,
             whole_sender_usage: None,
+            sockets: None,
             remote: None,
             remote_report: None,
         })

@@ -1,14 +1,15 @@
 //! Submits to Kubernetes: at once what has free hosts, and with `--wait` the others as hosts become free.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::waiting::{answered, outage};
 use crate::fleet::counts::in_words;
+use crate::fleet::judge::judge;
 use crate::{interrupt, tell};
 use zc_fleet::kubernetes::{self, Now};
 use zc_fleet::{CellState, Count, FleetPlan, Folder};
+use zc_measure::Stop;
 use zc_run::{ErrorKind, Result};
 
 /// How often the cluster is asked.
@@ -22,14 +23,15 @@ const MOST_REFUSED: usize = 5;
 /// # Errors
 /// There is no kubectl here, the cluster does not answer or refuses, or its nodes are not exclusive.
 pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
+    let judged = |runs: &[_]| judge(folder, runs);
     if dry_run {
-        let now = Now::of_folder(folder, plan)?;
+        let now = Now::of_folder(folder, plan, &judged)?;
         let calls = kubernetes::calls(folder, plan, &kubernetes::free(plan, &now, |_| true));
         let lines: Vec<String> = calls.iter().map(|words| words.join(" ") + "\n").collect();
         return tell::result(&lines.concat()).map(|()| 0);
     }
     let stop = interrupt::flag()?;
-    let now = kubernetes::now_to_submit(folder, plan)?;
+    let now = kubernetes::now_to_submit(folder, plan, &judged)?;
     if now.submitted.is_empty() && !now.states.iter().any(CellState::is_open) {
         tell::note(&format!("nothing is missing: {}", in_words(&now.states)));
         return Ok(0);
@@ -66,7 +68,7 @@ fn once(folder: &Folder, plan: &FleetPlan, now: &Now) -> Result<()> {
 struct Waiting<'a> {
     folder: &'a Folder,
     plan: &'a FleetPlan,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     ids: Vec<&'a str>,
     /// What this call has submitted: each measurement is tried once.
     tried: BTreeSet<usize>,
@@ -79,7 +81,7 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn new(folder: &'a Folder, plan: &'a FleetPlan, stop: &'a AtomicBool) -> Self {
+    fn new(folder: &'a Folder, plan: &'a FleetPlan, stop: &'a Stop) -> Self {
         let ids = plan.cells().map(|cell| cell.id.as_str()).collect();
         let (tried, submitted, said) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         Self { folder, plan, stop, ids, tried, submitted, refused: 0, said }
@@ -110,8 +112,9 @@ impl<'a> Waiting<'a> {
                     Err(error) => return Err(error),
                 }
             }
-            let next =
-                answered(LOOK, self.stop, || kubernetes::now_to_submit(self.folder, self.plan))?;
+            let next = answered(LOOK, self.stop, || {
+                kubernetes::now_to_submit(self.folder, self.plan, &|runs| judge(self.folder, runs))
+            })?;
             now = match next {
                 Some(now) => now,
                 None => {

@@ -4,21 +4,29 @@ use std::time::Duration;
 
 use super::waiting::answered;
 use crate::fleet::counts::in_words;
+use crate::fleet::judge::judge;
 use crate::{interrupt, tell};
-use zc_fleet::{Count, FleetPlan, Folder, slurm, state};
+use zc_fleet::{Count, FleetPlan, Folder, Lock, slurm, state};
 use zc_run::{ErrorKind, Result};
 
 /// How often the queue is looked at.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Submits what is missing, and returns the exit code.
+/// Submits what is missing, and returns the exit code. Without a lock it says what it would do.
 ///
 /// # Errors
 /// There is no Slurm here, or it refuses.
-pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
-    let (states, reports) = match slurm::states_now(folder, plan) {
+pub(super) fn submit(
+    folder: &Folder,
+    plan: &FleetPlan,
+    wait: bool,
+    lock: Option<Lock>,
+) -> Result<u8> {
+    let dry_run = lock.is_none();
+    let judged = |runs: &[_]| judge(folder, runs);
+    let (states, reports) = match slurm::states_now(folder, plan, &judged) {
         // What would be submitted can be said without a scheduler.
-        Err(_) if dry_run => (state::states(folder, plan)?, Vec::new()),
+        Err(_) if dry_run => (state::states(folder, plan, &judged)?, Vec::new()),
         now => now?,
     };
     let submissions = slurm::submissions(folder, plan, &states);
@@ -37,7 +45,7 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: boo
         slurm::cancel_jobs(&reports)?;
         // Where one is refused, those before it stay, and the next call goes on from there.
         for submission in &submissions {
-            slurm::submit(submission)?;
+            slurm::submit(folder, submission)?;
         }
         let cells: usize = submissions.iter().map(|submission| submission.cells).sum();
         tell::note(&format!(
@@ -45,6 +53,8 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: boo
             submissions.iter().filter(|submission| submission.pair.is_some()).count()
         ));
     }
+    // What is in the queue is not submitted again by another one.
+    drop(lock);
     if wait && !dry_run {
         return until_all_have_ended(folder, plan);
     }
@@ -58,7 +68,9 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: boo
 fn until_all_have_ended(folder: &Folder, plan: &FleetPlan) -> Result<u8> {
     let stop = interrupt::flag()?;
     loop {
-        let Some((states, _)) = answered(LOOK, &stop, || slurm::states_now(folder, plan))? else {
+        let Some((states, _)) =
+            answered(LOOK, &stop, || slurm::states_now(folder, plan, &|runs| judge(folder, runs)))?
+        else {
             tell::note("what was submitted goes on; the same command takes it up again");
             return Ok(ErrorKind::Interrupted.exit_code());
         };

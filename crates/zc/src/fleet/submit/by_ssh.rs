@@ -1,9 +1,9 @@
 //! Makes the measurements by ssh, one after the other.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::fleet::counts::in_words;
+use crate::fleet::judge::judge;
 use crate::{interrupt, tell};
 use zc_fleet::{Count, FleetPlan, Folder, ssh, state};
 use zc_run::{ErrorKind, Result};
@@ -17,7 +17,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// There is no ssh here, or the folder cannot be written.
 pub(super) fn submit(folder: &Folder, plan: &FleetPlan, dry_run: bool) -> Result<u8> {
     let stop = interrupt::flag()?;
-    let mut states = state::states(folder, plan)?;
+    let judged = |runs: &[_]| judge(folder, runs);
+    let mut states = state::states(folder, plan, &judged)?;
     let open: Vec<usize> = (0..states.len()).filter(|at| states[*at].is_open()).collect();
     let cells: Vec<_> = plan.cells().collect();
     if dry_run {
@@ -34,13 +35,13 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, dry_run: bool) -> Result
         let mut measuring = ssh::begin(folder, plan, cell, &attempt)?;
         let mut stopped = false;
         while measuring.ended()?.is_none() {
-            if stop.load(Ordering::Relaxed) && !stopped {
+            if stop.is_set() && !stopped {
                 measuring.stop();
                 stopped = true;
             }
             std::thread::sleep(LOOK);
         }
-        states = state::states(folder, plan)?;
+        states = state::states(folder, plan, &judged)?;
         let why = states[*at].why().map_or_else(String::new, |why| format!(": {why}"));
         tell::note(&format!(
             "{} of {}: {}: {}{why}",

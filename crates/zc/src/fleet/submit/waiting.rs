@@ -1,23 +1,23 @@
 //! How `--wait` waits, and what it bears.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::tell;
+use zc_measure::Stop;
 use zc_run::{Error, ErrorKind, Result};
 
 /// How often the signals are looked at.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Waits so long; whether that was interrupted.
-pub(super) fn interrupted_within(time: Duration, stop: &AtomicBool) -> bool {
+pub(super) fn interrupted_within(time: Duration, stop: &Stop) -> bool {
     for _ in 0..time.as_millis() / STEP.as_millis() {
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             return true;
         }
         std::thread::sleep(STEP);
     }
-    stop.load(Ordering::Relaxed)
+    stop.is_set()
 }
 
 /// Says that a scheduler does not answer, or refuses: it is asked again. Anything else ends the command.
@@ -38,7 +38,7 @@ pub(super) fn outage(error: Error) -> Result<()> {
 /// As for [`outage`].
 pub(super) fn answered<T>(
     every: Duration,
-    stop: &AtomicBool,
+    stop: &Stop,
     ask: impl Fn() -> Result<T>,
 ) -> Result<Option<T>> {
     let mut is_told = false;

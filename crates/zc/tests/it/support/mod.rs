@@ -21,11 +21,19 @@ pub(crate) use running::{Bounded, LIMIT, Running, until};
 /// The program under test.
 pub(crate) const ZC: &str = env!("CARGO_BIN_EXE_zc");
 
-/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run
-/// in.
+/// A PATH on which the program under test comes first: a command of `--via` or of a scheduler finds
+/// that one, whatever zc is installed, or none.
+pub(crate) fn path_with_zc() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", Path::new(ZC).parent().unwrap().display())
+}
+
+/// `zc` with these arguments, nothing on stdin, text of 120 columns, and no setting of the terminal
+/// that the tests run in.
 pub(crate) fn zc(args: &[&str]) -> Command {
     let mut command = Command::new(ZC);
-    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    command.args(args).stdin(Stdio::null()).env("PATH", path_with_zc());
+    command.env("COLUMNS", "120").env_remove("CLICOLOR_FORCE");
     command
 }
 

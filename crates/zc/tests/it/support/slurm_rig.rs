@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Bounded as _, Running, text, until};
+use super::{Bounded as _, Running, path_with_zc, text, until};
 
 /// A cluster that runs until it is dropped.
 pub(crate) struct SlurmRig {
@@ -62,14 +62,10 @@ impl SlurmRig {
             .arg("env")
             .arg(format!("SLURM_CONF={}/slurm.conf", self.folder.display()))
             .arg(format!("RIG={}", self.folder.display()))
-            .arg(format!(
-                "PATH={}/bin:{}:/usr/sbin:/sbin",
-                self.folder.display(),
-                std::env::var("PATH").unwrap_or_default()
-            ))
+            .arg(format!("PATH={}/bin:{}:/usr/sbin:/sbin", self.folder.display(), path_with_zc()))
             .args(words)
             .stdin(Stdio::null())
-            .env_remove("COLUMNS");
+            .env("COLUMNS", "120");
         command
     }
 

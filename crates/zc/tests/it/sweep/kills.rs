@@ -1,7 +1,7 @@
 //! Signals at random moments: to zc, to its far end, to the command that it measures. What was saved
 //! can be read up to the last block, and nothing is left behind.
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -231,6 +231,112 @@ fn one(case: &Case) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A program whose process group is killed while it has a helper of that kind.
+struct Kind {
+    args: &'static [&'static str],
+    /// A word of the command line of the helper, or of what it keeps.
+    helper: &'static str,
+}
+
+const WITH_HELPERS: [Kind; 4] = [
+    // The keeper of a server, as of load generators and NFS servers.
+    Kind {
+        args: &[
+            "run",
+            "server",
+            "--serve",
+            "exec sleep 1000",
+            "--state",
+            "a=http://localhost:8001/f",
+            "--state",
+            "b=http://localhost:8002/f",
+            "--out",
+            "run.json",
+        ],
+        helper: "1000",
+    },
+    // The watchdog of host states.
+    Kind {
+        args: &[
+            "run",
+            "--link",
+            "loopback",
+            "--paths",
+            "sendfile",
+            "--budget",
+            "60s",
+            "--ab-settle",
+            "1ms",
+            "--ab",
+            "echo $ZC_STATE >> log",
+            "--ab",
+            "echo $ZC_STATE >> log",
+            "--ab-restore",
+            "echo restored >> log",
+            "--out",
+            "run.json",
+        ],
+        helper: "watchdog",
+    },
+    // A far end.
+    Kind {
+        args: &[
+            "run",
+            "--via",
+            "PATH=VIA:$PATH",
+            "--paths",
+            "sendfile",
+            "--budget",
+            "60s",
+            "--out",
+            "run.json",
+        ],
+        helper: "serve",
+    },
+    // Soakers in a process of their own.
+    Kind {
+        args: &["soak", "--run-anyway", "--budget", "60s", "--", "sleep", "1000"],
+        helper: "1000",
+    },
+];
+
+#[test]
+fn a_process_group_that_is_killed_leaves_nothing_behind() {
+    let _turn = turn();
+    let host = Host::now();
+    let bin = Path::new(ZC).parent().unwrap().display().to_string();
+    for Kind { args, helper } in &WITH_HELPERS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ZC);
+        command.args(args.iter().map(|word| word.replace("VIA", &bin))).current_dir(folder.path());
+        // As timeout(1) and shells with job control have it.
+        command.process_group(0);
+        as_nobody(&mut command, folder.path());
+        let mut zc = start(&mut command).unwrap();
+        let is_there = zc.does(|| {
+            zc.processes().iter().any(|process| {
+                process.pid != zc.pid() && process.words.iter().any(|word| word.contains(helper))
+            })
+        });
+        if !is_there {
+            let output = zc.ends_itself().unwrap();
+            assert_eq!(output.status.code(), Some(4), "{args:?}: {}", stderr(&output));
+            eprintln!("skipped: {}", stderr(&output));
+            continue;
+        }
+        rustix::process::kill_process_group(
+            rustix::process::Pid::from_raw(zc.pid()).unwrap(),
+            Signal::KILL,
+        )
+        .unwrap();
+        let output = zc.ends_itself().unwrap();
+        assert_eq!(output.status.signal(), Some(Signal::KILL.as_raw()), "{args:?}");
+        restored(folder.path(), &zc).unwrap_or_else(|left| panic!("{args:?}: {left}"));
+        zc.nothing_is_left().unwrap_or_else(|left| panic!("{args:?}: {left}"));
+    }
+    host.is_as_it_was().unwrap();
 }
 
 /// The process that gets the signal.

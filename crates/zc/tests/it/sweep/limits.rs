@@ -12,7 +12,7 @@ use super::forbidden::{self, as_in_a_container};
 use super::marked::{Host, NOBODY, as_nobody, finished, signal, start};
 use super::verdict::{self, AROUND_A_COMMAND, End};
 use super::{cases_of, dice, drawn, is_long, search, turn};
-use crate::support::cgroup::MemoryCgroup;
+use crate::support::cgroup::Cgroup;
 use crate::support::{NOT_HERE, NOTHING_KEPT, ZC, blocks_saved, stderr};
 
 /// A limit, and how a program gets it.
@@ -119,7 +119,9 @@ fn one(case: &Case) -> Result<(), String> {
         Limit::Filter | Limit::OneCpu => true,
         _ => false,
     };
-    if works && !matches!(end, End::Succeeded | End::Failed(NOTHING_KEPT)) && case.args[0] != "soak"
+    if works
+        && !matches!(end, End::Succeeded | End::Failed(NOTHING_KEPT | verdict::NOT_FIT))
+        && case.args[0] != "soak"
     {
         return Err(format!("does not work: {end:?}: {}", stderr(&output)));
     }
@@ -130,7 +132,7 @@ fn limited(case: &Case, folder: &Path) -> Result<Ended, String> {
     let mut command;
     let mut cgroup = None;
     match case.limit {
-        Limit::Memory(mib) => match MemoryCgroup::of(mib << 20) {
+        Limit::Memory(mib) => match Cgroup::of_memory(mib << 20) {
             Ok(made) => command = cgroup.insert(made).zc(case.args),
             Err(error) => {
                 return Ok(Ended::Skipped(format!("no memory cgroup can be made: {error}")));

@@ -9,7 +9,10 @@ use crate::support::{NOTHING_KEPT, stderr, text};
 
 /// The codes of docs/exit-codes.md that mean that something went wrong; those of a comparison are
 /// answers.
-const FAILURES: [i32; 8] = [1, 2, 3, 4, 5, 6, NOTHING_KEPT, 130];
+const FAILURES: [i32; 9] = [1, 2, 3, 4, 5, 6, NOT_FIT, NOTHING_KEPT, 130];
+
+/// What `zc doctor` ends with where the machine is not fit to measure.
+pub(super) const NOT_FIT: i32 = 12;
 
 /// What `zc soak -- COMMAND` and `run_rr` fail with besides.
 pub(super) const AROUND_A_COMMAND: [i32; 3] = [125, 126, 127];

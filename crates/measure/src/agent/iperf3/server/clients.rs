@@ -10,6 +10,7 @@ use super::super::control::Control;
 use super::super::inbox::{COOKIE_BYTES, State};
 use super::super::messages::Parameters;
 use super::limits::TICK;
+use zc_run::address::canonical;
 
 /// Limit of pending connections. The oldest makes room for the next.
 const MOST_PENDING: usize = 64;
@@ -100,8 +101,7 @@ impl PendingConnections {
             if self.0.len() >= MOST_PENDING {
                 self.0.remove(0);
             }
-            // An IPv4 address on an IPv6 socket is shown as IPv4.
-            let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+            let peer = canonical(peer);
             self.0.push(PendingConnection { control, peer, since: Instant::now(), cookie: None });
         }
         Ok(())

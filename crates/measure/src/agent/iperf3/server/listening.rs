@@ -3,10 +3,10 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::wait_readable;
+use zc_kernel::stop::Stop;
 
 use super::super::control::Control;
 use super::clients::{Arrival, Busy, PendingConnections};
@@ -23,7 +23,7 @@ pub(super) const TELL_EVERY: Duration = Duration::from_millis(if cfg!(test) { 20
 
 pub(super) struct Server<'a> {
     listener: TcpListener,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     pub(super) limits: Limits,
     pub(super) tell: &'a mut dyn FnMut(Event),
     pending: PendingConnections,
@@ -41,7 +41,7 @@ struct Refusals {
 impl<'a> Server<'a> {
     pub(super) fn new(
         listener: TcpListener,
-        stop: &'a AtomicBool,
+        stop: &'a Stop,
         limits: Limits,
         tell: &'a mut dyn FnMut(Event),
     ) -> Self {
@@ -50,7 +50,7 @@ impl<'a> Server<'a> {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.is_set()
     }
 
     /// Waits for one tick at most, accepts connections, and reads pending ones. Returns whether

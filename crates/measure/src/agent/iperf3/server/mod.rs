@@ -20,11 +20,11 @@ mod pending;
 pub(super) const TELL_EVERY: std::time::Duration = listening::TELL_EVERY;
 
 use std::net::TcpListener;
-use std::sync::atomic::AtomicBool;
 
 use self::clients::{Arrival, Busy};
 use self::listening::Server;
 use self::running::Running;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, Result};
 
 pub use event::{Ended, Event};
@@ -38,7 +38,7 @@ pub use request::Request;
 /// The kernel cannot wait for connections.
 pub fn serve(
     listener: TcpListener,
-    stop: &AtomicBool,
+    stop: &Stop,
     limits: Limits,
     tell: &mut dyn FnMut(Event),
 ) -> Result<()> {

@@ -138,7 +138,10 @@ impl<'s, 'a> Running<'s, 'a> {
             used,
             clock::monotonic_ns() - began_ns,
         );
-        self.control.say_json(&ours, self.server.limits.patience)?;
+        let server = &self.server;
+        let said =
+            self.control.say_json_while(&ours, server.limits.patience, &|| !server.is_stopping());
+        said.map_err(|lost| if server.is_stopping() { Halt::Stopped } else { lost.into() })?;
         self.control.say(State::DisplayResults, TICK)?;
         let ended = Ended {
             peer: self.peer,

@@ -1,6 +1,6 @@
 //! Who asks: a client of this machine, or one of another that is told when.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use super::options::NfsOptions;
@@ -38,7 +38,7 @@ impl Asks {
     pub(super) fn from_afar(
         end: &RemoteEnd,
         options: &NfsOptions,
-        address: IpAddr,
+        address: SocketAddr,
         steps: &mut Steps<'_>,
     ) -> Result<Afar> {
         let RemoteEnd::Via { command, .. } = end else {
@@ -56,7 +56,7 @@ impl Asks {
         let wanted = NfsWanted {
             boot_id: meter::boot_id().unwrap_or_default(),
             client: options.client,
-            address,
+            address: address.ip(),
         };
         let reads = FarReads::start(Client::new(connection, transport), wanted)?;
         let same_machine = reads.same_machine();

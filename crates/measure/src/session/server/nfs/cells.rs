@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::meter;
 use crate::plan::spec::CONTROL_SUFFIX;
+use crate::session::earlier::KnownRates;
 use crate::session::proving::cannot_run;
 use crate::session::server::asked::body_bytes;
 use crate::session::server::cells::positive;
+use crate::session::server::nfs::options::NfsOptions;
 use crate::session::server::rate;
 use crate::session::steps::Steps;
 use crate::trial::{CallsOf, OriginOf, ServerRig};
 use zc_run::{
-    Cell, Levels, NfsMount, Probe, RecvPath, Result, SendPath, SupportRow, Unavailable, units,
+    Cell, Levels, NfsMount, Probe, RecvPath, Result, SendPath, SupportRow, Unavailable, Warning,
+    units,
 };
 
 /// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600 READs of 4k
@@ -172,14 +175,14 @@ pub(super) fn origin_of(
     })
 }
 
-/// Gives all cells one rate in bytes per second, which is typed or what the slowest of them can well
-/// sustain, and adds the positive control.
+/// Gives all cells one rate in bytes per second, which is typed, that of an earlier run, which is then
+/// said, or what the slowest of them can well sustain. Adds the positive control.
 pub(super) fn at_one_rate(
     rig: &mut ServerRig,
     mut cells: Vec<Cell>,
-    typed: Option<f64>,
+    options: &NfsOptions,
     steps: &mut Steps<'_>,
-) -> Result<(Vec<Cell>, Vec<Probe>)> {
+) -> Result<(Vec<Cell>, Vec<Probe>, Option<Warning>)> {
     let speeds = rate::top_speeds(rig, &cells, steps)?;
     let mut bytes_per_s = BTreeMap::new();
     for cell in cells.iter().filter(|cell| !cell.control) {
@@ -187,7 +190,13 @@ pub(super) fn at_one_rate(
         bytes_per_s.insert(cell.label.clone(), per_s * body_bytes(cell) as f64);
     }
     let slowest = rate::slowest(&bytes_per_s)?;
-    let rate = typed.unwrap_or_else(|| rate::round_below(slowest * SHARE));
+    let typed = options.rate_bytes_per_s;
+    let each: Vec<_> = bytes_per_s.keys().map(|label| (label.clone(), slowest)).collect();
+    let earlier = if typed.is_none() { options.earlier.as_slice() } else { &[] };
+    let KnownRates { rates, note } =
+        KnownRates::of(&BTreeMap::new(), earlier, rig.fixed().link, &each);
+    let kept = || rates.get(&cells.first()?.label).copied();
+    let rate = typed.or_else(kept).unwrap_or_else(|| rate::round_below(slowest * SHARE));
     for cell in &mut cells {
         cell.levels.rate_bytes_per_s = Some(rate);
     }
@@ -199,7 +208,7 @@ pub(super) fn at_one_rate(
         cells.push(positive);
     }
     let probe = |(cell, bytes_per_s)| Probe::TopSpeed { cell, bytes_per_s };
-    Ok((cells, bytes_per_s.into_iter().map(probe).collect()))
+    Ok((cells, bytes_per_s.into_iter().map(probe).collect(), note))
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod place;
 mod workers;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::super::budget::Budget;
 use super::super::prepare::{CALL_BUFFER, choose_cpus, usual};
@@ -32,6 +31,7 @@ use crate::trial::{
 use asks::{Afar, Asks};
 use opening::File;
 use place::{Kind, Place};
+use zc_kernel::stop::Stop;
 use zc_run::{
     Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
     Result, SendPath, SupportRow, Unavailable, Unsoaked,
@@ -70,7 +70,7 @@ enum Client {
 pub(crate) fn prepare(
     options: &NfsOptions,
     budget: &Budget,
-    stop: &AtomicBool,
+    stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
@@ -181,6 +181,7 @@ pub(crate) fn prepare(
         timing,
         replayed: None,
     })?;
+    rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
     facts.passed_over = up.passed_over;
     steps.say("looking at the machine");
@@ -191,8 +192,9 @@ pub(crate) fn prepare(
         warnings.extend(workers::warning(cpus.receiver));
     }
     let reference = cells[0].label.clone();
-    let (cells, speeds) = cells::at_one_rate(&mut rig, cells, options.rate_bytes_per_s, steps)?;
+    let (cells, speeds, note) = cells::at_one_rate(&mut rig, cells, options, steps)?;
     probes.extend(speeds);
+    warnings.extend(note);
 
     let plan = Plan {
         experiment: EXPERIMENT.to_owned(),

@@ -11,6 +11,7 @@ use crate::session::proving::cannot_run;
 use crate::session::server::starting::as_soon_as_it_answers;
 use crate::session::steps::Steps;
 use crate::trial::{NfsCopies, Opened};
+use zc_run::address::ip_text;
 use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow, Unavailable};
 
 /// How long the server may take until the client can mount what it exports.
@@ -109,7 +110,7 @@ pub(super) fn open(
                 return Err(match is_there && error.kind == ErrorKind::Remote {
                     true => error.help(format!(
                         "whether {} serves NFS, and exports that path to this machine",
-                        place.exported.address
+                        ip_text(place.exported.address)
                     )),
                     false => error,
                 });

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::session::earlier::EarlierRates;
 use crate::session::options::CpuPair;
 use crate::session::remote_end::RemoteEnd;
 use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, SoakerKind};
@@ -37,6 +38,8 @@ pub struct NfsOptions {
     pub connections: Vec<usize>,
     /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
     pub rate_bytes_per_s: Option<f64>,
+    /// What earlier runs of NFS had, the newest first: the rate is kept where that is possible.
+    pub earlier: Vec<EarlierRates>,
     /// Files whose bytes are served as one file; empty: generated ones.
     pub files: Vec<PathBuf>,
     /// The client's program; `None`: it is compiled.

@@ -9,6 +9,7 @@ use crate::session::options::CpuPair;
 use crate::session::server::place::{a_cpu_each, is_here, sides_apart};
 use crate::session::steps::Steps;
 use crate::trial::{self, Exported, InMount, NfsServerProgram, SendSetup, Served, Up};
+use zc_run::address::{has_zone, ip_text};
 use zc_run::{
     Error, FileSetFacts, LinkKind, LinkOptions, NfsOperation, NfsServer, Placement, Result,
     Severity, Warning, escape,
@@ -99,7 +100,7 @@ impl Place {
         if options.remote.is_some() {
             reached_from_afar(&exported, in_mount.is_some(), shares_machine)?;
         }
-        let up = match exported.address.is_loopback() {
+        let up = match exported.address.ip().is_loopback() {
             true => trial::bring_up(&[LinkKind::Loopback], 0, 0, &LinkOptions::default(), &[])?,
             false => trial::towards(exported.address)?,
         };
@@ -196,11 +197,12 @@ fn reached_from_afar(exported: &Exported, is_in_mount: bool, is_here: bool) -> R
     if !is_here {
         return Err(Error::usage(format!(
             "the server of \"{file}\" is not on this machine, whose CPUs are measured: packets to \
-             {address} would leave it"
+             {} would leave it",
+            ip_text(address)
         ))
         .help("run zc where the server is, and leave --via out to measure the client"));
     }
-    if address.is_loopback() {
+    if address.ip().is_loopback() || has_zone(address) {
         return Err(Error::usage(format!(
             "the other machine does not reach the server of \"{file}\""
         ))

@@ -1,9 +1,11 @@
 //! What a server exports, and how each client is told where it is: one of zc's, or one that is there.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr};
 
 use super::mountinfo;
 use super::place::{MOUNT_PORT, NFS_PORT};
+use zc_kernel::names;
+use zc_run::address::ip_text;
 use zc_run::{Error, NfsOperation, Result, SendPath, escape, in_words};
 
 /// A file that a server exports.
@@ -11,8 +13,8 @@ use zc_run::{Error, NfsOperation, Result, SendPath, escape, in_words};
 pub struct Exported {
     /// The program and its version; of a server that is there, where the file is.
     pub server: String,
-    /// The server's address.
-    pub address: IpAddr,
+    /// The server's address, whose port has no meaning.
+    pub address: SocketAddr,
     /// The path of the folder by version 3 and by version 4.
     pub(super) roots: [String; 2],
     /// The file's name there.
@@ -53,7 +55,7 @@ impl Exported {
         if !path.starts_with('/') {
             return Err(Error::usage(format!("\"{}\" is no absolute path", escape(path, 200))));
         }
-        Self::at(path, address, path)
+        Self::at(path, SocketAddr::new(address, 0), path)
     }
 
     /// The path of the file, of which [`of_server`](Self::of_server) makes the same again.
@@ -70,7 +72,8 @@ impl Exported {
         })?;
         let mounts = mountinfo::listed().map_err(|error| Error::os("read the mounts", error))?;
         let found = mountinfo::of(&mounts, &path).and_then(|mount| {
-            Some((mount, mount.path_of(&path)?, mount.option("addr")?.parse::<IpAddr>().ok()?))
+            let address = names::address(mount.option("addr")?, 0).ok()??;
+            Some((mount, mount.path_of(&path)?, address))
         });
         let Some((mount, there, address)) = found else {
             return Err(Error::input(format!("{shown} is in no mount of NFS"))
@@ -84,7 +87,7 @@ impl Exported {
         Ok((Self::at(text, address, &there)?, Some(in_mount)))
     }
 
-    fn at(text: &str, address: IpAddr, path: &str) -> Result<Self> {
+    fn at(text: &str, address: SocketAddr, path: &str) -> Result<Self> {
         let (folder, name) = told(text, path)?.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
             return Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
@@ -126,7 +129,7 @@ impl Exported {
     /// connections of its own (nosharecache); a server that does not answer for 9 s is an error (soft, 3 s and
     /// twice as many). Nothing is locked, and the server need not call back.
     pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
-        let (root, name, address) = (self.root(path), &self.name, self.address);
+        let (root, name, address) = (self.root(path), &self.name, ip_text(self.address));
         let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));
         let port = |option: &str, port: u16| match self.has_our_ports {
             true => format!(",{option}={port}"),
@@ -148,7 +151,7 @@ impl Exported {
             1 => String::new(),
             several => format!(",nconnect={several}"),
         };
-        let host = host(address);
+        let host = host(self.address);
         format!(
             "{host}:{root} vers={number},proto=tcp{nfs_port},addr={address},{of_version},\
              {of_size}={size},sec=sys,soft,timeo=30,retrans=1,nosharecache{several} {name}"
@@ -182,21 +185,18 @@ fn host_and_path(text: &str) -> Option<(&str, &str)> {
     (!host.is_empty() && !host.contains('/')).then(|| (host, &text[text.len() - path.len() - 1..]))
 }
 
-fn address_of(host: &str) -> Result<IpAddr> {
+fn address_of(host: &str) -> Result<SocketAddr> {
     let unknown = |why: String| {
         Error::input(format!("the NFS server \"{}\" is not known: {why}", escape(host, 100)))
     };
-    let mut found =
-        (host, NFS_PORT).to_socket_addrs().map_err(|error| unknown(in_words(&error)))?;
-    found.next().as_ref().map(SocketAddr::ip).ok_or_else(|| unknown("it has no address".to_owned()))
+    let found = names::addresses(host, NFS_PORT).map_err(|error| unknown(in_words(&error)))?;
+    found.first().copied().ok_or_else(|| unknown("it has no address".to_owned()))
 }
 
 /// An address as a part of a URL or of a source.
-fn host(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    }
+fn host(address: SocketAddr) -> String {
+    let text = ip_text(address);
+    if address.is_ipv6() { format!("[{text}]") } else { text }
 }
 
 #[cfg(test)]
@@ -219,6 +219,9 @@ mod tests {
         assert!(
             root.mount(SendPath::Nfs3, 4096, 1).starts_with("[::1]:/ vers=3,proto=tcp,addr=::1,")
         );
+        let (linked, _) = Exported::named("[fe80::1%lo]:/file").unwrap();
+        let told = linked.mount(SendPath::Nfs40, 4096, 1);
+        assert!(told.starts_with("[fe80::1%1]:/ ") && told.contains(",addr=fe80::1%1,"), "{told}");
         for (wrong, says) in [
             ("127.0.0.1:/srv/", "is a folder"),
             ("127.0.0.1:/a b", "cannot be told"),
@@ -236,7 +239,7 @@ mod tests {
     fn another_machine_makes_the_same_of_the_parts() {
         for text in ["192.0.2.1:/srv/data/file", "[2001:db8::1]:/file"] {
             let (exported, _) = Exported::named(text).unwrap();
-            let again = Exported::of_server(exported.address, &exported.path()).unwrap();
+            let again = Exported::of_server(exported.address.ip(), &exported.path()).unwrap();
             assert_eq!(again.url(SendPath::Nfs3), exported.url(SendPath::Nfs3));
             let mount = |of: &Exported| of.mount(SendPath::Nfs42, 4096, 2);
             assert_eq!(mount(&again), mount(&exported));
@@ -251,7 +254,7 @@ mod tests {
     fn what_zc_serves_is_at_its_ports() {
         let own = Exported {
             server: String::new(),
-            address: IpAddr::from([10, 0, 0, 1]),
+            address: ([10, 0, 0, 1], 0).into(),
             roots: ["/run/zc-export".to_owned(), "/".to_owned()],
             name: "file".to_owned(),
             has_our_ports: true,

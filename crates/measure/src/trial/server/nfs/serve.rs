@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -109,6 +109,7 @@ impl Program {
             Self::Knfsd(_) => [EXPORT.to_owned(), "/".to_owned()],
         };
         let server = self.version();
+        let address = SocketAddr::new(address, 0);
         Exported { server, address, roots, name: FILE.to_owned(), has_our_ports: true }
     }
 }

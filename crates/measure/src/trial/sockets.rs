@@ -1,0 +1,113 @@
+//! What the sockets of a trial's flows use, by getsockopt(2), and whether it is what was asked for.
+//!
+//! A socket option that was set may be cut (net.core.wmem_max), and what a socket uses may be chosen by
+//! others: by a route (`congctl` of ip-route(8), which replaces what was set before connect(2)) or by a
+//! BPF program of the cgroup. A cost is said to be that of what was asked for, so a trial whose
+//! sockets use something else does not run.
+
+use std::collections::BTreeSet;
+use std::net::TcpStream;
+
+use zc_kernel::tcp;
+
+use zc_run::units::size_text;
+use zc_run::{FixedParams, SocketFacts, Unavailable};
+
+/// What the sockets of flows use now: of all `senders`, and of the first one's `receiver`, where it is
+/// here. `None` where the kernel does not say.
+pub(super) fn facts(senders: &[&TcpStream], receiver: Option<&TcpStream>) -> Option<SocketFacts> {
+    let first = senders.first()?;
+    let names = senders.iter().map(|socket| tcp::congestion(socket).ok());
+    let names: BTreeSet<String> = names.collect::<Option<_>>()?;
+    Some(SocketFacts {
+        congestion: names.into_iter().collect::<Vec<_>>().join(", "),
+        pacing_bytes_per_s: Some(tcp::info(first).ok()?.pacing_rate)
+            .filter(|rate| *rate != u64::MAX),
+        sndbuf_bytes: tcp::sndbuf(first).ok()?,
+        rcvbuf_bytes: receiver.and_then(|socket| tcp::rcvbuf(socket).ok()),
+        rcv_ssthresh_bytes: receiver
+            .and_then(|socket| tcp::info(socket).ok())
+            .map(|info| info.rcv_ssthresh),
+    })
+}
+
+/// Checks that sockets use what was asked for: the `congestion` control that the run sets or that a
+/// state of the host names, and the buffers.
+///
+/// # Errors
+/// They use something else.
+pub(super) fn check(
+    found: &SocketFacts,
+    congestion: Option<&str>,
+    fixed: &FixedParams,
+) -> Result<(), Unavailable> {
+    let used = found.congestion.as_str();
+    if let Some(asked) = congestion.filter(|asked| *asked != used) {
+        return Err(Unavailable::refused(format!(
+            "its sockets use congestion control \"{used}\", and \"{asked}\" was asked for"
+        ))
+        .remedy(
+            "a route (ip route: congctl) or a BPF program of the cgroup chooses it; --congestion unset \
+             takes what they choose",
+        ));
+    }
+    // The kernel doubles what was asked for (socket(7)).
+    let cut = |used: usize, asked: Option<usize>| asked.filter(|asked| used / 2 < *asked);
+    let buffers = [
+        ("SO_SNDBUF", "wmem", Some(found.sndbuf_bytes), fixed.sndbuf_bytes),
+        ("SO_RCVBUF", "rmem", found.rcvbuf_bytes, fixed.rcvbuf_bytes),
+    ];
+    for (option, limit, used, asked) in buffers {
+        let Some((used, asked)) = used.and_then(|used| Some((used, cut(used, asked)?))) else {
+            continue;
+        };
+        let [used, asked] = [used / 2, asked].map(|bytes| size_text(bytes as u64));
+        return Err(Unavailable::refused(format!(
+            "{option} of {asked} was asked for, and its sockets have {used}, the most that \
+             net.core.{limit}_max allows"
+        ))
+        .remedy(format!("as root: sysctl -w net.core.{limit}_max=BYTES")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::fixed;
+    use super::*;
+
+    fn found() -> SocketFacts {
+        SocketFacts {
+            congestion: "reno".to_owned(),
+            pacing_bytes_per_s: None,
+            sndbuf_bytes: 131_072,
+            rcvbuf_bytes: None,
+            rcv_ssthresh_bytes: None,
+        }
+    }
+
+    #[test]
+    fn sockets_that_use_what_was_asked_for_are_fit() {
+        let asked = FixedParams { sndbuf_bytes: Some(65_536), ..fixed() };
+        assert_eq!(check(&found(), Some("reno"), &asked), Ok(()));
+        assert_eq!(check(&found(), None, &fixed()), Ok(()));
+        // Of another machine's receiver nothing is known, and the kernel raises what is too small.
+        let asked = FixedParams { rcvbuf_bytes: Some(1 << 30), sndbuf_bytes: Some(1), ..fixed() };
+        assert_eq!(check(&found(), None, &asked), Ok(()));
+    }
+
+    #[test]
+    fn another_congestion_control_and_a_buffer_that_was_cut_are_told() {
+        let no = check(&found(), Some("cubic"), &fixed()).unwrap_err();
+        assert!(no.reason.contains("use congestion control \"reno\", and \"cubic\" was asked"));
+        let two = SocketFacts { congestion: "bbr, cubic".to_owned(), ..found() };
+        check(&two, Some("cubic"), &fixed()).unwrap_err();
+        let asked = FixedParams { sndbuf_bytes: Some(1 << 20), ..fixed() };
+        let no = check(&found(), None, &asked).unwrap_err();
+        assert!(no.reason.starts_with("SO_SNDBUF of 1m was asked for, and its sockets have 64k"));
+        assert!(no.remedy.unwrap().contains("net.core.wmem_max"));
+        let found = SocketFacts { rcvbuf_bytes: Some(65_536), ..found() };
+        let asked = FixedParams { rcvbuf_bytes: Some(65_536), ..fixed() };
+        assert!(check(&found, None, &asked).unwrap_err().reason.contains("SO_RCVBUF of 64k"));
+    }
+}
