@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, escape, in_words, is_safe};
 
 use crate::files::Whose;
@@ -30,7 +31,7 @@ impl Folder {
             )),
         };
         std::path::absolute(path).and_then(|path| check_name(&path)).map_err(failed)?;
-        std::fs::create_dir_all(path).map_err(failed)?;
+        let made = OpenFolder::make(path).map_err(failed)?;
         let folder = Self { path: path.canonicalize().map_err(failed)?, whose: Whose::Own };
         check_name(&folder.path).map_err(failed)?;
         let metadata = folder.path.metadata().map_err(failed)?;
@@ -45,7 +46,7 @@ impl Folder {
             }
         }
         for part in PARTS {
-            std::fs::create_dir_all(folder.path.join(part)).map_err(failed)?;
+            made.within(part.as_ref()).map_err(failed)?;
         }
         Ok((folder, lock))
     }

@@ -132,7 +132,7 @@ impl Format {
     /// This format, if it is one of JSON, with keys that were named.
     pub fn with_fields(mut self, fields: &Fields) -> Option<Self> {
         match &mut self.parser {
-            Parser::Json(json) => json.prefer(fields),
+            Parser::Json(json) => json.prefer(fields.keys(), fields.texts()),
             _ => return None,
         }
         Some(self)

@@ -179,6 +179,7 @@ fn where_no_process_can_be_had_runs_are_read_without_rights_all_the_same() {
     let mut unshare = Command::new("unshare");
     let hide = "mount -t tmpfs tmpfs /proc || exit 77; exec \"$0\" show run.json";
     unshare.args(["-m", "sh", "-c", hide, ZC]).current_dir(folder.path()).stdin(Stdio::null());
+    unshare.env("COLUMNS", "120");
     match unshare.finish() {
         Ok(output) if output.status.code() == Some(77) => {
             eprintln!("skipped: nothing can be mounted here: {}", stderr(&output));

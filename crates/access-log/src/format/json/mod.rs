@@ -7,7 +7,6 @@ mod duration;
 mod key;
 mod object;
 
-use super::fields::Fields;
 use super::reading::{DurationUnit, Reading};
 use super::scheme;
 use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
@@ -44,9 +43,8 @@ impl Json {
         }
     }
 
-    /// Takes these keys before those that are known, for what they are of.
-    pub(super) fn prefer(&mut self, fields: &Fields) {
-        let keys = fields.keys();
+    /// Takes these keys, each under the name that it was given, before those that are known.
+    pub(super) fn prefer<'k>(&mut self, keys: &[Key], named: impl Iterator<Item = &'k str>) {
         // Bytes that were named count alone.
         let is_bytes = |role| matches!(role, Role::Bytes(_));
         if keys.iter().any(|key| is_bytes(key.role)) {
@@ -54,7 +52,7 @@ impl Json {
         }
         self.has_any_unit &= !keys.iter().any(|key| matches!(key.role, Role::Duration { .. }));
         self.keys.splice(0..0, keys.iter().cloned());
-        self.named = fields.texts().map(|text| (text.to_owned(), false)).collect();
+        self.named = named.map(|text| (text.to_owned(), false)).collect();
     }
 
     /// Finds the unit of durations by the first lines, where it is a setting.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_move, unmount};
 
 use zc_kernel::netns::unshare_mounts;
+use zc_kernel::privileges::has_capabilities;
 use zc_run::{Error, Result};
 
 /// Where servers keep pid files, sockets, logs, caches and temporary files (hier(7)), with the places
@@ -37,6 +38,14 @@ const OF_HOST: &str = ".zc-host";
 /// How deep sockets and pid files are looked for, and among how many entries at most.
 const DEEPEST: usize = 3;
 const MOST_ENTRIES: usize = 20_000;
+
+/// Whether this process has the host's mounts for its own: it may start a server of NFS, or mount one. To be asked before a link is brought up: a
+/// user gets a user namespace for that, in which the process has all capabilities.
+pub(super) fn may_mount() -> bool {
+    let is_first = fs::read_to_string("/proc/self/uid_map")
+        .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+    has_capabilities() && is_first
+}
 
 /// Moves the calling thread into a mount namespace of its own, in which these folders are the
 /// server's.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::asker::Asker;
 use super::kept::{IoBytes, Kept, Wanted};
-use super::nfs::{Serving, may_mount};
+use super::nfs::Serving;
 use super::own::OwnServer;
+use super::own_state::may_mount;
 use crate::link::Link;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};

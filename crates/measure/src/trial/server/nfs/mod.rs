@@ -32,7 +32,6 @@ pub use exported::{Exported, InMount};
 pub use load::{CallsOf, NfsLoad};
 pub use mounts::read as read_by_mounts;
 pub use pattern::written_crc32;
-pub(super) use place::may_mount;
 pub use reader::{Reader, ReaderProgram};
 pub use serve::{ServerProgram, serve, start_server};
 pub use serving::Serving;

@@ -10,7 +10,6 @@ use std::process::{Command, ExitStatus};
 use rustix::mount::{MountFlags, mount};
 
 use zc_kernel::netns::unshare_mounts;
-use zc_kernel::privileges::has_capabilities;
 use zc_kernel::spawn::{HeldSignals, pidfd, wait_readable};
 use zc_run::{Error, Result};
 
@@ -20,14 +19,6 @@ pub(super) const MOUNT_PORT: u16 = 20_048;
 
 /// The longest READ or WRITE that is allowed, in bytes.
 pub(super) const MOST_BYTES: u64 = 1 << 20;
-
-/// Whether this process may start a server of NFS, or mount one. To be asked before a link is brought up: a
-/// user gets a user namespace for that, in which the process has all capabilities.
-pub(in crate::trial::server) fn may_mount() -> bool {
-    let is_first = fs::read_to_string("/proc/self/uid_map")
-        .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
-    has_capabilities() && is_first
-}
 
 /// Moves this process, which has one thread, into a mount namespace of its own, and hides `folders`
 /// there.

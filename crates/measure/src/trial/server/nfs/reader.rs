@@ -14,7 +14,7 @@ use zc_kernel::spawn::wait_readable;
 use zc_kernel::words::SharedWords;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
-use super::place::may_mount;
+use super::super::own_state::may_mount;
 use super::program::has_file_system;
 use super::words::{Done, NEVER, NO, NUMBERS, Opened, Order, READY, STOP, ToOpen};
 use crate::internal::{INTERNAL, NFS_READ};

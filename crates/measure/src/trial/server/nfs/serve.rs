@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGTERM;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
+use super::super::own_state::may_mount;
 use super::exported::Exported;
 use super::ganesha::Ganesha;
 use super::knfsd::Knfsd;
-use super::place::{self, cannot, may_mount};
+use super::place::{self, cannot};
 use super::port_mapper;
 use super::serving::Serving;
 use crate::internal::{INTERNAL, NFS_SERVE};
