@@ -211,6 +211,14 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
         assert!(shown.contains("2097152 bytes of the file"), "{shown}");
     }
     let _ = std::fs::remove_file(folder.path().join("run.json"));
+    // libnfs 4 by itself resolves no address in brackets.
+    let words = ["--nfs-file", "[::1]:/data/file", "--vers", "4.0", "--rsize", "4k"];
+    if !Path::new("/proc/sys/net/ipv6").exists() {
+        eprintln!("skipped: this kernel has no IPv6");
+    } else if has_a_block(folder.path(), &mut server.run(folder.path(), &words)) {
+        assert_none_failed(&saved(folder.path()));
+    }
+    let _ = std::fs::remove_file(folder.path().join("run.json"));
     for (file, says) in [
         ("127.0.0.1:/data/nothing", "the file cannot be opened"),
         ("127.0.0.1:/nowhere/file", "the export cannot be mounted"),
