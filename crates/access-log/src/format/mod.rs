@@ -3,7 +3,6 @@
 mod apache;
 mod elb;
 mod error;
-mod fields;
 mod haproxy;
 mod json;
 mod nginx;
@@ -18,7 +17,7 @@ mod written_time;
 
 use super::entry::Stamp;
 pub use error::FormatError;
-pub use fields::Fields;
+pub use json::Fields;
 use json::Json;
 pub(crate) use reading::Extent;
 pub use reading::{DurationUnit, Reading};

@@ -4,10 +4,10 @@
 
 mod dialects;
 mod duration;
+mod fields;
 mod key;
 mod object;
 
-use super::fields::Fields;
 use super::reading::{DurationUnit, Reading};
 use super::scheme;
 use crate::entry::{Bytes, Entry, Method, Protocol, Stamp};
@@ -15,7 +15,8 @@ use crate::time::Moment;
 use crate::{number, request, time};
 pub(super) use dialects::{Dialect, caddy, common_names, envoy, google_cloud, nginx, traefik};
 use duration::Unit;
-pub(super) use key::{Key, Role};
+pub use fields::Fields;
+use key::{Key, Role};
 use object::Scalar;
 
 /// Reads lines by keys.
