@@ -23,7 +23,7 @@ pub(super) const MOST_BYTES: u64 = 1 << 20;
 
 /// Whether this process may start a server of NFS, or mount one. To be asked before a link is brought up: a
 /// user gets a user namespace for that, in which the process has all capabilities.
-pub(in crate::trial::server) fn may_mount() -> bool {
+pub(crate) fn may_mount() -> bool {
     let is_first = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
     has_capabilities() && is_first
