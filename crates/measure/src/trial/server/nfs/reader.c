@@ -360,7 +360,8 @@ static void open_file(FILE *to, const char *words)
         if (!(parts = nfs_parse_url_full(file->nfs, url)))
             fail("%s", nfs_get_error(file->nfs));
         else if (nfs_mount(file->nfs, without_brackets(parts->server), parts->path))
-            fail("the export cannot be mounted: %s", nfs_get_error(file->nfs));
+            fail("the export cannot be mounted: %s%s", strchr(parts->server, '%') ? "libnfs takes no zone of an address: " : "",
+                 nfs_get_error(file->nfs));
         else if ((error = nfs_open(file->nfs, parts->file, flags, &file->handle)) ||
                  (error = nfs_fstat64(file->nfs, file->handle, &stat))) {
             is_for_ever = error == -EROFS || error == -EACCES;
