@@ -76,10 +76,11 @@ impl Bytes {
     ///
     /// Apache's `%b` writes `-` for 0 bytes. Others write it where they do not know the length when
     /// the response begins: morgan of Express, of every chunked one. So of a response that may have a
-    /// body nothing is known, and any other has 0 bytes.
+    /// body nothing is known, and any other has 0 bytes. One whose bytes with the header are known was
+    /// logged by Apache's `%O`, and its `-` is 0.
     pub(crate) fn set_dash(&mut self, counted: Counted, method: Method, status: Option<u16>) {
         let may_have_body = method != Method::Head && matches!(status, Some(200..=203 | 206..=299));
-        if !may_have_body {
+        if !may_have_body || self.wire.is_some() {
             *self.of_mut(counted) = Some(0);
         }
     }

@@ -220,7 +220,7 @@ impl<'c, C: Collect> Counter<'c, C> {
             (Some(column), summary) => Err(Unusable::Lacks { format: summary.format, column }),
             (None, LogSummary { broken: Some(error), .. }) => Err(Unusable::Io(error)),
             (None, LogSummary { unreadable: 0, is_cut: false, .. }) => Err(Unusable::Empty),
-            (None, summary) => Err(Unusable::DoesNotFit(summary)),
+            (None, summary) => Err(Unusable::DoesNotFit(Box::new(summary))),
         }
     }
 }

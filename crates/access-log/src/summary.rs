@@ -49,7 +49,7 @@ pub enum Unusable {
     /// No format fits.
     Unknown,
     /// Of the format that was named no line can be read. The lines that could not are with it.
-    DoesNotFit(LogSummary),
+    DoesNotFit(Box<LogSummary>),
     /// Several fit, and say different things.
     Ambiguous(Vec<&'static str>),
     /// Its own heading lacks a column.

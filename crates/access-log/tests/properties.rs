@@ -91,9 +91,9 @@ impl Logged {
             "combined" => combined,
             "vhost_combined" => format!("www.example.com:80 {combined}"),
             "nginx-main" => format!("{combined} \"-\""),
-            "ingress-nginx" => format!(
-                "{combined} 75 {s} [web-80] [] 192.0.2.2:8080 {bytes} {s} {status} 7ce8a1b2"
-            ),
+            "ingress-nginx" => {
+                format!("{combined} 75 {s} [shop-web-80] [] 192.0.2.2:8080 {bytes} {s} {status} id")
+            }
             "nginx-json" => format!(
                 r#"{{"time_iso8601":"{iso}","agent":"{agent}","request_method":"{method}","server_protocol":"{protocol}","status":"{status}","body_bytes_sent":{bytes},"bytes_sent":{wire},"request_time":{s}}}"#
             ),
@@ -110,7 +110,7 @@ impl Logged {
                 "[{iso}] \"{request}\" {status} - 0 {bytes} {duration_ms} - \"-\" \"{agent}\" \"-\" \"-\" \"-\""
             ),
             "istio" => format!(
-                "[{iso}] \"{request}\" {status} - via_upstream - \"-\" 0 {bytes} {duration_ms} - \"-\" \"{agent}\" \"-\" \"-\" \"-\" inbound|80|| 192.0.2.2:3 192.0.2.2:80 192.0.2.1:3 - default"
+                "[{iso}] \"{request}\" {status} - via_upstream - \"-\" 0 {bytes} {duration_ms} 1 \"-\" \"{agent}\" \"id\" \"web:80\" \"192.0.2.2:80\" inbound|80|| 192.0.2.2:1 192.0.2.2:2 192.0.2.1:3 - default"
             ),
             "envoy-json" => format!(
                 r#"{{"start_time":"{iso}","method":"{method}","protocol":"{protocol}","response_code":{status},"bytes_sent":{bytes},"duration":{duration_ms}}}"#
@@ -128,10 +128,10 @@ impl Logged {
                 "owner bucket [{clf}] 192.0.2.1 - ID REST.{method}.OBJECT key \"{request}\" {status} - {bytes} - {duration_ms} - \"-\" \"{agent}\" -"
             ),
             "elb" => format!(
-                "https {iso} app/lb/1 192.0.2.1:3 192.0.2.2:80 0.000 {s} 0.000 {status} {status} 34 {bytes} \"{request}\" \"{agent}\" - -"
+                "http {iso} app/web/1 192.0.2.1:2817 192.0.2.2:80 0.000 {s} 0.000 {status} {status} 34 {bytes} \"{method} http://www.example.com:80{target} {protocol}\" \"{agent}\" - - arn \"id\""
             ),
             "google-cloud" => format!(
-                r#"{{"timestamp":"{iso}","httpRequest":{{"requestMethod":"{method}","protocol":"{protocol}","status":{status},"responseSize":"{wire}","latency":"{s}s"}}}}"#
+                r#"{{"httpRequest":{{"requestMethod":"{method}","status":{status},"responseSize":"{wire}","latency":"{s}s","protocol":"{protocol}"}},"timestamp":"{iso}"}}"#
             ),
             "cloudfront" => format!(
                 "#Fields: date time x-edge-location sc-bytes cs-method sc-status time-taken cs-protocol-version\n{day}\t{clock}\tLAX1\t{wire}\t{method}\t{status}\t{s}\t{protocol}"
@@ -157,7 +157,7 @@ impl Logged {
                 Bytes { unsaid: Some(body), ..Bytes::default() }
             }
             "nginx-json" => Bytes { body: Some(body), wire: Some(wire), unsaid: None },
-            "haproxy" | "squid" | "cloudfront" | "google-cloud" | "iis" | "w3c" => {
+            "haproxy" | "squid" | "google-cloud" | "cloudfront" | "iis" | "w3c" => {
                 Bytes { wire: Some(wire), ..Bytes::default() }
             }
             _ => Bytes { body: Some(body), ..Bytes::default() },

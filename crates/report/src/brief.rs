@@ -212,7 +212,10 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let doubts = notes::warnings(run).into_iter().filter(|each| each.severity != Severity::Note);
     let doubts = distinct(doubts.map(|warning| shown(&warning.name)));
     if !doubts.is_empty() {
-        controls.push(note("doubts", format!("{}; zc show -v explains", doubts.join(", "))));
+        controls.push(note(
+            "doubts",
+            format!("what weakens figures: {}; zc show -v explains", doubts.join(", ")),
+        ));
     }
     controls
 }
@@ -229,7 +232,9 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
         format!("a byte's cost by {}{half}", signed_percent(times.value - 1.0))
     });
     let parts: Vec<String> = throughput.into_iter().chain(cost).collect();
-    (!parts.is_empty()).then(|| note("perturbation", format!("soakers changed {}", list(&parts))))
+    (!parts.is_empty()).then(|| {
+        note("perturbation", format!("soakers (which count idle time) changed {}", list(&parts)))
+    })
 }
 
 /// `143 of 150 kept; dropped: 4 steal and 2 idle drift`.

@@ -32,7 +32,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.push(note(
         "run",
         format!(
-            "{}, seed {}, {} soakers; {}",
+            "{}, seed {}, {} soakers (threads of lowest priority, which count idle CPU time); {}",
             version(run),
             plan.seed,
             plan.fixed.soaker,

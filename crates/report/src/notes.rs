@@ -227,7 +227,7 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
     let text = match (positive.expected, positive.found) {
         (Some(expected), Some(found)) => {
             format!(
-                "{} was added to {}{} and found as {}{}{}",
+                "a known cost of {} was added to {}{} and found as {}{}{}",
                 percent(expected - 1.0),
                 shown(&estimates.reference),
                 positive.in_softirqs.map_or_else(String::new, |share| format!(
@@ -318,7 +318,7 @@ pub(super) fn wander(estimates: &Estimates, least: f64) -> Option<Note> {
         note(
             "wander",
             format!(
-                "ratios moved by {} and costs by {} during the run, which makes intervals up to \
+                "slow drift during the run, of {} in ratios and {} in costs, makes intervals up to \
                  {widest:.1} times as wide",
                 percent(ratios),
                 percent(costs)
@@ -334,7 +334,7 @@ pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     let text = if low == high { low } else { format!("{low} to {high}") };
     Some(note(
         "harness",
-        format!("{text} us/MB of zc's own pacing and metering are taken off all costs"),
+        format!("the cost of zc itself (pacing, metering), {text} us/MB, is taken off all costs"),
     ))
 }
 

@@ -132,9 +132,29 @@ fn doubts_and_failed_trials_are_named_and_notes_are_not() {
         "a packet socket listens",
     ));
     let text = brief(&(run, estimates), 100);
-    assert!(text.contains("\ndoubts        sniffer, steal; zc show -v explains\n"), "{text}");
+    assert!(
+        text.contains(
+            "\ndoubts        what weakens figures: sniffer, steal; zc show -v explains\n"
+        ),
+        "{text}"
+    );
     assert!(text.contains("\nfailed        2 trials; zc show -v explains\n"), "{text}");
     assert!(!text.contains("virtual"), "{text}");
+}
+
+#[test]
+fn a_word_of_zc_s_own_is_explained_where_it_is_first_printed() {
+    let full = table(&null().0, &null().1, Layout::plain(1000));
+    for (text, label, clause) in [
+        (brief(&null(), 1000), "positive", "a known cost of "),
+        (brief(&null(), 1000), "harness", "the cost of zc itself (pacing, metering), "),
+        (brief(&null(), 1000), "perturbation", "soakers (which count idle time) changed "),
+        (brief(&null(), 1000), "doubts", "what weakens figures: "),
+        (full, "run", "soakers (threads of lowest priority, which count idle CPU time)"),
+    ] {
+        let line = text.lines().find(|line| line.starts_with(&format!("{label} ")));
+        assert!(line.is_some_and(|line| line.contains(clause)), "{label}: {line:?}");
+    }
 }
 
 #[test]

@@ -40,8 +40,8 @@ pub(super) enum Command {
     /// Measure what each send path costs here, or what another plan compares, and print the table
     ///
     /// Sends a set of files over a link inside this machine by every send path in turn, and
-    /// measures the CPU time that each takes from the whole machine, by what it leaves to the
-    /// soakers. The run is saved after every block of measurements, so Ctrl-C loses nothing and
+    /// measures the CPU time that each takes from the whole machine, by what it leaves to soakers
+    /// (threads of lowest priority on every CPU, which count). The run is saved after every block of measurements, so Ctrl-C loses nothing and
     /// prints the results so far.
     Run(RunArgs),
     /// Sample the CPUs while each path sends, and print what its cost consists of
@@ -94,8 +94,8 @@ pub(super) enum Command {
     /// A line for each run, path and end: when, between which hosts, of which kernel, CPU and features, and
     /// the cost with its standard error.
     Export(ExportArgs),
-    /// Show the load of this machine, or measure what a command costs all of it, by the soakers
-    /// alone
+    /// Show the load of this machine, or measure what a command costs all of it, by what it leaves
+    /// to soakers (threads of lowest priority on every CPU)
     ///
     /// Without a command: a line of load for each period, until Ctrl-C. With one, after `--`: the
     /// CPU seconds that the whole machine spent on it, compared with getrusage and /proc/stat. The

@@ -1,6 +1,7 @@
 //! Examples of each command, as its long help and its man page show them.
 
 use clap::Command;
+use zc_run::Experiment;
 
 /// A command line, and what it does.
 pub(super) type Example = (&'static str, &'static str);
@@ -26,6 +27,39 @@ const RUN: &[Example] = &[
         "two states of this host",
     ),
 ];
+
+const RUN_SERVER: &[Example] = &[
+    (
+        "zc run server --state off=http://localhost:8001/f --state on=http://localhost:8002/f",
+        "two configurations of a server that runs already",
+    ),
+    (
+        "zc run server --serve 'nginx -c /srv/test/nginx.conf' --state off=http://localhost:8001/f \
+         --state on=http://localhost:8002/f",
+        "the same, with a server on a CPU of its own",
+    ),
+];
+
+const RUN_NFS: &[Example] = &[
+    ("sudo zc run nfs", "versions 3 and 4.0, READs of 4k to 1m, both ends here"),
+    (
+        "zc run nfs --nfs-file filer:/srv/big.iso",
+        "what reading from a server that is there costs this machine",
+    ),
+];
+
+const RUN_MEMORY: &[Example] = &[
+    ("zc run memory", "bandwidth by working set"),
+    ("zc run memory --with zc-DATE.json", "and how near to it the top speeds of a run are"),
+];
+
+const RUN_REQUESTS: &[Example] = &[
+    ("zc run requests", "responses of five lengths, by every path"),
+    ("zc run requests --responses close", "with a connection for each"),
+];
+
+const RUN_REPLAY: &[Example] =
+    &[("zc run replay --log access.log", "the responses of a log, by every path")];
 
 const PROFILE: &[Example] =
     &[("sudo zc profile read+send sendfile", "where the cycles of two paths go")];
@@ -146,6 +180,18 @@ pub(super) fn of(command: &str) -> &'static [Example] {
     }
 }
 
+/// The examples of an experiment; one that has none of its own has those of all.
+pub(super) fn of_experiment(experiment: Experiment) -> &'static [Example] {
+    match experiment {
+        Experiment::Server => RUN_SERVER,
+        Experiment::Nfs => RUN_NFS,
+        Experiment::Memory => RUN_MEMORY,
+        Experiment::Requests => RUN_REQUESTS,
+        Experiment::Replay => RUN_REPLAY,
+        _ => RUN,
+    }
+}
+
 /// The command with its examples, and those of its subcommands, at the end of each long help. Commands of
 /// a subcommand may be called as another one is, and have none.
 pub(super) fn with(command: Command) -> Command {
@@ -159,7 +205,8 @@ fn with_own(command: Command) -> Command {
     }
 }
 
-fn text(examples: &[Example]) -> String {
+/// Examples as a help shows them.
+pub(super) fn text(examples: &[Example]) -> String {
     let lines = examples.iter().map(|(line, what)| format!("\n  {line}\n      {what}"));
     format!("Examples:{}", lines.collect::<String>())
 }
@@ -177,13 +224,14 @@ mod tests {
             .get_subcommands()
             .map(|command| command.get_name().to_owned())
             .collect::<Vec<_>>();
-        for name in names.iter().map(String::as_str).chain(["zc"]) {
-            for (line, _) in of(name) {
+        let of_commands = names.iter().map(String::as_str).chain(["zc"]).map(of);
+        for examples in of_commands.chain(Experiment::ALL.iter().map(|each| of_experiment(*each))) {
+            for (line, _) in examples {
                 // Up to the first word that only a shell understands.
                 let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
                 let words = line.split_whitespace().skip_while(|word| *word == "sudo");
                 // Quoted commands have spaces, which a parser of examples need not understand.
-                if !line.contains("--ab") && !line.contains("--via") {
+                if !["--ab", "--via", "--serve"].iter().any(|option| line.contains(option)) {
                     assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");
                 }
             }

@@ -53,6 +53,7 @@ mod result_file;
 mod rights;
 mod run;
 mod run_args;
+mod run_help;
 mod schema;
 mod serve;
 mod server;
@@ -114,7 +115,10 @@ fn perform() -> Result<u8> {
 
 /// Parses the arguments; `None` if they asked for help or the version, which has been printed.
 fn parse() -> Result<Option<(Cli, ArgMatches)>> {
-    let matches = examples::with(Cli::command()).try_get_matches();
+    let words: Vec<_> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = run_help::with(examples::with(Cli::command()), &words);
+    let matches = command.try_get_matches();
     let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
         Ok(typed) => return Ok(Some(typed)),
         Err(error) => error,
@@ -131,13 +135,7 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
             tell::help(&error.render())?;
             Ok(None)
         }
-        _ => {
-            let words: Vec<_> = std::env::args_os()
-                .skip(1)
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            Err(wrong_arguments::refused(&error, &words))
-        }
+        _ => Err(wrong_arguments::refused(&error, &words)),
     }
 }
 

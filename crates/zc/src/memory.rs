@@ -11,7 +11,8 @@ use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
 use zc_run::{Experiment, MemoryRun, Result};
 
 /// The options that it takes.
-const TAKES: [&str; 5] = ["--budget", "--wait-until-quiet", "--seed", "--with", "--json"];
+pub(super) const TAKES: [&str; 5] =
+    ["--budget", "--wait-until-quiet", "--seed", "--with", "--json"];
 /// The default budget.
 pub(super) const BUDGET: &str = "20s";
 

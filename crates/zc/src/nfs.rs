@@ -14,7 +14,7 @@ use zc_run::{
 
 /// The options of its own that it takes, those of a sender, and those of another machine: --remote is
 /// refused for a reason of its own.
-const TAKES: [&str; 17] = [
+const OWN: [&str; 17] = [
     "--nfs-server",
     "--nfs-client",
     "--nfs-file",
@@ -33,6 +33,8 @@ const TAKES: [&str; 17] = [
     "--carry",
     "--no-carry",
 ];
+/// All options that it takes.
+pub(super) const TAKES: [&[&str]; 2] = [&OWN, &OF_BLOCKS];
 /// The default budget.
 pub(super) const BUDGET: &str = "3min";
 /// What is asked for where nothing is said.
@@ -58,7 +60,7 @@ pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
 /// An argument is not valid, server or client cannot be had, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    takes_no_other(Experiment::Nfs, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
+    takes_no_other(Experiment::Nfs, &TAKES, given, EXAMPLE)?;
     let options = options(args, command())?;
     resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     let at_most = args.quiet.at_most()?;

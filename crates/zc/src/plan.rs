@@ -33,39 +33,42 @@ pub(super) fn plan(args: &PlanArgs) -> Result<()> {
 }
 
 fn list() -> Result<()> {
-    let mut rows = Vec::new();
-    for &experiment in Experiment::ALL {
-        let Some(spec) = plan::builtin(experiment) else {
-            let (budget, question) = match experiment {
-                Experiment::Server => {
-                    (server::BUDGET, "What does a request cost a server, in two states of it?")
-                }
-                Experiment::Nfs => {
-                    (nfs::BUDGET, "What does a READ of NFS cost server and client, by its size?")
-                }
-                _ => (
-                    memory::BUDGET,
-                    "How fast is this machine's memory, the limit of every path that copies?",
-                ),
-            };
-            rows.push(PlanRow {
-                name: experiment.name().to_owned(),
-                cells: None,
-                budget: budget.to_owned(),
-                question: question.to_owned(),
-            });
-            continue;
+    let rows: Result<Vec<PlanRow>> = Experiment::ALL.iter().map(|each| row(*each)).collect();
+    tell::result(&plans(&rows?))
+}
+
+/// An experiment's line in the list.
+///
+/// # Errors
+/// Its plan is not valid.
+pub(super) fn row(experiment: Experiment) -> Result<PlanRow> {
+    let Some(spec) = plan::builtin(experiment) else {
+        let (budget, question) = match experiment {
+            Experiment::Server => {
+                (server::BUDGET, "What does a request cost a server, in two states of it?")
+            }
+            Experiment::Nfs => {
+                (nfs::BUDGET, "What does a READ of NFS cost server and client, by its size?")
+            }
+            _ => (
+                memory::BUDGET,
+                "How fast is this machine's memory, the limit of every path that copies?",
+            ),
         };
-        let spec = spec?;
-        let budget_ns = spec
-            .budget_ns
-            .ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
-        rows.push(PlanRow {
-            cells: Some(spec.product()),
-            name: spec.name,
-            budget: duration_text(budget_ns),
-            question: spec.question,
+        return Ok(PlanRow {
+            name: experiment.name().to_owned(),
+            cells: None,
+            budget: budget.to_owned(),
+            question: question.to_owned(),
         });
-    }
-    tell::result(&plans(&rows))
+    };
+    let spec = spec?;
+    let budget_ns =
+        spec.budget_ns.ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
+    Ok(PlanRow {
+        cells: Some(spec.product()),
+        name: spec.name,
+        budget: duration_text(budget_ns),
+        question: spec.question,
+    })
 }

@@ -24,7 +24,8 @@ pub(super) const REUSES: [&str; 2] = ["keep-alive", "close"];
 /// Arguments of `zc run`.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RunArgs {
-    /// The experiments to run, one after the other: `zc plan` lists the names [default: paths]
+    /// The experiments to run, one after the other: `zc plan` lists the names, `zc run NAME --help`
+    /// the options of one [default: paths]
     #[arg(value_name = "NAME", value_parser = known(Experiment::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) names: Vec<String>,

@@ -14,7 +14,7 @@ use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
 use zc_run::{Error, Experiment, HostState, HostStates, Result, StateCommand, units};
 
 /// The options of its own that it takes, those of another machine, and those of states.
-const TAKES: [&str; 20] = [
+const OWN: [&str; 20] = [
     "--state",
     "--url",
     "--serve",
@@ -36,6 +36,8 @@ const TAKES: [&str; 20] = [
     "--ab-limit",
     "--verify-state",
 ];
+/// All options that it takes.
+pub(super) const TAKES: [&[&str]; 2] = [&OWN, &OF_BLOCKS];
 /// The default budget.
 pub(super) const BUDGET: &str = "2min";
 const CONNECTIONS: u64 = 8;
@@ -56,7 +58,7 @@ const EXAMPLE: &str =
 /// An argument is not valid, the server does not answer, nothing could be measured, or a run ended
 /// early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
-    takes_no_other(Experiment::Server, &[&TAKES, &OF_BLOCKS], given, EXAMPLE)?;
+    takes_no_other(Experiment::Server, &TAKES, given, EXAMPLE)?;
     let options = options(args, without_token(command()))?;
     resolve::check_out(&options.out, args.out.is_some(), args.format)?;
     let at_most = args.quiet.at_most()?;

@@ -58,7 +58,7 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
             let live_load =
                 command == Some("soak") && words.iter().any(|word| is_of(word, "--for"));
             match asking_for_more(words) {
-                Some(option) => Error::usage(format!("\"{option}\" goes with {missing}")).help(
+                Some(option) => Error::usage(format!("\"{option}\" needs {missing}")).help(
                     match live_load {
                         true => "live load ends after --count windows of --period; --for is of a service",
                         false => &help,
@@ -198,13 +198,10 @@ mod tests {
             (&["run", "--files"], "\"--files\" needs a value"),
             (&["run", "--json=yes"], "\"yes\" is no value for \"--json\""),
             (&["show"], "\"<FILE>\" is missing"),
-            (
-                &["soak", "--for", "5s"],
-                "\"--for\" goes with \"--service\", \"--cgroup\" or \"--pid\"",
-            ),
-            (&["soak", "--budget", "5s"], "\"--budget\" goes with \"<COMMAND>\" or \"--verify\""),
-            (&["soak", "--for=5s"], "\"--for\" goes with \"--service\", \"--cgroup\" or \"--pid\""),
-            (&["soak", "--pid", "1"], "\"--pid\" goes with \"--for\""),
+            (&["soak", "--for", "5s"], "\"--for\" needs \"--service\", \"--cgroup\" or \"--pid\""),
+            (&["soak", "--budget", "5s"], "\"--budget\" needs \"<COMMAND>\" or \"--verify\""),
+            (&["soak", "--for=5s"], "\"--for\" needs \"--service\", \"--cgroup\" or \"--pid\""),
+            (&["soak", "--pid", "1"], "\"--pid\" needs \"--for\""),
             (&["show", "a", "b"], "unexpected argument \"b\""),
             (&["--frobnicate"], "unknown option \"--frobnicate\""),
             (&["plan", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),

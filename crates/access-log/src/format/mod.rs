@@ -3,7 +3,6 @@
 mod apache;
 mod elb;
 mod error;
-mod fields;
 mod haproxy;
 mod json;
 mod nginx;
@@ -18,7 +17,7 @@ mod written_time;
 
 use super::entry::Stamp;
 pub use error::FormatError;
-pub use fields::Fields;
+pub use json::Fields;
 use json::Json;
 pub(crate) use reading::Extent;
 pub use reading::{DurationUnit, Reading};
@@ -132,7 +131,7 @@ impl Format {
     /// This format, if it is one of JSON, with keys that were named.
     pub fn with_fields(mut self, fields: &Fields) -> Option<Self> {
         match &mut self.parser {
-            Parser::Json(json) => json.prefer(fields.keys(), fields.texts()),
+            Parser::Json(json) => json.prefer(fields),
             _ => return None,
         }
         Some(self)

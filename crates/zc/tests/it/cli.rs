@@ -643,6 +643,9 @@ fn the_help_of_every_command_changes_only_on_purpose() {
     for args in [
         &["--help"][..],
         &["run", "--help"],
+        &["run", "server", "--help"],
+        &["run", "nfs", "--help"],
+        &["run", "memory", "--help"],
         &["show", "--help"],
         &["soak", "--help"],
         &["doctor", "--help"],
@@ -651,6 +654,30 @@ fn the_help_of_every_command_changes_only_on_purpose() {
             format!("help_{}", args.join("_").replace("--", "")),
             without_factors(&printed(&zc(args)))
         );
+    }
+}
+
+#[test]
+fn the_help_of_an_experiment_has_its_own_options_first_and_none_that_it_refuses() {
+    for (name, first, also, refused) in [
+        ("server", "--state", "--budget", "--nfs-file"),
+        ("nfs", "--nfs-server", "--files", "--state"),
+        ("memory", "--with", "--seed", "--paths"),
+        ("requests", "--responses", "--paths", "--state"),
+        ("replay", "--log", "--rate", "--like"),
+        ("sizes", "--files", "--log", "--vers"),
+    ] {
+        let help = printed(&zc(&["run", name, "--help"]));
+        let options: Vec<&str> = paragraphs(&help)
+            .filter_map(|(_, text)| text.trim_start().split(' ').next())
+            .filter(|word| word.starts_with("--"))
+            .collect();
+        assert_eq!(options.first(), Some(&first), "{name}: {help}");
+        assert!(options.contains(&also), "{name}: {also}: {help}");
+        assert!(!options.contains(&refused), "{name}: {refused}: {help}");
+        assert!(help.contains(&format!("Usage: zc run {name} [OPTIONS]")), "{help}");
+        let place = help.lines().position(|line| line.trim_start().starts_with(first));
+        assert!(place.is_some_and(|place| place < 20), "{name}: {help}");
     }
 }
 

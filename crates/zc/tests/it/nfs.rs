@@ -211,6 +211,24 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
         assert!(shown.contains("2097152 bytes of the file"), "{shown}");
     }
     let _ = std::fs::remove_file(folder.path().join("run.json"));
+    // libnfs 4 by itself resolves no address in brackets.
+    let words = ["--nfs-file", "[::1]:/data/file", "--vers", "4.0", "--rsize", "4k"];
+    if !Path::new("/proc/sys/net/ipv6").exists() {
+        eprintln!("skipped: this kernel has no IPv6");
+    } else {
+        if has_a_block(folder.path(), &mut server.run(folder.path(), &words)) {
+            assert_none_failed(&saved(folder.path()));
+        }
+        let words = ["ip", "-6", "address", "add", "fe80::7/64", "dev", "lo"];
+        let mut ip = Command::new("nsenter");
+        ip.args(["--net", "--target", &server.0.id().to_string()]).args(words);
+        assert!(ip.finish().unwrap().status.success());
+        let words = ["--nfs-file", "[fe80::7%lo]:/data/file", "--vers", "4.0"];
+        let _ = std::fs::remove_file(folder.path().join("run.json"));
+        let output = server.run(folder.path(), &words).finish().unwrap();
+        assert_refused(&output, 6, "libnfs takes no zone of an address");
+    }
+    let _ = std::fs::remove_file(folder.path().join("run.json"));
     for (file, says) in [
         ("127.0.0.1:/data/nothing", "the file cannot be opened"),
         ("127.0.0.1:/nowhere/file", "the export cannot be mounted"),

@@ -503,7 +503,10 @@ fn what_is_not_a_comparison_of_states_is_refused() {
         (&["--state", one, "--state", "two="], "names nothing"),
         (&["--state", one, "--state", "two=true"], "--url does not say what to ask in it"),
         (&["--state", one, "--state", "t=true", "--url", "http://a/"], "some are URLs"),
-        (&["--state", one, "--state", two, "--serve", "true", "--requests", "9"], "has no unit"),
+        (
+            &["--state", one, "--state", two, "--serve", "true", "--requests", "9x"],
+            "has an unknown unit",
+        ),
         (&["--state", one, "--state", two, "--serve", "true", "--header", "x"], "has no colon"),
         (&["--state", one, "--state", two, "--link", "null"], "\"--link\" is no option"),
     ];

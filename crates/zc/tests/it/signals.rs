@@ -69,6 +69,8 @@ use Try::{File, Host, Not};
 
 const COMMAND: &str = "a command of the user's, with its own signals";
 
+const PROGRAMS: &str = "a file that is read as that of fleet plan, once there is a plan";
+
 /// Each place that takes a name: the command, and the option or the placeholder.
 const PLACES: &[(&str, &str, Try)] = &[
     ("run", "--plan", File("run --plan {}")),
@@ -117,6 +119,10 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("fleet plan", "FLEET.toml", File("fleet plan {} -o plan")),
     ("fleet plan", "--out", File("fleet plan none.toml -o {}")),
     ("fleet submit", "DIR", File("fleet submit {}")),
+    ("fleet submit", "--programs", Not(PROGRAMS)),
+    ("fleet status", "--programs", Not(PROGRAMS)),
+    ("fleet collect", "--programs", Not(PROGRAMS)),
+    ("fleet cancel", "--programs", Not(PROGRAMS)),
     ("fleet status", "DIR", File("fleet status {}")),
     ("fleet collect", "DIR", File("fleet collect {} --archive archive")),
     ("fleet collect", "--archive", Not("a folder that is made")),

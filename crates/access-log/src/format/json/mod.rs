@@ -4,6 +4,7 @@
 
 mod dialects;
 mod duration;
+mod fields;
 mod key;
 mod object;
 
@@ -14,7 +15,8 @@ use crate::time::Moment;
 use crate::{number, request, time};
 pub(super) use dialects::{Dialect, caddy, common_names, envoy, google_cloud, nginx, traefik};
 use duration::Unit;
-pub(super) use key::{Key, Role};
+pub use fields::Fields;
+use key::{Key, Role};
 use object::Scalar;
 
 /// Reads lines by keys.
@@ -43,8 +45,9 @@ impl Json {
         }
     }
 
-    /// Takes these keys, each under the name that it was given, before those that are known.
-    pub(super) fn prefer<'k>(&mut self, keys: &[Key], named: impl Iterator<Item = &'k str>) {
+    /// Takes these keys before those that are known, for what they are of.
+    pub(super) fn prefer(&mut self, fields: &Fields) {
+        let keys = fields.keys();
         // Bytes that were named count alone.
         let is_bytes = |role| matches!(role, Role::Bytes(_));
         if keys.iter().any(|key| is_bytes(key.role)) {
@@ -52,7 +55,7 @@ impl Json {
         }
         self.has_any_unit &= !keys.iter().any(|key| matches!(key.role, Role::Duration { .. }));
         self.keys.splice(0..0, keys.iter().cloned());
-        self.named = named.map(|text| (text.to_owned(), false)).collect();
+        self.named = fields.texts().map(|text| (text.to_owned(), false)).collect();
     }
 
     /// Finds the unit of durations by the first lines, where it is a setting.

@@ -25,12 +25,14 @@
  * A call is late by the time from when it was due to its answer. The classes of that time are powers of two and a quarter of
  * the way to the next.
  *
- * cc -O2 reader.c -lnfs */
+ * cc -O2 reader.c -lnfs -ldl */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -318,6 +320,26 @@ static int operation_of(const char *name)
     return -1;
 }
 
+/* What libnfs calls. It gives no hints, and glibc takes that for AI_ADDRCONFIG: ::1 would be no address where this machine has
+ * no other one of IPv6. URLs have addresses alone. */
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+    static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST};
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
+    return next ? next(node, service, hints ? hints : &numeric, found) : EAI_FAIL;
+}
+
+/* An IPv6 address as getaddrinfo knows it: libnfs 4 leaves it in the brackets of the URL. */
+static char *without_brackets(char *server)
+{
+    char *end = strchr(server, ']');
+    if (server[0] != '[' || !end)
+        return server;
+    *end = 0;
+    return server + 1;
+}
+
 static void open_file(FILE *to, const char *words)
 {
     struct file *file = &files[known];
@@ -337,8 +359,9 @@ static void open_file(FILE *to, const char *words)
         nfs_set_timeout(file->nfs, PATIENCE_MS);
         if (!(parts = nfs_parse_url_full(file->nfs, url)))
             fail("%s", nfs_get_error(file->nfs));
-        else if (nfs_mount(file->nfs, parts->server, parts->path))
-            fail("the export cannot be mounted: %s", nfs_get_error(file->nfs));
+        else if (nfs_mount(file->nfs, without_brackets(parts->server), parts->path))
+            fail("the export cannot be mounted: %s%s", strchr(parts->server, '%') ? "libnfs takes no zone of an address: " : "",
+                 nfs_get_error(file->nfs));
         else if ((error = nfs_open(file->nfs, parts->file, flags, &file->handle)) ||
                  (error = nfs_fstat64(file->nfs, file->handle, &stat))) {
             is_for_ever = error == -EROFS || error == -EACCES;

@@ -106,7 +106,7 @@ fn compile(folder: &Path) -> Result<PathBuf> {
         .arg("-o")
         .arg(&program)
         .arg(&source)
-        .arg("-lnfs")
+        .args(["-lnfs", "-ldl"])
         .stdin(Stdio::null())
         .output()
         .map_err(|error| absent(format!("no C compiler (cc): {}", in_words(&error))))?;

@@ -1,6 +1,6 @@
 //! Keys of JSON lines that are named by whoever knows the log: `bytes=resp_size`.
 
-use super::json::{Key, Role};
+use super::key::{Key, Role};
 use crate::entry::Counted;
 
 /// What can be named, with the word for it.
