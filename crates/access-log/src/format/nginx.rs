@@ -32,7 +32,7 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
     while let Some(at) = rest.find('$') {
         let (literal, variable) = rest.split_at(at);
         if !literal.is_empty() {
-            pieces.push(Piece::Literal(literal.to_owned()));
+            pieces.push(Piece::Literal(unescaped(literal)));
         }
         let name;
         (name, rest) = split_name(&variable[1..]);
@@ -42,9 +42,31 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
         pieces.push(Piece::Field(field(name)));
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Literal(rest.to_owned()));
+        pieces.push(Piece::Literal(unescaped(rest)));
     }
     Template::new(pieces, Stamp::End)
+}
+
+/// Text as nginx reads it between quotes: `\t` is a tab (ngx_conf_file.c, ngx_conf_read_token).
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        let mut behind = rest.clone();
+        let escaped = match (character, behind.next()) {
+            ('\\', Some('t')) => '\t',
+            ('\\', Some('r')) => '\r',
+            ('\\', Some('n')) => '\n',
+            ('\\', Some(quoted @ ('"' | '\'' | '\\'))) => quoted,
+            _ => {
+                plain.push(character);
+                continue;
+            }
+        };
+        plain.push(escaped);
+        rest = behind;
+    }
+    plain
 }
 
 /// The name of a variable, in braces or not, and what comes after it.
@@ -93,6 +115,15 @@ mod tests {
         assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
         assert_eq!((entry.status, entry.duration_us), (Some(206), Some(12_000)));
         assert_eq!(entry.time.offset_s, Some(7200));
+    }
+
+    #[test]
+    fn what_nginx_escapes_is_read_as_it_writes_it() {
+        let template =
+            log_format(r#"$remote_addr\t$time_local\t$request\t$status\t\"$bytes_sent\"\x"#).unwrap();
+        let line = b"192.0.2.1\t17/May/2015:10:05:03 +0000\tGET /a HTTP/1.1\t200\t\"5\"\\x";
+        let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
+        assert_eq!((entry.status, entry.bytes.wire), (Some(200), Some(5)));
     }
 
     #[test]
