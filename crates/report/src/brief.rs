@@ -197,6 +197,7 @@ const WORTH_A_LINE: f64 = 1.5;
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
     controls.extend(notes::positive_control(estimates));
+    controls.extend(notes::little_traffic(run, estimates));
     controls.extend(heading::read_back(run).map(|text| note("states", text)));
     controls.extend(notes::two_states(estimates));
     controls.extend(notes::wander(estimates, WORTH_A_LINE));

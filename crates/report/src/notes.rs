@@ -11,7 +11,7 @@ use super::prose;
 use super::rows::beyond_noise;
 use super::text::{list, shown};
 use super::{grids, rows};
-use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure};
+use zc_analysis::{CellEstimate, Control, Estimates, Figure, PositiveControl, RatioFigure};
 use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Warning};
 
@@ -55,6 +55,7 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
     notes.extend(positive_control(estimates));
+    notes.extend(little_traffic(run, estimates));
     notes.extend(sides(run, estimates));
     if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv.drops_bytes()) {
         notes.push(note(
@@ -254,6 +255,35 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
         _ => "not measured".to_owned(),
     };
     Some(note("positive", text))
+}
+
+/// What helps where the controls are too wide as the traffic takes hardly more of the CPUs than idle
+/// windows scatter by: over a slow link, or at a low rate.
+pub(super) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
+    /// By this much of a CPU windows differ from one another whatever the traffic is: two CPUs whose
+    /// idle windows scatter by some 0.5 %.
+    const SCATTER_CPUS: f64 = 0.01;
+    let is_wide = estimates.control.as_ref().is_some_and(Control::is_too_wide)
+        || estimates.positive_control.as_ref().is_some_and(PositiveControl::is_too_wide);
+    let plan = &run.header.plan;
+    let reference = estimates.cells.iter().find(|cell| cell.label == estimates.reference)?;
+    let cost = reference.cost_ns_per_kib;
+    let cost_ns_per_kib = cost.both.or(cost.sender)?.value;
+    let rate_bytes_per_s = plan.fixed.rate_bytes_per_s;
+    let cpus = cost_ns_per_kib * rate_bytes_per_s / 1024.0 / 1e9;
+    let is_little = cpus < 5.0 * SCATTER_CPUS;
+    (is_wide && is_little && plan.server.is_none() && plan.nfs.is_none()).then(|| {
+        note(
+            "traffic",
+            format!(
+                "at {} it takes some {} of a CPU, and idle windows scatter by as much as {}: a higher \
+                 --rate, over a faster link, tells more than a longer run",
+                rate(rate_bytes_per_s),
+                percent(cpus.max(0.0)),
+                percent(SCATTER_CPUS)
+            ),
+        )
+    })
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {

@@ -213,3 +213,17 @@ proptest! {
         prop_assert_eq!(bare(&coloured(&made, columns, false)), plain);
     }
 }
+
+#[test]
+fn traffic_that_takes_as_little_as_windows_scatter_is_named_where_controls_are_wide() {
+    let mut made = veth();
+    let said = "traffic       at 700 kB/s it takes some ";
+    made.0.header.plan.fixed.rate_bytes_per_s = 7e5;
+    assert!(!brief(&made, 120).contains(said));
+    made.1.control.as_mut().unwrap().resolution = None;
+    let text = brief(&made, 120);
+    assert!(text.contains(said) && text.contains("a higher --rate"), "{text}");
+    // As much traffic as usual is not what makes them wide.
+    made.0.header.plan.fixed.rate_bytes_per_s = 4e8;
+    assert!(!brief(&made, 120).contains("traffic  "));
+}

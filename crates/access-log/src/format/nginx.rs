@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn what_nginx_escapes_is_read_as_it_writes_it() {
         let template =
-            log_format(r#"$remote_addr\t$time_local\t$request\t$status\t\"$bytes_sent\"\x"#).unwrap();
+            log_format(r#"$remote_addr\t$time_local\t$request\t$status\t\"$bytes_sent\"\x"#)
+                .unwrap();
         let line = b"192.0.2.1\t17/May/2015:10:05:03 +0000\tGET /a HTTP/1.1\t200\t\"5\"\\x";
         let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
         assert_eq!((entry.status, entry.bytes.wire), (Some(200), Some(5)));

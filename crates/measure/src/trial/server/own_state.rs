@@ -32,6 +32,9 @@ const FOLDERS: [&str; 8] = [
     "/usr/local/apache2/logs",
 ];
 
+/// Where the upper layers are made; not below any of these folders, as TMPDIR may be.
+const SCRATCH: &str = "/tmp";
+
 /// Where the host's own folder is seen, below each of them.
 const OF_HOST: &str = ".zc-host";
 
@@ -55,9 +58,9 @@ pub(super) fn may_mount() -> bool {
 pub(super) fn enter() -> Result<()> {
     unshare_mounts().map_err(cannot("a mount namespace"))?;
     // Hidden until all overlays are there, which hold the file system themselves.
-    let scratch = std::env::temp_dir();
+    let scratch = Path::new(SCRATCH);
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("zc", &scratch, "tmpfs", flags, c"mode=700")
+    mount("zc", scratch, "tmpfs", flags, c"mode=700")
         .map_err(|errno| cannot("memory")(errno.into()))?;
     for (place, folder) in FOLDERS.iter().map(Path::new).enumerate() {
         if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
@@ -65,7 +68,7 @@ pub(super) fn enter() -> Result<()> {
                 .map_err(cannot(&folder.display().to_string()))?;
         }
     }
-    unmount(&scratch, UnmountFlags::DETACH).map_err(|errno| cannot("memory")(errno.into()))
+    unmount(scratch, UnmountFlags::DETACH).map_err(|errno| cannot("memory")(errno.into()))
 }
 
 /// Puts an overlay over a folder, whose layers are made at `layers`.
