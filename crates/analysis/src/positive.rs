@@ -19,15 +19,18 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let place = plan.cells.iter().position(zc_run::Cell::is_positive_control)?;
     let divisors = kept.index.divisors(place);
     let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
-    let (pairs, (shares, in_softirqs)): (Vec<Pair>, (Vec<f64>, Vec<f64>)) = found.unzip();
-    let expected = median(&shares).filter(|expected| expected.is_finite());
+    let (pairs, added): (Vec<Pair>, Vec<Added>) = found.unzip();
+    let of = |what: fn(&Added) -> f64| median(&added.iter().map(what).collect::<Vec<_>>());
+    // Of a reference whose noise took it below 0, nothing is a share.
+    let has_cost = of(|added| added.to_ns_per_kib).is_some_and(|cost| cost > 0.0);
+    let expected = of(|added| added.share).filter(|share| has_cost && share.is_finite());
     let by_expected =
         ratio(&pairs, kept.level, None).map(|ratio| ratio_figure(&ratio, plan.target));
     let found = expected.and_then(|expected| Some(scaled(by_expected?, expected)));
     Some(PositiveControl {
         label: plan.cells[place].label.clone(),
         expected,
-        in_softirqs: median(&in_softirqs).filter(|share| *share > 0.0),
+        in_softirqs: of(|added| added.in_softirqs).filter(|share| *share > 0.0),
         found,
         seen: found.and_then(|figure| figure.interval).map(|found| found.low > 1.0),
         resolution: by_expected.and_then(|figure| figure.resolution()),
@@ -35,18 +38,31 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     })
 }
 
-/// What the control cost and what it should have cost, in ns per KiB; and the latter divided by the
-/// reference's cost, with the part of that that was burned in softirq context.
+/// What was added to the reference in a block.
+struct Added {
+    /// The reference's cost there.
+    to_ns_per_kib: f64,
+    /// With what was added, as a multiple of it.
+    share: f64,
+    /// What was burned in softirq context, as a share of it.
+    in_softirqs: f64,
+}
+
+/// What the control cost and what it should have cost, in ns per KiB, and what was added.
 fn of_block(
     costs: &[Option<TrialCost>],
     place: usize,
     divisors: &[usize],
-) -> Option<(Pair, (f64, f64))> {
+) -> Option<(Pair, Added)> {
     let to_reference = pair(costs, place, divisors, Side::Both)?;
     let (burned, in_softirqs) = costs[place].as_ref()?.burned_ns_per_kib()?;
     let truth = to_reference.base + burned;
-    let shares = (truth / to_reference.base, in_softirqs / to_reference.base);
-    Some((Pair { base: truth, ..to_reference }, shares))
+    let added = Added {
+        to_ns_per_kib: to_reference.base,
+        share: truth / to_reference.base,
+        in_softirqs: in_softirqs / to_reference.base,
+    };
+    Some((Pair { base: truth, ..to_reference }, added))
 }
 
 fn scaled(figure: RatioFigure, by: f64) -> RatioFigure {

@@ -86,11 +86,15 @@ impl Ratio {
 ///
 /// `level` is the confidence level of the interval (see [`super::interim`]), `wander` what such
 /// ratios wander: `None` where both costs are of one path, which wander together. `None` without a
-/// pair, or when the estimate of the baseline's cost is not positive.
+/// pair, when the estimate of the baseline's cost is not positive, or when that of the cell's is not and
+/// the ratio has no upper end.
 pub fn ratio(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
     let is_finite = |pair: &Pair| pair.cost.is_finite() && pair.base.is_finite();
     let pairs: Vec<Pair> = pairs.iter().copied().filter(is_finite).collect();
-    log_ratio(&pairs, level, wander).or_else(|| ranked(&pairs, level, wander))
+    let found = log_ratio(&pairs, level, wander).or_else(|| ranked(&pairs, level, wander));
+    // 0 is an answer where the interval has an end above it.
+    let has_end = |ratio: &Ratio| ratio.interval.is_some_and(|ends| ends.high.is_finite());
+    found.filter(|ratio| ratio.value > 0.0 || has_end(ratio))
 }
 
 fn log_ratio(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
@@ -264,6 +268,15 @@ mod tests {
         assert_eq!(found.interval.unwrap().low, 0.0);
         assert!(found.interval.unwrap().high < 0.3);
         assert_eq!(found, ratio(&pairs, 0.95, None).unwrap());
+    }
+
+    #[test]
+    fn a_ratio_of_0_that_could_be_any_is_none() {
+        let noise = [-9.0, 5.0, -7.0, 8.0, -6.0, 9.0, -8.0, 7.0, -5.0, 6.0, -4.0, 3.0];
+        let bases = [9.0, -8.0, 7.0, -6.0, 8.0, -7.0, 9.0, -6.0, 5.0, -4.0, 6.0, -3.0];
+        let pairs: Vec<Pair> =
+            noise.iter().zip(bases).map(|(cost, base)| (*cost, base).into()).collect();
+        assert_eq!(ratio(&pairs, 0.95, None), None);
     }
 
     #[test]

@@ -184,10 +184,21 @@ pub(super) fn control(estimates: &Estimates) -> Note {
                 shown(&estimates.reference),
                 ratio(figure.value, None)
             ),
-            (None, _) => "not measured".to_owned(),
+            (None, _) => without_ratio(estimates, &control.label),
         },
     };
     note("A/A control", text)
+}
+
+/// Why a control was compared with nothing.
+fn without_ratio(estimates: &Estimates, label: &str) -> String {
+    let cell = estimates.cells.iter().find(|cell| cell.label == label);
+    match cell
+        .is_some_and(|cell| cell.cost_ns_per_kib.both.or(cell.cost_ns_per_kib.sender).is_some())
+    {
+        true => "its cost is not above the noise, or that of the reference is not".to_owned(),
+        false => "not measured".to_owned(),
+    }
 }
 
 /// What a control leaves undecided that agrees with the truth only because it is wide.
@@ -252,7 +263,7 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
                 }
             )
         }
-        _ => "not measured".to_owned(),
+        _ => without_ratio(estimates, &positive.label),
     };
     Some(note("positive", text))
 }

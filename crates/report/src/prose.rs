@@ -45,9 +45,10 @@ pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         Withheld::BelowZero { of, us_per_mb, low, high } => {
             below_zero(&shown(of), [*us_per_mb, *low, *high])
         }
-        Withheld::NoControl => match estimates.control.as_ref().and_then(|control| control.fits) {
+        Withheld::NoControl => match estimates.control.as_ref().map(|control| control.fits) {
             None => "there is no A/A control".to_owned(),
-            Some(_) => "the positive control has no interval".to_owned(),
+            Some(None) => "the A/A control has no interval".to_owned(),
+            Some(Some(_)) => "the positive control has no interval".to_owned(),
         },
         Withheld::NoReference => {
             format!("the reference {} has no cost", shown(&estimates.reference))

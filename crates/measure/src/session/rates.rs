@@ -8,7 +8,7 @@ use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
 use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
 
-use super::earlier::KnownRates;
+use super::earlier::{EarlierRates, KnownRates};
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
 use super::steps::Steps;
@@ -198,8 +198,9 @@ pub(super) fn choose(
         (cell.label.clone(), slowest)
     };
     let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
+    let earlier = of_a_like_speed(&options.earlier, &each);
     let KnownRates { rates, note } =
-        KnownRates::of(&options.rates, &options.earlier, rig.fixed().link, &each);
+        KnownRates::of(&options.rates, &earlier, rig.fixed().link, &each);
     let known = |label: &str| rates.get(label).copied();
     match options.plan.rates {
         Rates::One => {
@@ -219,6 +220,22 @@ pub(super) fn choose(
     note
 }
 
+/// How many times as high a rate may be chosen now as an earlier one that is kept. A link that was ten
+/// times as slow then is another one.
+const MOST_APART: f64 = 4.0;
+
+/// The earlier runs whose rates are not far below what would be chosen now, from the top speed of the
+/// slowest cell that shares each cell's rate.
+fn of_a_like_speed(earlier: &[EarlierRates], slowest: &[(String, f64)]) -> Vec<EarlierRates> {
+    let is_near = |run: &&EarlierRates| {
+        slowest.iter().all(|(label, slowest)| {
+            let rate = run.rates.get(label);
+            rate.is_none_or(|rate| rate * MOST_APART >= fitting(*slowest))
+        })
+    };
+    earlier.iter().filter(is_near).cloned().collect()
+}
+
 /// The highest of the rates that leaves the slowest cell enough headroom.
 fn fitting(slowest_bytes_per_s: f64) -> f64 {
     let most = slowest_bytes_per_s * RATE_SHARE;
@@ -228,6 +245,20 @@ fn fitting(slowest_bytes_per_s: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_of_a_link_that_was_slow_is_not_kept_over_a_fast_one() {
+        let run = |rate| EarlierRates {
+            file: "a.json".to_owned(),
+            link: zc_run::LinkKind::Remote,
+            rates: [("sendfile".to_owned(), rate)].into(),
+        };
+        let kept = |rate: f64, slowest| {
+            !of_a_like_speed(&[run(rate)], &[("sendfile".to_owned(), slowest)]).is_empty()
+        };
+        assert!(!kept(722e3, 12.2e6) && kept(722e3, 1.25e6));
+        assert!(kept(400e6, 9e9) && kept(800e6, 9e9) && !kept(100e6, 9e9));
+    }
 
     #[test]
     fn when_time_is_short_only_cells_that_received_nothing_are_measured_again() {
