@@ -222,7 +222,7 @@ fn conclusion(estimates: &Estimates) -> Option<String> {
     }
     let slower = slower(estimates);
     let slower = slower.map_or_else(String::new, |slower| format!(" But {slower}."));
-    Some(format!("{}.{slower}", each.join("; ")))
+    Some(format!("{}.{slower}", each.join(". ")))
 }
 
 /// `state on needs 21 % less CPU per request than state off (95 %: 18 to 24 %)`.
