@@ -569,15 +569,16 @@ fn a_run_has_the_rate_of_the_one_before_it_in_its_folder() {
     };
     let mut first = run("first.json", &["--rate", "auto"]);
     assert!(first.header.plan.fixed.rate_chosen);
-    // One that is never chosen, and that every machine can hold.
-    first.header.plan.fixed.rate_bytes_per_s = 7e6;
+    // One that is never chosen, near to one that was.
+    let earlier = 0.9 * first.header.plan.fixed.rate_bytes_per_s;
+    first.header.plan.fixed.rate_bytes_per_s = earlier;
     std::fs::write(folder.path().join("first.json"), zc_run::whole(&first)).unwrap();
     let second = run("second.json", &[]);
-    assert_eq!(second.header.plan.fixed.rate_bytes_per_s, 7e6);
+    assert_eq!(second.header.plan.fixed.rate_bytes_per_s, earlier);
     let note = second.header.warnings.iter().find(|warning| warning.name == "earlier-rate");
     assert!(note.unwrap().text.contains("that of \"first.json\""), "{note:?}");
     let anew = run("third.json", &["--rate", "auto"]);
-    assert_ne!(anew.header.plan.fixed.rate_bytes_per_s, 7e6);
+    assert_ne!(anew.header.plan.fixed.rate_bytes_per_s, earlier);
     assert!(anew.header.warnings.iter().all(|warning| warning.name != "earlier-rate"));
 }
 
