@@ -70,6 +70,8 @@ pub fn check(bytes: &[u8]) {
                 requests: summary.requests,
                 unreadable: summary.unreadable,
                 is_cut: summary.is_cut,
+                duration_unit: None,
+                has_doubtful_durations: false,
             };
             let advice = Advice { logs: vec![log], mix, costs: None };
             let text = text(&advice, Layout::plain(80));
