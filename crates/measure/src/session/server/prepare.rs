@@ -84,7 +84,7 @@ pub(crate) fn prepare(
         None => Served::RanAlready,
     };
     if let Some(states) = states.as_deref_mut() {
-        states.run_in_mounts(served.own_mounts());
+        states.run_in_mounts(served.own_mounts()?);
     }
     let steps = &mut Steps { budget, states, stop, progress };
     // A server may be told where to listen by its state.

@@ -143,9 +143,27 @@ impl Kept {
         }
     }
 
-    /// The mount namespace that it is in, if that is not the host's.
-    pub fn own_mounts(&self) -> Option<PathBuf> {
-        self.wanted.has_own_state.then(|| own_state::mounts_of(self.keeper.id()))
+    /// The mount namespace that it is in, if that is not the host's. The command is started once it is
+    /// made, and that is waited for: in the host's, `nginx -s reload` would reach another server.
+    ///
+    /// # Errors
+    /// It has ended, or is not started in time.
+    pub fn own_mounts(&mut self) -> Result<Option<PathBuf>> {
+        if !self.wanted.has_own_state {
+            return Ok(None);
+        }
+        let until = Instant::now() + GRACE;
+        loop {
+            self.check()?;
+            if let Some(pid) = descendants(self.keeper.id() as i32).first() {
+                return Ok(Some(PathBuf::from(format!("/proc/{pid}/ns/mnt"))));
+            }
+            if Instant::now() >= until {
+                let what = &self.wanted.what;
+                return Err(Error::failed(format!("{what} was not started within {GRACE:?}")));
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Finds its processes, whose CPU time [`cpu_ns`](Self::cpu_ns) adds up. Reads

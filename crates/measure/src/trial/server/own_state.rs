@@ -11,7 +11,7 @@
 use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_move, unmount};
 
@@ -42,8 +42,8 @@ const OF_HOST: &str = ".zc-host";
 const DEEPEST: usize = 3;
 const MOST_ENTRIES: usize = 20_000;
 
-/// Whether this process has the host's mounts for its own: it may start a server of NFS, or mount one. To be asked before a link is brought up: a
-/// user gets a user namespace for that, in which the process has all capabilities.
+/// Whether this process may change mounts as the host's root: it may start a server of NFS, or mount
+/// one. A user gets a user namespace for a link, in which the process has all capabilities, too.
 pub(super) fn may_mount() -> bool {
     let is_first = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
@@ -126,11 +126,6 @@ fn change(
         }
     }
     Ok(())
-}
-
-/// The mount namespace of a process.
-pub(super) fn mounts_of(pid: u32) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/ns/mnt"))
 }
 
 fn cannot(what: &str) -> impl Fn(io::Error) -> Error {

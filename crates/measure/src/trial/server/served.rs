@@ -48,10 +48,13 @@ impl Served {
     }
 
     /// The mount namespace of a server of zc's, if that is not the host's.
-    pub fn own_mounts(&self) -> Option<PathBuf> {
+    ///
+    /// # Errors
+    /// It has ended, or is not started in time.
+    pub fn own_mounts(&mut self) -> Result<Option<PathBuf>> {
         match self {
             Self::Ours(kept) => kept.own_mounts(),
-            Self::Nfs(_) | Self::Own(_) | Self::Several(_) | Self::RanAlready => None,
+            Self::Nfs(_) | Self::Own(_) | Self::Several(_) | Self::RanAlready => Ok(None),
         }
     }
 
