@@ -520,6 +520,25 @@ fn what_is_not_a_comparison_of_states_is_refused() {
     assert_refused(&output, 2, "are for \"zc run server\"");
 }
 
+#[test]
+fn what_commands_of_states_write_below_var_log_stays_with_a_server_of_root() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root, as whom a command writes below /var/log");
+        return;
+    }
+    let _turn = measuring();
+    let Some(folder) = folder() else { return };
+    let logs = tempfile::Builder::new().prefix("zc-test.").tempdir_in("/var/log").unwrap();
+    let file = logs.path().join("state");
+    let write = |name: &str| format!("{name}=echo {name} > {}", file.display());
+    let verify = format!("cat {}", file.display());
+    let mut zc = zc_in(folder.path(), &["run", "server", "--serve", "exec python3 server.py"]);
+    zc.args(["--url", "http://localhost:8001/", "--state", &write("a"), "--state", &write("b")]);
+    zc.args(["--verify-state", &verify, "--out", "run.json"]).args(SHORT);
+    let output = blocks_of(folder.path(), &mut zc, 1);
+    assert!(!file.exists(), "{}", stderr(&output));
+}
+
 /// A server with the settings of one that runs on this host, on another port: where its files are
 /// and how it is started.
 struct Alike {
