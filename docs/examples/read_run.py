@@ -39,6 +39,7 @@ class Decoder:
     def __init__(self):
         self.at_ns = self.process = self.ksoftirqd = 0
         self.units, self.cpus, self.interrupts = [], [], []
+        self.cpu_ns, self.ksoftirqd_ns = [], []
         self.softirqs = {}
         self.stat, self.link = [0, 0], [0] * len(LINK)
         self.flows = {}
@@ -58,16 +59,20 @@ class Decoder:
         if delta.get("absolute", delta.get("anew", False)):
             self.__init__()
             self.flows = flows
-            self.units = [0] * (len(soak[1]) if soak else 0)
+            lists = soak + [[], []] if soak else [0, [], [], [], []]  # two more since format 3.7
+            self.units, self.cpu_ns, self.ksoftirqd_ns = ([0] * len(lists[at]) for at in (1, 3, 4))
             self.cpus = [[0] * len(STAT) for _ in cpus]
             self.softirqs = {kind: [0] * len(row) for kind, row in delta.get("softirqs", {}).items()}
             self.interrupts = [0] * len(delta.get("interrupts", []))
-        own = soak[0] if soak else delta.get("stopped", delta.get("still", 0))
-        self.at_ns = (self.at_ns + own) % MODULUS
-        units, stamps = [], []
+        passed = soak[0] if soak else delta.get("stopped", delta.get("still", 0))
+        self.at_ns = (self.at_ns + passed) % MODULUS
+        own = {"at_ns": self.at_ns, "units": [], "stamp_ns": []}
         if soak:
-            self.units = units = plus(self.units, soak[1])
-            stamps = [self.at(less) for less in soak[2]]
+            soak = soak + [[], []]
+            self.units = own["units"] = plus(self.units, soak[1])
+            own["stamp_ns"] = [self.at(less) for less in soak[2]]
+            self.cpu_ns = own["cpu_ns"] = plus(self.cpu_ns, soak[3])
+            self.ksoftirqd_ns = own["ksoftirqd_ns"] = plus(self.ksoftirqd_ns, soak[4])
         self.stat = plus(self.stat, counts[1:])
         cpus = cpus + [[]] * (len(self.cpus) - len(cpus))
         self.cpus = [plus(before, more) for before, more in zip(self.cpus, cpus)]
@@ -76,7 +81,7 @@ class Decoder:
         self.interrupts = plus(self.interrupts, delta.get("interrupts", []))
         self.process = (self.process + delta.get("process", 0)) % MODULUS
         reading = {
-            "soak": {"at_ns": self.at_ns, "units": units, "stamp_ns": stamps},
+            "soak": own,
             "process_cpu_ns": self.process,
             "stat": {
                 "at_ns": self.at(counts[0]),

@@ -24,6 +24,7 @@
 use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated, same_machine};
+use super::own_clock::{self, Taken};
 use super::plan_index::PlanIndex;
 use zc_run::{
     Block, Cell, FixedParams, Header, Levels, LinkKind, NfsPlan, Placement, Reading, Slot, Trial,
@@ -76,6 +77,18 @@ impl Losses {
         }
     }
 
+    /// By how much these are more than `others`, of the same window.
+    fn beyond(self, others: &Self) -> Self {
+        let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
+        Self {
+            window_ns: self.window_ns,
+            sender_ns: less(self.sender_ns, others.sender_ns),
+            receiver_ns: less(self.receiver_ns, others.receiver_ns),
+            both_ns: self.both_ns - others.both_ns,
+            other_cpus_ns: less(self.other_cpus_ns, others.other_cpus_ns),
+        }
+    }
+
     /// The same in a window of another length, if losses are the same in any time.
     pub(crate) fn scaled_to(self, window_ns: f64) -> Self {
         let by = window_ns / self.window_ns;
@@ -95,8 +108,12 @@ impl Losses {
 pub struct TrialCost {
     /// Payload bytes that arrived in the window; above 0.
     pub bytes: u64,
-    /// Everything that was lost in the window.
+    /// Everything that was taken in the window, the harness included.
     pub gross: Losses,
+    /// What other tasks used in the window beyond what they used in the idle windows beside it, by
+    /// the side's CPUs, where `gross` is by own clocks: what the soakers lost by wall time, less
+    /// `gross`. `None` where `gross` is what they lost by wall time.
+    pub unattributed: Option<Losses>,
     /// The part of [`Side::Both`] that the load of a server took, where it is in there.
     pub load_ns: f64,
     /// The part of it that is the harness; `None` in a run that did not measure it.
@@ -210,7 +227,7 @@ fn net_cost<'h>(
     }
     let bytes = arrived(&trial.opened, &trial.closed)?;
     let cell = index.cell(&trial.cell);
-    let gross = losses(block, slot, header, cell)?;
+    let (gross, unattributed) = taken(block, slot, header, cell)?;
     let harness = match cell.and_then(|cell| cell.harness.as_deref()) {
         None => None,
         Some(label) => Some(harness(label)?.scaled_to(gross.window_ns)),
@@ -222,7 +239,14 @@ fn net_cost<'h>(
             softirq_ns: softirq_burned_ns(trial),
         }),
     };
-    Some(TrialCost { bytes, gross, load_ns: load_ns(trial, header), harness, burned })
+    Some(TrialCost {
+        bytes,
+        gross,
+        unattributed,
+        load_ns: load_ns(trial, header),
+        harness,
+        burned,
+    })
 }
 
 /// CPU time of the thread that asked a server, where the loss of its CPU is in the cost.
@@ -245,7 +269,10 @@ fn burned_ns(
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let (_, idle_units_per_ns) = rates(block, slot, &machine)?;
+    let idle_units_per_ns = match own_clock::speeds(block, slot, &machine) {
+        Some(speeds) if own_clock::tells_costs(header) => speeds,
+        _ => rates(block, slot, &machine)?.1,
+    };
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
     let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();
@@ -272,17 +299,77 @@ fn harness(block: &Block, header: &Header, index: &PlanIndex<'_>, label: &str) -
         Slot::Trial(trial) => trial.kind == TrialKind::Paced && trial.cell == label,
         Slot::Idle(_) => false,
     };
-    losses(block, block.slots.iter().position(is_it)?, header, index.cell(label))
+    taken(block, block.slots.iter().position(is_it)?, header, index.cell(label))
+        .map(|(gross, _)| gross)
 }
 
-/// What was lost in the trial in slot number `slot`, which is of `cell`.
-fn losses(block: &Block, slot: usize, header: &Header, cell: Option<&Cell>) -> Option<Losses> {
-    let lost = lost(block, slot, &Machine::local(header))?;
+/// What was taken in the trial in slot number `slot`, which is of `cell`; where that is by own clocks,
+/// also by how much more the soakers lost by wall time.
+fn taken(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    cell: Option<&Cell>,
+) -> Option<(Losses, Option<Losses>)> {
+    let own_clocks = own_clock::tells_costs(header)
+        && machine_has_own_clocks(block, slot, header);
+    if !own_clocks {
+        return Some((losses(block, slot, header, cell, wall)?, None));
+    }
+    let own = losses(block, slot, header, cell, |block, slot, machine| {
+        Taken::of(block, slot, machine).map(Lost::OwnClock)
+    })?;
+    let wall = losses(block, slot, header, cell, wall);
+    Some((own, wall.map(|wall| wall.beyond(&own))))
+}
+
+/// Whether the soakers' own clocks are in the readings of a slot.
+fn machine_has_own_clocks(block: &Block, slot: usize, header: &Header) -> bool {
+    Machine::all(header).all(|machine| {
+        machine.edges(&block.slots[slot]).is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
+    })
+}
+
+/// What was lost in the trial in slot number `slot`, which is of `cell`, by what `account` says of
+/// each machine.
+fn losses(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    cell: Option<&Cell>,
+    account: fn(&Block, usize, &Machine<'_>) -> Option<Lost>,
+) -> Option<Losses> {
+    let machine = Machine::local(header);
+    let lost = account(block, slot, &machine)?;
     if header.plan.fixed.link == LinkKind::Remote {
-        between_machines(&lost, block, slot, header)
+        between_machines(&lost, block, slot, header, account)
     } else {
         let none = Levels::default();
-        within_machine(&lost, header, cell.map_or(&none, |cell| &cell.levels))
+        let threads = Threads::of(&block.slots[slot], &machine)?;
+        within_machine(&lost, threads, header, cell.map_or(&none, |cell| &cell.levels))
+    }
+}
+
+/// CPU time of the traffic's threads on one machine, by their clocks.
+#[derive(Clone, Copy)]
+struct Threads {
+    sender_ns: f64,
+    receiver_ns: f64,
+}
+
+impl Threads {
+    /// In a window; `None` where a clock ran backwards.
+    fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+        let (opened, closed) = machine.edges(slot)?;
+        let since = |from: u64, to: u64| to.checked_sub(from).map(|ns| ns as f64);
+        Some(Self {
+            sender_ns: since(opened.sender.cpu_ns, closed.sender.cpu_ns)?,
+            receiver_ns: since(opened.receiver.cpu_ns, closed.receiver.cpu_ns)?,
+        })
+    }
+
+    fn both_ns(self) -> f64 {
+        self.sender_ns + self.receiver_ns
     }
 }
 
@@ -318,56 +405,80 @@ fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
 }
 
 /// The cost where both ends run on one machine, each on its CPU or where the cell places them.
-fn within_machine(lost: &Lost, header: &Header, levels: &Levels) -> Option<Losses> {
+fn within_machine(
+    lost: &Lost,
+    threads: Threads,
+    header: &Header,
+    levels: &Levels,
+) -> Option<Losses> {
     let fixed = header.plan.fixed.at(levels);
+    let alone = sender_alone(header);
     if fixed.placement == Placement::Free {
         // Either end may have run on any soaked CPU.
+        let threads_ns = if alone { threads.sender_ns } else { threads.both_ns() };
         return Some(Losses {
-            window_ns: lost.window_ns,
+            window_ns: lost.window_ns(),
             sender_ns: None,
             receiver_ns: None,
-            both_ns: lost.by_cpu_ns.iter().sum(),
+            both_ns: lost.on(&(0..fixed.soaked_cpus.len()).collect::<Vec<_>>(), threads_ns)?,
             other_cpus_ns: None,
         });
     }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
     place(steered_cpu(header, &fixed))?;
-    let alone = sender_alone(header);
-    let (mut both_ns, mut other_cpus_ns) = (0.0, None);
-    for (cpu, lost_ns) in fixed.soaked_cpus.iter().zip(&lost.by_cpu_ns) {
+    let (mut of_both, mut others) = (Vec::new(), Vec::new());
+    for (place, cpu) in fixed.soaked_cpus.iter().enumerate() {
         if is_of_both(header, &fixed, *cpu) {
-            both_ns += lost_ns;
+            of_both.push(place);
         } else if !receives(header, &fixed, *cpu) {
-            *other_cpus_ns.get_or_insert(0.0) += lost_ns;
+            others.push(place);
         }
     }
+    // Each by itself, as other programs may have been on any of them.
+    let on = |place: usize| {
+        let of_sender_ns = if place == sender { threads.sender_ns } else { 0.0 };
+        let receives = place == receiver && !alone;
+        let of_receiver_ns = if receives { threads.receiver_ns } else { 0.0 };
+        lost.on(&[place], of_sender_ns + of_receiver_ns)
+    };
+    let both_ns = of_both.into_iter().map(on).sum::<Option<f64>>()?;
     let apart = apart_at(header, levels);
-    let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
     Some(Losses {
-        window_ns: lost.window_ns,
-        sender_ns: side(sender, true),
-        receiver_ns: side(receiver, !alone),
+        window_ns: lost.window_ns(),
+        sender_ns: if apart { on(sender) } else { None },
+        receiver_ns: if apart && !alone { on(receiver) } else { None },
         both_ns,
-        other_cpus_ns,
+        other_cpus_ns: if others.is_empty() { None } else { lost.on(&others, 0.0) },
     })
 }
 
 /// The cost where each end has a machine of its own and all losses of that machine are its cost.
 /// Two ends in different namespaces of one machine share its losses.
-fn between_machines(local: &Lost, block: &Block, slot: usize, header: &Header) -> Option<Losses> {
-    let local_ns: f64 = local.by_cpu_ns.iter().sum();
+fn between_machines(
+    local: &Lost,
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    account: fn(&Block, usize, &Machine<'_>) -> Option<Lost>,
+) -> Option<Losses> {
+    let on_all = |lost: &Lost, machine: &Machine<'_>| {
+        let threads = Threads::of(&block.slots[slot], machine)?;
+        lost.on(&(0..machine.cpus.len()).collect::<Vec<_>>(), threads.both_ns())
+    };
+    let local_ns = on_all(local, &Machine::local(header))?;
     let remote_ns = match Machine::remote(header) {
         None => None,
         Some(far) => {
-            let far_lost = lost(block, slot, &far)?;
-            let lost_ns: f64 = far_lost.by_cpu_ns.iter().sum();
-            Some(lost_ns * as_many_bytes(&block.slots[slot], &far, local, &far_lost)?)
+            let far_lost = account(block, slot, &far)?;
+            let lost_ns = on_all(&far_lost, &far)?;
+            let times = as_many_bytes(&block.slots[slot], &far, local, &far_lost)?;
+            Some(lost_ns * times)
         }
     };
     let apart = sides_apart(header);
     Some(Losses {
-        window_ns: local.window_ns,
+        window_ns: local.window_ns(),
         sender_ns: apart.then_some(local_ns),
         receiver_ns: remote_ns.filter(|_| apart),
         both_ns: local_ns + remote_ns.unwrap_or(0.0),
@@ -381,26 +492,48 @@ fn as_many_bytes(slot: &Slot, far: &Machine<'_>, local: &Lost, remote: &Lost) ->
     let Slot::Trial(trial) = slot else { return None };
     let (opened, closed) = far.edges(slot)?;
     if trial.kind == TrialKind::Paced {
-        return Some(local.window_ns / remote.window_ns);
+        return Some(local.window_ns() / remote.window_ns());
     }
     Some(arrived(&trial.opened, &trial.closed)? as f64 / arrived(opened, closed)? as f64)
 }
 
-/// CPU time that the soakers of a machine did not get in a window.
-struct Lost {
-    window_ns: f64,
-    /// In the order of the machine's CPUs.
-    by_cpu_ns: Vec<f64>,
+/// What was taken from the CPUs of a machine in a window.
+enum Lost {
+    /// CPU time that the soakers did not get, by wall time.
+    Wall {
+        window_ns: f64,
+        /// In the order of the machine's CPUs.
+        by_cpu_ns: Vec<f64>,
+    },
+    /// By the soakers' own clocks.
+    OwnClock(Taken),
 }
 
-fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
+impl Lost {
+    fn window_ns(&self) -> f64 {
+        match self {
+            Self::Wall { window_ns, .. } => *window_ns,
+            Self::OwnClock(taken) => taken.window_ns(),
+        }
+    }
+
+    /// What traffic took on the CPUs at these places, where its threads used `threads_ns`.
+    fn on(&self, places: &[usize], threads_ns: f64) -> Option<f64> {
+        match self {
+            Self::Wall { by_cpu_ns, .. } => Some(places.iter().map(|place| by_cpu_ns[*place]).sum()),
+            Self::OwnClock(taken) => taken.from(places.iter().copied(), threads_ns),
+        }
+    }
+}
+
+fn wall(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
     let (window, idle_units_per_ns) = rates(block, slot, machine)?;
     let by_cpu_ns = std::iter::zip(&window.units_per_ns, idle_units_per_ns)
         .map(|(units_per_ns, idle)| {
             (idle > 0.0).then(|| (1.0 - units_per_ns / idle) * window.elapsed_ns)
         })
         .collect::<Option<_>>()?;
-    Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
+    Some(Lost::Wall { window_ns: window.elapsed_ns, by_cpu_ns })
 }
 
 /// The rates of a machine's soakers in a trial's window, and their idle rates at that moment: in a

@@ -29,6 +29,7 @@ pub mod memory;
 mod model;
 mod netperf;
 mod others;
+mod own_clock;
 pub mod parallel;
 mod plan_index;
 mod positive;

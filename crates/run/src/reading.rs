@@ -39,7 +39,9 @@ pub struct Reading {
     /// Packets and bytes of the sending device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkCounters>,
-    /// CPU time of the ksoftirqd threads of the soaked CPUs together; null if it cannot be read.
+    /// CPU time of the ksoftirqd threads of the soaked CPUs together, read with /proc/stat; only in
+    /// runs before format 3.7, which has it in [`SoakReading::ksoftirqd_ns`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ksoftirqd_ns: Option<u64>,
     /// Idle time of all CPUs of the machine together, the second number of /proc/uptime, which has
     /// steps of 10 ms: it was read within one period of bursts after such a step. Only where
@@ -64,8 +66,16 @@ pub struct SoakReading {
     pub at_ns: u64,
     /// Units of fixed work done so far. Empty while the soakers are stopped.
     pub units: Vec<u64>,
-    /// When each soaker last finished a unit.
+    /// When each soaker finished the last of its units.
     pub stamp_ns: Vec<u64>,
+    /// CPU time of each soaker until then, by its thread clock (CLOCK_THREAD_CPUTIME_ID); empty in
+    /// runs before format 3.7.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_ns: Vec<u64>,
+    /// CPU time of the ksoftirqd thread of each CPU, read at `at_ns`; empty where it cannot be read
+    /// and in runs before format 3.7.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ksoftirqd_ns: Vec<u64>,
 }
 
 /// CPU time of a set of threads: what getrusage(RUSAGE_THREAD) adds up to (utime + stime).

@@ -13,7 +13,7 @@ use super::{Error, Result, escape};
 /// The major version that this program writes.
 pub const MAJOR: u32 = 3;
 /// The minor version that this program writes.
-pub const MINOR: u32 = 6;
+pub const MINOR: u32 = 7;
 /// The oldest major version that this program reads: the one before its own.
 pub const OLDEST_MAJOR: u32 = MAJOR - 1;
 /// The first version of zc that reads all of [`MAJOR`].[`MINOR`]. Raised together with either of

@@ -260,6 +260,8 @@ fn split_off(near: &mut Reading) -> Reading {
     far.stat.at_ns += AHEAD_NS;
     far.soak.units = near.soak.units.pop().into_iter().collect();
     far.soak.stamp_ns = near.soak.stamp_ns.pop().into_iter().collect();
+    far.soak.cpu_ns = near.soak.cpu_ns.pop().into_iter().collect();
+    far.soak.ksoftirqd_ns = near.soak.ksoftirqd_ns.pop().into_iter().collect();
     far.stat.cpus = near.stat.cpus.pop().into_iter().collect();
     far.interrupts = near.interrupts.pop().into_iter().collect();
     // Each process reports what its soaker and its thread used: half of all, as both CPUs are
@@ -399,11 +401,28 @@ struct Machine<'a> {
     rng: Pcg64,
     now: Reading,
     units: Vec<f64>,
+    /// CPU time of the soakers.
+    soaker_ns: Vec<f64>,
     ticks: Vec<Ticks>,
     process_cpu_ns: f64,
     idle_ns: f64,
     /// Logarithm of the current factor of all costs.
     walk: f64,
+}
+
+/// CPU time that traffic takes on a CPU in a window.
+#[derive(Clone, Copy, Default)]
+struct Busy {
+    all_ns: f64,
+    /// The part of it that is in the clocks of its threads.
+    tasks_ns: f64,
+}
+
+impl Busy {
+    fn add(&mut self, all_ns: f64, tasks_ns: f64) {
+        self.all_ns += all_ns;
+        self.tasks_ns += tasks_ns;
+    }
 }
 
 /// Fractions of ticks so far: busy, a soaker's, idle, stolen.
@@ -417,14 +436,14 @@ struct Ticks {
 
 impl<'a> Machine<'a> {
     fn new(world: &'a Synthetic) -> Self {
-        let mut now =
-            Reading { tcp: None, link: None, ksoftirqd_ns: Some(0), ..Reading::default() };
+        let mut now = Reading { tcp: None, link: None, ..Reading::default() };
         now.soak.at_ns = 1_000_000_000;
         Self {
             world,
             rng: Pcg64::seed_from_u64(world.seed),
             now,
             units: vec![0.0; world.cpus],
+            soaker_ns: vec![0.0; world.cpus],
             ticks: vec![Ticks::default(); world.cpus],
             process_cpu_ns: 0.0,
             idle_ns: 0.0,
@@ -482,7 +501,7 @@ impl<'a> Machine<'a> {
 
     fn idle(&mut self) -> Slot {
         let opened = self.reading(true);
-        self.pass(IDLE_NS, &vec![0.0; self.world.cpus], true);
+        self.pass(IDLE_NS, &vec![Busy::default(); self.world.cpus], true);
         Slot::Idle(IdleWindow { opened, closed: self.reading(true), remote: None })
     }
 
@@ -509,20 +528,21 @@ impl<'a> Machine<'a> {
             truth.sender_ns_per_kib * factor * bytes / 1024.0 + burned_ns,
             truth.receiver_ns_per_kib * factor * bytes / 1024.0,
         );
-        let mut busy_ns = vec![0.0; world.cpus];
+        let mut busy = vec![Busy::default(); world.cpus];
         let harness = if kind == TrialKind::TopSpeed { 0.0 } else { world.harness_share };
-        busy_ns[0] += sender_ns + harness * length as f64;
-        busy_ns[usize::from(world.cpus > 1)] += receiver_ns;
-        if let Some(third) = busy_ns.get_mut(2) {
-            *third += world.other_cpus_ns_per_kib * bytes / 1024.0;
+        let task_ns = |ns: f64| (ns * truth.rusage_share).max(0.0);
+        busy[0].add(sender_ns + harness * length as f64, task_ns(sender_ns));
+        busy[usize::from(world.cpus > 1)].add(receiver_ns, task_ns(receiver_ns));
+        if let Some(third) = busy.get_mut(2) {
+            third.add(world.other_cpus_ns_per_kib * bytes / 1024.0, 0.0);
         }
 
-        self.pass(WARMUP_NS, &vec![0.0; world.cpus], soaked);
+        self.pass(WARMUP_NS, &vec![Busy::default(); world.cpus], soaked);
         self.now.tcp.get_or_insert_default();
         self.now.link.get_or_insert_default();
         let mut opened = self.reading(soaked);
         opened.burned_ns = softirqs_ns.map(|_| 0);
-        self.pass(length, &busy_ns, soaked);
+        self.pass(length, &busy, soaked);
         let whole = bytes as u64;
         let now = &mut self.now;
         now.sent.bytes += whole;
@@ -533,8 +553,8 @@ impl<'a> Machine<'a> {
             None => whole / 65_536 * 2,
         };
         now.received.calls += whole / 65_536;
-        now.sender.cpu_ns += (sender_ns * truth.rusage_share).max(0.0) as u64;
-        now.receiver.cpu_ns += (receiver_ns * truth.rusage_share).max(0.0) as u64;
+        now.sender.cpu_ns += task_ns(sender_ns) as u64;
+        now.receiver.cpu_ns += task_ns(receiver_ns) as u64;
         now.sender.voluntary_switches += length / 1_000_000;
         now.receiver.voluntary_switches += length / 500_000;
         let (mut completions, mut copied) = (0, 0);
@@ -582,14 +602,14 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Advances time, of which the traffic takes `busy_ns` on each CPU.
-    fn pass(&mut self, length: u64, busy_ns: &[f64], soaked: bool) {
+    /// Advances time, of which the traffic takes its part on each CPU.
+    fn pass(&mut self, length: u64, busy: &[Busy], soaked: bool) {
         let world = self.world;
         let at = (self.now.soak.at_ns + length / 2) as f64 / 1e9;
         let length_ns = length as f64;
         let (foreign_ns, stolen_ns) =
             (world.foreign_share * length_ns, world.steal_share * length_ns);
-        for (cpu, busy) in busy_ns.iter().enumerate() {
+        for (cpu, &Busy { all_ns: busy, tasks_ns }) in busy.iter().enumerate() {
             let noise = self.normal();
             let left_ns = (length_ns - busy - foreign_ns - stolen_ns).clamp(0.0, 2.0 * length_ns);
             let ticks = &mut self.ticks[cpu];
@@ -599,6 +619,10 @@ impl<'a> Machine<'a> {
                     * (1.0 + world.idle_drift_per_s * at)
                     * (1.0 + world.idle_noise * noise);
                 self.units[cpu] += left_ns * idle_rate;
+                // Interrupts are in the clocks of those who had the CPU, in proportion to their time.
+                let had_ns = length_ns - stolen_ns - tasks_ns;
+                let others_ns = foreign_ns / (1.0 - (busy - tasks_ns) / had_ns);
+                self.soaker_ns[cpu] += had_ns - others_ns;
                 self.process_cpu_ns += length_ns - foreign_ns - stolen_ns;
                 ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
                 ticks.soaker += left_ns / 1e7;
@@ -621,9 +645,11 @@ impl<'a> Machine<'a> {
         } else {
             Vec::new()
         };
-        let stamp_ns = vec![at_ns; units.len()];
+        let by_cpu = |of: &dyn Fn(usize) -> u64| (0..units.len()).map(of).collect::<Vec<_>>();
+        let (stamp_ns, ksoftirqd_ns) = (by_cpu(&|_| at_ns), by_cpu(&|_| 0));
+        let cpu_ns = by_cpu(&|cpu| self.soaker_ns[cpu] as u64);
         let mut reading = self.now.clone();
-        reading.soak = SoakReading { at_ns, units, stamp_ns };
+        reading.soak = SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns };
         reading.process_cpu_ns = self.process_cpu_ns as u64;
         reading.idle_ns =
             (world_has_clock && !soaked).then_some(self.idle_ns as u64 / 10_000_000 * 10_000_000);

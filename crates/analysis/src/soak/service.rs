@@ -419,6 +419,7 @@ mod tests {
                     at_ns,
                     units: vec![units / 2, units - units / 2],
                     stamp_ns: vec![at_ns; 2],
+                    ..SoakReading::default()
                 },
                 soaker_cpu_ns,
                 stat: StatReading {

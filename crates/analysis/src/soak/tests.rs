@@ -18,7 +18,12 @@ fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
         cpus[0].user = ticks;
         SoakEdge {
             soaker_cpu_ns: units.iter().sum::<u64>() * 1000,
-            soak: SoakReading { at_ns, stamp_ns: vec![at_ns; units.len()], units },
+            soak: SoakReading {
+                at_ns,
+                stamp_ns: vec![at_ns; units.len()],
+                units,
+                ..SoakReading::default()
+            },
             stat: StatReading { at_ns, cpus, ..StatReading::default() },
         }
     };
@@ -224,7 +229,10 @@ fn a_figure_that_cannot_be_is_withheld() {
 fn the_soakers_share_on_busy_cpus_is_what_they_took() {
     let burnt = |cpu_ns| Burnt { wall_ns: S, cpu_ns };
     let reading =
-        |at_ns, units: u64| SoakReading { at_ns, units: vec![units; 2], stamp_ns: vec![at_ns; 2] };
+        |at_ns, units: u64| {
+            let (units, stamp_ns) = (vec![units; 2], vec![at_ns; 2]);
+            SoakReading { at_ns, units, stamp_ns, ..SoakReading::default() }
+        };
     let taken = Taken {
         other_cgroup: true,
         soaked: vec![burnt(S - S / 200); 2],

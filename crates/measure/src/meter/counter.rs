@@ -2,9 +2,12 @@
 //! another process. It is written without a lock and without a read-modify-write.
 //!
 //! The writer is a thread of the lowest class, and may be preempted for long between any two of its
-//! stores. The reader must never wait for it. So the stamp of unit `n` goes to one of two places by
+//! stores. The reader must never wait for it. So the clocks of entry `n` go to one of two places by
 //! the parity of `n`, and only then is the count set to `n`. While the count still reads `n`, only
 //! the other place can be in the middle of a change.
+//!
+//! The soaker reads its own thread clock: another process may not, and whoever reads it from another
+//! CPU reads it a moment after the count.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -15,6 +18,22 @@ use zc_kernel::words::SharedWords;
 const WORDS: usize = 16;
 const COUNT: usize = 0;
 const STAMP: usize = 1; // and the word after it
+const CPU: usize = 3; // and the word after it
+
+/// Units between two entries, some 16 us. Reading the thread clock is a system call, which takes a
+/// tenth of a unit and more.
+pub(super) const UNITS_PER_ENTRY: u64 = 8;
+
+/// What a soaker has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    /// Units of fixed work.
+    pub(super) units: u64,
+    /// When the last of them was finished, by CLOCK_MONOTONIC.
+    pub(super) stamp_ns: u64,
+    /// CPU time of the soaker until then, by its thread clock.
+    pub(super) cpu_ns: u64,
+}
 
 /// Words for the counters of `soakers` soakers.
 pub(super) fn words_for(soakers: usize) -> usize {
@@ -31,23 +50,26 @@ impl<'a> Counter<'a> {
         Some(Self { words: words.get(index * WORDS..(index + 1) * WORDS)? })
     }
 
-    /// Records that unit `count` was finished at `stamp_ns`. Counts must be consecutive, and only
-    /// one thread writes.
-    pub(super) fn set(&self, count: u64, stamp_ns: u64) {
-        self.words[STAMP + (count & 1) as usize].store(stamp_ns, Relaxed);
-        self.words[COUNT].store(count, Release);
+    /// Makes entry number `entry`. Numbers must be consecutive, and only one thread writes.
+    pub(super) fn set(&self, entry: u64, stamp_ns: u64, cpu_ns: u64) {
+        let place = (entry & 1) as usize;
+        self.words[STAMP + place].store(stamp_ns, Relaxed);
+        self.words[CPU + place].store(cpu_ns, Relaxed);
+        self.words[COUNT].store(entry, Release);
     }
 
-    /// Units finished, and the time of the last of them.
-    pub(super) fn get(&self) -> (u64, u64) {
+    /// The last entry.
+    pub(super) fn get(&self) -> Done {
         loop {
-            let count = self.words[COUNT].load(Acquire);
-            let stamp_ns = self.words[STAMP + (count & 1) as usize].load(Relaxed);
+            let entry = self.words[COUNT].load(Acquire);
+            let place = (entry & 1) as usize;
+            let stamp_ns = self.words[STAMP + place].load(Relaxed);
+            let cpu_ns = self.words[CPU + place].load(Relaxed);
             fence(Acquire);
-            // A change means that the writer finished a unit meanwhile, which takes microseconds:
-            // the next try succeeds.
-            if self.words[COUNT].load(Relaxed) == count {
-                return (count, stamp_ns);
+            // A change means that the writer made an entry meanwhile, which takes microseconds: the
+            // next try succeeds.
+            if self.words[COUNT].load(Relaxed) == entry {
+                return Done { units: entry * UNITS_PER_ENTRY, stamp_ns, cpu_ns };
             }
         }
     }
@@ -58,28 +80,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn count_and_stamp_always_belong_together() {
+    fn units_and_clocks_always_belong_together() {
         let (words, _fd) = SharedWords::create(words_for(2)).unwrap();
-        let done = AtomicU64::new(0);
+        let ended = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let counter = Counter::of(&words, 1).unwrap();
-                for count in 1..200_000 {
-                    counter.set(count, count * 3);
+                for entry in 1..200_000 {
+                    counter.set(entry, entry * 3, entry * 2);
                 }
-                done.store(1, Release);
+                ended.store(1, Release);
             });
             let counter = Counter::of(&words, 1).unwrap();
             loop {
-                let all_are_set = done.load(Acquire) == 1;
-                let (count, stamp) = counter.get();
-                assert_eq!(stamp, count * 3);
+                let all_are_set = ended.load(Acquire) == 1;
+                let Done { units, stamp_ns, cpu_ns } = counter.get();
+                let entry = units / UNITS_PER_ENTRY;
+                assert_eq!((stamp_ns, cpu_ns), (entry * 3, entry * 2));
                 if all_are_set {
-                    break assert_eq!(count, 199_999);
+                    break assert_eq!(entry, 199_999);
                 }
             }
         });
-        assert_eq!(Counter::of(&words, 0).unwrap().get(), (0, 0));
+        assert_eq!(Counter::of(&words, 0).unwrap().get(), Done::default());
         assert!(Counter::of(&words, words.len() / WORDS).is_none());
     }
 }

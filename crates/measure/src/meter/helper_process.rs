@@ -57,7 +57,6 @@ pub enum HelperJob {
 enum Request {
     Pause,
     Resume,
-    Pace,
     Burn { from_ns: u64, until_ns: u64 },
 }
 
@@ -67,7 +66,6 @@ enum Reply {
     Soaking { rank: SoakerRank },
     Waiting { other_cgroup: bool },
     Done,
-    Pace { each: Vec<SoakerPace> },
     Burnt { each: Vec<Burnt> },
     Error { kind: ErrorKind, message: String, help: Option<String> },
 }
@@ -118,38 +116,16 @@ impl SoakerProcess {
         read_words(&self.words, if self.paused { 0 } else { self.cpus.len() })
     }
 
-    /// CPU time that the whole process had used at the last tick. The part that is not the soakers'
-    /// is negligible.
-    ///
-    /// # Errors
-    /// It is gone.
-    pub fn cpu_ns(&self) -> Result<u64> {
-        clock::cpu_ns_of_process(self.pid())
-            .map_err(|_| Error::failed("the process of the soakers has ended early"))
-    }
-
-    /// CPU time that all soakers together have used so far, to the moment: the clock of another
-    /// process lacks what its threads have run since the last tick (thread_group_cputime in
-    /// kernel/sched/cputime.c), 4 ms of each in a window of 40. So the process is asked for its own.
-    ///
-    /// # Errors
-    /// It is gone.
-    pub fn cpu_ns_now(&mut self) -> Result<u64> {
-        if self.paused {
-            return self.cpu_ns(); // nothing runs
-        }
-        Ok(self.pace()?.iter().map(|each| each.cpu_ns).sum())
+    /// CPU time of all soakers together so far.
+    pub fn cpu_ns(&self) -> u64 {
+        read_words(&self.words, self.cpus.len()).cpu_ns.iter().sum()
     }
 
     /// Units and CPU time of each soaker so far. They give its speed when others use its CPU too.
-    ///
-    /// # Errors
-    /// The process is gone.
-    pub fn pace(&mut self) -> Result<Vec<SoakerPace>> {
-        match self.process.ask(&Request::Pace)? {
-            Reply::Pace { each } => Ok(each),
-            _ => Err(unexpected()),
-        }
+    pub fn pace(&self) -> Vec<SoakerPace> {
+        let SoakReading { units, cpu_ns, .. } = read_words(&self.words, self.cpus.len());
+        let each = units.into_iter().zip(cpu_ns);
+        each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect()
     }
 
     /// How fast each soaker counts while nothing interrupts it: see `speed.rs`.
@@ -331,7 +307,6 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
                     match request {
                         Request::Pause => soakers.pause(),
                         Request::Resume => soakers.resume(),
-                        Request::Pace => return Ok(Reply::Pace { each: pace(&soakers)? }),
                         Request::Burn { .. } => {}
                     }
                     Ok(Reply::Done)
@@ -371,11 +346,6 @@ fn each_request(
     Ok(())
 }
 
-fn pace(soakers: &Soakers) -> Result<Vec<SoakerPace>> {
-    let each = soakers.read().units.into_iter().zip(soakers.each_cpu_ns()?);
-    Ok(each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect())
-}
-
 fn burn_on_request(
     ready: Reply,
     cpus: &[usize],
@@ -386,7 +356,7 @@ fn burn_on_request(
         Request::Burn { from_ns, until_ns } => {
             Ok(Reply::Burnt { each: burn(cpus, from_ns, until_ns)? })
         }
-        Request::Pause | Request::Resume | Request::Pace => Ok(Reply::Done),
+        Request::Pause | Request::Resume => Ok(Reply::Done),
     })
 }
 

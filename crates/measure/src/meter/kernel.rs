@@ -1,17 +1,14 @@
-//! The kernel's own counters: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of
-//! ksoftirqd.
+//! The kernel's own counters: /proc/stat, /proc/softirqs, /proc/interrupts.
 //!
 //! The files stay open and are read with `pread` at offset 0, for which the kernel generates them
 //! anew, into one buffer.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use zc_kernel::clock;
 
 use super::proc;
-use crate::root::{numbered, read};
 use zc_run::{Error, Reading, Result, StatReading};
 
 /// Open files of /proc, read for a set of CPUs.
@@ -21,7 +18,6 @@ pub struct KernelMeters {
     stat: File,
     softirqs: Option<File>,
     interrupts: Option<File>,
-    ksoftirqd: Option<Vec<File>>,
     buffer: Vec<u8>,
 }
 
@@ -29,8 +25,8 @@ impl KernelMeters {
     /// Opens the files that exist.
     ///
     /// # Errors
-    /// /proc/stat cannot be read, or lacks one of the CPUs. Other missing files are empty or `None`
-    /// in every reading.
+    /// /proc/stat cannot be read, or lacks one of the CPUs. Other missing files are empty in every
+    /// reading.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let stat = File::open("/proc/stat").map_err(|error| {
             Error::os("open \"/proc/stat\"", error)
@@ -41,14 +37,13 @@ impl KernelMeters {
             stat,
             softirqs: File::open("/proc/softirqs").ok(),
             interrupts: File::open("/proc/interrupts").ok(),
-            ksoftirqd: ksoftirqd(cpus),
             buffer: vec![0; 64 << 10],
         };
         meters.read(&mut Reading::default())?;
         Ok(meters)
     }
 
-    /// Fills `stat`, `softirqs`, `interrupts` and `ksoftirqd_ns` of a reading.
+    /// Fills `stat`, `softirqs` and `interrupts` of a reading.
     ///
     /// # Errors
     /// A file that could be read before cannot be read now, or a CPU has gone offline.
@@ -63,15 +58,6 @@ impl KernelMeters {
             into.interrupts = proc::interrupts(text(file, buffer, "/proc/interrupts")?, &self.cpus)
                 .ok_or_else(|| offline("/proc/interrupts", &self.cpus))?;
         }
-        into.ksoftirqd_ns = match &self.ksoftirqd {
-            Some(files) => {
-                let each = files
-                    .iter()
-                    .map(|file| text(file, buffer, "schedstat of ksoftirqd").map(proc::schedstat));
-                each.sum::<Result<Option<u64>>>()?
-            }
-            None => None,
-        };
         Ok(())
     }
 
@@ -109,22 +95,6 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str>
     str::from_utf8(&buffer[..filled]).map_err(|_| Error::failed(format!("\"{name}\" is not text")))
 }
 
-/// The schedstat files of the ksoftirqd threads of `cpus`. `None` when one is missing: kernel
-/// threads are only visible in the first process id namespace, and without CONFIG_SCHED_INFO there
-/// is no schedstat.
-fn ksoftirqd(cpus: &[usize]) -> Option<Vec<File>> {
-    let mut found: Vec<Option<File>> = cpus.iter().map(|_| None).collect();
-    let root = Path::new("/");
-    for process in numbered(root, "proc") {
-        let Some(comm) = read(root, &format!("proc/{process}/comm")) else { continue };
-        let cpu = comm.strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
-        if let Some(place) = cpu.and_then(|cpu| cpus.iter().position(|&each| each == cpu)) {
-            found[place] = File::open(format!("/proc/{process}/schedstat")).ok();
-        }
-    }
-    found.into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,10 +116,6 @@ mod tests {
             assert!(
                 second.softirqs[kind].iter().zip(before).all(|(after, before)| after >= before)
             );
-        }
-        match second.ksoftirqd_ns {
-            None => eprintln!("skipped: the ksoftirqd threads cannot be seen here"),
-            after => assert!(after >= first.ksoftirqd_ns),
         }
     }
 

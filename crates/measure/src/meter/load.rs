@@ -50,7 +50,7 @@ impl LoadMeter {
     /// The process of the soakers has ended.
     pub fn open(&mut self) -> Result<SoakEdge> {
         let stat = self.meters.read_stat()?;
-        let soaker_cpu_ns = self.soakers.cpu_ns()?;
+        let soaker_cpu_ns = self.soakers.cpu_ns();
         Ok(SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat })
     }
 
@@ -61,7 +61,7 @@ impl LoadMeter {
     /// The process of the soakers has ended.
     pub fn close(&mut self) -> Result<SoakEdge> {
         let soak = self.soakers.read();
-        let soaker_cpu_ns = self.soakers.cpu_ns()?;
+        let soaker_cpu_ns = self.soakers.cpu_ns();
         Ok(SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? })
     }
 
@@ -79,9 +79,9 @@ impl LoadMeter {
         taken: Option<Taken>,
         idle: impl FnOnce(&mut Self) -> Result<Vec<SoakWindow>>,
     ) -> Result<SoakStart> {
-        let before = self.soakers.pace()?;
+        let before = self.soakers.pace();
         let idle = idle(self)?;
-        let after = self.soakers.pace()?;
+        let after = self.soakers.pace();
         let pace = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
         let emulated = is_emulated();

@@ -100,12 +100,6 @@ pub(super) fn switches(status: &str) -> Option<(u64, u64)> {
     Some((field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?))
 }
 
-/// CPU time in nanoseconds of /proc/PID/schedstat: its first number
-/// (Documentation/scheduler/sched-stats.rst).
-pub(super) fn schedstat(text: &str) -> Option<u64> {
-    number(text)
-}
-
 /// The first number of a text.
 fn number(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next().and_then(number_of)
@@ -169,7 +163,6 @@ a line without sense
             assert_eq!(interrupts(text, &[0]), None, "{text:?}");
             assert_eq!(softirqs(text, &[0]), None, "{text:?}");
             assert_eq!(switches(text), None, "{text:?}");
-            assert_eq!(schedstat(text), None, "{text:?}");
         }
     }
 
@@ -216,10 +209,5 @@ MIS:          0
         let text = "Name:\tcat\nvoluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t44\n";
         assert_eq!(switches(text), Some((3, 44)));
         assert_eq!(switches("voluntary_ctxt_switches:\t3\n"), None);
-    }
-
-    #[test]
-    fn the_first_number_of_schedstat_is_time_on_the_cpu() {
-        assert_eq!(schedstat("96184 62653 2\n"), Some(96_184));
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use zc_kernel::words::SharedWords;
 use zc_kernel::{clock, sched};
 
-use super::counter::{Counter, words_for};
+use super::counter::{Counter, Done, UNITS_PER_ENTRY, words_for};
 use super::pinning::cannot_pin;
 use super::unit::{Dirt, unit};
 use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, in_words};
@@ -144,22 +144,9 @@ impl Soakers {
         read_words(&self.words, if paused { 0 } else { self.cpus.len() })
     }
 
-    /// CPU time that all soakers together have used so far, by their thread clocks.
-    ///
-    /// # Errors
-    /// A soaker is gone.
-    pub fn cpu_ns(&self) -> Result<u64> {
-        Ok(self.each_cpu_ns()?.iter().sum())
-    }
-
-    /// CPU time that each soaker has used so far, by its thread clock.
-    ///
-    /// # Errors
-    /// A soaker is gone.
-    pub fn each_cpu_ns(&self) -> Result<Vec<u64>> {
-        let each = self.tids.iter().map(|&tid| clock::thread_cpu_ns(tid));
-        each.collect::<std::io::Result<_>>()
-            .map_err(|error| Error::os("read the CPU clock of a soaker", error))
+    /// CPU time of all soakers together so far.
+    pub fn cpu_ns(&self) -> u64 {
+        read_words(&self.words, self.cpus.len()).cpu_ns.iter().sum()
     }
 
     /// Pauses the soakers and returns when all of them sleep. A soaker that does not get its CPU
@@ -204,9 +191,14 @@ impl Drop for Soakers {
 /// Reads the first `soakers` counters of a mapping.
 pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     let at_ns = clock::monotonic_ns();
-    let counters = (0..soakers).filter_map(|index| Counter::of(words, index));
-    let (units, stamp_ns) = counters.map(|counter| counter.get()).unzip();
-    SoakReading { at_ns, units, stamp_ns }
+    let mut reading = SoakReading { at_ns, ..SoakReading::default() };
+    for counter in (0..soakers).filter_map(|index| Counter::of(words, index)) {
+        let Done { units, stamp_ns, cpu_ns } = counter.get();
+        reading.units.push(units);
+        reading.stamp_ns.push(stamp_ns);
+        reading.cpu_ns.push(cpu_ns);
+    }
+    reading
 }
 
 /// Pins the calling thread to `cpu`, and returns its thread id.
@@ -233,7 +225,7 @@ fn lower(tid: i32) -> Result<()> {
 /// Runs a soaker until it is stopped.
 fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize) {
     let mut dirt = (kind == SoakerKind::Cache).then(Dirt::new);
-    let (mut count, mut state, mut obeyed) = (0, 1, STOP);
+    let (mut entry, mut state, mut obeyed) = (0, 1, STOP);
     loop {
         let order = control.order.load(Acquire);
         if order == STOP {
@@ -247,12 +239,14 @@ fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize
             std::thread::park();
             continue;
         }
-        state = unit(state);
-        count += 1;
-        if let Some(dirt) = &mut dirt {
-            dirt.after_unit(count);
+        for done in 1..=UNITS_PER_ENTRY {
+            state = unit(state);
+            if let Some(dirt) = &mut dirt {
+                dirt.after_unit(entry * UNITS_PER_ENTRY + done);
+            }
         }
-        counter.set(count, clock::monotonic_ns());
+        entry += 1;
+        counter.set(entry, clock::monotonic_ns(), clock::own_cpu_ns());
         if obeyed != order {
             control.obey(index, order);
             obeyed = order;
@@ -296,7 +290,7 @@ mod tests {
                 now.units.iter().zip(&first.units).all(grown)
                     && now.stamp_ns.iter().zip(&first.stamp_ns).all(grown)
             });
-            assert!(soakers.each_cpu_ns().unwrap().iter().all(|used_ns| *used_ns > 0));
+            assert!(soakers.read().cpu_ns.iter().all(|used_ns| *used_ns > 0));
         }
     }
 
@@ -307,12 +301,15 @@ mod tests {
         soakers.pause();
         // Each has acknowledged the pause, and needs a moment to fall asleep.
         until(|| soakers.tids.iter().all(|&tid| state_of(tid) == 'S'));
-        let before = soakers.cpu_ns().unwrap();
+        let clocks = || soakers.tids.iter().map(|&tid| clock::thread_cpu_ns(tid).unwrap());
+        let before: Vec<u64> = clocks().collect();
+        // What each says of itself is of its last unit.
+        assert!(soakers.cpu_ns() <= before.iter().sum());
         assert_eq!(soakers.read().units, Vec::<u64>::new());
         let asleep: Vec<u64> = read_words(&soakers.words, soakers.cpus.len()).units;
         clock::sleep_until(clock::monotonic_ns() + 5_000_000);
         assert_eq!(read_words(&soakers.words, soakers.cpus.len()).units, asleep);
-        assert_eq!(soakers.cpu_ns().unwrap(), before);
+        assert!(clocks().eq(before));
         for _ in 0..10 {
             soakers.resume();
             soakers.pause();

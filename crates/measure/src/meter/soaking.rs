@@ -68,13 +68,10 @@ impl Soaking {
     }
 
     /// CPU time that all of them together have used so far.
-    ///
-    /// # Errors
-    /// They are gone.
-    pub fn cpu_ns(&mut self) -> Result<u64> {
+    pub fn cpu_ns(&self) -> u64 {
         match self {
             Self::Here(soakers) => soakers.cpu_ns(),
-            Self::Apart(soakers) => soakers.cpu_ns_now(),
+            Self::Apart(soakers) => soakers.cpu_ns(),
         }
     }
 

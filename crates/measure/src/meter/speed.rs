@@ -118,7 +118,8 @@ mod tests {
             units += 8;
             // A third of the spans is interrupted for half of their length.
             at_ns += 16_000 + if step % 12 == 0 { 32_000 } else { 0 };
-            spans.see(&SoakReading { at_ns, units: vec![units, 5], stamp_ns: vec![at_ns, 9] });
+            let (units, stamp_ns) = (vec![units, 5], vec![at_ns, 9]);
+            spans.see(&SoakReading { at_ns, units, stamp_ns, ..SoakReading::default() });
         }
         assert_eq!(spans.speeds(), [Some(8.0 / 16_000.0), None], "the second one gets no CPU");
     }
@@ -130,7 +131,10 @@ mod tests {
             return eprintln!("skipped: two CPUs are needed");
         }
         let soakers = crate::meter::Soakers::start(&cpus[..1], zc_run::SoakerKind::Alu).unwrap();
-        let pace = || (soakers.read().units[0], soakers.each_cpu_ns().unwrap()[0]);
+        let pace = || {
+            let reading = soakers.read();
+            (reading.units[0], reading.cpu_ns[0])
+        };
         for _ in 0..100 {
             let before = pace();
             let speeds = speeds(&cpus[..1], || soakers.read());

@@ -3,7 +3,7 @@
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
-use crate::meter::{Below, KernelMeters, Soaking, WakeLatency, checks, wake_latency};
+use crate::meter::{Below, KernelMeters, Ksoftirqd, Soaking, WakeLatency, checks, wake_latency};
 use zc_run::{Error, ErrorKind, Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// How long the idle machine is observed before a run: 20 ticks of 10 ms.
@@ -24,6 +24,7 @@ fn paused(cpus: &[usize], soaker: SoakerKind, below: Below) -> Result<Soaking> {
 /// Soakers and meters of this machine.
 pub struct Machine {
     soakers: Soaking,
+    ksoftirqd: Ksoftirqd,
     meters: KernelMeters,
 }
 
@@ -43,7 +44,7 @@ impl Machine {
     /// As [`new`](Self::new); the process of the soakers cannot be started.
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
-        Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
+        Ok(Self { soakers, ksoftirqd: Ksoftirqd::of(cpus), meters: KernelMeters::open(cpus)? })
     }
 
     /// Replaces the soakers with others of this kind, paused, on the same CPUs.
@@ -96,9 +97,9 @@ impl Machine {
         Ok(checks::while_idle(&opened, &closed))
     }
 
-    /// The soakers' counters: a few loads, no system call but the clock.
+    /// The soakers' counters and clocks, and those of ksoftirqd.
     pub fn soaked(&self) -> SoakReading {
-        self.soakers.read()
+        SoakReading { ksoftirqd_ns: self.ksoftirqd.cpu_ns(), ..self.soakers.read() }
     }
 
     /// Reads the kernel's counters, and right before them the CPU time of everything that belongs
@@ -107,7 +108,7 @@ impl Machine {
     /// # Errors
     /// A meter that could be read before cannot be read now.
     pub fn kernel(&mut self, others_ns: u64, into: &mut Reading) -> Result<()> {
-        into.process_cpu_ns = self.soakers.cpu_ns()? + own_cpu_ns() + others_ns;
+        into.process_cpu_ns = self.soakers.cpu_ns() + own_cpu_ns() + others_ns;
         self.meters.read(into)
     }
 }

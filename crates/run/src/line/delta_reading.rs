@@ -32,9 +32,9 @@ pub(super) struct DeltaReading<'a> {
     /// lists are those of the lists to come.
     #[serde(default, alias = "anew", skip_serializing_if = "is_false")] // in format 2
     absolute: bool,
-    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU]]`. `at_ns` is less that of the
-    /// reading before, units less those of the last reading with soakers at work, stamps less this
-    /// reading's `at_ns`.
+    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns by
+    /// CPU]]`. `at_ns` is less that of the reading before, stamps less this reading's `at_ns`, all else
+    /// less the last reading with soakers at work. Before format 3.7 without the last two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     soak: Option<SoakDelta>,
     /// Soakers stopped: `at_ns` less that of the reading before, in place of `soak`.
@@ -55,7 +55,8 @@ pub(super) struct DeltaReading<'a> {
     /// Device interrupts by CPU, less the reading before.
     #[serde(default, skip_serializing_if = "is_empty")]
     interrupts: List,
-    /// `ksoftirqd_ns`, less the last that was known; absent where it is not known.
+    /// `ksoftirqd_ns`, less the last that was known; absent where it is not known, and since format
+    /// 3.7, where `soak` has it by CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ksoftirqd: Option<i64>,
     /// `idle_ns`, less the last that was known; absent where it was not read.
@@ -90,9 +91,9 @@ pub(super) struct DeltaReading<'a> {
     link: Option<DeltaArray<6>>,
 }
 
-/// `[at_ns, [units by CPU], [stamp_ns by CPU]]`.
+/// `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns by CPU]]`.
 #[derive(Debug, Default, Serialize)]
-struct SoakDelta(i64, List, List);
+struct SoakDelta(i64, List, List, List, List);
 
 /// `[[at_ns, context_switches, interrupts], [ticks by CPU]]`.
 #[derive(Debug, Default, Serialize)]
@@ -115,6 +116,8 @@ fn is_zero(count: &i64) -> bool {
 pub(super) struct DeltaCodec {
     at_ns: u64,
     units: Vec<u64>,
+    cpu_ns: Vec<u64>,
+    ksoftirqd_by_cpu_ns: Vec<u64>,
     process_cpu_ns: u64,
     stat: [u64; 2],
     cpus: Vec<[u64; 8]>,
@@ -166,7 +169,8 @@ impl DeltaCodec {
 
     fn written<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
         let Reading {
-            soak: SoakReading { at_ns, units, stamp_ns },
+            soak:
+                SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
             process_cpu_ns,
             sender,
             receiver,
@@ -182,7 +186,8 @@ impl DeltaCodec {
             burned_ns,
         } = reading;
         let at_work = !(units.is_empty() && stamp_ns.is_empty());
-        let absolute = (at_work && units.len() != self.units.len())
+        let soakers = [units.len(), cpu_ns.len(), ksoftirqd_by_cpu_ns.len()];
+        let absolute = (at_work && soakers != self.soakers())
             || stat.cpus.len() != self.cpus.len()
             || interrupts.len() != self.interrupts.len()
             || softirqs.kinds() != self.softirqs.kinds()
@@ -192,6 +197,8 @@ impl DeltaCodec {
             known.counts_mut().fill(0);
             *self = Self {
                 units: vec![0; units.len()],
+                cpu_ns: vec![0; cpu_ns.len()],
+                ksoftirqd_by_cpu_ns: vec![0; ksoftirqd_by_cpu_ns.len()],
                 cpus: vec![[0; 8]; stat.cpus.len()],
                 softirqs: known,
                 interrupts: vec![0; interrupts.len()],
@@ -232,6 +239,8 @@ impl DeltaCodec {
                     own_at,
                     list(&self.units, units),
                     stamp_ns.iter().map(|&stamp| at(stamp)).collect(),
+                    list(&self.cpu_ns, cpu_ns),
+                    list(&self.ksoftirqd_by_cpu_ns, ksoftirqd_by_cpu_ns),
                 )
             }),
             stopped: (!at_work).then_some(own_at),
@@ -254,6 +263,8 @@ impl DeltaCodec {
         };
         if at_work {
             self.units.clone_from(units);
+            self.cpu_ns.clone_from(cpu_ns);
+            self.ksoftirqd_by_cpu_ns.clone_from(ksoftirqd_by_cpu_ns);
         }
         self.at_ns = *at_ns;
         self.process_cpu_ns = *process_cpu_ns;
@@ -297,8 +308,13 @@ impl DeltaCodec {
 
     fn read(&mut self, edge: &DeltaReading<'_>, room: &mut Room) -> Result<Reading, String> {
         if edge.absolute {
+            let zeros = |of: fn(&SoakDelta) -> &List| {
+                vec![0; edge.soak.as_ref().map_or(0, |soak| of(soak).len())]
+            };
             *self = Self {
-                units: vec![0; edge.soak.as_ref().map_or(0, |SoakDelta(_, units, _)| units.len())],
+                units: zeros(|soak| &soak.1),
+                cpu_ns: zeros(|soak| &soak.3),
+                ksoftirqd_by_cpu_ns: zeros(|soak| &soak.4),
                 cpus: vec![[0; 8]; edge.stat.1.len()],
                 softirqs: edge.softirqs.zeros()?.sharing(&self.known),
                 interrupts: vec![0; edge.interrupts.len()],
@@ -311,11 +327,19 @@ impl DeltaCodec {
         let own_at = edge.soak.as_ref().map(|SoakDelta(at, ..)| *at).or(edge.stopped).unwrap_or(0);
         self.at_ns = then(self.at_ns, own_at);
         let at = |less: i64| then(self.at_ns, less);
-        let (units, stamp_ns) = match &edge.soak {
-            None => (Vec::new(), Vec::new()),
-            Some(SoakDelta(_, units, stamps)) => {
+        let soak = match &edge.soak {
+            None => SoakReading { at_ns: self.at_ns, ..SoakReading::default() },
+            Some(SoakDelta(_, units, stamps, cpu_ns, ksoftirqd_ns)) => {
                 grow(&mut self.units, units)?;
-                (self.units.clone(), stamps.iter().map(|&stamp| at(stamp)).collect())
+                grow(&mut self.cpu_ns, cpu_ns)?;
+                grow(&mut self.ksoftirqd_by_cpu_ns, ksoftirqd_ns)?;
+                SoakReading {
+                    at_ns: self.at_ns,
+                    units: self.units.clone(),
+                    stamp_ns: stamps.iter().map(|&stamp| at(stamp)).collect(),
+                    cpu_ns: self.cpu_ns.clone(),
+                    ksoftirqd_ns: self.ksoftirqd_by_cpu_ns.clone(),
+                }
             }
         };
         let StatDelta(DeltaArray([stat_at, switched, interrupted]), cpus) = &edge.stat;
@@ -346,7 +370,7 @@ impl DeltaCodec {
         };
         let flows = &self.flows;
         Ok(Reading {
-            soak: SoakReading { at_ns: self.at_ns, units, stamp_ns },
+            soak,
             process_cpu_ns: self.process_cpu_ns,
             sender: task(edge.sender, flows.sender),
             receiver: task(edge.receiver, flows.receiver),
@@ -373,12 +397,17 @@ impl DeltaCodec {
         })
     }
 
+    /// Lengths of the lists of the soakers.
+    fn soakers(&self) -> [usize; 3] {
+        [self.units.len(), self.cpu_ns.len(), self.ksoftirqd_by_cpu_ns.len()]
+    }
+
     /// How many numbers the lists of the next reading have.
     fn numbers(&self, edge: &DeltaReading<'_>) -> usize {
         let soak = edge
             .soak
             .as_ref()
-            .map_or(0, |SoakDelta(_, _, stamps)| self.units.len().saturating_add(stamps.len()));
+            .map_or(0, |soak| self.soakers().iter().sum::<usize>().saturating_add(soak.2.len()));
         soak.saturating_add(8 * self.cpus.len())
             .saturating_add(self.softirqs.counts().len())
             .saturating_add(self.interrupts.len())
@@ -601,7 +630,7 @@ impl<'de> Deserialize<'de> for SoakDelta {
             type Value = SoakDelta;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a time, units by CPU, and stamps by CPU")
+                out.write_str("a time, and units, stamps and clocks by CPU")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SoakDelta, A::Error> {
@@ -610,8 +639,10 @@ impl<'de> Deserialize<'de> for SoakDelta {
                     seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
                 let stamps =
                     seq.next_element()?.ok_or_else(|| A::Error::invalid_length(2, &self))?;
+                let cpu_ns = seq.next_element()?.unwrap_or_default();
+                let ksoftirqd_ns = seq.next_element()?.unwrap_or_default();
                 ignore_rest(&mut seq)?;
-                Ok(SoakDelta(at, units, stamps))
+                Ok(SoakDelta(at, units, stamps, cpu_ns, ksoftirqd_ns))
             }
         }
         from.deserialize_seq(Parts)
@@ -654,7 +685,7 @@ impl JsonSchema for SoakDelta {
         json_schema!({
             "type": "array",
             "minItems": 3,
-            "prefixItems": [{ "type": "integer" }, list, list]
+            "prefixItems": [{ "type": "integer" }, list, list, list, list]
         })
     }
 }

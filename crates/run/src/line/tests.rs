@@ -32,7 +32,8 @@ fn block(slots: Vec<Slot>) -> Block {
 
 fn soak(at_ns: u64, units: &[u64]) -> Reading {
     let stamp_ns = units.iter().map(|units| at_ns - units % 7).collect();
-    Reading { soak: SoakReading { at_ns, units: units.to_vec(), stamp_ns }, ..Reading::default() }
+    let soak = SoakReading { at_ns, units: units.to_vec(), stamp_ns, ..SoakReading::default() };
+    Reading { soak, ..Reading::default() }
 }
 
 #[test]
@@ -197,6 +198,8 @@ prop_compose! {
         at_ns in count(),
         units in counts(2),
         stamp_ns in counts(2),
+        cpu_ns in counts(2),
+        by_cpu_ns in counts(2),
         n in prop::collection::vec(count(), 32),
         cpus in prop::collection::vec(count(), 0..3),
         softirqs in prop::collection::btree_map("[A-C]", prop::collection::vec(count(), 2), 0..3),
@@ -205,7 +208,11 @@ prop_compose! {
     ) -> Reading {
         let small = |place: usize| n[place] as u32;
         Reading {
-            soak: SoakReading { at_ns, units, stamp_ns },
+            // Soakers that are stopped have no clocks.
+            soak: match units.is_empty() && stamp_ns.is_empty() {
+                true => SoakReading { at_ns, ..SoakReading::default() },
+                false => SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: by_cpu_ns },
+            },
             process_cpu_ns: n[0],
             sender: if has[0] { TaskReading {
                     at_ns: n[1],

@@ -15,7 +15,8 @@ use super::burner::Burner;
 use super::setup::{Soaked, interrupted};
 use crate::meter::{IdleClock, KernelMeters, Soakers, loads_can_be_told};
 use zc_run::{
-    BurnShape, IdleSpan, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit,
+    BurnShape, IdleSpan, Result, SoakEdge, SoakReading, SoakVerify, SoakWindow, StatReading,
+    UnsoakedControl, VerifyVisit,
 };
 
 /// The duty cycles of the loads.
@@ -249,24 +250,18 @@ impl Bench {
     fn window(&mut self, length_ns: u64, stop: &Stop) -> Result<Option<Measured>> {
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         let stat = self.meters.read_stat()?;
-        let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
+        let sleeps = self.burner.sleeps();
         let began_ns = self.burner.cpu_ns()?;
-        let opened =
-            SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
+        let opened = edge(self.soakers.read(), stat);
         if clock::sleep_until_or_stop(clock::monotonic_ns() + length_ns, stop) {
             return Ok(None);
         }
         let soak = self.soakers.read();
         let truth_ns = self.burner.cpu_ns()?.saturating_sub(began_ns);
-        let (soakers_ended, switches) =
-            (self.soakers.each_cpu_ns()?, self.burner.sleeps().saturating_sub(sleeps));
-        let closed = SoakEdge {
-            soak,
-            soaker_cpu_ns: soakers_ended.iter().sum(),
-            stat: self.meters.read_stat()?,
-        };
-        let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
-        let soaker_cpu_ns = its(&soakers_ended).saturating_sub(its(&soakers_began));
+        let switches = self.burner.sleeps().saturating_sub(sleeps);
+        let closed = edge(soak, self.meters.read_stat()?);
+        let its = |edge: &SoakEdge| edge.soak.cpu_ns.get(self.place).copied().unwrap_or(0);
+        let soaker_cpu_ns = its(&closed).saturating_sub(its(&opened));
         Ok(Some(Measured {
             window: SoakWindow { opened, closed },
             truth_ns,
@@ -274,4 +269,8 @@ impl Bench {
             switches,
         }))
     }
+}
+
+fn edge(soak: SoakReading, stat: StatReading) -> SoakEdge {
+    SoakEdge { soaker_cpu_ns: soak.cpu_ns.iter().sum(), soak, stat }
 }
