@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::costs::{TrialCost, block_costs};
+use crate::costs::{TrialCost, trial_costs};
 use crate::figures::{figure, per};
 use crate::harness;
 use crate::interim::level_of;
 use crate::model::figure::Figure;
-use crate::parallel;
 use crate::plan_index::PlanIndex;
 use crate::wanders::Wanders;
 use zc_run::{Block, Cell, Dropped, Header, Plan, Run, Slot, Trial, TrialKind};
@@ -53,8 +52,7 @@ impl<'a> KeptBlocks<'a> {
         let header = &run.header;
         let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
-        let mut costs =
-            parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index));
+        let mut costs = trial_costs(&blocks, header, &index);
         let level = level_of(run.end.as_ref());
         let harness_below_zero = harness::measured(&costs, &header.plan)
             .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));

@@ -40,12 +40,15 @@ mod replay;
 mod requests;
 mod rough;
 pub mod rules;
+mod sides;
 mod sizes;
 pub mod soak;
 mod states;
+mod taken;
 mod traffic;
 mod unit;
 mod verdict;
+mod wall_clock;
 mod wanders;
 mod window;
 

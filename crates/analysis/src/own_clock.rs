@@ -1,4 +1,4 @@
-//! What traffic took of CPUs in one window, by the clocks of the soakers and of the traffic's threads.
+//! What traffic took from CPUs in one window, by the clocks of the soakers and of its threads.
 //!
 //! A soaker's thread clock runs while it has its CPU, and while an interrupt or a softirq has it in its
 //! place. Its units say how much of that time was its own: as many as it would have done in idle
@@ -8,85 +8,74 @@
 //! clocks of its threads + clock of ksoftirqd + (clock of the soaker - units / units per ns when idle)
 //! ```
 //!
-//! and what other programs take is in no term, and neither is what the hypervisor takes, where the
-//! kernel leaves it out of task clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING). Interrupts come while another
-//! program has the CPU as often as while the soaker has it, and are in that program's clock: they are
-//! scaled in.
+//! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves take
+//! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
+//! (CONFIG_PARAVIRT_TIME_ACCOUNTING).
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
-//! kernel/sched/core.c), and the lost wall time of [`crate::costs`] is what there is.
+//! kernel/sched/core.c), and the wall time that soakers lost is what there is.
 
 use zc_run::{Block, Header, Reading, Slot};
 
+use crate::figures::per;
 use crate::machine::Machine;
+use crate::rules::{self, TICK_NS};
+use crate::sides::Account;
+use crate::taken::{LEAST_SHARE, TakenFrom};
 
-/// The least share of the time that the traffic left over which the soakers must have had in a window:
-/// what they lost in less says little about what interrupts took from others in the rest.
-const LEAST_SHARE: f64 = 0.05;
-
-/// Whether the readings of a run on these machines can contain own clocks that tell costs: the kernel's
-/// task clocks contain interrupts, and all threads that work for the traffic are known.
-pub(crate) fn tells_costs(header: &Header) -> bool {
+/// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
+/// interrupts, and all threads that work for the traffic are known.
+fn tell_costs(header: &Header) -> bool {
     let plan = &header.plan;
     let known = !plan.has_unknown_processes() && plan.responses.is_none();
-    let server_is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !server_is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
+    let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
+    known && !is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
 }
 
-/// What was taken from each CPU of a machine in a window, without the threads of the traffic.
-pub(crate) struct Taken {
-    window_ns: f64,
-    /// In the order of the machine's CPUs.
-    by_cpu: Vec<TakenFrom>,
+/// Whether own clocks tell the cost of the trial in slot number `slot`.
+pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
+    let are_there = |machine: Machine<'_>| {
+        let edges = machine.edges(&block.slots[slot]);
+        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
+    };
+    tell_costs(header) && Machine::all(header).all(are_there)
 }
 
-/// See [`Taken`].
-struct TakenFrom {
-    soaker_ns: f64,
-    /// Of `soaker_ns` what interrupts took.
-    interrupts_ns: f64,
-    ksoftirqd_ns: f64,
+/// Whether own clocks tell the costs of a block.
+pub(crate) fn are_told_in(block: &Block, header: &Header) -> bool {
+    (0..block.slots.len()).any(|slot| are_told(block, slot, header))
 }
 
-impl Taken {
-    /// In the window of slot number `slot`. `None` without own clocks, or without idle windows in
-    /// which the soakers ran.
-    pub(crate) fn of(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
-        let (opened, closed) = machine.edges(&block.slots[slot])?;
-        let window = Clocks::between(opened, closed, machine)?;
-        let speeds = speeds(block, slot, machine)?;
-        let of_cpu = |(clock, speed): (&Clock, f64)| TakenFrom {
-            soaker_ns: clock.soaker_ns,
-            interrupts_ns: clock.soaker_ns - clock.units / speed,
-            ksoftirqd_ns: clock.ksoftirqd_ns,
-        };
-        let by_cpu = std::iter::zip(&window.by_cpu, speeds).map(of_cpu).collect();
-        Some(Self { window_ns: window.elapsed_ns, by_cpu })
-    }
-
-    pub(crate) fn window_ns(&self) -> f64 {
-        self.window_ns
-    }
-
-    /// CPU time that traffic took on the CPUs at these places, where its threads used `threads_ns`.
-    /// `None` where the soakers there hardly ran.
-    pub(crate) fn from(&self, places: impl Iterator<Item = usize>, threads_ns: f64) -> Option<f64> {
-        let (mut all_ns, mut soakers_ns, mut interrupts_ns, mut ksoftirqd_ns) = (0.0, 0.0, 0.0, 0.0);
-        for cpu in places.map(|place| &self.by_cpu[place]) {
-            all_ns += self.window_ns;
-            soakers_ns += cpu.soaker_ns;
-            interrupts_ns += cpu.interrupts_ns;
-            ksoftirqd_ns += cpu.ksoftirqd_ns;
+/// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
+/// backwards.
+pub(crate) fn account<'b>(
+    block: &'b Block,
+    slot: usize,
+    machine: &Machine<'_>,
+) -> Option<Account<'b>> {
+    let (opened, closed) = machine.edges(&block.slots[slot])?;
+    let window = Clocks::between(opened, closed, machine)?;
+    let speeds = speeds(block, slot, machine)?;
+    let window_ns = window.elapsed_ns;
+    let on = move |places: &[usize], threads_ns: f64| {
+        let mut taken = TakenFrom { known_ns: threads_ns, ..TakenFrom::default() };
+        let mut left_ns = places.len() as f64 * window_ns - threads_ns;
+        for place in places {
+            let cpu = &window.by_cpu[*place];
+            taken.known_ns += cpu.ksoftirqd_ns;
+            left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns;
+            // A soaker whose speed is not known is one more program.
+            if let Some(speed) = speeds[*place] {
+                taken.soakers_ns += cpu.soaker_ns;
+                taken.interrupts_ns += cpu.soaker_ns - cpu.units / speed;
+            }
         }
-        let left_ns = all_ns - threads_ns - ksoftirqd_ns;
-        if soakers_ns < LEAST_SHARE * left_ns {
-            return None;
-        }
-        // What is left to nobody, as thread clocks are read a moment apart, is no other program.
-        let others_ns = (left_ns - soakers_ns).max(0.0);
-        let scaled = if soakers_ns > 0.0 { 1.0 + others_ns / soakers_ns } else { 1.0 };
-        Some(threads_ns + ksoftirqd_ns + interrupts_ns * scaled)
-    }
+        taken.known_ns += taken.interrupts_ns;
+        // May be less than nothing in one window, as steal comes in ticks.
+        taken.others_ns = left_ns - taken.soakers_ns;
+        taken
+    };
+    Some(Account { window_ns, on: Box::new(on) })
 }
 
 /// Units and clocks of a window.
@@ -103,6 +92,8 @@ struct Clock {
     units: f64,
     soaker_ns: f64,
     ksoftirqd_ns: f64,
+    /// What the hypervisor took, by the ticks of /proc/stat: nothing interrupts a CPU then.
+    steal_ns: f64,
 }
 
 impl Clocks {
@@ -115,15 +106,24 @@ impl Clocks {
             return None;
         }
         let grown = |from: u64, to: u64| to.checked_sub(from).map(|by| by as f64);
-        let ksoftirqd_ns = |cpu: usize| match (from.ksoftirqd_ns.get(cpu), to.ksoftirqd_ns.get(cpu)) {
-            (Some(from), Some(to)) => grown(*from, *to),
-            _ => Some(0.0), // its time counts as that of other programs
+        let ksoftirqd_ns = |cpu: usize| {
+            match (from.ksoftirqd_ns.get(cpu), to.ksoftirqd_ns.get(cpu)) {
+                (Some(from), Some(to)) => grown(*from, *to),
+                _ => Some(0.0), // it is one of the other programs
+            }
+        };
+        let ticks = rules::ticks_by_cpu(opened, closed, machine, |cpu| cpu.steal);
+        let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns) as f64;
+        let steal_ns = |cpu: usize| {
+            let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
+            per(ticks * TICK_NS * elapsed_ns, stat_ns).unwrap_or(0.0)
         };
         let of_cpu = |cpu: usize| {
             Some(Clock {
                 units: grown(from.units[cpu], to.units[cpu])?,
                 soaker_ns: grown(from.cpu_ns[cpu], to.cpu_ns[cpu])?,
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
+                steal_ns: steal_ns(cpu),
             })
         };
         let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
@@ -133,17 +133,20 @@ impl Clocks {
 
 /// Units per ns of its own clock of each soaker at the middle of a window, if it were idle: in a
 /// straight line between the idle windows before and after in which it had some of its CPU, or as in
-/// one of them where the other is missing.
-pub(crate) fn speeds(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
+/// one of them where the other is missing. `None` for a soaker that hardly ran in any.
+pub(crate) fn speeds(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+) -> Option<Vec<Option<f64>>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
-    let before: Vec<Clocks> =
-        block.slots[..slot].iter().rev().filter_map(|slot| idle_clocks(slot, machine)).collect();
-    let after: Vec<Clocks> =
-        block.slots[slot + 1..].iter().filter_map(|slot| idle_clocks(slot, machine)).collect();
+    let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
-        let first = |windows: &[Clocks]| windows.iter().find_map(|window| speed(window, cpu));
-        match (first(&before), first(&after)) {
+        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
+        let (before, after) =
+            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
+        match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
                 Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
             }
@@ -151,10 +154,10 @@ pub(crate) fn speeds(block: &Block, slot: usize, machine: &Machine<'_>) -> Optio
             (None, None) => None,
         }
     };
-    (0..machine.cpus.len()).map(of_cpu).collect()
+    Some((0..machine.cpus.len()).map(of_cpu).collect())
 }
 
-/// When it was, and units per ns of a soaker's own clock; `None` where it hardly ran.
+/// When a window was, and units per ns of a soaker's own clock in it; `None` where it hardly ran.
 fn speed(window: &Clocks, cpu: usize) -> Option<(f64, f64)> {
     let Clock { units, soaker_ns, .. } = window.by_cpu[cpu];
     let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && units > 0.0;

@@ -1,6 +1,6 @@
 //! How far a run in progress has come: its ratios so far, and whether they are narrow enough.
 
-use crate::costs::{Side, block_costs};
+use crate::costs::{Side, trial_costs};
 use crate::harness;
 use crate::plan_index::PlanIndex;
 use crate::ratios::{Ratio, pairs, ratio};
@@ -11,11 +11,8 @@ use zc_run::{Block, Header};
 /// blocks kept so far; `None` for cells without a baseline, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
     let index = PlanIndex::of(&header.plan);
-    let mut costs: Vec<_> = blocks
-        .iter()
-        .filter(|block| block.dropped.is_none())
-        .map(|block| block_costs(block, header, &index))
-        .collect();
+    let kept: Vec<&Block> = blocks.iter().filter(|block| block.dropped.is_none()).collect();
+    let mut costs = trial_costs(&kept, header, &index);
     harness::settle(&mut costs);
     let plan = &header.plan;
     let wander = Wanders::of(&costs, plan, &index).ratios(Side::Both);

@@ -1,8 +1,9 @@
 //! The rules that drop blocks. They are fixed before the run and use only the state of the machine,
 //! never a cost.
 
-use super::costs::{Rates, idle_rates};
 use super::machine::{Machine, same_machine};
+use super::own_clock;
+use super::wall_clock::{Rates, idle_rates};
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
@@ -21,8 +22,13 @@ pub const FOREIGN_LIMIT: f64 = 0.02;
 /// include/uapi/asm-generic/param.h.
 pub const TICK_NS: f64 = 1e7;
 
-/// The first rule that the block breaks; `None` for a block that is kept.
+/// The first rule that the block breaks; `None` for a block that is kept. None applies to a block whose
+/// costs are by own clocks, unless the plan is strict: what other programs and the hypervisor took is
+/// in no such cost.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
+    if !header.plan.strict && own_clock::are_told_in(block, header) {
+        return None;
+    }
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
 }
 
@@ -182,7 +188,20 @@ mod tests {
     }
 
     fn small() -> Synthetic {
-        Synthetic { blocks: 8, ..Synthetic::default() }
+        Synthetic { blocks: 8, strict: true, ..Synthetic::default() }
+    }
+
+    #[test]
+    fn a_block_whose_costs_are_by_own_clocks_is_kept_unless_the_run_is_strict() {
+        let busy = |own_clocks, strict| {
+            let world = Synthetic { steal_share: 0.03, foreign_share: 0.3, ..small() };
+            let run = reasons(&Synthetic { own_clocks, strict, ..world });
+            (run.iter().filter(|reason| reason.is_some()).count(), run.len())
+        };
+        assert_eq!(busy(true, false), (0, 8));
+        for (own_clocks, strict) in [(true, true), (false, false), (false, true)] {
+            assert_eq!(busy(own_clocks, strict), (8, 8), "{own_clocks} {strict}");
+        }
     }
 
     #[test]

@@ -288,6 +288,10 @@ pub struct Plan {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// Whether blocks in which other programs or the hypervisor worked do not count, although their
+    /// costs are by own clocks: `--strict` (since format 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// The factors in which cells differ; the first one is that of the table's rows.
     #[serde(default = "send_alone")]
     pub factors: Vec<Factor>,

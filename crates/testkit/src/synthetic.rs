@@ -139,6 +139,10 @@ pub struct Synthetic {
     pub foreign_share: f64,
     /// Share of all CPUs that the hypervisor takes.
     pub steal_share: f64,
+    /// Whether the soakers' own clocks are in the readings, as since format 3.7.
+    pub own_clocks: bool,
+    /// See `Plan::strict`.
+    pub strict: bool,
     /// Whether every fourth block has unsoaked controls and top-speed trials.
     pub unsoaked: bool,
     /// Whether these have an idle clock, and an unsoaked paced trial of the reference beside them.
@@ -182,6 +186,8 @@ impl Default for Synthetic {
             other_cpus_ns_per_kib: 0.0,
             foreign_share: 0.0,
             steal_share: 0.0,
+            own_clocks: true,
+            strict: false,
             unsoaked: true,
             idle_clock: false,
             factors: vec![Factor::Send],
@@ -346,6 +352,7 @@ impl Synthetic {
                 seed: self.seed,
                 budget_ns: 60_000_000_000,
                 target: 0.025,
+                strict: self.strict,
                 factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
                 states: None,
@@ -646,8 +653,11 @@ impl<'a> Machine<'a> {
             Vec::new()
         };
         let by_cpu = |of: &dyn Fn(usize) -> u64| (0..units.len()).map(of).collect::<Vec<_>>();
-        let (stamp_ns, ksoftirqd_ns) = (by_cpu(&|_| at_ns), by_cpu(&|_| 0));
-        let cpu_ns = by_cpu(&|cpu| self.soaker_ns[cpu] as u64);
+        let stamp_ns = by_cpu(&|_| at_ns);
+        let (cpu_ns, ksoftirqd_ns) = match self.world.own_clocks {
+            true => (by_cpu(&|cpu| self.soaker_ns[cpu] as u64), by_cpu(&|_| 0)),
+            false => (Vec::new(), Vec::new()),
+        };
         let mut reading = self.now.clone();
         reading.soak = SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns };
         reading.process_cpu_ns = self.process_cpu_ns as u64;

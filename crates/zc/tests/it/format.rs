@@ -121,7 +121,7 @@ fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
     let index = zc_analysis::PlanIndex::of(&run.header.plan);
     let divisors = index.divisors(cell);
     let pair = |block: &zc_run::Block| {
-        let costs = zc_analysis::costs::block_costs(block, &run.header, &index);
+        let costs = zc_analysis::costs::trial_costs(&[block], &run.header, &index).remove(0);
         let of = |cell: usize| costs[cell]?.ns_per_kib(zc_analysis::costs::Side::Both);
         let sum = divisors.iter().map(|divisor| of(*divisor)).sum::<Option<f64>>()?;
         let costs = (of(cell)?, sum / divisors.len() as f64);

@@ -184,6 +184,7 @@ pub(crate) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
+        strict: false,
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
         states: options.commands.clone(),

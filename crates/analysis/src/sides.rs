@@ -1,0 +1,199 @@
+//! Which CPUs and which machine a cost is of: where each end runs, and what it shares.
+
+use crate::machine::{Machine, same_machine};
+use crate::taken::{For, Taken, TakenFrom};
+use zc_run::{
+    Block, FixedParams, Header, Levels, LinkKind, NfsPlan, Placement, Reading, Slot, TrialKind,
+};
+
+/// Whether sender and receiver have separate costs, in cells without a placement or link of their
+/// own. They do on two machines, and on one where the link separates their softirqs and each is
+/// pinned to a CPU of its own.
+pub fn sides_apart(header: &Header) -> bool {
+    apart_at(header, &Levels::default())
+}
+
+/// Whether sender and receiver of a cell with these levels have separate costs.
+pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
+    apart_at(header, levels)
+}
+
+fn apart_at(header: &Header, levels: &Levels) -> bool {
+    let fixed = header.plan.fixed.at(levels);
+    if fixed.link == LinkKind::Remote {
+        // Of NFS towards another machine one end has all of the cost, or both have it together.
+        let nfs = header.plan.nfs.as_ref();
+        return !same_machine(header) && nfs.is_none_or(NfsPlan::is_of_the_server);
+    }
+    fixed.placement == Placement::Separate
+        && fixed.sender_cpu != fixed.receiver_cpu
+        && header.link_of(levels).is_some_and(|link| link.sides_apart)
+}
+
+/// Whether only the sender's cost is known: the link itself consumes the bytes, on a CPU that is
+/// not counted, or the remote end does not measure.
+pub fn sender_alone(header: &Header) -> bool {
+    if header.plan.is_of_a_server() {
+        return true; // the other side is the load
+    }
+    match header.plan.fixed.link {
+        LinkKind::Null => true,
+        LinkKind::Remote if header.plan.nfs.is_some() => false,
+        LinkKind::Remote => Machine::remote(header).is_none() && !same_machine(header),
+        LinkKind::Loopback | LinkKind::Veth => false,
+    }
+}
+
+/// The CPUs of this machine whose losses make up a cell's [`Side::Both`].
+pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
+    let fixed = header.plan.fixed.at(levels);
+    let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
+    fixed
+        .soaked_cpus
+        .iter()
+        .copied()
+        .filter(|cpu| any || is_of_both(header, &fixed, *cpu))
+        .collect()
+}
+
+fn is_of_both(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.sender_cpu || (receives(header, fixed, cpu) && !sender_alone(header))
+}
+
+fn receives(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.receiver_cpu || cpu == steered_cpu(header, fixed)
+}
+
+/// A link with packet steering steers to the plan's receiver CPU, wherever the receiver's thread
+/// runs.
+fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
+    if header.link.rps.is_some() { header.plan.fixed.receiver_cpu } else { fixed.receiver_cpu }
+}
+
+/// An account of one machine in one window: what was taken from the CPUs at the given places, where
+/// the traffic's threads used so many ns by their clocks.
+pub(crate) struct Account<'a> {
+    pub(crate) window_ns: f64,
+    pub(crate) on: Box<dyn Fn(&[usize], f64) -> TakenFrom + 'a>,
+}
+
+/// What was taken in the trial in slot number `slot`, of a cell with these levels, by the accounts
+/// that `account` makes of each machine.
+pub(crate) fn taken<'b>(
+    block: &'b Block,
+    slot: usize,
+    header: &Header,
+    levels: &Levels,
+    account: fn(&'b Block, usize, &Machine<'_>) -> Option<Account<'b>>,
+) -> Option<Taken> {
+    let machine = Machine::local(header);
+    let local = account(block, slot, &machine)?;
+    let threads = Threads::of(&block.slots[slot], &machine)?;
+    if header.plan.fixed.link != LinkKind::Remote {
+        return within_machine(&local, threads, header, levels);
+    }
+    let on_all = |account: &Account<'_>, threads: Threads, machine: &Machine<'_>| {
+        (account.on)(&(0..machine.cpus.len()).collect::<Vec<_>>(), threads.both_ns())
+    };
+    let apart = sides_apart(header);
+    let side = |side: For| if apart { side } else { For::Both };
+    let mut parts = vec![(side(For::Sender), on_all(&local, threads, &machine))];
+    if let Some(far) = Machine::remote(header) {
+        let remote = account(block, slot, &far)?;
+        let threads = Threads::of(&block.slots[slot], &far)?;
+        let times = as_many_bytes(&block.slots[slot], &far, local.window_ns, remote.window_ns)?;
+        parts.push((side(For::Receiver), on_all(&remote, threads, &far).times(times)));
+    }
+    Some(Taken { window_ns: local.window_ns, parts })
+}
+
+/// Where both ends run on one machine, each on its CPU or where the cell places them.
+fn within_machine(
+    account: &Account<'_>,
+    threads: Threads,
+    header: &Header,
+    levels: &Levels,
+) -> Option<Taken> {
+    let fixed = header.plan.fixed.at(levels);
+    let alone = sender_alone(header);
+    let window_ns = account.window_ns;
+    if fixed.placement == Placement::Free {
+        // Either end may have run on any soaked CPU.
+        let threads_ns = if alone { threads.sender_ns } else { threads.both_ns() };
+        let all: Vec<usize> = (0..fixed.soaked_cpus.len()).collect();
+        return Some(Taken { window_ns, parts: vec![(For::Both, (account.on)(&all, threads_ns))] });
+    }
+    let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
+    let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
+    place(steered_cpu(header, &fixed))?;
+    let apart = apart_at(header, levels);
+    let (mut parts, mut others) = (Vec::new(), Vec::new());
+    for (place, cpu) in fixed.soaked_cpus.iter().enumerate() {
+        if is_of_both(header, &fixed, *cpu) {
+            let mut threads_ns = 0.0;
+            if place == sender {
+                threads_ns += threads.sender_ns;
+            }
+            if place == receiver && !alone {
+                threads_ns += threads.receiver_ns;
+            }
+            let side = match () {
+                () if apart && place == sender => For::Sender,
+                () if apart && place == receiver => For::Receiver,
+                () => For::Both,
+            };
+            // Each by itself, as other programs may have been on any of them.
+            parts.push((side, (account.on)(&[place], threads_ns)));
+        } else if !receives(header, &fixed, *cpu) {
+            others.push(place);
+        }
+    }
+    if !others.is_empty() {
+        parts.push((For::OtherCpus, (account.on)(&others, 0.0)));
+    }
+    Some(Taken { window_ns, parts })
+}
+
+/// CPU time of the traffic's threads on one machine, by their clocks.
+#[derive(Clone, Copy)]
+struct Threads {
+    sender_ns: f64,
+    receiver_ns: f64,
+}
+
+impl Threads {
+    /// In a window; `None` where a clock ran backwards.
+    fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+        let (opened, closed) = machine.edges(slot)?;
+        let since = |from: u64, to: u64| to.checked_sub(from).map(|ns| ns as f64);
+        Some(Self {
+            sender_ns: since(opened.sender.cpu_ns, closed.sender.cpu_ns)?,
+            receiver_ns: since(opened.receiver.cpu_ns, closed.receiver.cpu_ns)?,
+        })
+    }
+
+    fn both_ns(self) -> f64 {
+        self.sender_ns + self.receiver_ns
+    }
+}
+
+/// By how much the local window of a trial is longer than the remote one: by bytes, and by time
+/// where nothing was sent.
+fn as_many_bytes(
+    slot: &Slot,
+    far: &Machine<'_>,
+    local_ns: f64,
+    remote_ns: f64,
+) -> Option<f64> {
+    let Slot::Trial(trial) = slot else { return None };
+    let (opened, closed) = far.edges(slot)?;
+    if trial.kind == TrialKind::Paced {
+        return Some(local_ns / remote_ns);
+    }
+    Some(arrived(&trial.opened, &trial.closed)? as f64 / arrived(opened, closed)? as f64)
+}
+
+/// Payload bytes that arrived between two readings; `None` if there were none.
+pub(crate) fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
+    closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
+}
