@@ -27,84 +27,13 @@ use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
-use crate::sides::{self, Account, arrived};
+use crate::sides::{self, arrived};
 use crate::taken::{self, Taken};
 use crate::{own_clock, parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
 
+pub use crate::losses::{Losses, Side};
 pub use crate::sides::{cpus_of_both, sender_alone, sides_apart, sides_of_cell_apart};
-
-/// The side that a cost belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Loss of the sender's CPU; over `remote`, of the sender's machine. Only where the sides have
-    /// separate costs.
-    Sender,
-    /// Loss of the receiver's CPU; over `remote`, of the receiver's machine. Only where the sides
-    /// have separate costs.
-    Receiver,
-    /// Loss of sender and receiver together. Where there is no receiver, or its end does not
-    /// measure, the sender's loss alone. Where the threads are not pinned, the loss of all soaked
-    /// CPUs.
-    Both,
-    /// Loss of all other soaked CPUs together. Only where there are any; never over `remote`, nor
-    /// where the threads are not pinned.
-    OtherCpus,
-}
-
-/// CPU time that was lost in one window, by side. It is a difference with noise and may be
-/// negative.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Losses {
-    /// Length of the window, above 0.
-    pub window_ns: f64,
-    /// See [`Side::Sender`].
-    pub sender_ns: Option<f64>,
-    /// See [`Side::Receiver`]. Over `remote`, the loss in the remote machine's own window, scaled
-    /// from the bytes that arrived in that window to those of the local one.
-    pub receiver_ns: Option<f64>,
-    /// See [`Side::Both`].
-    pub both_ns: f64,
-    /// See [`Side::OtherCpus`].
-    pub other_cpus_ns: Option<f64>,
-}
-
-impl Losses {
-    /// The loss of a side; `None` where the side has no cost of its own.
-    pub fn of(&self, side: Side) -> Option<f64> {
-        match side {
-            Side::Sender => self.sender_ns,
-            Side::Receiver => self.receiver_ns,
-            Side::Both => Some(self.both_ns),
-            Side::OtherCpus => self.other_cpus_ns,
-        }
-    }
-
-    /// By how much these are more than `others`, of the same window.
-    fn beyond(self, others: &Self) -> Self {
-        let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
-        Self {
-            window_ns: self.window_ns,
-            sender_ns: less(self.sender_ns, others.sender_ns),
-            receiver_ns: less(self.receiver_ns, others.receiver_ns),
-            both_ns: self.both_ns - others.both_ns,
-            other_cpus_ns: less(self.other_cpus_ns, others.other_cpus_ns),
-        }
-    }
-
-    /// The same in a window of another length, if losses are the same in any time.
-    pub(crate) fn scaled_to(self, window_ns: f64) -> Self {
-        let by = window_ns / self.window_ns;
-        let times = |ns: Option<f64>| ns.map(|ns| ns * by);
-        Self {
-            window_ns,
-            sender_ns: times(self.sender_ns),
-            receiver_ns: times(self.receiver_ns),
-            both_ns: self.both_ns * by,
-            other_cpus_ns: times(self.other_cpus_ns),
-        }
-    }
-}
 
 /// The soaked CPU time of one trial's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -191,18 +120,16 @@ pub fn trial_costs(
     }
     let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index));
     let harnesses = Harnesses::of(&found);
-    let mut costs = vec![vec![None; cells]; blocks.len()];
-    for place in 0..cells {
-        let windows: Vec<Option<&Taken>> =
-            found.iter().map(|block| Some(&block.cells[place].as_ref()?.taken)).collect();
-        for (at, gross) in taken::losses(&windows).into_iter().enumerate() {
-            let cost = || {
-                let window = found[at].cells[place].as_ref()?;
-                let harness = header.plan.cells[place].harness.as_deref();
-                let harness = harness.map(|label| harnesses.in_block(label, at));
-                window.cost(gross?, harness)
-            };
-            costs[at][place] = cost();
+    let mut costs = vec![Vec::with_capacity(cells); blocks.len()];
+    for (place, cell) in header.plan.cells.iter().enumerate() {
+        let windows: Vec<Option<&Window>> =
+            found.iter().map(|block| block.cells[place].as_ref()).collect();
+        let taken: Vec<Option<&Taken>> =
+            windows.iter().map(|window| Some(&(*window)?.taken)).collect();
+        for (at, gross) in taken::losses(&taken).into_iter().enumerate() {
+            let harness = cell.harness.as_deref().map(|label| harnesses.in_block(label, at));
+            let cost = gross.zip(windows[at]).and_then(|(gross, of)| of.cost(gross, harness));
+            costs[at].push(cost);
         }
     }
     costs
@@ -256,7 +183,7 @@ impl Window {
         let bytes = arrived(&trial.opened, &trial.closed)?;
         let taken = taken_in(block, slot, header, &cell.levels)?;
         let by_wall = if own_clock::are_told(block, slot, header) {
-            let lost = sides::taken(block, slot, header, &cell.levels, by_wall);
+            let lost = sides::taken(block, slot, header, &cell.levels, wall_clock::account);
             lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
         } else {
             None
@@ -310,17 +237,11 @@ impl<'h> Harnesses<'h> {
 
 /// What was taken in the trial in slot number `slot`, by own clocks where they tell it.
 fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = if own_clock::are_told(block, slot, header) { own_clock::account } else { by_wall };
-    sides::taken(block, slot, header, levels, account)
-}
-
-fn by_wall<'b>(block: &'b Block, slot: usize, machine: &Machine<'_>) -> Option<Account<'b>> {
-    let (window_ns, by_cpu_ns) = wall_clock::taken(block, slot, machine)?;
-    let lost = move |places: &[usize], _| taken::TakenFrom {
-        known_ns: places.iter().map(|place| by_cpu_ns[*place]).sum(),
-        ..taken::TakenFrom::default()
+    let account = match own_clock::are_told(block, slot, header) {
+        true => own_clock::account,
+        false => wall_clock::account,
     };
-    Some(Account { window_ns, on: Box::new(lost) })
+    sides::taken(block, slot, header, levels, account)
 }
 
 /// CPU time of the thread that asked a server, where the loss of its CPU is in the cost.
@@ -425,9 +346,8 @@ mod tests {
             let run = world.run();
             let blocks: Vec<&Block> = run.blocks.iter().collect();
             let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
-            let truths = world.cells.iter().map(|cell| {
-                (cell.sender_ns_per_kib, cell.receiver_ns_per_kib)
-            });
+            let truths =
+                world.cells.iter().map(|cell| (cell.sender_ns_per_kib, cell.receiver_ns_per_kib));
             let of_cell = |((sender, receiver), cost): ((f64, f64), &Option<TrialCost>)| {
                 let cost = cost.unwrap();
                 let sender_off = cost.ns_per_kib(Side::Sender).unwrap() - sender;
@@ -533,11 +453,13 @@ mod tests {
             let (opened, closed) = (&window.opened, &mut window.closed);
             closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
             let soak = &mut closed.soak;
-            for (closed, opened) in [
-                (&mut soak.units, &opened.soak.units),
-                (&mut soak.cpu_ns, &opened.soak.cpu_ns),
-            ] {
-                closed.iter_mut().zip(opened).for_each(|(closed, opened)| *closed += *closed - opened);
+            for (closed, opened) in
+                [(&mut soak.units, &opened.soak.units), (&mut soak.cpu_ns, &opened.soak.cpu_ns)]
+            {
+                closed
+                    .iter_mut()
+                    .zip(opened)
+                    .for_each(|(closed, opened)| *closed += *closed - opened);
             }
             closed.receiver.cpu_ns += closed.receiver.cpu_ns - opened.receiver.cpu_ns;
             closed.received.bytes += closed.received.bytes - opened.received.bytes;
@@ -602,8 +524,7 @@ mod tests {
     fn ends_on_one_cpu_cost_the_loss_of_that_cpu_and_of_the_steered_one() {
         // The receiver is not where it says it is, which its clock would tell.
         let own_clocks = false;
-        let world =
-            Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);

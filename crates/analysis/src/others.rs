@@ -13,7 +13,7 @@ use crate::kept::KeptBlocks;
 use crate::machine::{Machine, is_emulated};
 use crate::model::cell::{OtherMethod, Others};
 use crate::model::figure::{Figure, Sides};
-use crate::rules::{TICK_NS, ticks_by_cpu};
+use crate::ticks::{TICK_NS, ticks_by_cpu};
 use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 

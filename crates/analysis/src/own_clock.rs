@@ -19,9 +19,9 @@ use zc_run::{Block, Header, Reading, Slot};
 
 use crate::figures::per;
 use crate::machine::Machine;
-use crate::rules::{self, TICK_NS};
 use crate::sides::Account;
 use crate::taken::{LEAST_SHARE, TakenFrom};
+use crate::ticks::{TICK_NS, ticks_by_cpu};
 
 /// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
 /// interrupts, and all threads that work for the traffic are known.
@@ -48,34 +48,26 @@ pub(crate) fn are_told_in(block: &Block, header: &Header) -> bool {
 
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
 /// backwards.
-pub(crate) fn account<'b>(
-    block: &'b Block,
-    slot: usize,
-    machine: &Machine<'_>,
-) -> Option<Account<'b>> {
+pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Account> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Clocks::between(opened, closed, machine)?;
     let speeds = speeds(block, slot, machine)?;
-    let window_ns = window.elapsed_ns;
-    let on = move |places: &[usize], threads_ns: f64| {
-        let mut taken = TakenFrom { known_ns: threads_ns, ..TakenFrom::default() };
-        let mut left_ns = places.len() as f64 * window_ns - threads_ns;
-        for place in places {
-            let cpu = &window.by_cpu[*place];
-            taken.known_ns += cpu.ksoftirqd_ns;
-            left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns;
-            // A soaker whose speed is not known is one more program.
-            if let Some(speed) = speeds[*place] {
-                taken.soakers_ns += cpu.soaker_ns;
-                taken.interrupts_ns += cpu.soaker_ns - cpu.units / speed;
-            }
+    let of_cpu = |(cpu, speed): (&Clock, Option<f64>)| {
+        // A soaker whose speed is not known is one more program.
+        let (soakers_ns, interrupts_ns) = match speed {
+            Some(speed) => (cpu.soaker_ns, cpu.soaker_ns - cpu.units / speed),
+            None => (0.0, 0.0),
+        };
+        TakenFrom {
+            known_ns: cpu.ksoftirqd_ns + interrupts_ns,
+            interrupts_ns,
+            soakers_ns,
+            // May be less than nothing in one window, as steal comes in ticks.
+            others_ns: window.elapsed_ns - soakers_ns - cpu.ksoftirqd_ns - cpu.steal_ns,
         }
-        taken.known_ns += taken.interrupts_ns;
-        // May be less than nothing in one window, as steal comes in ticks.
-        taken.others_ns = left_ns - taken.soakers_ns;
-        taken
     };
-    Some(Account { window_ns, on: Box::new(on) })
+    let by_cpu = std::iter::zip(&window.by_cpu, speeds).map(of_cpu).collect();
+    Some(Account { window_ns: window.elapsed_ns, by_cpu, threads_are_others: true })
 }
 
 /// Units and clocks of a window.
@@ -112,7 +104,7 @@ impl Clocks {
                 _ => Some(0.0), // it is one of the other programs
             }
         };
-        let ticks = rules::ticks_by_cpu(opened, closed, machine, |cpu| cpu.steal);
+        let ticks = ticks_by_cpu(opened, closed, machine, |cpu| cpu.steal);
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns) as f64;
         let steal_ns = |cpu: usize| {
             let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
@@ -144,8 +136,7 @@ pub(crate) fn speeds(
     let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
         let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
-        let (before, after) =
-            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
+        let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
         match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
                 Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))

@@ -3,6 +3,7 @@
 
 use super::machine::{Machine, same_machine};
 use super::own_clock;
+use super::ticks::{TICK_NS, ticks_by_cpu};
 use super::wall_clock::{Rates, idle_rates};
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
@@ -17,10 +18,6 @@ pub const STEAL_LIMIT: f64 = 0.01;
 pub const DRIFT_LIMIT: f64 = 0.10;
 /// A block is dropped when other processes used more than this share of the soaked CPUs.
 pub const FOREIGN_LIMIT: f64 = 0.02;
-
-/// Length of a tick of /proc/stat. USER_HZ is 100 on every architecture that Linux still supports:
-/// include/uapi/asm-generic/param.h.
-pub const TICK_NS: f64 = 1e7;
 
 /// The first rule that the block breaks; `None` for a block that is kept. None applies to a block whose
 /// costs are by own clocks, unless the plan is strict: what other programs and the hypervisor took is
@@ -157,23 +154,6 @@ fn ticks_between(
     columns: impl Fn(&CpuTicks) -> u64,
 ) -> Option<u64> {
     Some(ticks_by_cpu(opened, closed, machine, columns)?.into_iter().fold(0, u64::saturating_add))
-}
-
-/// Ticks of some columns between two readings, in the order of the machine's CPUs; `None` when a
-/// reading lacks a CPU.
-pub fn ticks_by_cpu(
-    opened: &Reading,
-    closed: &Reading,
-    machine: &Machine<'_>,
-    columns: impl Fn(&CpuTicks) -> u64,
-) -> Option<Vec<u64>> {
-    let cpus = machine.cpus.len();
-    if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
-        return None;
-    }
-    // A column may decrease by a tick when the kernel corrects itself. That counts as 0.
-    let pairs = opened.stat.cpus.iter().zip(&closed.stat.cpus);
-    Some(pairs.map(|(opened, closed)| columns(closed).saturating_sub(columns(opened))).collect())
 }
 
 #[cfg(test)]

@@ -70,21 +70,36 @@ fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
     if header.link.rps.is_some() { header.plan.fixed.receiver_cpu } else { fixed.receiver_cpu }
 }
 
-/// An account of one machine in one window: what was taken from the CPUs at the given places, where
-/// the traffic's threads used so many ns by their clocks.
-pub(crate) struct Account<'a> {
+/// An account of one machine in one window.
+pub(crate) struct Account {
     pub(crate) window_ns: f64,
-    pub(crate) on: Box<dyn Fn(&[usize], f64) -> TakenFrom + 'a>,
+    /// What was taken from each CPU, in the order of the machine's CPUs.
+    pub(crate) by_cpu: Vec<TakenFrom>,
+    /// Whether the clocks of the traffic's threads are still to be told from those of other programs.
+    pub(crate) threads_are_others: bool,
+}
+
+impl Account {
+    /// What was taken from the CPUs at these places, where the traffic's threads used `threads_ns`.
+    fn on(&self, places: impl IntoIterator<Item = usize>, threads_ns: f64) -> TakenFrom {
+        let mut taken = TakenFrom::default();
+        places.into_iter().for_each(|place| taken.add(&self.by_cpu[place]));
+        if self.threads_are_others {
+            taken.known_ns += threads_ns;
+            taken.others_ns -= threads_ns;
+        }
+        taken
+    }
 }
 
 /// What was taken in the trial in slot number `slot`, of a cell with these levels, by the accounts
 /// that `account` makes of each machine.
-pub(crate) fn taken<'b>(
-    block: &'b Block,
+pub(crate) fn taken(
+    block: &Block,
     slot: usize,
     header: &Header,
     levels: &Levels,
-    account: fn(&'b Block, usize, &Machine<'_>) -> Option<Account<'b>>,
+    account: fn(&Block, usize, &Machine<'_>) -> Option<Account>,
 ) -> Option<Taken> {
     let machine = Machine::local(header);
     let local = account(block, slot, &machine)?;
@@ -92,24 +107,22 @@ pub(crate) fn taken<'b>(
     if header.plan.fixed.link != LinkKind::Remote {
         return within_machine(&local, threads, header, levels);
     }
-    let on_all = |account: &Account<'_>, threads: Threads, machine: &Machine<'_>| {
-        (account.on)(&(0..machine.cpus.len()).collect::<Vec<_>>(), threads.both_ns())
-    };
     let apart = sides_apart(header);
     let side = |side: For| if apart { side } else { For::Both };
-    let mut parts = vec![(side(For::Sender), on_all(&local, threads, &machine))];
+    let mut parts = vec![(side(For::Sender), local.on(0..machine.cpus.len(), threads.both_ns()))];
     if let Some(far) = Machine::remote(header) {
         let remote = account(block, slot, &far)?;
         let threads = Threads::of(&block.slots[slot], &far)?;
         let times = as_many_bytes(&block.slots[slot], &far, local.window_ns, remote.window_ns)?;
-        parts.push((side(For::Receiver), on_all(&remote, threads, &far).times(times)));
+        let taken = remote.on(0..far.cpus.len(), threads.both_ns());
+        parts.push((side(For::Receiver), taken.times(times)));
     }
     Some(Taken { window_ns: local.window_ns, parts })
 }
 
 /// Where both ends run on one machine, each on its CPU or where the cell places them.
 fn within_machine(
-    account: &Account<'_>,
+    account: &Account,
     threads: Threads,
     header: &Header,
     levels: &Levels,
@@ -120,8 +133,8 @@ fn within_machine(
     if fixed.placement == Placement::Free {
         // Either end may have run on any soaked CPU.
         let threads_ns = if alone { threads.sender_ns } else { threads.both_ns() };
-        let all: Vec<usize> = (0..fixed.soaked_cpus.len()).collect();
-        return Some(Taken { window_ns, parts: vec![(For::Both, (account.on)(&all, threads_ns))] });
+        let all = account.on(0..fixed.soaked_cpus.len(), threads_ns);
+        return Some(Taken { window_ns, parts: vec![(For::Both, all)] });
     }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
@@ -143,13 +156,13 @@ fn within_machine(
                 () => For::Both,
             };
             // Each by itself, as other programs may have been on any of them.
-            parts.push((side, (account.on)(&[place], threads_ns)));
+            parts.push((side, account.on([place], threads_ns)));
         } else if !receives(header, &fixed, *cpu) {
             others.push(place);
         }
     }
     if !others.is_empty() {
-        parts.push((For::OtherCpus, (account.on)(&others, 0.0)));
+        parts.push((For::OtherCpus, account.on(others, 0.0)));
     }
     Some(Taken { window_ns, parts })
 }
@@ -179,12 +192,7 @@ impl Threads {
 
 /// By how much the local window of a trial is longer than the remote one: by bytes, and by time
 /// where nothing was sent.
-fn as_many_bytes(
-    slot: &Slot,
-    far: &Machine<'_>,
-    local_ns: f64,
-    remote_ns: f64,
-) -> Option<f64> {
+fn as_many_bytes(slot: &Slot, far: &Machine<'_>, local_ns: f64, remote_ns: f64) -> Option<f64> {
     let Slot::Trial(trial) = slot else { return None };
     let (opened, closed) = far.edges(slot)?;
     if trial.kind == TrialKind::Paced {

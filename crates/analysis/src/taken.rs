@@ -5,7 +5,7 @@
 //! soakers' time, tells what they took from others. In a single window a soaker may hardly have run, so
 //! the blocks around it tell it together, as the machine changes in seconds.
 
-use crate::costs::Losses;
+use crate::losses::Losses;
 
 /// Blocks on either side whose soakers say how much time interrupts take: with them, some seven
 /// seconds of a run with all paths.
@@ -40,7 +40,7 @@ pub(crate) struct TakenFrom {
 }
 
 impl TakenFrom {
-    fn add(&mut self, more: &Self) {
+    pub(crate) fn add(&mut self, more: &Self) {
         self.known_ns += more.known_ns;
         self.interrupts_ns += more.interrupts_ns;
         self.soakers_ns += more.soakers_ns;

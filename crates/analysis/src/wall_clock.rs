@@ -7,22 +7,30 @@
 //! because clock frequencies and the load of neighbours drift.
 
 use crate::machine::Machine;
+use crate::sides::Account;
+use crate::taken::TakenFrom;
 use zc_run::{Block, Reading, Slot};
 
-/// What the soakers of a machine lost in the window of slot number `slot`, and its length.
-pub(crate) fn taken(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
+/// The account of a machine in the window of slot number `slot`. `None` without idle windows around it,
+/// or if a counter is missing or ran backwards.
+pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Account> {
     let (window, idle_units_per_ns) = rates(block, slot, machine)?;
-    let by_cpu_ns = std::iter::zip(&window.units_per_ns, idle_units_per_ns)
-        .map(|(units_per_ns, idle)| {
-            (idle > 0.0).then(|| (1.0 - units_per_ns / idle) * window.elapsed_ns)
-        })
-        .collect::<Option<_>>()?;
-    Some((window.elapsed_ns, by_cpu_ns))
+    let of_cpu = |(units_per_ns, idle): (&f64, f64)| {
+        let known_ns = (idle > 0.0).then(|| (1.0 - units_per_ns / idle) * window.elapsed_ns)?;
+        Some(TakenFrom { known_ns, ..TakenFrom::default() })
+    };
+    let by_cpu = std::iter::zip(&window.units_per_ns, idle_units_per_ns).map(of_cpu);
+    let by_cpu = by_cpu.collect::<Option<_>>()?;
+    Some(Account { window_ns: window.elapsed_ns, by_cpu, threads_are_others: false })
 }
 
 /// The rates of a machine's soakers in a trial's window, and their idle rates at that moment: in a
 /// straight line between the idle windows before and after it.
-pub(crate) fn rates(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(Rates, Vec<f64>)> {
+pub(crate) fn rates(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+) -> Option<(Rates, Vec<f64>)> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Rates::between(opened, closed, machine)?;
     let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, machine))?;

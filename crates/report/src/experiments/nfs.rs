@@ -12,7 +12,7 @@ use crate::pivot::{Pivot, Placed};
 use crate::rates::rates;
 use crate::text::distinct;
 use zc_analysis::Estimates;
-use zc_analysis::rules::TICK_NS;
+use zc_analysis::ticks::TICK_NS;
 use zc_run::{
     Cell, Factor, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, Run, SendPath, escape,
 };

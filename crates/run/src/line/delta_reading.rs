@@ -92,7 +92,7 @@ pub(super) struct DeltaReading<'a> {
 }
 
 /// `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns by CPU]]`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 struct SoakDelta(i64, List, List, List, List);
 
 /// `[[at_ns, context_switches, interrupts], [ticks by CPU]]`.
@@ -169,8 +169,7 @@ impl DeltaCodec {
 
     fn written<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
         let Reading {
-            soak:
-                SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
+            soak: SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
             process_cpu_ns,
             sender,
             receiver,
@@ -620,6 +619,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
             }
         }
         from.deserialize_map(Kinds)
+    }
+}
+
+impl Serialize for SoakDelta {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Self(at, units, stamps, cpu_ns, ksoftirqd_ns) = self;
+        match cpu_ns.is_empty() && ksoftirqd_ns.is_empty() {
+            true => (at, units, stamps).serialize(out),
+            false => (at, units, stamps, cpu_ns, ksoftirqd_ns).serialize(out),
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn what_a_later_minor_version_adds_is_ignored() {
         r#""sent":[1,2,3,4,5,6],"received":[1,2,3]}"#
     );
     let added = concat!(
-        r#"{"absolute":true,"soak":[9,[8],[7],{"a":1}],"#,
+        r#"{"absolute":true,"soak":[9,[8],[7],[],[],{"a":1}],"#,
         r#""stat":[[1,2,3,4],[[1,2,3,4,5,6,7,8,9]],[1]],"#,
         r#""sent":[1,2,3,4,5,6,-7],"received":[1,2,3,"x"],"new":[[1]]}"#
     );

@@ -232,12 +232,12 @@ fn unknown_fields_are_ignored_everywhere() {
 #[test]
 fn a_later_minor_version_is_read_with_a_warning() {
     let output =
-        show(&of_version("{\"zc_run\":3,\"zc_run_minor\":7,\"read_by\":\"0.9.0\",\"later\":[1],"));
+        show(&of_version("{\"zc_run\":3,\"zc_run_minor\":8,\"read_by\":\"0.9.0\",\"later\":[1],"));
     assert!(printed(&output).contains("sendfile"));
     assert_eq!(
         stderr(&output),
         format!(
-            "warning: file \"x.json\" is of format 3.7, and this zc knows {MAJOR}.{MINOR}: what the \
+            "warning: file \"x.json\" is of format 3.8, and this zc knows {MAJOR}.{MINOR}: what the \
              newer one added is not shown\n\
              hint: zc 0.9.0 and later read it\n"
         )
@@ -247,7 +247,7 @@ fn a_later_minor_version_is_read_with_a_warning() {
 #[test]
 fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_it() {
     let text = edited(|document| {
-        document["zc_run_minor"] = json!(7);
+        document["zc_run_minor"] = json!(8);
         document["read_by"] = json!("0.9.0");
         document["plan"]["cells"][1]["send"] = json!("teleport");
     });
@@ -256,7 +256,7 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
     assert!(stderr.ends_with(&format!(
-        "hint: its format 3.7 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
+        "hint: its format 3.8 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
          read it\n"
     )));
 }
