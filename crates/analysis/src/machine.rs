@@ -12,6 +12,8 @@ pub struct Machine<'a> {
     /// Whether its kernel accounts interrupt time separately (CONFIG_IRQ_TIME_ACCOUNTING); `None`
     /// when that is not known.
     pub irq_time: Option<bool>,
+    /// Whether its thread clocks advance by ticks.
+    pub clocks_tick: bool,
     /// Whether its CPU is emulated, so that nothing there has a cost.
     pub is_emulated: bool,
     remote: bool,
@@ -24,6 +26,7 @@ impl<'a> Machine<'a> {
         Self {
             cpus: soaked_cpus,
             irq_time: header.host.irq_time_accounting,
+            clocks_tick: header.host.thread_clocks_tick(),
             is_emulated: header.host.is_emulated(),
             remote: false,
         }
@@ -40,6 +43,7 @@ impl<'a> Machine<'a> {
         Some(Self {
             cpus: &machine.soaked_cpus,
             irq_time: machine.host.irq_time_accounting,
+            clocks_tick: machine.host.thread_clocks_tick(),
             is_emulated: machine.host.is_emulated(),
             remote: true,
         })

@@ -17,33 +17,32 @@
 
 use zc_run::{Block, Header, Reading, Slot};
 
+use crate::account_kind::{AccountKind, WhyWallTime};
 use crate::figures::per;
 use crate::machine::Machine;
 use crate::rules::{self, TICK_NS};
 use crate::sides::Account;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 
-/// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
-/// interrupts, and all threads that work for the traffic are known.
-fn tell_costs(header: &Header) -> bool {
+/// Why own clocks on the machines of a run cannot tell costs; `None` if they can: the kernels' task
+/// clocks contain interrupts, and all threads that work for the traffic are known.
+pub(crate) fn why_untold(header: &Header) -> Option<WhyWallTime> {
     let plan = &header.plan;
     let known = !plan.has_unknown_processes() && plan.responses.is_none();
     let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
+    if !known || is_elsewhere {
+        return Some(WhyWallTime::UnknownTasks);
+    }
+    if Machine::all(header).any(|machine| machine.clocks_tick) {
+        return Some(WhyWallTime::ClocksTick);
+    }
+    let apart = Machine::all(header).any(|machine| machine.irq_time == Some(true));
+    apart.then_some(WhyWallTime::InterruptsApart)
 }
 
 /// Whether own clocks tell the cost of the trial in slot number `slot`.
 pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
-    let are_there = |machine: Machine<'_>| {
-        let edges = machine.edges(&block.slots[slot]);
-        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
-    };
-    tell_costs(header) && Machine::all(header).all(are_there)
-}
-
-/// Whether own clocks tell the costs of a block.
-pub(crate) fn are_told_in(block: &Block, header: &Header) -> bool {
-    (0..block.slots.len()).any(|slot| are_told(block, slot, header))
+    AccountKind::of_trial(block, slot, header) == AccountKind::OwnClocks
 }
 
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran

@@ -2,7 +2,7 @@
 //! never a cost.
 
 use super::machine::{Machine, same_machine};
-use super::own_clock;
+use crate::account_kind::AccountKind;
 use super::wall_clock::{Rates, idle_rates};
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
@@ -23,10 +23,9 @@ pub const FOREIGN_LIMIT: f64 = 0.02;
 pub const TICK_NS: f64 = 1e7;
 
 /// The first rule that the block breaks; `None` for a block that is kept. None applies to a block whose
-/// costs are by own clocks, unless the plan is strict: what other programs and the hypervisor took is
-/// in no such cost.
+/// costs leave other programs out, unless the plan is strict.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
-    if !header.plan.strict && own_clock::are_told_in(block, header) {
+    if !header.plan.strict && AccountKind::of_block(block, header).leaves_others_out() {
         return None;
     }
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))

@@ -1,0 +1,134 @@
+//! The account that tells the costs of a run: which clocks they come from.
+
+use zc_run::{Block, Header};
+
+use crate::machine::Machine;
+use crate::{less_others, own_clock};
+
+/// What the costs of a trial come from, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountKind {
+    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs and
+    /// the hypervisor take is in none of them.
+    OwnClocks,
+    /// The wall time that the soakers lost, less what other programs used, by the clocks of the
+    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in it.
+    WallLessOthers,
+    /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
+    WallTime {
+        /// Why no better account tells them.
+        why: WhyWallTime,
+    },
+}
+
+/// Why costs come from wall time alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyWallTime {
+    /// The readings lack the soakers' clocks: the run is from before format 3.7.
+    NotRead,
+    /// Tasks that zc does not know worked for the traffic.
+    UnknownTasks,
+    /// The kernel keeps interrupts out of task clocks (CONFIG_IRQ_TIME_ACCOUNTING), and what other
+    /// programs used is not known.
+    InterruptsApart,
+    /// Thread clocks advance by ticks.
+    ClocksTick,
+}
+
+impl AccountKind {
+    /// The account of the trial in slot number `slot`.
+    pub fn of_trial(block: &Block, slot: usize, header: &Header) -> Self {
+        let why = match why_not_own_clocks(block, slot, header) {
+            None => return Self::OwnClocks,
+            Some(why) => why,
+        };
+        if why == WhyWallTime::InterruptsApart && less_others::are_told(block, slot, header) {
+            return Self::WallLessOthers;
+        }
+        Self::WallTime { why }
+    }
+
+    /// The account of a block: that of its first soaked trial that has readings.
+    pub fn of_block(block: &Block, header: &Header) -> Self {
+        let slots = 0..block.slots.len();
+        let mut accounts = slots.map(|slot| Self::of_trial(block, slot, header));
+        let not_read = Self::WallTime { why: WhyWallTime::NotRead };
+        accounts.find(|account| *account != not_read).unwrap_or(not_read)
+    }
+
+    /// The account of a run with these blocks; without any, as if nothing had been read.
+    pub fn of_run<'b>(blocks: impl IntoIterator<Item = &'b Block>, header: &Header) -> Self {
+        let first = blocks.into_iter().next().map(|block| Self::of_block(block, header));
+        first.unwrap_or(Self::WallTime { why: WhyWallTime::NotRead })
+    }
+
+    /// Whether other programs' use of the CPUs is in no cost.
+    pub fn leaves_others_out(self) -> bool {
+        matches!(self, Self::OwnClocks | Self::WallLessOthers)
+    }
+}
+
+fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<WhyWallTime> {
+    let is_read = |machine: Machine<'_>| {
+        let edges = machine.edges(&block.slots[slot]);
+        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
+    };
+    if !Machine::all(header).all(is_read) {
+        return Some(WhyWallTime::NotRead);
+    }
+    own_clock::why_untold(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::Run;
+    use zc_testkit::synthetic::{Synthetic, two_machines};
+
+    fn account(run: &Run) -> AccountKind {
+        AccountKind::of_run(&run.blocks, &run.header)
+    }
+
+    fn small() -> Run {
+        Synthetic { blocks: 1, ..Synthetic::default() }.run()
+    }
+
+    #[test]
+    fn the_account_of_a_run_follows_from_its_kernel_and_its_format() {
+        assert_eq!(account(&small()), AccountKind::OwnClocks);
+        let old = Synthetic { blocks: 1, own_clocks: false, ..Synthetic::default() }.run();
+        assert_eq!(account(&old), AccountKind::WallTime { why: WhyWallTime::NotRead });
+        let of_host = |change: fn(&mut zc_run::Host)| {
+            let mut run = small();
+            change(&mut run.header.host);
+            account(&run)
+        };
+        assert_eq!(
+            of_host(|host| host.irq_time_accounting = Some(true)),
+            AccountKind::WallTime { why: WhyWallTime::InterruptsApart }
+        );
+        assert_eq!(of_host(|host| host.irq_time_accounting = None), AccountKind::OwnClocks);
+        let ticks = AccountKind::WallTime { why: WhyWallTime::ClocksTick };
+        assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(4_000_000)), ticks);
+        assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(300)), AccountKind::OwnClocks);
+        let mut empty = small();
+        empty.blocks.clear();
+        assert_eq!(account(&empty), AccountKind::WallTime { why: WhyWallTime::NotRead });
+    }
+
+    #[test]
+    fn the_other_machine_s_kernel_counts_too() {
+        let mut run = two_machines(small());
+        assert_eq!(account(&run), AccountKind::OwnClocks);
+        let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
+        far.host.irq_time_accounting = Some(true);
+        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::InterruptsApart });
+    }
+
+    #[test]
+    fn tasks_that_zc_does_not_know_need_wall_time() {
+        let mut run = small();
+        run.header.plan.server = Some(zc_testkit::server::ran_already());
+        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::UnknownTasks });
+    }
+}
