@@ -1,7 +1,8 @@
 //! The cost of each soaked trial of a run: the CPU time that its traffic took.
 //!
 //! By the soakers' own clocks ([`crate::own_clock`]) where these tell it, and otherwise by the wall time
-//! that soakers lost ([`crate::wall_clock`]), in which is what other programs and the hypervisor took.
+//! that soakers lost: less what other programs used ([`crate::less_others`]), or where that is not known
+//! ([`crate::wall_clock`]) with it.
 //! [`crate::sides`] says which CPUs a cost is of.
 //!
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
@@ -29,7 +30,8 @@ use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
 use crate::sides::{self, Account, arrived};
 use crate::taken::{self, Taken};
-use crate::{own_clock, parallel, wall_clock};
+use crate::account_kind::AccountKind;
+use crate::{less_others, own_clock, parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
 
 pub use crate::sides::{cpus_of_both, sender_alone, sides_apart, sides_of_cell_apart};
@@ -308,9 +310,13 @@ impl<'h> Harnesses<'h> {
     }
 }
 
-/// What was taken in the trial in slot number `slot`, by own clocks where they tell it.
+/// What was taken in the trial in slot number `slot`, by the account that tells it.
 fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = if own_clock::are_told(block, slot, header) { own_clock::account } else { by_wall };
+    let account = match AccountKind::of_trial(block, slot, header) {
+        AccountKind::OwnClocks => own_clock::account,
+        AccountKind::WallLessOthers => less_others::account,
+        AccountKind::WallTime { .. } => by_wall,
+    };
     sides::taken(block, slot, header, levels, account)
 }
 
@@ -343,7 +349,7 @@ fn burned_ns(
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let idle_units_per_ns: Vec<Option<f64>> = match own_clock::are_told(block, slot, header) {
+    let idle_units_per_ns: Vec<Option<f64>> = match AccountKind::of_trial(block, slot, header).leaves_others_out() {
         true => own_clock::speeds(block, slot, &machine)?,
         false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
     };

@@ -14,6 +14,8 @@ pub struct Machine<'a> {
     pub irq_time: Option<bool>,
     /// Whether its thread clocks advance by ticks.
     pub clocks_tick: bool,
+    /// Whether every CPU of it has a soaker.
+    pub all_soaked: bool,
     /// Whether its CPU is emulated, so that nothing there has a cost.
     pub is_emulated: bool,
     remote: bool,
@@ -27,6 +29,7 @@ impl<'a> Machine<'a> {
             cpus: soaked_cpus,
             irq_time: header.host.irq_time_accounting,
             clocks_tick: header.host.thread_clocks_tick(),
+            all_soaked: soaked_cpus.len() == header.host.cpu.online,
             is_emulated: header.host.is_emulated(),
             remote: false,
         }
@@ -44,6 +47,7 @@ impl<'a> Machine<'a> {
             cpus: &machine.soaked_cpus,
             irq_time: machine.host.irq_time_accounting,
             clocks_tick: machine.host.thread_clocks_tick(),
+            all_soaked: machine.soaked_cpus.len() == machine.host.cpu.online,
             is_emulated: machine.host.is_emulated(),
             remote: true,
         })

@@ -13,7 +13,7 @@
 //! (CONFIG_PARAVIRT_TIME_ACCOUNTING).
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
-//! kernel/sched/core.c), and the wall time that soakers lost is what there is.
+//! kernel/sched/core.c): see [`crate::less_others`].
 
 use zc_run::{Block, Header, Reading, Slot};
 
@@ -78,18 +78,18 @@ pub(crate) fn account<'b>(
 }
 
 /// Units and clocks of a window.
-struct Clocks {
+pub(crate) struct Clocks {
     /// The middle of the window by CLOCK_MONOTONIC.
-    middle_ns: f64,
-    elapsed_ns: f64,
+    pub(crate) middle_ns: f64,
+    pub(crate) elapsed_ns: f64,
     /// In the order of the machine's CPUs.
-    by_cpu: Vec<Clock>,
+    pub(crate) by_cpu: Vec<Clock>,
 }
 
 /// See [`Clocks`].
-struct Clock {
-    units: f64,
-    soaker_ns: f64,
+pub(crate) struct Clock {
+    pub(crate) units: f64,
+    pub(crate) soaker_ns: f64,
     ksoftirqd_ns: f64,
     /// What the hypervisor took, by the ticks of /proc/stat: nothing interrupts a CPU then.
     steal_ns: f64,
@@ -97,7 +97,11 @@ struct Clock {
 
 impl Clocks {
     /// `None` when the window has no length, or a clock is missing or ran backwards.
-    fn between(opened: &Reading, closed: &Reading, machine: &Machine<'_>) -> Option<Self> {
+    pub(crate) fn between(
+        opened: &Reading,
+        closed: &Reading,
+        machine: &Machine<'_>,
+    ) -> Option<Self> {
         let (from, to) = (&opened.soak, &closed.soak);
         let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
         let lists = [&from.units, &to.units, &from.cpu_ns, &to.cpu_ns];
