@@ -28,9 +28,10 @@ use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
-use crate::sides::{self, Account, arrived};
-use crate::taken::{self, Taken};
 use crate::account_kind::AccountKind;
+use crate::sides::{self, Account, arrived};
+use crate::steal::StealInClocks;
+use crate::taken::{self, Taken};
 use crate::{less_others, own_clock, parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
 
@@ -191,7 +192,8 @@ pub fn trial_costs(
     if is_emulated(header) {
         return vec![vec![None; cells]; blocks.len()];
     }
-    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index));
+    let steal = StealInClocks::of(blocks, header);
+    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, steal));
     let harnesses = Harnesses::of(&found);
     let mut costs = vec![vec![None; cells]; blocks.len()];
     for place in 0..cells {
@@ -219,7 +221,7 @@ struct Windows<'h> {
 }
 
 impl<'h> Windows<'h> {
-    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>) -> Self {
+    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, steal: StealInClocks) -> Self {
         let mut cells: Vec<Option<Window>> = Vec::new();
         cells.resize_with(header.plan.cells.len(), || None);
         let mut paced = HashMap::new();
@@ -229,10 +231,10 @@ impl<'h> Windows<'h> {
             let cell = &header.plan.cells[place];
             match trial.kind {
                 TrialKind::Soaked if cells[place].is_none() => {
-                    cells[place] = Window::of(block, slot, trial, header, cell);
+                    cells[place] = Window::of(block, slot, trial, header, cell, steal);
                 }
                 TrialKind::Paced => {
-                    if let Some(taken) = taken_in(block, slot, header, &cell.levels) {
+                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, steal) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
                     }
                 }
@@ -254,9 +256,16 @@ struct Window {
 }
 
 impl Window {
-    fn of(block: &Block, slot: usize, trial: &Trial, header: &Header, cell: &Cell) -> Option<Self> {
+    fn of(
+        block: &Block,
+        slot: usize,
+        trial: &Trial,
+        header: &Header,
+        cell: &Cell,
+        steal: StealInClocks,
+    ) -> Option<Self> {
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let taken = taken_in(block, slot, header, &cell.levels)?;
+        let taken = taken_in(block, slot, header, &cell.levels, steal)?;
         let by_wall = if own_clock::are_told(block, slot, header) {
             let lost = sides::taken(block, slot, header, &cell.levels, by_wall);
             lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
@@ -266,7 +275,7 @@ impl Window {
         let burned = match cell.burn_units_per_mb {
             None => None,
             Some(units_per_mb) => Some(Burned {
-                task_ns: burned_ns(block, slot, header, cell, units_per_mb)?,
+                task_ns: burned_ns(block, slot, header, cell, units_per_mb, steal)?,
                 softirq_ns: softirq_burned_ns(trial),
             }),
         };
@@ -311,13 +320,19 @@ impl<'h> Harnesses<'h> {
 }
 
 /// What was taken in the trial in slot number `slot`, by the account that tells it.
-fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = match AccountKind::of_trial(block, slot, header) {
-        AccountKind::OwnClocks => own_clock::account,
-        AccountKind::WallLessOthers => less_others::account,
-        AccountKind::WallTime { .. } => by_wall,
-    };
-    sides::taken(block, slot, header, levels, account)
+fn taken_in(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    levels: &Levels,
+    steal: StealInClocks,
+) -> Option<Taken> {
+    let kind = AccountKind::of_trial(block, slot, header);
+    sides::taken(block, slot, header, levels, |block, slot, machine| match kind {
+        AccountKind::OwnClocks => own_clock::account(block, slot, machine, steal),
+        AccountKind::WallLessOthers => less_others::account(block, slot, machine, steal),
+        AccountKind::WallTime { .. } => by_wall(block, slot, machine),
+    })
 }
 
 fn by_wall<'b>(block: &'b Block, slot: usize, machine: &Machine<'_>) -> Option<Account<'b>> {
@@ -345,14 +360,16 @@ fn burned_ns(
     header: &Header,
     cell: &Cell,
     units_per_mb: f64,
+    steal: StealInClocks,
 ) -> Option<f64> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let idle_units_per_ns: Vec<Option<f64>> = match AccountKind::of_trial(block, slot, header).leaves_others_out() {
-        true => own_clock::speeds(block, slot, &machine)?,
-        false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
-    };
+    let idle_units_per_ns: Vec<Option<f64>> =
+        match AccountKind::of_trial(block, slot, header).leaves_others_out() {
+            true => own_clock::speeds(block, slot, &machine, steal)?,
+            false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
+        };
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
     let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();
@@ -431,9 +448,8 @@ mod tests {
             let run = world.run();
             let blocks: Vec<&Block> = run.blocks.iter().collect();
             let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
-            let truths = world.cells.iter().map(|cell| {
-                (cell.sender_ns_per_kib, cell.receiver_ns_per_kib)
-            });
+            let truths =
+                world.cells.iter().map(|cell| (cell.sender_ns_per_kib, cell.receiver_ns_per_kib));
             let of_cell = |((sender, receiver), cost): ((f64, f64), &Option<TrialCost>)| {
                 let cost = cost.unwrap();
                 let sender_off = cost.ns_per_kib(Side::Sender).unwrap() - sender;
@@ -539,11 +555,13 @@ mod tests {
             let (opened, closed) = (&window.opened, &mut window.closed);
             closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
             let soak = &mut closed.soak;
-            for (closed, opened) in [
-                (&mut soak.units, &opened.soak.units),
-                (&mut soak.cpu_ns, &opened.soak.cpu_ns),
-            ] {
-                closed.iter_mut().zip(opened).for_each(|(closed, opened)| *closed += *closed - opened);
+            for (closed, opened) in
+                [(&mut soak.units, &opened.soak.units), (&mut soak.cpu_ns, &opened.soak.cpu_ns)]
+            {
+                closed
+                    .iter_mut()
+                    .zip(opened)
+                    .for_each(|(closed, opened)| *closed += *closed - opened);
             }
             closed.receiver.cpu_ns += closed.receiver.cpu_ns - opened.receiver.cpu_ns;
             closed.received.bytes += closed.received.bytes - opened.received.bytes;
@@ -608,8 +626,7 @@ mod tests {
     fn ends_on_one_cpu_cost_the_loss_of_that_cpu_and_of_the_steered_one() {
         // The receiver is not where it says it is, which its clock would tell.
         let own_clocks = false;
-        let world =
-            Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);

@@ -19,6 +19,7 @@ use zc_run::{Block, Header, Reading, Slot};
 use crate::machine::{Machine, same_machine};
 use crate::own_clock::{Clocks, speeds};
 use crate::sides::Account;
+use crate::steal::StealInClocks;
 use crate::taken::TakenFrom;
 
 /// Whether the costs of the trial in slot number `slot` can be told so. What a server uses is in the
@@ -39,11 +40,13 @@ pub(crate) fn account<'b>(
     block: &'b Block,
     slot: usize,
     machine: &Machine<'_>,
+    steal: StealInClocks,
 ) -> Option<Account<'b>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let clocks = Clocks::between(opened, closed, machine)?;
     let others_ns = others_ns(opened, closed, &clocks)?;
-    let speeds: Vec<f64> = speeds(block, slot, machine)?.into_iter().collect::<Option<_>>()?;
+    let speeds: Vec<f64> =
+        speeds(block, slot, machine, steal)?.into_iter().collect::<Option<_>>()?;
     let idle = Idle::around(block, slot, machine)?;
     let window_ns = clocks.elapsed_ns;
     let by_cpu_ns: Vec<f64> = std::iter::zip(&clocks.by_cpu, speeds)
@@ -138,5 +141,85 @@ impl IdleWindow {
             unused_by_soaker: unused.collect(),
             others: others_ns(opened, closed, &clocks)? / clocks.elapsed_ns,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::{Side, TrialCost, trial_costs};
+    use crate::{AccountKind, PlanIndex, WhyWallTime};
+    use zc_run::Run;
+    use zc_testkit::synthetic::Synthetic;
+
+    fn world() -> Synthetic {
+        Synthetic {
+            blocks: 20,
+            noise: 0.0,
+            block_drift: 0.0,
+            idle_noise: 0.0,
+            interrupts_apart: true,
+            ..Synthetic::default()
+        }
+    }
+
+    fn costs(run: &Run) -> Vec<Vec<Option<TrialCost>>> {
+        let blocks: Vec<&Block> = run.blocks.iter().collect();
+        trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan))
+    }
+
+    /// Costs of the reference, sender and receiver together; in truth 900 ns/KiB.
+    fn of_both(run: &Run) -> Vec<f64> {
+        let ns = |block: &Vec<Option<TrialCost>>| block[0].as_ref().unwrap().ns_per_kib(Side::Both);
+        costs(run).iter().map(|block| ns(block).unwrap()).collect()
+    }
+
+    fn worst(costs: &[f64]) -> f64 {
+        costs.iter().map(|ns| (ns / 900.0 - 1.0).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn costs_are_the_true_ones_on_a_quiet_machine_and_beside_others() {
+        for (foreign_share, foreign_noise) in [(0.0, 0.0), (0.3, 0.0), (0.2, 0.8)] {
+            let run = Synthetic { foreign_share, foreign_noise, ..world() }.run();
+            let account = AccountKind::of_run(&run.blocks, &run.header);
+            assert_eq!(account, AccountKind::WallLessOthers);
+            let found = of_both(&run);
+            assert!(worst(&found) < 0.01, "{foreign_share} {foreign_noise}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn wall_time_alone_has_others_in_the_costs() {
+        let mut run = Synthetic { foreign_share: 0.2, foreign_noise: 0.8, ..world() }.run();
+        run.header.host.cpu.online = 4; // of which two have no soaker
+        let account = AccountKind::of_run(&run.blocks, &run.header);
+        assert_eq!(account, AccountKind::WallTime { why: WhyWallTime::InterruptsApart });
+        assert!(worst(&of_both(&run)) > 0.1);
+    }
+
+    #[test]
+    fn each_end_has_its_cost_where_others_use_both_cpus_alike() {
+        let run = Synthetic { foreign_share: 0.3, ..world() }.run();
+        for block in costs(&run) {
+            let cost = block[0].as_ref().unwrap();
+            let near = |side, ns: f64| (cost.ns_per_kib(side).unwrap() / ns - 1.0).abs() < 0.01;
+            assert!(near(Side::Sender, 500.0) && near(Side::Receiver, 400.0), "{cost:?}");
+        }
+    }
+
+    #[test]
+    fn a_cgroup_that_was_removed_leaves_a_window_without_a_cost() {
+        let mut run = world().run();
+        let slots = &mut run.blocks[0].slots;
+        let trial = slots.iter_mut().find_map(|slot| match slot {
+            Slot::Trial(trial) if trial.kind.is_soaked() => Some(trial),
+            _ => None,
+        });
+        let trial = trial.unwrap();
+        trial.closed.cgroups_ns = trial.opened.cgroups_ns.map(|ns| ns - 1);
+        let found = costs(&run);
+        let missing = |block: &Vec<Option<TrialCost>>| block.iter().filter(|c| c.is_none()).count();
+        assert_eq!((missing(&found[0]), missing(&found[1])), (1, 0));
     }
 }

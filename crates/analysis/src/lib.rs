@@ -46,6 +46,7 @@ mod sides;
 mod sizes;
 pub mod soak;
 mod states;
+mod steal;
 mod taken;
 mod traffic;
 mod unit;

@@ -10,7 +10,7 @@
 //!
 //! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves take
 //! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
-//! (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+//! (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
 //! kernel/sched/core.c): see [`crate::less_others`].
@@ -22,6 +22,7 @@ use crate::figures::per;
 use crate::machine::Machine;
 use crate::rules::{self, TICK_NS};
 use crate::sides::Account;
+use crate::steal::StealInClocks;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 
 /// Why own clocks on the machines of a run cannot tell costs; `None` if they can: the kernels' task
@@ -51,22 +52,26 @@ pub(crate) fn account<'b>(
     block: &'b Block,
     slot: usize,
     machine: &Machine<'_>,
+    steal: StealInClocks,
 ) -> Option<Account<'b>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Clocks::between(opened, closed, machine)?;
-    let speeds = speeds(block, slot, machine)?;
+    let speeds = speeds(block, slot, machine, steal)?;
+    let steal = steal.on(machine);
     let window_ns = window.elapsed_ns;
     let on = move |places: &[usize], threads_ns: f64| {
         let mut taken = TakenFrom { known_ns: threads_ns, ..TakenFrom::default() };
-        let mut left_ns = places.len() as f64 * window_ns - threads_ns;
+        let all_ns = places.len() as f64 * window_ns;
+        let mut left_ns = all_ns - threads_ns;
         for place in places {
             let cpu = &window.by_cpu[*place];
             taken.known_ns += cpu.ksoftirqd_ns;
-            left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns;
+            left_ns -= cpu.ksoftirqd_ns + cpu.steal_outside_ns;
+            taken.known_ns -= steal * cpu.steal_ns * threads_ns / all_ns;
             // A soaker whose speed is not known is one more program.
             if let Some(speed) = speeds[*place] {
                 taken.soakers_ns += cpu.soaker_ns;
-                taken.interrupts_ns += cpu.soaker_ns - cpu.units / speed;
+                taken.interrupts_ns += cpu.soaker_without_ns(steal, window_ns) - cpu.units / speed;
             }
         }
         taken.known_ns += taken.interrupts_ns;
@@ -91,8 +96,17 @@ pub(crate) struct Clock {
     pub(crate) units: f64,
     pub(crate) soaker_ns: f64,
     ksoftirqd_ns: f64,
-    /// What the hypervisor took, by the ticks of /proc/stat: nothing interrupts a CPU then.
-    steal_ns: f64,
+    /// What the hypervisor took, by the ticks of /proc/stat.
+    pub(crate) steal_ns: f64,
+    /// The same where it is in no task clock. Nothing interrupts a CPU then.
+    steal_outside_ns: f64,
+}
+
+impl Clock {
+    /// CPU time of the soaker, less this share of the steal that fell on it.
+    fn soaker_without_ns(&self, steal: f64, window_ns: f64) -> f64 {
+        self.soaker_ns * (1.0 - steal * self.steal_ns / window_ns)
+    }
 }
 
 impl Clocks {
@@ -127,6 +141,7 @@ impl Clocks {
                 soaker_ns: grown(from.cpu_ns[cpu], to.cpu_ns[cpu])?,
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
                 steal_ns: steal_ns(cpu),
+                steal_outside_ns: if machine.steal_in_clocks { 0.0 } else { steal_ns(cpu) },
             })
         };
         let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
@@ -141,14 +156,14 @@ pub(crate) fn speeds(
     block: &Block,
     slot: usize,
     machine: &Machine<'_>,
+    steal: StealInClocks,
 ) -> Option<Vec<Option<f64>>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
     let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
-        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
-        let (before, after) =
-            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
+        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu, steal.on(machine));
+        let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
         match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
                 Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
@@ -161,10 +176,11 @@ pub(crate) fn speeds(
 }
 
 /// When a window was, and units per ns of a soaker's own clock in it; `None` where it hardly ran.
-fn speed(window: &Clocks, cpu: usize) -> Option<(f64, f64)> {
-    let Clock { units, soaker_ns, .. } = window.by_cpu[cpu];
-    let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && units > 0.0;
-    ran.then(|| (window.middle_ns, units / soaker_ns))
+fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<(f64, f64)> {
+    let clock = &window.by_cpu[cpu];
+    let soaker_ns = clock.soaker_without_ns(steal, window.elapsed_ns);
+    let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && clock.units > 0.0;
+    ran.then(|| (window.middle_ns, clock.units / soaker_ns))
 }
 
 /// The clocks of an idle window; `None` for any other slot.

@@ -2,8 +2,8 @@
 //! never a cost.
 
 use super::machine::{Machine, same_machine};
-use crate::account_kind::AccountKind;
 use super::wall_clock::{Rates, idle_rates};
+use crate::account_kind::AccountKind;
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.

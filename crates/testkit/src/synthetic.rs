@@ -6,12 +6,12 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    AckOptions, Align, Block, Cell, CopyPages, CpuFacts, CpuTicks, End, EndReason, Factor, FileSetFacts,
-    FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts,
-    LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement,
-    Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
-    Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
-    Usage,
+    AckOptions, Align, Block, Cell, CopyPages, CpuFacts, CpuTicks, End, EndReason, Factor,
+    FileSetFacts, FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters,
+    LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind,
+    Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
+    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -640,7 +640,13 @@ impl<'a> Machine<'a> {
             };
             let stolen = match world.steal_in_bursts {
                 false => 1.0,
-                true => if self.uniform() < 0.1 { 10.0 } else { 0.0 },
+                true => {
+                    if self.uniform() < 0.1 {
+                        10.0
+                    } else {
+                        0.0
+                    }
+                }
             };
             let foreign_ns = world.foreign_share * foreign * length_ns;
             let stolen_ns = world.steal_share * stolen * length_ns;
