@@ -1,6 +1,6 @@
 //! The account that tells the costs of a run: which clocks they come from.
 
-use zc_run::{Block, Header};
+use zc_run::{Block, Header, Host};
 
 use crate::machine::Machine;
 use crate::{less_others, own_clock};
@@ -62,10 +62,28 @@ impl AccountKind {
         first.unwrap_or(Self::WallTime { why: WhyWallTime::NotRead })
     }
 
+    /// The best account that a machine permits, where `has_cgroups` says whether the clocks of its
+    /// top-level cgroups can be read.
+    pub fn permitted_by(host: &Host, has_cgroups: bool) -> Self {
+        match why_not_on(host.thread_clocks_tick(), host.irq_time_accounting) {
+            None => Self::OwnClocks,
+            Some(WhyWallTime::InterruptsApart) if has_cgroups => Self::WallLessOthers,
+            Some(why) => Self::WallTime { why },
+        }
+    }
+
     /// Whether other programs' use of the CPUs is in no cost.
     pub fn leaves_others_out(self) -> bool {
         matches!(self, Self::OwnClocks | Self::WallLessOthers)
     }
+}
+
+/// Why task clocks of a machine cannot tell costs.
+fn why_not_on(clocks_tick: bool, irq_time: Option<bool>) -> Option<WhyWallTime> {
+    if clocks_tick {
+        return Some(WhyWallTime::ClocksTick);
+    }
+    (irq_time == Some(true)).then_some(WhyWallTime::InterruptsApart)
 }
 
 fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<WhyWallTime> {
@@ -76,7 +94,8 @@ fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<Why
     if !Machine::all(header).all(is_read) {
         return Some(WhyWallTime::NotRead);
     }
-    own_clock::why_untold(header)
+    let of_machine = |machine: Machine<'_>| why_not_on(machine.clocks_tick, machine.irq_time);
+    own_clock::why_untold(header).or_else(|| Machine::all(header).find_map(of_machine))
 }
 
 #[cfg(test)]
@@ -114,6 +133,24 @@ mod tests {
         let mut empty = small();
         empty.blocks.clear();
         assert_eq!(account(&empty), AccountKind::WallTime { why: WhyWallTime::NotRead });
+    }
+
+    #[test]
+    fn a_machine_permits_what_its_kernel_s_clocks_can_tell() {
+        let permitted = |irq_time, step_ns, has_cgroups| {
+            let host = Host {
+                irq_time_accounting: irq_time,
+                thread_clock_step_ns: step_ns,
+                ..Host::default()
+            };
+            AccountKind::permitted_by(&host, has_cgroups)
+        };
+        assert_eq!(permitted(Some(false), Some(200), true), AccountKind::OwnClocks);
+        assert_eq!(permitted(None, None, false), AccountKind::OwnClocks);
+        assert_eq!(permitted(Some(true), Some(200), true), AccountKind::WallLessOthers);
+        let wall = |why| AccountKind::WallTime { why };
+        assert_eq!(permitted(Some(true), None, false), wall(WhyWallTime::InterruptsApart));
+        assert_eq!(permitted(Some(true), Some(1_000_000), true), wall(WhyWallTime::ClocksTick));
     }
 
     #[test]

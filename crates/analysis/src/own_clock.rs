@@ -25,20 +25,13 @@ use crate::sides::Account;
 use crate::steal::StealInClocks;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 
-/// Why own clocks on the machines of a run cannot tell costs; `None` if they can: the kernels' task
-/// clocks contain interrupts, and all threads that work for the traffic are known.
+/// Why own clocks cannot tell the costs of a run, whatever its kernels; `None` if all threads that work
+/// for the traffic are known.
 pub(crate) fn why_untold(header: &Header) -> Option<WhyWallTime> {
     let plan = &header.plan;
     let known = !plan.has_unknown_processes() && plan.responses.is_none();
     let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    if !known || is_elsewhere {
-        return Some(WhyWallTime::UnknownTasks);
-    }
-    if Machine::all(header).any(|machine| machine.clocks_tick) {
-        return Some(WhyWallTime::ClocksTick);
-    }
-    let apart = Machine::all(header).any(|machine| machine.irq_time == Some(true));
-    apart.then_some(WhyWallTime::InterruptsApart)
+    (!known || is_elsewhere).then_some(WhyWallTime::UnknownTasks)
 }
 
 /// Whether own clocks tell the cost of the trial in slot number `slot`.

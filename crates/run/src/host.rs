@@ -63,6 +63,9 @@ pub struct Host {
 /// virtualization, its Tiny Code Generator.
 pub const EMULATOR: &str = "qemu-tcg";
 
+/// The name of the meter of `zc doctor` that reads the clocks of the top-level cgroups.
+pub const CGROUP_CLOCKS: &str = "clocks of cgroups";
+
 /// Why no cost of an emulated machine is shown.
 pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what their \
                                 translations take, so nothing has a cost here; what is counted holds";
