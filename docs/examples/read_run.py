@@ -37,7 +37,7 @@ class Decoder:
     """Restores the readings of one machine in one block, in their order."""
 
     def __init__(self):
-        self.at_ns = self.process = self.ksoftirqd = 0
+        self.at_ns = self.process = self.ksoftirqd = self.cgroups = 0
         self.units, self.cpus, self.interrupts = [], [], []
         self.cpu_ns, self.ksoftirqd_ns = [], []
         self.softirqs = {}
@@ -95,6 +95,8 @@ class Decoder:
         }
         if "ksoftirqd" in delta:
             self.ksoftirqd = reading["ksoftirqd_ns"] = (self.ksoftirqd + delta["ksoftirqd"]) % MODULUS
+        if "cgroups" in delta:  # since format 3.7
+            self.cgroups = reading["cgroups_ns"] = (self.cgroups + delta["cgroups"]) % MODULUS
         if "link" in delta:
             at, self.link = self.timed(self.link, delta["link"])
             reading["link"] = {"at_ns": at, **dict(zip(LINK, self.link))}

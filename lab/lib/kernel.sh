@@ -97,6 +97,7 @@ fetch() {
     rm -rf "$new"/*.deb "$new/DEBIAN" "$new/usr/share" "${new%.new}" &&
         { [ -e "$new/lib" ] || ln -s usr/lib "$new/lib"; } &&
         depmod -b "$new" "$release" &&
+        cp "$new/boot/config-$release" "$new/lib/modules/$release/config" &&
         mv "$new" "${new%.new}" ||
         broken "\"$new\" cannot be made ready"
 }

@@ -1,7 +1,8 @@
 //! The cost of each soaked trial of a run: the CPU time that its traffic took.
 //!
 //! By the soakers' own clocks ([`crate::own_clock`]) where these tell it, and otherwise by the wall time
-//! that soakers lost ([`crate::wall_clock`]), in which is what other programs and the hypervisor took.
+//! that soakers lost: less what other programs used ([`crate::less_others`]), or where that is not known
+//! ([`crate::wall_clock`]) with it.
 //! [`crate::sides`] says which CPUs a cost is of.
 //!
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
@@ -27,9 +28,11 @@ use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
+use crate::account_kind::AccountKind;
 use crate::sides::{self, arrived};
+use crate::steal::StealInClocks;
 use crate::taken::{self, Taken};
-use crate::{own_clock, parallel, wall_clock};
+use crate::{less_others, own_clock, parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
 
 pub use crate::losses::{Losses, Side};
@@ -118,7 +121,8 @@ pub fn trial_costs(
     if is_emulated(header) {
         return vec![vec![None; cells]; blocks.len()];
     }
-    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index));
+    let steal = StealInClocks::of(blocks, header);
+    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, steal));
     let harnesses = Harnesses::of(&found);
     let mut costs = vec![Vec::with_capacity(cells); blocks.len()];
     for (place, cell) in header.plan.cells.iter().enumerate() {
@@ -144,7 +148,7 @@ struct Windows<'h> {
 }
 
 impl<'h> Windows<'h> {
-    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>) -> Self {
+    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, steal: StealInClocks) -> Self {
         let mut cells: Vec<Option<Window>> = Vec::new();
         cells.resize_with(header.plan.cells.len(), || None);
         let mut paced = HashMap::new();
@@ -154,10 +158,10 @@ impl<'h> Windows<'h> {
             let cell = &header.plan.cells[place];
             match trial.kind {
                 TrialKind::Soaked if cells[place].is_none() => {
-                    cells[place] = Window::of(block, slot, trial, header, cell);
+                    cells[place] = Window::of(block, slot, trial, header, cell, steal);
                 }
                 TrialKind::Paced => {
-                    if let Some(taken) = taken_in(block, slot, header, &cell.levels) {
+                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, steal) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
                     }
                 }
@@ -179,10 +183,17 @@ struct Window {
 }
 
 impl Window {
-    fn of(block: &Block, slot: usize, trial: &Trial, header: &Header, cell: &Cell) -> Option<Self> {
+    fn of(
+        block: &Block,
+        slot: usize,
+        trial: &Trial,
+        header: &Header,
+        cell: &Cell,
+        steal: StealInClocks,
+    ) -> Option<Self> {
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let taken = taken_in(block, slot, header, &cell.levels)?;
-        let by_wall = if own_clock::are_told(block, slot, header) {
+        let taken = taken_in(block, slot, header, &cell.levels, steal)?;
+        let by_wall = if by_own_clocks(block, slot, header) {
             let lost = sides::taken(block, slot, header, &cell.levels, wall_clock::account);
             lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
         } else {
@@ -191,7 +202,7 @@ impl Window {
         let burned = match cell.burn_units_per_mb {
             None => None,
             Some(units_per_mb) => Some(Burned {
-                task_ns: burned_ns(block, slot, header, cell, units_per_mb)?,
+                task_ns: burned_ns(block, slot, header, cell, units_per_mb, steal)?,
                 softirq_ns: softirq_burned_ns(trial),
             }),
         };
@@ -235,13 +246,24 @@ impl<'h> Harnesses<'h> {
     }
 }
 
-/// What was taken in the trial in slot number `slot`, by own clocks where they tell it.
-fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = match own_clock::are_told(block, slot, header) {
-        true => own_clock::account,
-        false => wall_clock::account,
-    };
-    sides::taken(block, slot, header, levels, account)
+fn by_own_clocks(block: &Block, slot: usize, header: &Header) -> bool {
+    AccountKind::of_trial(block, slot, header) == AccountKind::OwnClocks
+}
+
+/// What was taken in the trial in slot number `slot`, by the account that tells it.
+fn taken_in(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    levels: &Levels,
+    steal: StealInClocks,
+) -> Option<Taken> {
+    let kind = AccountKind::of_trial(block, slot, header);
+    sides::taken(block, slot, header, levels, |block, slot, machine| match kind {
+        AccountKind::OwnClocks => own_clock::account(block, slot, machine, steal),
+        AccountKind::WallLessOthers => less_others::account(block, slot, machine, steal),
+        AccountKind::WallTime { .. } => wall_clock::account(block, slot, machine),
+    })
 }
 
 /// CPU time of the thread that asked a server, where the loss of its CPU is in the cost.
@@ -260,14 +282,16 @@ fn burned_ns(
     header: &Header,
     cell: &Cell,
     units_per_mb: f64,
+    steal: StealInClocks,
 ) -> Option<f64> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let idle_units_per_ns: Vec<Option<f64>> = match own_clock::are_told(block, slot, header) {
-        true => own_clock::speeds(block, slot, &machine)?,
-        false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
-    };
+    let idle_units_per_ns: Vec<Option<f64>> =
+        match AccountKind::of_trial(block, slot, header).leaves_others_out() {
+            true => own_clock::speeds(block, slot, &machine, steal)?,
+            false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
+        };
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
     let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();

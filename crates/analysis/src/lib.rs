@@ -7,6 +7,7 @@
 //! no NaN and no infinity.
 
 mod account;
+mod account_kind;
 pub mod advise;
 mod block_costs;
 mod bootstrap;
@@ -24,6 +25,7 @@ mod harness;
 mod idle_host;
 pub mod interim;
 mod kept;
+mod less_others;
 mod losses;
 pub mod machine;
 pub mod memory;
@@ -45,6 +47,7 @@ mod sides;
 mod sizes;
 pub mod soak;
 mod states;
+mod steal;
 mod taken;
 pub mod ticks;
 mod traffic;
@@ -54,6 +57,7 @@ mod wall_clock;
 mod wanders;
 mod window;
 
+pub use account_kind::{AccountKind, WhyWallTime};
 pub use cost_series::{CostSeries, cost_series};
 pub use estimate::estimate;
 pub use model::cell::{

@@ -12,9 +12,16 @@ pub struct Machine<'a> {
     /// Whether its kernel accounts interrupt time separately (CONFIG_IRQ_TIME_ACCOUNTING); `None`
     /// when that is not known.
     pub irq_time: Option<bool>,
+    /// Whether its task clocks contain what the hypervisor takes (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
+    pub steal_in_clocks: bool,
+    /// Whether its thread clocks advance by ticks.
+    pub clocks_tick: bool,
+    /// Whether every CPU of it has a soaker.
+    pub all_soaked: bool,
     /// Whether its CPU is emulated, so that nothing there has a cost.
     pub is_emulated: bool,
-    remote: bool,
+    /// Whether it is the remote one.
+    pub(crate) remote: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -24,6 +31,9 @@ impl<'a> Machine<'a> {
         Self {
             cpus: soaked_cpus,
             irq_time: header.host.irq_time_accounting,
+            steal_in_clocks: header.host.paravirt_time_accounting == Some(false),
+            clocks_tick: header.host.thread_clocks_tick(),
+            all_soaked: soaked_cpus.len() == header.host.cpu.online,
             is_emulated: header.host.is_emulated(),
             remote: false,
         }
@@ -40,6 +50,9 @@ impl<'a> Machine<'a> {
         Some(Self {
             cpus: &machine.soaked_cpus,
             irq_time: machine.host.irq_time_accounting,
+            steal_in_clocks: machine.host.paravirt_time_accounting == Some(false),
+            clocks_tick: machine.host.thread_clocks_tick(),
+            all_soaked: machine.soaked_cpus.len() == machine.host.cpu.online,
             is_emulated: machine.host.is_emulated(),
             remote: true,
         })

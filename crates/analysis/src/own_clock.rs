@@ -10,52 +10,39 @@
 //!
 //! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves take
 //! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
-//! (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+//! (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
-//! kernel/sched/core.c), and the wall time that soakers lost is what there is.
+//! kernel/sched/core.c): see [`crate::less_others`].
 
-use zc_run::{Block, Header, Reading, Slot};
+use zc_run::{Block, Reading, Slot};
 
 use crate::figures::per;
 use crate::machine::Machine;
-use crate::sides::Account;
+use crate::sides::{Account, Threads};
+use crate::steal::StealInClocks;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 use crate::ticks::{TICK_NS, ticks_by_cpu};
 
-/// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
-/// interrupts, and all threads that work for the traffic are known.
-fn tell_costs(header: &Header) -> bool {
-    let plan = &header.plan;
-    let known = !plan.has_unknown_processes() && plan.responses.is_none();
-    let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
-}
-
-/// Whether own clocks tell the cost of the trial in slot number `slot`.
-pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
-    let are_there = |machine: Machine<'_>| {
-        let edges = machine.edges(&block.slots[slot]);
-        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
-    };
-    tell_costs(header) && Machine::all(header).all(are_there)
-}
-
-/// Whether own clocks tell the costs of a block.
-pub(crate) fn are_told_in(block: &Block, header: &Header) -> bool {
-    (0..block.slots.len()).any(|slot| are_told(block, slot, header))
-}
-
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
 /// backwards.
-pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Account> {
+pub(crate) fn account(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+    steal: StealInClocks,
+) -> Option<Account> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Clocks::between(opened, closed, machine)?;
-    let speeds = speeds(block, slot, machine)?;
+    let speeds = speeds(block, slot, machine, steal)?;
+    let steal = steal.on(machine);
+    let window_ns = window.elapsed_ns;
     let of_cpu = |(cpu, speed): (&Clock, Option<f64>)| {
         // A soaker whose speed is not known is one more program.
         let (soakers_ns, interrupts_ns) = match speed {
-            Some(speed) => (cpu.soaker_ns, cpu.soaker_ns - cpu.units / speed),
+            Some(speed) => {
+                (cpu.soaker_ns, cpu.soaker_without_ns(steal, window_ns) - cpu.units / speed)
+            }
             None => (0.0, 0.0),
         };
         TakenFrom {
@@ -63,34 +50,48 @@ pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Opti
             interrupts_ns,
             soakers_ns,
             // May be less than nothing in one window, as steal comes in ticks.
-            others_ns: window.elapsed_ns - soakers_ns - cpu.ksoftirqd_ns - cpu.steal_ns,
+            others_ns: window_ns - soakers_ns - cpu.ksoftirqd_ns - cpu.steal_outside_ns,
         }
     };
     let by_cpu = std::iter::zip(&window.by_cpu, speeds).map(of_cpu).collect();
-    Some(Account { window_ns: window.elapsed_ns, by_cpu, threads_are_others: true })
+    let stolen_ns = window.by_cpu.iter().map(|cpu| steal * cpu.steal_ns).collect();
+    Some(Account { window_ns, by_cpu, threads: Threads::AreOthers { stolen_ns } })
 }
 
 /// Units and clocks of a window.
-struct Clocks {
+pub(crate) struct Clocks {
     /// The middle of the window by CLOCK_MONOTONIC.
-    middle_ns: f64,
-    elapsed_ns: f64,
+    pub(crate) middle_ns: f64,
+    pub(crate) elapsed_ns: f64,
     /// In the order of the machine's CPUs.
-    by_cpu: Vec<Clock>,
+    pub(crate) by_cpu: Vec<Clock>,
 }
 
 /// See [`Clocks`].
-struct Clock {
-    units: f64,
-    soaker_ns: f64,
+pub(crate) struct Clock {
+    pub(crate) units: f64,
+    pub(crate) soaker_ns: f64,
     ksoftirqd_ns: f64,
-    /// What the hypervisor took, by the ticks of /proc/stat: nothing interrupts a CPU then.
-    steal_ns: f64,
+    /// What the hypervisor took, by the ticks of /proc/stat.
+    pub(crate) steal_ns: f64,
+    /// The same where it is in no task clock. Nothing interrupts a CPU then.
+    steal_outside_ns: f64,
+}
+
+impl Clock {
+    /// CPU time of the soaker, less this share of the steal that fell on it.
+    fn soaker_without_ns(&self, steal: f64, window_ns: f64) -> f64 {
+        self.soaker_ns * (1.0 - steal * self.steal_ns / window_ns)
+    }
 }
 
 impl Clocks {
     /// `None` when the window has no length, or a clock is missing or ran backwards.
-    fn between(opened: &Reading, closed: &Reading, machine: &Machine<'_>) -> Option<Self> {
+    pub(crate) fn between(
+        opened: &Reading,
+        closed: &Reading,
+        machine: &Machine<'_>,
+    ) -> Option<Self> {
         let (from, to) = (&opened.soak, &closed.soak);
         let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
         let lists = [&from.units, &to.units, &from.cpu_ns, &to.cpu_ns];
@@ -116,6 +117,7 @@ impl Clocks {
                 soaker_ns: grown(from.cpu_ns[cpu], to.cpu_ns[cpu])?,
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
                 steal_ns: steal_ns(cpu),
+                steal_outside_ns: if machine.steal_in_clocks { 0.0 } else { steal_ns(cpu) },
             })
         };
         let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
@@ -130,12 +132,13 @@ pub(crate) fn speeds(
     block: &Block,
     slot: usize,
     machine: &Machine<'_>,
+    steal: StealInClocks,
 ) -> Option<Vec<Option<f64>>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
     let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
-        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
+        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu, steal.on(machine));
         let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
         match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
@@ -149,10 +152,11 @@ pub(crate) fn speeds(
 }
 
 /// When a window was, and units per ns of a soaker's own clock in it; `None` where it hardly ran.
-fn speed(window: &Clocks, cpu: usize) -> Option<(f64, f64)> {
-    let Clock { units, soaker_ns, .. } = window.by_cpu[cpu];
-    let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && units > 0.0;
-    ran.then(|| (window.middle_ns, units / soaker_ns))
+fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<(f64, f64)> {
+    let clock = &window.by_cpu[cpu];
+    let soaker_ns = clock.soaker_without_ns(steal, window.elapsed_ns);
+    let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && clock.units > 0.0;
+    ran.then(|| (window.middle_ns, clock.units / soaker_ns))
 }
 
 /// The clocks of an idle window; `None` for any other slot.

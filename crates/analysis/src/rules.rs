@@ -2,9 +2,9 @@
 //! never a cost.
 
 use super::machine::{Machine, same_machine};
-use super::own_clock;
 use super::ticks::{TICK_NS, ticks_by_cpu};
 use super::wall_clock::{Rates, idle_rates};
+use crate::account_kind::AccountKind;
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
@@ -20,10 +20,9 @@ pub const DRIFT_LIMIT: f64 = 0.10;
 pub const FOREIGN_LIMIT: f64 = 0.02;
 
 /// The first rule that the block breaks; `None` for a block that is kept. None applies to a block whose
-/// costs are by own clocks, unless the plan is strict: what other programs and the hypervisor took is
-/// in no such cost.
+/// costs leave other programs out, unless the plan is strict.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
-    if !header.plan.strict && own_clock::are_told_in(block, header) {
+    if !header.plan.strict && AccountKind::of_block(block, header).leaves_others_out() {
         return None;
     }
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))

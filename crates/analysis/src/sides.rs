@@ -75,17 +75,33 @@ pub(crate) struct Account {
     pub(crate) window_ns: f64,
     /// What was taken from each CPU, in the order of the machine's CPUs.
     pub(crate) by_cpu: Vec<TakenFrom>,
-    /// Whether the clocks of the traffic's threads are still to be told from those of other programs.
-    pub(crate) threads_are_others: bool,
+    pub(crate) threads: Threads,
+}
+
+/// Where the traffic's threads are in an account.
+pub(crate) enum Threads {
+    /// What they used is in what is known.
+    AreKnown,
+    /// Their clocks are still to be told from those of other programs.
+    AreOthers {
+        /// What the hypervisor took of each CPU and is in the clock of whoever had it.
+        stolen_ns: Vec<f64>,
+    },
 }
 
 impl Account {
     /// What was taken from the CPUs at these places, where the traffic's threads used `threads_ns`.
     fn on(&self, places: impl IntoIterator<Item = usize>, threads_ns: f64) -> TakenFrom {
-        let mut taken = TakenFrom::default();
-        places.into_iter().for_each(|place| taken.add(&self.by_cpu[place]));
-        if self.threads_are_others {
-            taken.known_ns += threads_ns;
+        let (mut taken, mut all_ns, mut stolen_ns) = (TakenFrom::default(), 0.0, 0.0);
+        for place in places {
+            taken.add(&self.by_cpu[place]);
+            all_ns += self.window_ns;
+            if let Threads::AreOthers { stolen_ns: each } = &self.threads {
+                stolen_ns += each[place];
+            }
+        }
+        if let Threads::AreOthers { .. } = self.threads {
+            taken.known_ns += threads_ns * (1.0 - stolen_ns / all_ns);
             taken.others_ns -= threads_ns;
         }
         taken
@@ -99,11 +115,11 @@ pub(crate) fn taken(
     slot: usize,
     header: &Header,
     levels: &Levels,
-    account: fn(&Block, usize, &Machine<'_>) -> Option<Account>,
+    account: impl Fn(&Block, usize, &Machine<'_>) -> Option<Account>,
 ) -> Option<Taken> {
     let machine = Machine::local(header);
     let local = account(block, slot, &machine)?;
-    let threads = Threads::of(&block.slots[slot], &machine)?;
+    let threads = ThreadClocks::of(&block.slots[slot], &machine)?;
     if header.plan.fixed.link != LinkKind::Remote {
         return within_machine(&local, threads, header, levels);
     }
@@ -112,7 +128,7 @@ pub(crate) fn taken(
     let mut parts = vec![(side(For::Sender), local.on(0..machine.cpus.len(), threads.both_ns()))];
     if let Some(far) = Machine::remote(header) {
         let remote = account(block, slot, &far)?;
-        let threads = Threads::of(&block.slots[slot], &far)?;
+        let threads = ThreadClocks::of(&block.slots[slot], &far)?;
         let times = as_many_bytes(&block.slots[slot], &far, local.window_ns, remote.window_ns)?;
         let taken = remote.on(0..far.cpus.len(), threads.both_ns());
         parts.push((side(For::Receiver), taken.times(times)));
@@ -123,7 +139,7 @@ pub(crate) fn taken(
 /// Where both ends run on one machine, each on its CPU or where the cell places them.
 fn within_machine(
     account: &Account,
-    threads: Threads,
+    threads: ThreadClocks,
     header: &Header,
     levels: &Levels,
 ) -> Option<Taken> {
@@ -169,12 +185,12 @@ fn within_machine(
 
 /// CPU time of the traffic's threads on one machine, by their clocks.
 #[derive(Clone, Copy)]
-struct Threads {
+struct ThreadClocks {
     sender_ns: f64,
     receiver_ns: f64,
 }
 
-impl Threads {
+impl ThreadClocks {
     /// In a window; `None` where a clock ran backwards.
     fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
         let (opened, closed) = machine.edges(slot)?;

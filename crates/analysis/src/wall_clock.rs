@@ -7,7 +7,7 @@
 //! because clock frequencies and the load of neighbours drift.
 
 use crate::machine::Machine;
-use crate::sides::Account;
+use crate::sides::{Account, Threads};
 use crate::taken::TakenFrom;
 use zc_run::{Block, Reading, Slot};
 
@@ -21,7 +21,7 @@ pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Opti
     };
     let by_cpu = std::iter::zip(&window.units_per_ns, idle_units_per_ns).map(of_cpu);
     let by_cpu = by_cpu.collect::<Option<_>>()?;
-    Some(Account { window_ns: window.elapsed_ns, by_cpu, threads_are_others: false })
+    Some(Account { window_ns: window.elapsed_ns, by_cpu, threads: Threads::AreKnown })
 }
 
 /// The rates of a machine's soakers in a trial's window, and their idle rates at that moment: in a

@@ -4,9 +4,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::account_text;
 use super::digits::bytes;
 use super::text::{shown, wrap};
-use zc_run::{Host, Severity, Support, SupportRow, Warning, escape};
+use zc_analysis::AccountKind;
+use zc_run::{CGROUP_CLOCKS, Host, Severity, Support, SupportRow, WHY_EMULATED, Warning, escape};
 
 /// The least indentation of texts.
 const INDENT: usize = 16;
@@ -67,7 +69,7 @@ pub fn text(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usi
         rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
     let indent =
         names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
-    let mut out = machine(host, indent, columns);
+    let mut out = machine(host, rows, indent, columns);
     out.push_str(&conditions(host, columns));
     let mut kinds: Vec<&str> = Vec::new();
     for row in rows {
@@ -144,7 +146,17 @@ fn conditions(host: &Host, columns: usize) -> String {
     if lines.is_empty() { lines } else { format!("\nconditions\n{lines}") }
 }
 
-fn machine(host: &Host, indent: usize, columns: usize) -> String {
+/// The account of costs that this kernel permits.
+fn costs(host: &Host, rows: &[SupportRow]) -> String {
+    if host.is_emulated() {
+        return format!("none: {WHY_EMULATED}");
+    }
+    let cgroups = rows.iter().find(|row| row.name == CGROUP_CLOCKS);
+    let has_cgroups = cgroups.is_some_and(|row| row.support == Support::Yes);
+    account_text::account(AccountKind::permitted_by(host, has_cgroups))
+}
+
+fn machine(host: &Host, rows: &[SupportRow], indent: usize, columns: usize) -> String {
     let cpu = &host.cpu;
     let mut lines = vec![
         ("machine", shown(&host.hostname)),
@@ -187,7 +199,13 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
         None => "unknown",
     };
     let tick = host.tick_hz.map_or_else(String::new, |hz| format!(", tick at {hz} Hz"));
-    lines.push(("CPU accounting", format!("{accounting}{tick}")));
+    let steal = match host.paravirt_time_accounting {
+        Some(true) => ", task clocks without steal",
+        Some(false) => ", task clocks with steal",
+        None => "",
+    };
+    lines.push(("CPU accounting", format!("{accounting}{tick}{steal}")));
+    lines.push(("costs", costs(host, rows)));
     if let Some(clocksource) = &host.clocksource {
         lines.push(("clock", shown(clocksource)));
     }

@@ -25,8 +25,21 @@ pub struct Host {
     pub hypervisor: Option<String>,
     /// Kernel timer frequency CONFIG_HZ; null if it is unknown.
     pub tick_hz: Option<u32>,
-    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on; null if that is unknown.
+    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on, so that no task clock contains
+    /// interrupts and softirqs; null if that is unknown.
     pub irq_time_accounting: Option<bool>,
+    /// Whether CONFIG_PARAVIRT_TIME_ACCOUNTING is on, so that no task clock contains steal; null if
+    /// that is unknown (since format 3.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paravirt_time_accounting: Option<bool>,
+    /// Whether CONFIG_VIRT_CPU_ACCOUNTING_GEN is built in: CPUs that run without ticks count the time
+    /// of tasks at each entry to the kernel; null if that is unknown (since format 3.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virt_cpu_accounting: Option<bool>,
+    /// The median step of a thread's CPU clock that is read over and over, in ns; null if it is
+    /// unknown (since format 3.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_clock_step_ns: Option<u64>,
     /// `tsc`, `kvm-clock` ...
     pub clocksource: Option<String>,
     /// Vulnerabilities and mitigations, by file name of /sys/devices/system/cpu/vulnerabilities.
@@ -50,6 +63,9 @@ pub struct Host {
 /// virtualization, its Tiny Code Generator.
 pub const EMULATOR: &str = "qemu-tcg";
 
+/// The name of the meter of `zc doctor` that reads the clocks of the top-level cgroups.
+pub const CGROUP_CLOCKS: &str = "clocks of cgroups";
+
 /// Why no cost of an emulated machine is shown.
 pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what their \
                                 translations take, so nothing has a cost here; what is counted holds";
@@ -70,7 +86,15 @@ pub fn why_throttled(quota_cpus: f64, soaked: usize) -> String {
 pub const INSTEAD_OF_THROTTLED: &str =
     "run outside of the container, or without its CPU limit (docker: no --cpus)";
 
+/// A thread clock with longer steps than this, in ns, tells nothing about a window of 80 ms.
+const LONG_STEP_NS: u64 = 100_000;
+
 impl Host {
+    /// Whether thread clocks advance by ticks, as where the kernel has no better clock than jiffies.
+    pub fn thread_clocks_tick(&self) -> bool {
+        self.thread_clock_step_ns.is_some_and(|step_ns| step_ns > LONG_STEP_NS)
+    }
+
     /// Whether the CPU is emulated. An instruction then takes what its translation takes on another
     /// CPU: no time that is spent there tells what anything costs.
     pub fn is_emulated(&self) -> bool {

@@ -49,8 +49,8 @@ pub use factor::{
 };
 pub use file::{append_block, close, open, schema, whole};
 pub use host::{
-    CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, MemoryFacts, WHY_EMULATED,
-    why_throttled,
+    CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
+    MemoryFacts, WHY_EMULATED, why_throttled,
 };
 pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};

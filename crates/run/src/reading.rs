@@ -53,6 +53,11 @@ pub struct Reading {
     /// ([`Cell::burn_softirq_ns_per_mb`](crate::Cell::burn_softirq_ns_per_mb); since format 3.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burned_ns: Option<u64>,
+    /// CPU time of all top-level cgroups together (`usage_usec` of their cpu.stat), zc's own
+    /// included, read right before `process_cpu_ns`: only where no task clock contains interrupts,
+    /// cgroup v2 is mounted and every CPU has a soaker (since format 3.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroups_ns: Option<u64>,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {

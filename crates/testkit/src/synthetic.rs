@@ -6,12 +6,12 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts,
-    FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts,
-    LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement,
-    Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
-    Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
-    Usage,
+    AckOptions, Align, Block, Cell, CopyPages, CpuFacts, CpuTicks, End, EndReason, Factor,
+    FileSetFacts, FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters,
+    LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind,
+    Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
+    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -137,8 +137,17 @@ pub struct Synthetic {
     pub other_cpus_ns_per_kib: f64,
     /// Share of all CPUs that some other process uses.
     pub foreign_share: f64,
+    /// Standard deviation of each window's share of that process, relative.
+    pub foreign_noise: f64,
     /// Share of all CPUs that the hypervisor takes.
     pub steal_share: f64,
+    /// Whether it takes this in a few windows: of one CPU in ten, ten times the share.
+    pub steal_in_bursts: bool,
+    /// Whether task clocks contain what it takes (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
+    pub steal_in_clocks: bool,
+    /// Whether no task clock contains interrupts (CONFIG_IRQ_TIME_ACCOUNTING). The clocks of the
+    /// cgroups are in the readings then.
+    pub interrupts_apart: bool,
     /// Whether the soakers' own clocks are in the readings, as since format 3.7.
     pub own_clocks: bool,
     /// See `Plan::strict`.
@@ -185,7 +194,11 @@ impl Default for Synthetic {
             cpus: 2,
             other_cpus_ns_per_kib: 0.0,
             foreign_share: 0.0,
+            foreign_noise: 0.0,
             steal_share: 0.0,
+            steal_in_bursts: false,
+            steal_in_clocks: false,
+            interrupts_apart: false,
             own_clocks: true,
             strict: false,
             unsoaked: true,
@@ -364,7 +377,9 @@ impl Synthetic {
                 hostname: "synthetic".to_owned(),
                 kernel_release: "6.18.44".to_owned(),
                 machine: "x86_64".to_owned(),
-                irq_time_accounting: Some(false),
+                irq_time_accounting: Some(self.interrupts_apart),
+                paravirt_time_accounting: Some(!self.steal_in_clocks),
+                cpu: CpuFacts { online: self.cpus, ..CpuFacts::default() },
                 ..Host::default()
             },
             link: LinkFacts {
@@ -412,6 +427,8 @@ struct Machine<'a> {
     soaker_ns: Vec<f64>,
     ticks: Vec<Ticks>,
     process_cpu_ns: f64,
+    /// CPU time of other programs.
+    foreign_ns: f64,
     idle_ns: f64,
     /// Logarithm of the current factor of all costs.
     walk: f64,
@@ -453,6 +470,7 @@ impl<'a> Machine<'a> {
             soaker_ns: vec![0.0; world.cpus],
             ticks: vec![Ticks::default(); world.cpus],
             process_cpu_ns: 0.0,
+            foreign_ns: 0.0,
             idle_ns: 0.0,
             walk: 0.0,
         }
@@ -614,10 +632,24 @@ impl<'a> Machine<'a> {
         let world = self.world;
         let at = (self.now.soak.at_ns + length / 2) as f64 / 1e9;
         let length_ns = length as f64;
-        let (foreign_ns, stolen_ns) =
-            (world.foreign_share * length_ns, world.steal_share * length_ns);
         for (cpu, &Busy { all_ns: busy, tasks_ns }) in busy.iter().enumerate() {
             let noise = self.normal();
+            let foreign = match world.foreign_noise {
+                0.0 => 1.0,
+                noise => (1.0 + noise * self.normal()).max(0.0),
+            };
+            let stolen = match world.steal_in_bursts {
+                false => 1.0,
+                true => {
+                    if self.uniform() < 0.1 {
+                        10.0
+                    } else {
+                        0.0
+                    }
+                }
+            };
+            let foreign_ns = world.foreign_share * foreign * length_ns;
+            let stolen_ns = world.steal_share * stolen * length_ns;
             let left_ns = (length_ns - busy - foreign_ns - stolen_ns).clamp(0.0, 2.0 * length_ns);
             let ticks = &mut self.ticks[cpu];
             ticks.steal += stolen_ns / 1e7;
@@ -629,8 +661,16 @@ impl<'a> Machine<'a> {
                 // Interrupts are in the clocks of those who had the CPU, in proportion to their time.
                 let had_ns = length_ns - stolen_ns - tasks_ns;
                 let others_ns = foreign_ns / (1.0 - (busy - tasks_ns) / had_ns);
-                self.soaker_ns[cpu] += had_ns - others_ns;
-                self.process_cpu_ns += length_ns - foreign_ns - stolen_ns;
+                if world.interrupts_apart {
+                    self.soaker_ns[cpu] += left_ns;
+                    self.process_cpu_ns += left_ns + tasks_ns;
+                } else {
+                    // All that is stolen is stolen from a soaker.
+                    let in_clock_ns = if world.steal_in_clocks { stolen_ns } else { 0.0 };
+                    self.soaker_ns[cpu] += had_ns - others_ns + in_clock_ns;
+                    self.process_cpu_ns += length_ns - foreign_ns - stolen_ns + in_clock_ns;
+                }
+                self.foreign_ns += foreign_ns;
                 ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
                 ticks.soaker += left_ns / 1e7;
             } else {
@@ -661,6 +701,8 @@ impl<'a> Machine<'a> {
         let mut reading = self.now.clone();
         reading.soak = SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns };
         reading.process_cpu_ns = self.process_cpu_ns as u64;
+        let cgroups_ns = (self.process_cpu_ns + self.foreign_ns) as u64;
+        reading.cgroups_ns = self.world.interrupts_apart.then_some(cgroups_ns);
         reading.idle_ns =
             (world_has_clock && !soaked).then_some(self.idle_ns as u64 / 10_000_000 * 10_000_000);
         reading.stat.at_ns = at_ns;

@@ -45,6 +45,8 @@ fn of_host(host: &Host) -> HostFacts {
     add("llc", host.cpu.llc_bytes.map(|bytes| format!("{} KiB", bytes >> 10)));
     add("tick_hz", host.tick_hz.map(|hz| hz.to_string()));
     add("irq_time_accounting", host.irq_time_accounting.map(on));
+    add("paravirt_time_accounting", host.paravirt_time_accounting.map(on));
+    add("virt_cpu_accounting", host.virt_cpu_accounting.map(on));
     add("clocksource", host.clocksource.clone());
     // The kernel takes some of it for itself, more or less from boot to boot.
     let gib = (host.memory.total_bytes as f64 / f64::from(1 << 30)).round();

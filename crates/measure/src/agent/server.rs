@@ -229,6 +229,7 @@ impl Session {
         let listener = listen(data, wanted.rcvbuf_bytes)?;
         let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
+        machine.read_cgroups_under(&host);
         still_wanted()?;
         let mut warnings = machine.look()?;
         still_wanted()?;

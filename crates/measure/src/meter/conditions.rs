@@ -101,8 +101,7 @@ impl Kernel {
 
     /// Whether an option was built in; `None` if the configuration cannot be read.
     fn has(&self, option: &str) -> Option<bool> {
-        let is_on = |line: &str| line.strip_prefix(option) == Some("=y");
-        (!self.config.is_empty()).then(|| self.config.lines().any(is_on))
+        (!self.config.is_empty()).then(|| is_built_in(&self.config, option))
     }
 
     /// A parameter that is `1`, `0`, or as it was built.
@@ -132,8 +131,13 @@ impl Kernel {
     }
 }
 
+/// Whether a configuration has an option built in.
+pub(super) fn is_built_in(config: &str, option: &str) -> bool {
+    config.lines().any(|line| line.strip_prefix(option) == Some("=y"))
+}
+
 /// The kernel's configuration, from the places where distributions put it.
-fn config(root: &Path, release: &str) -> Option<String> {
+pub(super) fn config(root: &Path, release: &str) -> Option<String> {
     let plain = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
     plain.iter().find_map(|path| read(root, path)).or_else(|| {
         let mut text = String::new();

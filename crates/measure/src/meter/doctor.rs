@@ -5,9 +5,10 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
+use super::cgroups::TopCgroups;
 use super::sampler::Sampler;
 use crate::root::read;
-use zc_run::{Support, SupportRow, Unavailable};
+use zc_run::{CGROUP_CLOCKS, Support, SupportRow, Unavailable};
 
 type Verdict = Result<(), Unavailable>;
 
@@ -24,6 +25,7 @@ pub fn meters() -> Vec<SupportRow> {
         ("samples (zc profile)", samples()),
         ("autogroup", autogroup(root)),
         ("cgroup cpu.idle", cgroup_idle(root)),
+        (CGROUP_CLOCKS, cgroup_clocks()),
     ]
     .into_iter()
     .map(|(name, verdict)| SupportRow {
@@ -32,6 +34,16 @@ pub fn meters() -> Vec<SupportRow> {
         support: verdict.map_or_else(Support::No, |()| Support::Yes),
     })
     .collect()
+}
+
+/// Whether the clocks of the top-level cgroups tell what all programs use.
+fn cgroup_clocks() -> Verdict {
+    match TopCgroups::open().and_then(|mut cgroups| cgroups.cpu_ns()) {
+        Some(_) => Ok(()),
+        None => Err(Unavailable::unsupported(
+            "no top-level cgroups of version 2 that hold all programs can be seen here",
+        )),
+    }
 }
 
 /// Whether a thread may lower itself to SCHED_IDLE; tried on a thread that then ends.

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_getres};
 
+use super::accounting;
 use super::conditions::{conditions, in_the_path};
 use crate::root::read;
 use crate::workload;
@@ -77,6 +78,7 @@ pub fn host() -> Host {
     host.memlock_bytes = zc_kernel::process::memlock_limit_bytes();
     host.nofile = zc_kernel::process::nofile_limit();
     host.euid = zc_kernel::process::euid();
+    accounting::fill(&mut host);
     host
 }
 

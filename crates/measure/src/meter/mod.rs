@@ -1,7 +1,9 @@
 //! Meters: what is read at both edges of a window. Reading never writes to the host and never
 //! prints.
 
+mod accounting;
 mod burner;
+mod cgroups;
 pub mod checks;
 mod conditions;
 mod counter;
@@ -30,6 +32,7 @@ mod tasks;
 mod unit;
 
 pub use burner::{Burner, unit_time};
+pub use cgroups::TopCgroups;
 pub use doctor::meters;
 pub use environment::{Environment, InstanceLock, sniffers};
 pub use helper_process::{CompetingProcess, HelperJob, SoakerProcess, serve};

@@ -118,6 +118,7 @@ pub(super) fn set_up(
         remote: server,
         sampler,
     })?;
+    rig.read_cgroups_under(&host);
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     tell(Step::Begun("looking at the machine"));

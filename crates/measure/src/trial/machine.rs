@@ -3,8 +3,10 @@
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
-use crate::meter::{Below, KernelMeters, Ksoftirqd, Soaking, WakeLatency, checks, wake_latency};
-use zc_run::{Error, ErrorKind, Reading, Result, SoakReading, SoakerKind, Warning};
+use crate::meter::{
+    Below, KernelMeters, Ksoftirqd, Soaking, TopCgroups, WakeLatency, checks, wake_latency,
+};
+use zc_run::{Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// How long the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
@@ -25,6 +27,7 @@ fn paused(cpus: &[usize], soaker: SoakerKind, below: Below) -> Result<Soaking> {
 pub struct Machine {
     soakers: Soaking,
     ksoftirqd: Ksoftirqd,
+    cgroups: Option<TopCgroups>,
     meters: KernelMeters,
 }
 
@@ -44,7 +47,17 @@ impl Machine {
     /// As [`new`](Self::new); the process of the soakers cannot be started.
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
-        Ok(Self { soakers, ksoftirqd: Ksoftirqd::of(cpus), meters: KernelMeters::open(cpus)? })
+        let (ksoftirqd, meters) = (Ksoftirqd::of(cpus), KernelMeters::open(cpus)?);
+        Ok(Self { soakers, ksoftirqd, cgroups: None, meters })
+    }
+
+    /// Reads the clocks of the top-level cgroups from now on, where these tell costs better than wall
+    /// time alone: no task clock of this kernel contains interrupts, and all CPUs have a soaker.
+    pub fn read_cgroups_under(&mut self, host: &Host) {
+        let all_soaked = self.soakers.cpus().len() == host.cpu.online;
+        if host.irq_time_accounting == Some(true) && all_soaked {
+            self.cgroups = TopCgroups::open();
+        }
     }
 
     /// Replaces the soakers with others of this kind, paused, on the same CPUs.
@@ -102,12 +115,13 @@ impl Machine {
         SoakReading { ksoftirqd_ns: self.ksoftirqd.cpu_ns(), ..self.soakers.read() }
     }
 
-    /// Reads the kernel's counters, and right before them the CPU time of everything that belongs
+    /// Reads the clocks of the cgroups and the kernel's counters, and between them the CPU time of everything that belongs
     /// to zc: the soakers, the calling thread, and `others_ns` of other threads.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.
     pub fn kernel(&mut self, others_ns: u64, into: &mut Reading) -> Result<()> {
+        into.cgroups_ns = self.cgroups.as_mut().and_then(TopCgroups::cpu_ns);
         into.process_cpu_ns = self.soakers.cpu_ns() + own_cpu_ns() + others_ns;
         self.meters.read(into)
     }

@@ -136,6 +136,11 @@ impl Rig {
         self.limit = limit;
     }
 
+    /// See [`Machine::read_cgroups_under`].
+    pub fn read_cgroups_under(&mut self, host: &Host) {
+        self.machine.read_cgroups_under(host);
+    }
+
     /// Measures how much soakers delay wake-ups on the CPUs of the sides that are on this machine;
     /// leaves the soakers paused.
     ///

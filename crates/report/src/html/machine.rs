@@ -92,6 +92,10 @@ fn machine(host: &Host) -> Vec<(&'static str, String)> {
     clock.extend(host.tick_hz.map(|hz| format!("tick {hz} Hz")));
     clock
         .extend(host.irq_time_accounting.map(|on| format!("IRQ_TIME_ACCOUNTING {}", self::on(on))));
+    let steal = host.paravirt_time_accounting;
+    clock.extend(steal.map(|on| format!("PARAVIRT_TIME_ACCOUNTING {}", self::on(on))));
+    let each = host.virt_cpu_accounting;
+    clock.extend(each.map(|on| format!("VIRT_CPU_ACCOUNTING_GEN {}", self::on(on))));
     clock.extend(host.clocksource.as_deref().map(|name| format!("clock source {name}")));
     facts.extend((!clock.is_empty()).then(|| ("time", clock.join(", "))));
     let limit =

@@ -65,6 +65,9 @@ pub(super) struct DeltaReading<'a> {
     /// `burned_ns`, less the last that was known; absent where nothing burns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     burned: Option<i64>,
+    /// `cgroups_ns`, less the last that was known; absent where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cgroups: Option<i64>,
     /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is
     /// less this reading's `at_ns`, all else less the reading that opened the window, which itself
     /// differs from nothing.
@@ -126,6 +129,7 @@ pub(super) struct DeltaCodec {
     ksoftirqd_ns: u64,
     idle_ns: u64,
     burned_ns: u64,
+    cgroups_ns: u64,
     link: [u64; 5],
     /// The values at the opening of the window.
     flows: Flows,
@@ -183,6 +187,7 @@ impl DeltaCodec {
             ksoftirqd_ns,
             idle_ns,
             burned_ns,
+            cgroups_ns,
         } = reading;
         let at_work = !(units.is_empty() && stamp_ns.is_empty());
         let soakers = [units.len(), cpu_ns.len(), ksoftirqd_by_cpu_ns.len()];
@@ -250,6 +255,7 @@ impl DeltaCodec {
             ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
             idle: idle_ns.map(|ns| since(self.idle_ns, ns)),
             burned: burned_ns.map(|ns| since(self.burned_ns, ns)),
+            cgroups: cgroups_ns.map(|ns| since(self.cgroups_ns, ns)),
             sender: present(sender)
                 .map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
             receiver: present(receiver)
@@ -274,6 +280,7 @@ impl DeltaCodec {
         self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
         self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
         self.burned_ns = burned_ns.unwrap_or(self.burned_ns);
+        self.cgroups_ns = cgroups_ns.unwrap_or(self.cgroups_ns);
         self.link = link.as_ref().map_or(self.link, of_link);
         edge
     }
@@ -358,6 +365,8 @@ impl DeltaCodec {
         self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
         let burned_ns = edge.burned.map(|more| then(self.burned_ns, more));
         self.burned_ns = burned_ns.unwrap_or(self.burned_ns);
+        let cgroups_ns = edge.cgroups.map(|more| then(self.cgroups_ns, more));
+        self.cgroups_ns = cgroups_ns.unwrap_or(self.cgroups_ns);
         let link = edge.link.map(|link| untimed(link, self.link));
         self.link = link.map_or(self.link, |(_, counts)| counts);
         let task = |task: Option<DeltaArray<4>>, before: [u64; 3]| {
@@ -393,6 +402,7 @@ impl DeltaCodec {
             ksoftirqd_ns,
             idle_ns,
             burned_ns,
+            cgroups_ns,
         })
     }
 

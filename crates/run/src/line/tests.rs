@@ -204,7 +204,7 @@ prop_compose! {
         cpus in prop::collection::vec(count(), 0..3),
         softirqs in prop::collection::btree_map("[A-C]", prop::collection::vec(count(), 2), 0..3),
         interrupts in counts(2),
-        has in prop::array::uniform7(any::<bool>()),
+        has in prop::array::uniform8(any::<bool>()),
     ) -> Reading {
         let small = |place: usize| n[place] as u32;
         Reading {
@@ -274,6 +274,7 @@ prop_compose! {
             ksoftirqd_ns: has[6].then_some(n[5]),
             idle_ns: has[6].then_some(n[5]),
             burned_ns: has[5].then_some(n[6]),
+            cgroups_ns: has[7].then_some(n[7]),
         }
     }
 }

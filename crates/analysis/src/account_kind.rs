@@ -1,0 +1,182 @@
+//! The account that tells the costs of a run: which clocks they come from.
+
+use zc_run::{Block, Header, Host};
+
+use crate::less_others;
+use crate::machine::Machine;
+
+/// What the costs of a trial come from, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountKind {
+    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs and
+    /// the hypervisor take is in none of them.
+    OwnClocks,
+    /// The wall time that the soakers lost, less what other programs used, by the clocks of the
+    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in it.
+    WallLessOthers,
+    /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
+    WallTime {
+        /// Why no better account tells them.
+        why: WhyWallTime,
+    },
+}
+
+/// Why costs come from wall time alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyWallTime {
+    /// The readings lack the soakers' clocks: the run is from before format 3.7.
+    NotRead,
+    /// Tasks that zc does not know worked for the traffic.
+    UnknownTasks,
+    /// The kernel keeps interrupts out of task clocks (CONFIG_IRQ_TIME_ACCOUNTING), and what other
+    /// programs used is not known.
+    InterruptsApart,
+    /// Thread clocks advance by ticks.
+    ClocksTick,
+}
+
+impl AccountKind {
+    /// The account of the trial in slot number `slot`.
+    pub fn of_trial(block: &Block, slot: usize, header: &Header) -> Self {
+        let why = match why_not_own_clocks(block, slot, header) {
+            None => return Self::OwnClocks,
+            Some(why) => why,
+        };
+        if why == WhyWallTime::InterruptsApart && less_others::are_told(block, slot, header) {
+            return Self::WallLessOthers;
+        }
+        Self::WallTime { why }
+    }
+
+    /// The account of a block: that of its first soaked trial that has readings.
+    pub fn of_block(block: &Block, header: &Header) -> Self {
+        let slots = 0..block.slots.len();
+        let mut accounts = slots.map(|slot| Self::of_trial(block, slot, header));
+        let not_read = Self::WallTime { why: WhyWallTime::NotRead };
+        accounts.find(|account| *account != not_read).unwrap_or(not_read)
+    }
+
+    /// The account of a run with these blocks; without any, as if nothing had been read.
+    pub fn of_run<'b>(blocks: impl IntoIterator<Item = &'b Block>, header: &Header) -> Self {
+        let first = blocks.into_iter().next().map(|block| Self::of_block(block, header));
+        first.unwrap_or(Self::WallTime { why: WhyWallTime::NotRead })
+    }
+
+    /// The best account that a machine permits, where `has_cgroups` says whether the clocks of its
+    /// top-level cgroups can be read.
+    pub fn permitted_by(host: &Host, has_cgroups: bool) -> Self {
+        match why_not_on(host.thread_clocks_tick(), host.irq_time_accounting) {
+            None => Self::OwnClocks,
+            Some(WhyWallTime::InterruptsApart) if has_cgroups => Self::WallLessOthers,
+            Some(why) => Self::WallTime { why },
+        }
+    }
+
+    /// Whether other programs' use of the CPUs is in no cost.
+    pub fn leaves_others_out(self) -> bool {
+        matches!(self, Self::OwnClocks | Self::WallLessOthers)
+    }
+}
+
+/// Why task clocks of a machine cannot tell costs.
+fn why_not_on(clocks_tick: bool, irq_time: Option<bool>) -> Option<WhyWallTime> {
+    if clocks_tick {
+        return Some(WhyWallTime::ClocksTick);
+    }
+    (irq_time == Some(true)).then_some(WhyWallTime::InterruptsApart)
+}
+
+fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<WhyWallTime> {
+    let is_read = |machine: Machine<'_>| {
+        let edges = machine.edges(&block.slots[slot]);
+        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
+    };
+    if !Machine::all(header).all(is_read) {
+        return Some(WhyWallTime::NotRead);
+    }
+    let of_machine = |machine: Machine<'_>| why_not_on(machine.clocks_tick, machine.irq_time);
+    if !knows_all_threads(header) {
+        return Some(WhyWallTime::UnknownTasks);
+    }
+    Machine::all(header).find_map(of_machine)
+}
+
+/// Whether all threads that work for the traffic are known.
+fn knows_all_threads(header: &Header) -> bool {
+    let plan = &header.plan;
+    let known = !plan.has_unknown_processes() && plan.responses.is_none();
+    let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
+    known && !is_elsewhere
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::Run;
+    use zc_testkit::synthetic::{Synthetic, two_machines};
+
+    fn account(run: &Run) -> AccountKind {
+        AccountKind::of_run(&run.blocks, &run.header)
+    }
+
+    fn small() -> Run {
+        Synthetic { blocks: 1, ..Synthetic::default() }.run()
+    }
+
+    #[test]
+    fn the_account_of_a_run_follows_from_its_kernel_and_its_format() {
+        assert_eq!(account(&small()), AccountKind::OwnClocks);
+        let old = Synthetic { blocks: 1, own_clocks: false, ..Synthetic::default() }.run();
+        assert_eq!(account(&old), AccountKind::WallTime { why: WhyWallTime::NotRead });
+        let of_host = |change: fn(&mut zc_run::Host)| {
+            let mut run = small();
+            change(&mut run.header.host);
+            account(&run)
+        };
+        assert_eq!(
+            of_host(|host| host.irq_time_accounting = Some(true)),
+            AccountKind::WallTime { why: WhyWallTime::InterruptsApart }
+        );
+        assert_eq!(of_host(|host| host.irq_time_accounting = None), AccountKind::OwnClocks);
+        let ticks = AccountKind::WallTime { why: WhyWallTime::ClocksTick };
+        assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(4_000_000)), ticks);
+        assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(300)), AccountKind::OwnClocks);
+        let mut empty = small();
+        empty.blocks.clear();
+        assert_eq!(account(&empty), AccountKind::WallTime { why: WhyWallTime::NotRead });
+    }
+
+    #[test]
+    fn a_machine_permits_what_its_kernel_s_clocks_can_tell() {
+        let permitted = |irq_time, step_ns, has_cgroups| {
+            let host = Host {
+                irq_time_accounting: irq_time,
+                thread_clock_step_ns: step_ns,
+                ..Host::default()
+            };
+            AccountKind::permitted_by(&host, has_cgroups)
+        };
+        assert_eq!(permitted(Some(false), Some(200), true), AccountKind::OwnClocks);
+        assert_eq!(permitted(None, None, false), AccountKind::OwnClocks);
+        assert_eq!(permitted(Some(true), Some(200), true), AccountKind::WallLessOthers);
+        let wall = |why| AccountKind::WallTime { why };
+        assert_eq!(permitted(Some(true), None, false), wall(WhyWallTime::InterruptsApart));
+        assert_eq!(permitted(Some(true), Some(1_000_000), true), wall(WhyWallTime::ClocksTick));
+    }
+
+    #[test]
+    fn the_other_machine_s_kernel_counts_too() {
+        let mut run = two_machines(small());
+        assert_eq!(account(&run), AccountKind::OwnClocks);
+        let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
+        far.host.irq_time_accounting = Some(true);
+        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::InterruptsApart });
+    }
+
+    #[test]
+    fn tasks_that_zc_does_not_know_need_wall_time() {
+        let mut run = small();
+        run.header.plan.server = Some(zc_testkit::server::ran_already());
+        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::UnknownTasks });
+    }
+}
