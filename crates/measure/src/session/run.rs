@@ -192,6 +192,7 @@ fn all_blocks(
         interim_analyses_at_blocks,
         warnings,
         latencies,
+        other_programs: Vec::new(),
     };
     if let Some(anonymous) = anonymous {
         anonymous.end(&mut end);
