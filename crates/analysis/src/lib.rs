@@ -43,6 +43,7 @@ pub mod rules;
 mod sides;
 mod sizes;
 pub mod soak;
+pub mod starved;
 mod states;
 mod taken;
 mod traffic;

@@ -25,7 +25,7 @@ use crate::taken::{LEAST_SHARE, TakenFrom};
 
 /// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
 /// interrupts, and all threads that work for the traffic are known.
-fn tell_costs(header: &Header) -> bool {
+pub(crate) fn tell_costs(header: &Header) -> bool {
     let plan = &header.plan;
     let known = !plan.has_unknown_processes() && plan.responses.is_none();
     let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
@@ -161,6 +161,28 @@ fn speed(window: &Clocks, cpu: usize) -> Option<(f64, f64)> {
     let Clock { units, soaker_ns, .. } = window.by_cpu[cpu];
     let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && units > 0.0;
     ran.then(|| (window.middle_ns, units / soaker_ns))
+}
+
+/// The CPUs of this machine on which the soaker hardly ran in the idle windows of these blocks: other
+/// programs had the rest.
+pub(crate) fn starved(blocks: &[&Block], header: &Header) -> Vec<usize> {
+    if !blocks.iter().any(|block| are_told_in(block, header)) {
+        return Vec::new();
+    }
+    let machine = Machine::local(header);
+    let slots = blocks.iter().flat_map(|block| &block.slots);
+    let windows: Vec<Clocks> = slots.filter_map(|slot| idle_clocks(slot, &machine)).collect();
+    let hardly_ran = |place: usize| {
+        let of_window = |window: &Clocks| {
+            let cpu = &window.by_cpu[place];
+            (cpu.soaker_ns, window.elapsed_ns - cpu.ksoftirqd_ns - cpu.steal_ns)
+        };
+        let sum = |sum: (f64, f64), each: (f64, f64)| (sum.0 + each.0, sum.1 + each.1);
+        let (soaker_ns, left_ns) = windows.iter().map(of_window).fold((0.0, 0.0), sum);
+        soaker_ns < LEAST_SHARE * left_ns
+    };
+    let places = (0..machine.cpus.len()).filter(|place| hardly_ran(*place));
+    places.map(|place| machine.cpus[place]).collect()
 }
 
 /// The clocks of an idle window; `None` for any other slot.

@@ -32,6 +32,12 @@ pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
 }
 
+/// Whether the costs of a run with this header leave out what other programs and the hypervisor took,
+/// and no block is dropped for them.
+pub fn leaves_others_out(header: &Header) -> bool {
+    !header.plan.strict && own_clock::tell_costs(header)
+}
+
 fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<Dropped> {
     if let Some(steal) =
         steal(block, machine).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2)

@@ -375,6 +375,17 @@ pub struct OtherProgram {
     pub cpus: f64,
 }
 
+impl OtherProgram {
+    /// `iperf3 0.45, python3 0.12 CPUs`; empty without a program.
+    pub fn in_words(programs: &[Self]) -> String {
+        let each = programs
+            .iter()
+            .map(|program| format!("{} {:.2}", super::escape(&program.name, 40), program.cpus));
+        let each = each.collect::<Vec<_>>().join(", ");
+        if each.is_empty() { each } else { format!("{each} CPUs") }
+    }
+}
+
 /// Why a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "why")]

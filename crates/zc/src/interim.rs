@@ -1,19 +1,24 @@
 //! The interim analyses of a running measurement: [`zc_analysis`]'s drop rules and planned looks,
 //! for a session.
 
-use super::busy::Busy;
+use super::busy::{self, Busy};
 use zc_analysis::interim::InterimAnalyses;
+use zc_analysis::starved::starved_cpus;
 use zc_analysis::{progress, rules};
-use zc_measure::session::{Interim, InterimResult};
+use zc_measure::session::{Hopeless, Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
-/// Shares of the budget after which a run ends that has judged so many blocks and kept none. Few
-/// blocks of a short run may fall into one burst of other work, so they get more time.
+/// Shares of the budget after which a run ends that has judged so many blocks and has a cost in none.
+/// Few blocks of a short run may fall into one burst of other work, so they get more time.
 const PATIENCE: [(f64, usize); 2] = [(0.25, 5), (0.5, 2)];
 
 /// The planned looks of a running measurement.
 #[derive(Debug, Default)]
-pub(super) struct Planned(InterimAnalyses);
+pub(super) struct Planned {
+    analyses: InterimAnalyses,
+    /// Whether a block that was kept had a cost when it was last asked.
+    has_costs: bool,
+}
 
 impl Interim for Planned {
     fn drop_reason(&self, block: &Block, header: &Header) -> Option<Dropped> {
@@ -22,11 +27,11 @@ impl Interim for Planned {
 
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult {
         let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
-        if !self.0.due(spent_share, kept) {
+        if !self.analyses.due(spent_share, kept) {
             return InterimResult::NotDue;
         }
-        let level = self.0.level();
-        self.0.take();
+        let level = self.analyses.level();
+        self.analyses.take();
         if progress::all_within(&progress::progress(&run.blocks, &run.header, level), &run.header) {
             InterimResult::Stop
         } else {
@@ -34,10 +39,23 @@ impl Interim for Planned {
         }
     }
 
-    fn hopeless(&self, run: &Run, spent_share: f64) -> Option<String> {
-        let busy = Busy::of(run).filter(|busy| busy.kept == 0)?;
-        let is_over = |(share, blocks): (f64, usize)| spent_share >= share && busy.judged >= blocks;
-        PATIENCE.into_iter().any(is_over).then(|| busy.to_string())
+    fn hopeless(&mut self, run: &Run, spent_share: f64) -> Option<Hopeless> {
+        let judged = busy::judged(run).count();
+        let is_over = |(share, blocks): (f64, usize)| spent_share >= share && judged >= blocks;
+        if self.has_costs || !PATIENCE.into_iter().any(is_over) {
+            return None;
+        }
+        if let Some(busy) = Busy::of(run).filter(|busy| busy.kept == 0) {
+            return Some(Hopeless::NothingKept(busy.to_string()));
+        }
+        let starved = starved_cpus(run).first().copied();
+        // Costs stay, so they need not be looked for again.
+        self.has_costs = starved.is_none();
+        starved.map(Hopeless::CpuTaken)
+    }
+
+    fn leaves_others_out(&self, header: &Header) -> bool {
+        rules::leaves_others_out(header)
     }
 }
 

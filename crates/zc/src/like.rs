@@ -68,6 +68,7 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
     if typed.files.is_empty() {
         typed.files = std::mem::take(&mut old.files);
     }
+    typed.strict |= old.strict;
     typed.replay.fill(std::mem::take(&mut old.replay));
     typed.budget = typed.budget.or_else(|| old.budget.take());
     planned::fill(&mut typed, &mut old);
