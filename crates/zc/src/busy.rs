@@ -180,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn what_others_use_is_told_where_costs_leave_it_out() {
+        let beside = |foreign_share, strict| {
+            let world = Synthetic { blocks: 4, foreign_share, strict, ..Synthetic::default() };
+            others_left_out(&world.run())
+        };
+        assert_eq!(beside(0.25, false).as_deref(), Some("others 0.5 of 2 CPUs"));
+        assert_eq!(beside(0.25, true), None, "blocks are dropped for it");
+        assert_eq!(beside(0.01, false), None);
+    }
+
+    #[test]
     fn a_run_without_a_block_that_counts_is_an_error_that_says_why() {
         let mut run = Synthetic { blocks: 2, ..Synthetic::default() }.run();
         run.blocks[0].dropped = Some(Dropped::IdleDrift { share: 0.05 });

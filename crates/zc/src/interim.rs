@@ -62,6 +62,7 @@ impl Interim for Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::{IdleWindow, Slot, Trial};
     use zc_testkit::synthetic::Synthetic;
 
     #[test]
@@ -76,5 +77,33 @@ mod tests {
         assert!(ends(5, 0, 0.25) && !ends(5, 0, 0.24) && !ends(4, 0, 0.49));
         assert!(ends(2, 0, 0.5) && !ends(1, 0, 0.9));
         assert!(!ends(40, 1, 0.9), "one block counts");
+    }
+
+    #[test]
+    fn a_run_whose_soakers_never_run_on_a_cpu_ends_and_one_beside_others_does_not() {
+        let beside = |others: f64, soakers_share: f64| {
+            let world = Synthetic { blocks: 5, foreign_share: others, ..Synthetic::default() };
+            let mut run = world.run();
+            for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+                let (Slot::Idle(IdleWindow { opened, closed, .. })
+                | Slot::Trial(Trial { opened, closed, .. })) = slot;
+                let (from, to) = (&opened.soak, &mut closed.soak);
+                for (from, to) in
+                    [(from.units[0], &mut to.units[0]), (from.cpu_ns[0], &mut to.cpu_ns[0])]
+                {
+                    *to = from + ((*to - from) as f64 * soakers_share) as u64;
+                }
+            }
+            run
+        };
+        let cpu = beside(0.0, 1.0).header.plan.fixed.soaked_cpus[0];
+        let ends = |run: &Run, share: f64| Planned::default().hopeless(run, share);
+        assert_eq!(ends(&beside(0.0, 0.003), 0.25), Some(Hopeless::CpuTaken(cpu)));
+        assert_eq!(ends(&beside(0.0, 0.003), 0.24), None);
+        assert_eq!(ends(&beside(0.3, 1.0), 0.9), None);
+        let error = busy::nothing_kept(&beside(0.0, 0.003)).unwrap();
+        assert!(error.message.starts_with("another program had CPU"), "{error}");
+        assert!(error.help.unwrap().contains("--cpus"));
+        assert_eq!(busy::nothing_kept(&beside(0.3, 1.0)), None);
     }
 }

@@ -83,13 +83,17 @@ impl<'s> Blocks<'s> {
     pub(super) fn end(mut self) -> (Vec<Warning>, Vec<Latencies>, Vec<OtherProgram>) {
         let cpus = self.header.plan.fixed.soaked_cpus.len();
         let others = self.others.as_mut().map(|others| others.noticeable(cpus)).unwrap_or_default();
-        self.new_warnings.extend(other_programs::warning(&others));
+        if !others.is_empty() {
+            self.new_warnings.push(other_programs::note(&others));
+        }
         (self.new_warnings, self.rig.latencies(), others)
     }
 
-    /// Says who has a CPU all the time, and with it that no cost can be measured.
-    pub(super) fn who_has(&self, cpu: usize) -> String {
-        let holder = self.others.as_ref().and_then(|others| others.holder_of(cpu));
+    /// Says that another program has a CPU all the time, if `by_name` which one, and that no cost can
+    /// be measured with it.
+    pub(super) fn who_has(&self, cpu: usize, by_name: bool) -> String {
+        let others = self.others.as_ref().filter(|_| by_name);
+        let holder = others.and_then(|others| others.holder_of(cpu));
         let named = holder.map(|named| format!(" ({named})")).unwrap_or_default();
         format!("another program has CPU {cpu} all the time{named}, so no cost can be measured")
     }

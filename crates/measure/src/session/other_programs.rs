@@ -69,10 +69,10 @@ impl OtherPrograms {
     }
 }
 
-/// The note about other programs in a run.
-pub(super) fn warning(others: &[OtherProgram]) -> Option<Warning> {
-    let text = || format!("other programs: {}", OtherProgram::in_words(others));
-    (!others.is_empty()).then(|| Warning::new(OTHER_PROGRAMS, Severity::Note, text()))
+/// The note about the other programs of a run.
+pub(super) fn note(others: &[OtherProgram]) -> Warning {
+    let text = format!("other programs: {}", OtherProgram::in_words(others));
+    Warning::new(OTHER_PROGRAMS, Severity::Note, text)
 }
 
 fn without_own() -> Processes {
@@ -116,9 +116,9 @@ mod tests {
         let named = |knows_zc| OtherProgram::in_words(&most(&seen, second, knows_zc));
         assert_eq!(named(true), "iperf3 0.45, python3 0.12 CPUs");
         assert_eq!(named(false), "zc 0.80, iperf3 0.45, python3 0.12 CPUs");
-        let text = warning(&most(&seen, second, true)).unwrap().text;
+        let text = note(&most(&seen, second, true)).text;
         assert_eq!(text, "other programs: iperf3 0.45, python3 0.12 CPUs");
         assert_eq!(most(&used(&[(ProcessKind::Other, "cron", 1)]), second, true), []);
-        assert_eq!(warning(&most(&ByName::new(), 0, true)), None);
+        assert_eq!(most(&ByName::new(), 0, true), []);
     }
 }

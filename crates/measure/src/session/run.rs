@@ -278,7 +278,7 @@ fn measure(
         if let Some(why) = interim.hopeless(run, budget.spent_share()) {
             let reason = match why {
                 Hopeless::NothingKept(reason) => reason,
-                Hopeless::CpuTaken(cpu) => blocks.who_has(cpu),
+                Hopeless::CpuTaken(cpu) => blocks.who_has(cpu, anonymous.is_none()),
             };
             return (EndReason::Failed { reason }, None);
         }
