@@ -94,10 +94,19 @@ fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<Why
     if !Machine::all(header).all(is_read) {
         return Some(WhyWallTime::NotRead);
     }
-    let of_machine = |machine: Machine<'_>| why_not_on(machine.clocks_tick, machine.irq_time);
+    why_not_in(header)
+}
+
+/// Whether own clocks can tell the costs of a run with this header, if they are read.
+pub(crate) fn own_clocks_can_tell(header: &Header) -> bool {
+    why_not_in(header).is_none()
+}
+
+fn why_not_in(header: &Header) -> Option<WhyWallTime> {
     if !knows_all_threads(header) {
         return Some(WhyWallTime::UnknownTasks);
     }
+    let of_machine = |machine: Machine<'_>| why_not_on(machine.clocks_tick, machine.irq_time);
     Machine::all(header).find_map(of_machine)
 }
 

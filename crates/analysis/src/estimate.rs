@@ -43,7 +43,7 @@ pub fn estimate(run: &Run) -> Estimates {
         sender_alone: sender_alone(&run.header),
         client_alone: run.header.plan.is_of_a_client(),
         cells,
-        rough: rough::rough(run),
+        rough: rough::rough(run, &kept),
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control: controls.same,
         positive_control: controls.positive,

@@ -91,6 +91,7 @@ mod tests {
             interim_analyses_at_blocks: (1..=interim).collect(),
             warnings: Vec::new(),
             latencies: Vec::new(),
+            other_programs: Vec::new(),
         }
     }
 

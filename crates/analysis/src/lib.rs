@@ -46,6 +46,7 @@ pub mod rules;
 mod sides;
 mod sizes;
 pub mod soak;
+pub mod starved;
 mod states;
 mod steal;
 mod taken;

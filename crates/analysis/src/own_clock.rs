@@ -159,6 +159,24 @@ fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<(f64, f64)> {
     ran.then(|| (window.middle_ns, clock.units / soaker_ns))
 }
 
+/// The CPUs of this machine on which the soaker hardly ran in the idle windows of these blocks: other
+/// programs had the rest.
+pub(crate) fn starved(blocks: &[&Block], machine: &Machine<'_>) -> Vec<usize> {
+    let slots = blocks.iter().flat_map(|block| &block.slots);
+    let windows: Vec<Clocks> = slots.filter_map(|slot| idle_clocks(slot, machine)).collect();
+    let hardly_ran = |place: usize| {
+        let of_window = |window: &Clocks| {
+            let cpu = &window.by_cpu[place];
+            (cpu.soaker_ns, window.elapsed_ns - cpu.ksoftirqd_ns - cpu.steal_ns)
+        };
+        let sum = |sum: (f64, f64), each: (f64, f64)| (sum.0 + each.0, sum.1 + each.1);
+        let (soaker_ns, left_ns) = windows.iter().map(of_window).fold((0.0, 0.0), sum);
+        soaker_ns < LEAST_SHARE * left_ns
+    };
+    let places = (0..machine.cpus.len()).filter(|place| hardly_ran(*place));
+    places.map(|place| machine.cpus[place]).collect()
+}
+
 /// The clocks of an idle window; `None` for any other slot.
 fn idle_clocks(slot: &Slot, machine: &Machine<'_>) -> Option<Clocks> {
     let Slot::Idle(_) = slot else { return None };

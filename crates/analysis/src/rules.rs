@@ -4,7 +4,7 @@
 use super::machine::{Machine, same_machine};
 use super::ticks::{TICK_NS, ticks_by_cpu};
 use super::wall_clock::{Rates, idle_rates};
-use crate::account_kind::AccountKind;
+use crate::account_kind::{self, AccountKind};
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
@@ -26,6 +26,12 @@ pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
         return None;
     }
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
+}
+
+/// Whether the costs of a run with this header leave out what other programs and the hypervisor took,
+/// and no block is dropped for them.
+pub fn leaves_others_out(header: &Header) -> bool {
+    !header.plan.strict && account_kind::own_clocks_can_tell(header)
 }
 
 fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<Dropped> {

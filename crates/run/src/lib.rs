@@ -73,8 +73,8 @@ pub use remote::{
 };
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{
-    Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
-    Slot, SocketFacts, Trial, TrialKind,
+    Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, OtherProgram,
+    Probe, Run, Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
 pub use soak::{

@@ -360,6 +360,30 @@ pub struct End {
     /// How long requests took, in a run of a server (since format 3.6).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latencies>,
+    /// The other programs that used most of the CPUs while blocks were measured, the largest first
+    /// (since format 3.7). Neither zc's own processes nor a server that it measures are among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_programs: Vec<OtherProgram>,
+}
+
+/// A program that ran beside a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherProgram {
+    /// The name of its processes, as in /proc/PID/comm.
+    pub name: String,
+    /// CPUs that all of its processes used together, on average over the run.
+    pub cpus: f64,
+}
+
+impl OtherProgram {
+    /// `iperf3 0.45, python3 0.12 CPUs`; empty without a program.
+    pub fn in_words(programs: &[Self]) -> String {
+        let each = programs
+            .iter()
+            .map(|program| format!("{} {:.2}", super::escape(&program.name, 40), program.cpus));
+        let each = each.collect::<Vec<_>>().join(", ");
+        if each.is_empty() { each } else { format!("{each} CPUs") }
+    }
 }
 
 /// Why a run ended.

@@ -212,6 +212,7 @@ impl Default for Synthetic {
                 interim_analyses_at_blocks: vec![8, 15, 22],
                 warnings: Vec::new(),
                 latencies: Vec::new(),
+                other_programs: Vec::new(),
             }),
         }
     }

@@ -33,6 +33,8 @@ const MOST_LOOKED_INTO: usize = 32;
 
 /// The option of `zc run` that waits for a quiet machine.
 const QUIET: &str = "--wait-until-quiet";
+/// The option of `zc run` that chooses CPUs.
+const CPUS: &str = "--cpus";
 
 /// Kept blocks that a run must have to be taken without being named: with fewer there is no
 /// interval.
@@ -199,6 +201,8 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
              advise takes that run",
             ))
         }
+        Some(error) if error.help.as_deref().is_some_and(|help| help.contains(CPUS)) => Err(error
+            .help("zc run requests --cpus S,R measures on other CPUs, and zc advise takes that run")),
         Some(error) => Err(error),
         None => Ok(CostSource::Measured { run: Box::new(run), name }),
     }

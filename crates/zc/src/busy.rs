@@ -4,9 +4,17 @@
 use std::fmt;
 use std::time::Duration;
 
+use zc_analysis::machine::Machine;
+use zc_analysis::rules::{self, FOREIGN_LIMIT};
+use zc_analysis::starved::starved_cpus;
 use zc_measure::plan;
 use zc_measure::plan::time::{BLOCKS, rough};
-use zc_run::{Block, CPU_QUOTA, Dropped, Error, ErrorKind, OTHER_PROGRAMS, Run, Slot, Warning};
+use zc_run::{
+    Block, CPU_QUOTA, Dropped, EndReason, Error, ErrorKind, OtherProgram, Run, Slot, Warning,
+};
+
+/// How many blocks say what other programs use now: some seconds.
+const LAST: usize = 10;
 
 /// The blocks of a run of which fewer than half are kept, and what dropped the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,10 +31,7 @@ pub(super) struct Busy {
 impl Busy {
     /// `None` while half of the blocks are kept.
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let is_judged = |block: &&Block| {
-            !matches!(block.dropped, Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
-        };
-        let judged: Vec<&Block> = run.blocks.iter().filter(is_judged).collect();
+        let judged: Vec<&Block> = judged(run).collect();
         let kept = judged.iter().filter(|block| block.dropped.is_none()).count();
         if kept * 2 >= judged.len() {
             return None;
@@ -42,6 +47,29 @@ impl Busy {
     }
 }
 
+/// The blocks that the rules have judged: those that were measured to their end.
+pub(super) fn judged(run: &Run) -> impl Iterator<Item = &Block> {
+    let is_judged = |block: &&Block| {
+        !matches!(block.dropped, Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
+    };
+    run.blocks.iter().filter(is_judged)
+}
+
+/// What other programs use of the CPUs in the blocks measured last, where costs leave it out: `others
+/// 1.3 of 2 CPUs`. `None` where they use hardly anything, or blocks are dropped for it.
+pub(super) fn others_left_out(run: &Run) -> Option<String> {
+    if !rules::leaves_others_out(&run.header) {
+        return None;
+    }
+    let machine = Machine::local(&run.header);
+    let last = &run.blocks[run.blocks.len().saturating_sub(LAST)..];
+    let foreign = last.iter().filter_map(|block| rules::foreign(block, &run.header, &machine));
+    let shares: Vec<f64> = foreign.collect();
+    let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    let cpus = machine.cpus.len();
+    (mean > FOREIGN_LIMIT).then(|| format!("others {:.1} of {cpus} CPUs", mean * cpus as f64))
+}
+
 /// `0 of 3 blocks kept: other programs use 97 % of 2 CPUs`.
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,12 +77,21 @@ impl fmt::Display for Busy {
     }
 }
 
-/// The error of a run that kept no block; `None` for one that kept some.
+/// The error of a run that kept no block, or in which no cell has a cost as another program had a CPU
+/// all the time; `None` for any other.
 pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
-    if run.blocks.iter().any(|block| block.dropped.is_none()) {
-        return None;
-    }
     let error = |message: String| Error::new(ErrorKind::NothingKept, message);
+    if run.blocks.iter().any(|block| block.dropped.is_none()) {
+        let cpu = *starved_cpus(run).first()?;
+        let message = match run.end.as_ref().map(|end| &end.reason) {
+            Some(EndReason::Failed { reason }) => reason.clone(),
+            _ => format!(
+                "another program had CPU {cpu} all the time, so no cost was measured{}",
+                named(run)
+            ),
+        };
+        return Some(error(message).help("choose other CPUs with --cpus, or lower its priority"));
+    }
     Some(match Busy::of(run) {
         Some(busy) => known_cause(run, &busy).unwrap_or_else(|| {
             error(busy.to_string())
@@ -79,12 +116,20 @@ fn known_cause(run: &Run, busy: &Busy) -> Option<Error> {
     if let Some(Warning { text, remedy, .. }) = warned(CPU_QUOTA) {
         return Some(Error { help: remedy.clone(), ..error(text) });
     }
-    let others = warned(OTHER_PROGRAMS).filter(|_| busy.by_programs)?;
-    let why = format!("{}: {}", busy.why, others.text);
-    Some(error(&why).help(
+    let others = named(run);
+    if !busy.by_programs || others.is_empty() {
+        return None;
+    }
+    Some(error(&format!("{}{others}", busy.why)).help(
         "end them, or keep them off these CPUs; what ends by itself is waited for with \
          --wait-until-quiet 10min",
     ))
+}
+
+/// The other programs of a run, after a colon: `: iperf3 0.45 CPUs`. Empty where none was seen.
+fn named(run: &Run) -> String {
+    let seen = run.end.as_ref().map(|end| OtherProgram::in_words(&end.other_programs));
+    seen.filter(|named| !named.is_empty()).map(|named| format!(": {named}")).unwrap_or_default()
 }
 
 /// A budget that has room for blocks, by how long the first one took as far as it came.
@@ -135,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn what_others_use_is_told_where_costs_leave_it_out() {
+        let beside = |foreign_share, strict| {
+            let world = Synthetic { blocks: 4, foreign_share, strict, ..Synthetic::default() };
+            others_left_out(&world.run())
+        };
+        assert_eq!(beside(0.25, false).as_deref(), Some("others 0.5 of 2 CPUs"));
+        assert_eq!(beside(0.25, true), None, "blocks are dropped for it");
+        assert_eq!(beside(0.01, false), None);
+    }
+
+    #[test]
     fn a_run_without_a_block_that_counts_is_an_error_that_says_why() {
         let mut run = Synthetic { blocks: 2, ..Synthetic::default() }.run();
         run.blocks[0].dropped = Some(Dropped::IdleDrift { share: 0.05 });
@@ -175,12 +231,10 @@ mod tests {
             block.dropped = Some(Dropped::Foreign { share: 0.8 });
         }
         assert!(nothing_kept(&run).unwrap().help.unwrap().contains("top"));
-        let text = "iperf3 used 0.45 CPUs".to_owned();
-        let others = Warning::new(OTHER_PROGRAMS, Severity::Note, text);
-        run.end.as_mut().unwrap().warnings.push(others);
+        let iperf3 = OtherProgram { name: "iperf3".to_owned(), cpus: 0.45 };
+        run.end.as_mut().unwrap().other_programs.push(iperf3);
         let error = nothing_kept(&run).unwrap();
-        let message =
-            "0 of 2 blocks kept: other programs use 80 % of 2 CPUs: iperf3 used 0.45 CPUs";
+        let message = "0 of 2 blocks kept: other programs use 80 % of 2 CPUs: iperf3 0.45 CPUs";
         assert_eq!(error.message, message);
         let quota = Warning::new(CPU_QUOTA, Severity::Withhold, "this cgroup may use 0.50 CPUs");
         run.header.warnings.push(quota.remedy("run outside of the container"));

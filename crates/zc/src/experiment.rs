@@ -15,13 +15,14 @@ use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 
 /// The options that an experiment takes which measures in blocks and has no plan, beside its own.
-pub(super) const OF_BLOCKS: [&str; 17] = [
+pub(super) const OF_BLOCKS: [&str; 18] = [
     "--cpus",
     "--window",
     "--idle",
     "--warmup",
     "--budget",
     "--wait-until-quiet",
+    "--strict",
     "--target",
     "--seed",
     "--soaker",

@@ -68,6 +68,7 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
     if typed.files.is_empty() {
         typed.files = std::mem::take(&mut old.files);
     }
+    typed.strict |= old.strict;
     typed.replay.fill(std::mem::take(&mut old.replay));
     typed.budget = typed.budget.or_else(|| old.budget.take());
     planned::fill(&mut typed, &mut old);
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn options_rate_and_link_are_those_of_the_run() {
-        let command = "zc run --paths sendfile --files a b --budget 2m --seed 5 --flows 4 --json";
+        let command =
+            "zc run --paths sendfile --files a b --budget 2m --seed 5 --flows 4 --strict --json";
         let (spec, args) = like(command, |_| (), RunArgs::default()).unwrap();
         assert_eq!(spec.name, "paths");
         assert_eq!(args.factors.text(Factor::Send), Some("sendfile"));
@@ -148,6 +150,7 @@ mod tests {
         assert_eq!(text(&args.link), "veth");
         assert!(args.rates.values().all(|rate| *rate > 0.0) && !args.rates.is_empty());
         assert!(args.out.is_none(), "it is another file");
+        assert!(args.strict);
     }
 
     #[test]

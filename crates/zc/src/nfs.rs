@@ -136,6 +136,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         soaker: resolve::soaker(args)?,
         budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
         target: resolve::target(args)?,
+        strict: args.strict,
         seed: resolve::seed(args.seed.as_deref())?,
         timing: [
             duration("--warmup", &args.warmup)?,

@@ -65,6 +65,10 @@ pub(super) struct ProfileArgs {
     budget: Option<String>,
     #[command(flatten)]
     quiet: QuietArgs,
+    /// Count only what was measured while the machine was quiet: drop blocks beside other programs,
+    /// which costs leave out anyway
+    #[arg(long, help_heading = "How long, how well")]
+    strict: bool,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     seed: Option<String>,
@@ -167,6 +171,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         cpus,
         budget,
         quiet,
+        strict,
         seed,
         window,
         out,
@@ -183,6 +188,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         cpus,
         budget,
         quiet,
+        strict,
         seed,
         window,
         out,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::busy::Busy;
+use super::busy::{Busy, others_left_out};
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::{Carried, Next, Progress};
 use zc_run::escape;
@@ -115,7 +115,8 @@ impl Progress for Watcher {
         }
         // An estimate costs budget, more with every block, and faster updates could not be read.
         if self.estimated.is_none_or(|at| at.elapsed() >= ESTIMATE_EVERY) {
-            self.current = current(&estimate(run));
+            let others = others_left_out(run).map(|others| format!("; {others}"));
+            self.current = current(&estimate(run)) + &others.unwrap_or_default();
             self.estimated = Some(Instant::now());
         }
     }

@@ -99,6 +99,7 @@ pub(super) fn run(
             .transpose()?,
         budget_ns: 0,
         target: target(args)?,
+        strict: args.strict,
         sessions: args.sessions.as_deref().map(sessions).transpose()?,
         seed: seed(args.seed.as_deref())?,
         link,

@@ -216,6 +216,10 @@ pub(super) struct RunArgs {
     pub(super) budget: Option<String>,
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
+    /// Count only what was measured while the machine was quiet: drop blocks beside other programs,
+    /// which costs leave out anyway
+    #[arg(long, help_heading = "How long, how well")]
+    pub(super) strict: bool,
     /// Half-width of the intervals at which the run may end early [default: 2.5%]
     #[arg(
         long,

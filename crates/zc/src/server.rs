@@ -130,6 +130,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         soaker: resolve::soaker(args)?,
         budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
         target: resolve::target(args)?,
+        strict: args.strict,
         seed: resolve::seed(args.seed.as_deref())?,
         window_ns: duration("--window", &args.window)?,
         idle_ns: duration("--idle", &args.idle)?,

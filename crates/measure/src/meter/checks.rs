@@ -389,13 +389,29 @@ pub fn another_congestion(of_host: &str, used: &str) -> Option<Warning> {
 
 fn another_zc(another: bool) -> Option<Warning> {
     another.then(|| {
-        Warning::new(
-            "another-zc",
-            Severity::Withhold,
-            "another zc is at work on this machine, and each takes what the other measures",
-        )
-        .remedy("wait for it")
+        Warning::new("another-zc", Severity::Withhold, "another zc is at work on this machine")
+            .remedy("wait for it: each takes what the other measures")
     })
+}
+
+/// The warnings about what has the CPUs besides the traffic.
+const OF_OTHERS: [&str; 3] = ["another-zc", "busy-machine", "steal"];
+
+/// Makes notes of the warnings about other programs and the hypervisor, of either end of the link,
+/// for a run whose costs leave out what these take.
+///
+/// A CPU quota stays what it is. Throttled time is in no clock, but interrupts that come meanwhile are
+/// in none either, and those of the traffic stop with it, so they cannot be scaled in. Soakers that
+/// compete with the traffic change its batches, and a sniffer makes copies of what would be none.
+pub fn left_out_of_costs(warnings: &mut [Warning]) {
+    for warning in warnings {
+        let name = warning.name.strip_prefix("far-").unwrap_or(&warning.name);
+        if OF_OTHERS.contains(&name) {
+            warning.severity = Severity::Note;
+            warning.remedy = None;
+            warning.text.push_str(", which is in no cost");
+        }
+    }
 }
 
 /// Shares of the CPU time between two readings, 0 to 1, over all CPUs read.
@@ -716,6 +732,37 @@ mod tests {
     fn a_second_zc_withholds_verdicts() {
         assert_eq!(another_zc(true).unwrap().severity, Severity::Withhold);
         assert_eq!(another_zc(false), None);
+    }
+
+    #[test]
+    fn what_costs_leave_out_is_noted_and_what_makes_them_wrong_stays() {
+        let cases = [
+            ("another-zc", Severity::Withhold, Severity::Note),
+            ("far-another-zc", Severity::Withhold, Severity::Note),
+            ("busy-machine", Severity::Doubt, Severity::Note),
+            ("far-busy-machine", Severity::Doubt, Severity::Note),
+            ("steal", Severity::Doubt, Severity::Note),
+            // Throttled interrupts are in no clock.
+            (CPU_QUOTA, Severity::Withhold, Severity::Withhold),
+            (EMULATED, Severity::Withhold, Severity::Withhold),
+            // These change what the traffic does.
+            ("sniffer", Severity::Withhold, Severity::Withhold),
+            ("soakers-compete", Severity::Doubt, Severity::Doubt),
+            ("soaker-delays-wakeups", Severity::Doubt, Severity::Doubt),
+            ("shared-core", Severity::Doubt, Severity::Doubt),
+            ("one-cpu", Severity::Doubt, Severity::Doubt),
+            ("slow-clock", Severity::Doubt, Severity::Doubt),
+            ("virtual-machine", Severity::Note, Severity::Note),
+        ];
+        for (name, before, after) in cases {
+            let mut warnings = [Warning::new(name, before, "something").remedy("wait")];
+            left_out_of_costs(&mut warnings);
+            assert_eq!(warnings[0].severity, after, "{name}");
+            assert_eq!(
+                warnings[0].remedy.is_none(),
+                OF_OTHERS.contains(&name.trim_start_matches("far-"))
+            );
+        }
     }
 
     fn stat(at_ns: u64, user: u64, idle: u64, steal: u64) -> StatReading {

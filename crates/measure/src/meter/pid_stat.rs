@@ -52,6 +52,21 @@ impl PidStat {
     }
 }
 
+/// The CPUs on which the threads of a process ran last; empty for one that has ended.
+pub(super) fn last_cpus(pid: i32) -> Vec<usize> {
+    let tasks = format!("proc/{pid}/task");
+    let cpu = |task: i32| {
+        let stat = std::fs::read(format!("/{tasks}/{task}/stat")).ok()?;
+        last_cpu(&String::from_utf8_lossy(&stat))
+    };
+    numbered(Path::new("/"), &tasks).into_iter().filter_map(cpu).collect()
+}
+
+/// proc_pid_stat(5): field 39 (processor).
+fn last_cpu(stat: &str) -> Option<usize> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
+}
+
 /// A process, first, and those that descend from it.
 pub(super) fn tree(pid: i32, all: &HashMap<i32, PidStat>) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use zc_kernel::clock;
 
-use super::pid_stat::PidStat;
+use super::pid_stat::{PidStat, last_cpus};
 use zc_run::ProcessKind;
 
 /// The processes of one moment. Those of other users are missing where /proc is mounted with
@@ -22,7 +22,10 @@ pub struct Processes {
 struct Process {
     kind: ProcessKind,
     name: String,
+    parent: i32,
     cpu_ns: u64,
+    /// CPU time of the children that it has waited for, and of theirs.
+    waited_ns: u64,
 }
 
 /// CPU time by kind and name of process.
@@ -40,7 +43,8 @@ impl Processes {
                     false => ProcessKind::Other,
                 };
                 let cpu_ns = clock::cpu_ns_of_process(pid).ok()?;
-                Some(((pid, stat.started), Process { kind, name: stat.name, cpu_ns }))
+                let PidStat { name, parent, waited_ns, started, .. } = stat;
+                Some(((pid, started), Process { kind, name, parent, cpu_ns, waited_ns }))
             })
             .collect();
         Self { at_ns: clock::monotonic_ns(), each }
@@ -58,6 +62,60 @@ impl Processes {
             }
         }
         used
+    }
+
+    /// What those used that have ended since `before`, by the name of who waited for them, beyond what
+    /// `before` has of it: a compiler runs so shortly that it is seldom seen alive. In ticks of 10 ms.
+    pub fn ended_since(&self, before: &Self) -> ByName {
+        let mut known_ns: HashMap<i32, u64> = HashMap::new();
+        let ended = before.each.iter().filter(|(id, _)| !self.each.contains_key(id));
+        for (_, process) in ended {
+            // Whoever ended before its parent did was waited for by that one.
+            let survivor = before.living_ancestor(process, self);
+            *known_ns.entry(survivor).or_default() += process.cpu_ns + process.waited_ns;
+        }
+        let mut used = ByName::new();
+        // Orphans become children of process 1, whoever knew them.
+        for (id, process) in self.each.iter().filter(|((pid, _), _)| *pid != 1) {
+            let until = before.each.get(id).map_or(0, |process| process.waited_ns);
+            let known_ns = known_ns.get(&id.0).copied().unwrap_or(0);
+            let waited_ns = process.waited_ns.saturating_sub(until).saturating_sub(known_ns);
+            if waited_ns > 0 {
+                *used.entry((process.kind, process.name.clone())).or_default() += waited_ns;
+            }
+        }
+        used
+    }
+
+    /// The nearest ancestor of a process of this moment that lives in a later one.
+    fn living_ancestor(&self, process: &Process, later: &Self) -> i32 {
+        let mut parent = process.parent;
+        // No chain of processes is longer.
+        for _ in 0..self.each.len() {
+            let of_pid = |each: &Self| each.each.keys().find(|(pid, _)| *pid == parent).copied();
+            match of_pid(self) {
+                Some(id) if !later.each.contains_key(&id) => parent = self.each[&id].parent,
+                _ => break,
+            }
+        }
+        parent
+    }
+
+    /// The process that used most CPU time since `before` among those that ran last on a CPU: its name
+    /// and number.
+    pub fn busiest_on(&self, cpu: usize, before: &Self) -> Option<(String, i32)> {
+        let used = |id: &(i32, u64), process: &Process| {
+            let until = before.each.get(id).map_or(0, |process| process.cpu_ns);
+            process.cpu_ns.saturating_sub(until)
+        };
+        let each = self.each.iter().filter(|(_, process)| process.kind == ProcessKind::Other);
+        let mut each: Vec<_> =
+            each.map(|(id, process)| (used(id, process), id.0, process)).collect();
+        each.sort_by_key(|(used, ..)| std::cmp::Reverse(*used));
+        each.iter()
+            .take_while(|(used, ..)| *used > 0)
+            .find(|(_, pid, _)| last_cpus(*pid).contains(&cpu))
+            .map(|(_, pid, process)| (process.name.clone(), *pid))
     }
 }
 
@@ -90,7 +148,8 @@ mod tests {
                 .iter()
                 .map(|&(pid, started, name, cpu_ns)| {
                     let name = name.to_owned();
-                    ((pid, started), Process { kind: ProcessKind::Other, name, cpu_ns })
+                    let (kind, parent, waited_ns) = (ProcessKind::Other, 1, 0);
+                    ((pid, started), Process { kind, name, parent, cpu_ns, waited_ns })
                 })
                 .collect(),
         };
@@ -103,5 +162,45 @@ mod tests {
         for ((kind, name), ns) in used {
             assert!(kind == ProcessKind::Other && expected.contains(&(&*name, ns)), "{name} {ns}");
         }
+    }
+
+    #[test]
+    fn processes_that_have_ended_count_for_who_waited_for_them_once() {
+        let of = |each: &[(i32, i32, &str, u64, u64)]| Processes {
+            at_ns: 0,
+            each: each
+                .iter()
+                .map(|&(pid, parent, name, cpu_ns, waited_ns)| {
+                    let (kind, name) = (ProcessKind::Other, name.to_owned());
+                    ((pid, 10), Process { kind, name, parent, cpu_ns, waited_ns })
+                })
+                .collect(),
+        };
+        let before = of(&[
+            (1, 0, "init", 5, 0),
+            (2, 1, "make", 5, 100),
+            (3, 2, "sh", 1, 20),
+            (4, 3, "cc", 40, 0),
+        ]);
+        // The compiler used 10 more, two further ones 30 each that nobody saw.
+        let after = of(&[(1, 0, "init", 5, 7), (2, 1, "make", 6, 100 + 20 + 1 + 50 + 60)]);
+        let ended: Vec<_> = after.ended_since(&before).into_iter().collect();
+        assert_eq!(ended, [((ProcessKind::Other, "make".to_owned()), 70)]);
+    }
+
+    #[test]
+    fn who_has_a_cpu_is_found_by_where_it_ran_last() {
+        let own = std::process::id() as i32;
+        let before = Processes::read(&[]);
+        let begun = clock::own_cpu_ns();
+        while clock::own_cpu_ns() < begun + 20_000_000 {}
+        let now = Processes::read(&[]);
+        let only = |pid: i32| Processes {
+            at_ns: 0,
+            each: now.each.clone().into_iter().filter(|((each, _), _)| *each == pid).collect(),
+        };
+        let cpu = last_cpus(own)[0];
+        assert_eq!(only(own).busiest_on(cpu, &before).map(|(_, pid)| pid), Some(own));
+        assert_eq!(only(own).busiest_on(70_000, &before), None);
     }
 }

@@ -12,11 +12,12 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::options::RunOptions;
+use super::other_programs;
 use super::remote_end::RemoteEnd;
 use crate::root::read;
 use zc_run::{
-    Block, Dropped, End, EndReason, Error, Header, Host, LinkFacts, Result, StatePlace, Support,
-    Warning,
+    Block, Dropped, End, EndReason, Error, Header, Host, LinkFacts, OTHER_PROGRAMS, Result,
+    StatePlace, Support, Warning,
 };
 
 /// What stands in a saved run in place of what was left out.
@@ -115,6 +116,9 @@ impl Anonymous {
             self.text(reason);
         }
         self.warnings(&mut end.warnings);
+        end.other_programs.iter_mut().for_each(|other| LEFT_OUT.clone_into(&mut other.name));
+        let others = end.warnings.iter_mut().filter(|warning| warning.name == OTHER_PROGRAMS);
+        others.for_each(|note| *note = other_programs::note(&end.other_programs));
     }
 
     fn host(&mut self, host: &mut Host) {

@@ -10,13 +10,14 @@ use crate::trial::{Bench, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::stop::Stop;
 use zc_run::{
-    Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, Result, Slot, Warning,
+    Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, LinkKind, OtherProgram,
+    Result, Slot, Warning,
 };
 
 use super::budget::Budget;
 use super::copied::CopiedShares;
 use super::interim::Interim;
-use super::other_programs::OtherPrograms;
+use super::other_programs::{self, OtherPrograms};
 use super::progress::{Next, Progress};
 use super::sessions::Sessions;
 use super::states::States;
@@ -51,7 +52,8 @@ pub(super) struct Blocks<'s> {
     last_failure: Option<Error>,
     /// Warnings that arose during the run; each kind once.
     new_warnings: Vec<Warning>,
-    others: OtherPrograms,
+    /// `None` where a server is measured whose processes are not known: they are no other programs.
+    others: Option<OtherPrograms>,
 }
 
 impl<'s> Blocks<'s> {
@@ -71,13 +73,29 @@ impl<'s> Blocks<'s> {
             failures: vec![Vec::new(); header.plan.cells.len()],
             last_failure: None,
             new_warnings: Vec::new(),
-            others: OtherPrograms::now(),
+            others: (!header.plan.has_unknown_processes())
+                .then(|| OtherPrograms::now(header.plan.fixed.link == LinkKind::Remote)),
         }
     }
 
-    /// What the end of the run has of them: warnings that arose, and how long requests took.
-    pub(super) fn end(self) -> (Vec<Warning>, Vec<Latencies>) {
-        (self.new_warnings, self.rig.latencies())
+    /// What the end of the run has of them: warnings that arose, how long requests took, and which
+    /// other programs ran.
+    pub(super) fn end(mut self) -> (Vec<Warning>, Vec<Latencies>, Vec<OtherProgram>) {
+        let cpus = self.header.plan.fixed.soaked_cpus.len();
+        let others = self.others.as_mut().map(|others| others.noticeable(cpus)).unwrap_or_default();
+        if !others.is_empty() {
+            self.new_warnings.push(other_programs::note(&others));
+        }
+        (self.new_warnings, self.rig.latencies(), others)
+    }
+
+    /// Says that another program has a CPU all the time, if `by_name` which one, and that no cost can
+    /// be measured with it.
+    pub(super) fn who_has(&self, cpu: usize, by_name: bool) -> String {
+        let others = self.others.as_ref().filter(|_| by_name);
+        let holder = others.and_then(|others| others.holder_of(cpu));
+        let named = holder.map(|named| format!(" ({named})")).unwrap_or_default();
+        format!("another program has CPU {cpu} all the time{named}, so no cost can be measured")
     }
 
     /// Looks for conditions that weaken the results, between blocks. A packet sniffer may come and
@@ -87,13 +105,10 @@ impl<'s> Blocks<'s> {
             warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
             warning
         });
-        // A server that is measured is no other program.
-        let plan = &self.header.plan;
-        let is_foreign = matches!(block.dropped, Some(Dropped::Foreign { .. }));
-        let others = (is_foreign && plan.server.is_none() && plan.nfs.is_none())
-            .then(|| self.others.warning())
-            .flatten();
-        for warning in sniffers.into_iter().chain(self.copied.moved(block)).chain(others) {
+        if let Some(others) = &mut self.others {
+            others.look();
+        }
+        for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
             if self
                 .header
                 .warnings

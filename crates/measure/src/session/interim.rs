@@ -13,9 +13,20 @@ pub trait Interim {
     /// spent.
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult;
 
-    /// Why going on is of no use when this share (0 to 1) of the budget is spent, as a sentence;
-    /// `None` to go on.
-    fn hopeless(&self, run: &Run, spent_share: f64) -> Option<String>;
+    /// Why going on is of no use when this share (0 to 1) of the budget is spent; `None` to go on.
+    fn hopeless(&mut self, run: &Run, spent_share: f64) -> Option<Hopeless>;
+
+    /// Whether the costs of such a run leave out what other programs and the hypervisor took.
+    fn leaves_others_out(&self, header: &Header) -> bool;
+}
+
+/// Why going on is of no use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hopeless {
+    /// No block counts, for this reason.
+    NothingKept(String),
+    /// Another program has this CPU all the time.
+    CpuTaken(usize),
 }
 
 /// Result of asking for an interim analysis.

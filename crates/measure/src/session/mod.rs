@@ -40,7 +40,7 @@ pub use crate::trial::GENERATOR_URL;
 pub use anonymous::LEFT_OUT;
 pub use doctor::{Findings, examine};
 pub use earlier::EarlierRates;
-pub use interim::{Interim, InterimResult};
+pub use interim::{Hopeless, Interim, InterimResult};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, LONGEST_REPLAYED, LogToReplay, RunOptions};
 pub use prepare::timing;

@@ -259,7 +259,7 @@ pub(super) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
-        strict: false,
+        strict: options.strict,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),

@@ -11,7 +11,7 @@ use super::progress::Progress;
 use crate::meter::KernelMeters;
 use crate::meter::checks::Shares;
 use crate::trial::allowed_cpus;
-use zc_run::{Dropped, Error, ErrorKind, Result};
+use zc_run::{Dropped, Error, ErrorKind, OtherProgram, Result};
 
 /// Length of a look at the machine, in steps after each of which a signal is noticed. A hundred
 /// ticks of each CPU tell 1 % of it; unit tests do not ask for so much.
@@ -39,7 +39,7 @@ pub struct Quiet {
 pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) -> Result<()> {
     let cpus = allowed_cpus()?;
     let mut meters = KernelMeters::open(&cpus)?;
-    let others = OtherPrograms::now();
+    let mut others = OtherPrograms::now(false);
     let began = Instant::now();
     let mut looks = 0;
     while looks < LOOKS {
@@ -63,11 +63,10 @@ pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) 
             let seconds = quiet.at_most.as_secs_f64().ceil();
             let message = format!("the machine was not quiet within {seconds} s: {why}");
             let error = |message| Error::new(ErrorKind::NothingKept, message);
-            return Err(match others.seen() {
-                Some(named) => {
-                    error(format!("{message}: {named}")).help("end them, or wait longer")
-                }
-                None => error(message).help("find what it is with top, or wait longer"),
+            let named = OtherProgram::in_words(&others.most());
+            return Err(match named.is_empty() {
+                false => error(format!("{message}: {named}")).help("end them, or wait longer"),
+                true => error(message).help("find what it is with top, or wait longer"),
             });
         }
         progress.preparing(&format!("waiting for a quiet machine: {why}"), left);

@@ -5,13 +5,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::meter::checks;
 use zc_kernel::stop::Stop;
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
 use super::anonymous::Anonymous;
 use super::blocks::{BlockEnd, Blocks};
 use super::budget::Budget;
-use super::interim::{Interim, InterimResult};
+use super::interim::{Hopeless, Interim, InterimResult};
 use super::options::RunOptions;
 use super::prepare::prepare;
 use super::prepared::Prepared;
@@ -137,6 +138,9 @@ fn conduct(
         .inspect_err(|_| saving.discard())
         .map(|prepared| {
             let Prepared { mut header, bench, instance_lock: _alone } = prepared;
+            if interim.leaves_others_out(&header) {
+                checks::left_out_of_costs(&mut header.warnings);
+            }
             if let Some(anonymous) = &mut anonymous {
                 anonymous.header(&mut header);
             }
@@ -184,7 +188,7 @@ fn all_blocks(
         stop,
         progress,
     );
-    let (warnings, latencies) = blocks.end();
+    let (warnings, latencies, other_programs) = blocks.end();
     let mut end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -192,6 +196,7 @@ fn all_blocks(
         interim_analyses_at_blocks,
         warnings,
         latencies,
+        other_programs,
     };
     if let Some(anonymous) = anonymous {
         anonymous.end(&mut end);
@@ -270,7 +275,11 @@ fn measure(
             let error = blocks.failure(reason.clone());
             return (EndReason::Failed { reason }, Some(error));
         }
-        if let Some(reason) = interim.hopeless(run, budget.spent_share()) {
+        if let Some(why) = interim.hopeless(run, budget.spent_share()) {
+            let reason = match why {
+                Hopeless::NothingKept(reason) => reason,
+                Hopeless::CpuTaken(cpu) => blocks.who_has(cpu, anonymous.is_none()),
+            };
             return (EndReason::Failed { reason }, None);
         }
         let look = interim.look(run, budget.spent_share());

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use zc_run::{EndReason, TrialKind};
+use zc_run::{Block, Dropped, EndReason, Header, Severity, TrialKind};
 
 use crate::support::{
     Bounded as _, NOT_HERE, NOTHING_KEPT, Running, ZC, assert_ended, blocks_of, blocks_saved,
@@ -218,7 +218,7 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
 }
 
 #[test]
-fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
+fn a_machine_that_is_always_busy_ends_a_strict_run_early_with_rough_figures() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let cpus = zc_kernel::sched::allowed_cpus().unwrap();
@@ -228,7 +228,7 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
         .collect();
     let run_within = |budget| {
         let _ = std::fs::remove_file(folder.path().join("run.json"));
-        let args = ["--budget", budget, "--paths", "sendfile", "--link", "loopback"];
+        let args = ["--strict", "--budget", budget, "--paths", "sendfile", "--link", "loopback"];
         run_in(folder.path(), &args).finish().unwrap()
     };
     let mut output = run_within("12s");
@@ -251,6 +251,35 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
     assert!(stderr(&output).contains("not quiet within 1 s: other programs use "));
     assert!(!other.path().join("run.json").exists());
     drop(busy);
+}
+
+#[test]
+fn beside_other_programs_all_blocks_count_and_the_programs_are_named() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // In a session of its own, as other users' programs are.
+    let mut busy = Command::new("setsid");
+    let Ok(busy) = busy.args(["-w", "sh", "-c", "while :; do :; done"]).start() else {
+        return eprintln!("skipped: there is no setsid(1) here");
+    };
+    let args = ["--budget", "6s", "--paths", "sendfile", "--link", "loopback"];
+    let output = run_in(folder.path(), &args).finish().unwrap();
+    drop(busy);
+    let run = saved(folder.path());
+    if run.header.host.irq_time_accounting == Some(true) {
+        return eprintln!("skipped: task clocks of this kernel leave out interrupts");
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let dropped = |block: &&Block| {
+        !matches!(block.dropped, None | Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
+    };
+    assert_eq!(run.blocks.iter().find(dropped), None);
+    let end = run.end.unwrap();
+    let shell = end.other_programs.iter().find(|program| program.name == "sh");
+    assert!(shell.is_some_and(|shell| shell.cpus > 0.1), "{:?}", end.other_programs);
+    let note = end.warnings.iter().find(|warning| warning.name == "other-programs").unwrap();
+    assert!(note.text.contains("sh "), "{}", note.text);
+    assert_eq!(note.severity, Severity::Note);
 }
 
 #[test]
@@ -427,7 +456,7 @@ impl Namespace {
 }
 
 #[test]
-fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
+fn a_second_zc_is_noticed_and_withholds_verdicts_of_strict_runs() {
     let _turn = measuring();
     // zc finds others by a name in its network namespace, and by their soakers from any other. In
     // separate ones no other program of this machine is found.
@@ -437,7 +466,7 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
         saved(folder).header.warnings.iter().any(|warning| warning.name == "another-zc")
     };
     let short = |folder: &Path, in_its_own: bool| {
-        namespace.run(folder, in_its_own).args(["--budget", "2s"]).finish().unwrap()
+        namespace.run(folder, in_its_own).args(["--strict", "--budget", "2s"]).finish().unwrap()
     };
     let alone = tempfile::tempdir().unwrap();
     let output = short(alone.path(), true);
@@ -460,6 +489,12 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
         assert!(is_noticed(folder.path(), &output), "in a network of its own: {in_its_own}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("withheld"));
     }
+    let folder = tempfile::tempdir().unwrap();
+    namespace.run(folder.path(), false).args(["--budget", "2s"]).finish().unwrap();
+    let Header { host, warnings, .. } = saved(folder.path()).header;
+    let noticed = warnings.iter().find(|warning| warning.name == "another-zc").unwrap();
+    let is_note = noticed.severity == Severity::Note;
+    assert_eq!(is_note, host.irq_time_accounting != Some(true), "costs leave it out");
 }
 
 /// Opens packet sockets for all packets in the network namespaces that `process` holds and this

@@ -51,6 +51,8 @@ pub struct ServerOptions {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// Whether blocks are dropped beside other programs although costs leave these out.
+    pub strict: bool,
     /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
     /// Length of the measured part of a trial; `None` for the default.

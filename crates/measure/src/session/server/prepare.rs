@@ -184,7 +184,7 @@ pub(crate) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
-        strict: false,
+        strict: options.strict,
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
         states: options.commands.clone(),

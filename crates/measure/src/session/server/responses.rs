@@ -134,7 +134,7 @@ pub(crate) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
-        strict: false,
+        strict: options.strict,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: Unsoaked::None,
         states: None,

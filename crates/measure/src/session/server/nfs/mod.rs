@@ -206,7 +206,7 @@ pub(crate) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
-        strict: false,
+        strict: options.strict,
         factors: match connections.len() {
             1 => vec![Factor::Message, Factor::Send],
             _ => vec![Factor::Message, Factor::Flows, Factor::Send],

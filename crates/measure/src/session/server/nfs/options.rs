@@ -52,6 +52,8 @@ pub struct NfsOptions {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// Whether blocks are dropped beside other programs although costs leave these out.
+    pub strict: bool,
     /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
     /// Lengths of warm-up, window and idle window; `None` for the usual ones.
