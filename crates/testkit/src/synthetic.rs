@@ -331,6 +331,7 @@ impl Synthetic {
                     push: Push::Plain,
                     align: Align::Page,
                     pages: CopyPages::Scattered,
+                    realtime: false,
                     placement: Placement::Separate,
                     more: Default::default(),
                 },

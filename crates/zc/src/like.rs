@@ -69,6 +69,7 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
         typed.files = std::mem::take(&mut old.files);
     }
     typed.replay.fill(std::mem::take(&mut old.replay));
+    typed.realtime |= old.realtime;
     typed.budget = typed.budget.or_else(|| old.budget.take());
     planned::fill(&mut typed, &mut old);
     typed.rates = rates(&run.header);

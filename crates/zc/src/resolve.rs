@@ -56,6 +56,12 @@ pub(super) fn run(
     // A cell with the typed levels.
     let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
     typed.iter().for_each(|level| level.put(&mut held));
+    if args.realtime && args.responses.is_some() {
+        return Err(Error::usage(
+            "--realtime: responses are sent by a server, not by threads of flows",
+        )
+        .help("leave --realtime or --responses out"));
+    }
     let recv = held.recv;
     let link = link_of(args)?;
     if link == Some(LinkKind::Remote) {
@@ -115,6 +121,7 @@ pub(super) fn run(
         rates: args.rates.clone(),
         earlier: Vec::new(),
         burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
+        realtime: args.realtime,
         sample: args.sample,
         anonymise: args.anonymise,
         plan,

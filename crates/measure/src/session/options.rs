@@ -69,6 +69,8 @@ pub struct RunOptions {
     pub idle_ns: Option<u64>,
     /// Length of the warm-up before each window; `None` for the default.
     pub warmup_ns: Option<u64>,
+    /// Whether the threads of flows get the policy SCHED_RR.
+    pub realtime: bool,
     /// Whether the soaked windows are sampled: `zc profile`.
     pub sample: bool,
     /// Whether names of hosts and what else identifies them are left out of the run. `command` is
@@ -138,6 +140,7 @@ impl RunOptions {
             window_ns: None,
             idle_ns: None,
             warmup_ns: None,
+            realtime: false,
             sample: false,
             anonymise: false,
         }

@@ -350,6 +350,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     Ok(FixedParams {
         piece_bytes: PIECE_BYTES,
         rcvbuf_bytes: options.rcvbuf_bytes,
+        realtime: options.realtime,
         receiver_cpu: cpus.receiver,
         ..usual.at(wanted)
     })
@@ -384,6 +385,7 @@ pub(super) fn usual(
         push: Push::Plain,
         align: Align::Page,
         pages: CopyPages::Scattered,
+        realtime: false,
         placement: Placement::Separate,
         more: FactorLevels::default(),
     })

@@ -18,8 +18,8 @@ use super::limit::Limit;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, lower_priority, pin_to,
-    receive, spawn, timed_out,
+    GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, receive, spawn,
+    timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_kernel::tcp::AckProgress;
@@ -82,9 +82,6 @@ impl Flow {
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
-                        if send_config.low_priority {
-                            lower_priority()?;
-                        }
                         let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
                         let local = listener
                             .local_addr()
@@ -92,6 +89,7 @@ impl Flow {
                         let _ = address_out.send(local);
                         let socket = receiving::accept(&listener, &connected)?;
                         drop(listener);
+                        send_config.priority.take()?;
                         receiving::receive(&socket, &how, ready, counts, &crc32, &given_up)
                     })?;
                 let address = await_message(
@@ -423,6 +421,7 @@ mod tests {
 
     use super::*;
     use crate::trial;
+    use crate::trial::priority::Priority;
     use crate::trial::testing::{fixed, loopback};
     use zc_run::{Cell, RecvPath, SendPath};
 
@@ -459,7 +458,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
-            low_priority: false,
+            priority: Priority::Usual,
             to_listener: false,
             sends_nothing: false,
         };

@@ -19,6 +19,7 @@ mod links;
 mod machine;
 mod memcpy;
 mod placement;
+mod priority;
 mod proof;
 mod receivers;
 mod receiving;

@@ -311,6 +311,7 @@ fn fixed_params(
 ) -> Result<FixedParams> {
     Ok(FixedParams {
         // A server that is there is where its owner put it, and its cost is the loss of all CPUs.
+        realtime: false,
         placement: match options.serve {
             Some(_) => Placement::Separate,
             None => Placement::Free,
