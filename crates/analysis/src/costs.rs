@@ -117,6 +117,9 @@ pub struct TrialCost {
     /// the side's CPUs, where `gross` is by own clocks: what the soakers lost by wall time, less
     /// `gross`. `None` where `gross` is what they lost by wall time.
     pub unattributed: Option<Losses>,
+    /// The share of the CPU time, on that CPU of [`Side::Both`] which they used most, that other
+    /// programs used; 0 where `gross` is what the soakers lost by wall time.
+    pub others_share: f64,
     /// The part of [`Side::Both`] that the load of a server took, where it is in there.
     pub load_ns: f64,
     /// The part of it that is the harness; `None` in a run that did not measure it.
@@ -280,6 +283,7 @@ impl Window {
         Some(TrialCost {
             bytes: self.bytes,
             gross,
+            others_share: self.taken.others_share(),
             unattributed: self.by_wall.map(|by_wall| by_wall.beyond(&gross)),
             load_ns: self.load_ns,
             harness,

@@ -53,7 +53,7 @@ mod wanders;
 mod window;
 
 pub use cost_series::{CostSeries, cost_series};
-pub use estimate::estimate;
+pub use estimate::{estimate, is_decided};
 pub use model::cell::{
     CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
 };

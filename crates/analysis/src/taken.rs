@@ -6,6 +6,7 @@
 //! the blocks around it tell it together, as the machine changes in seconds.
 
 use crate::costs::Losses;
+use crate::figures::per;
 
 /// Blocks on either side whose soakers say how much time interrupts take: with them, some seven
 /// seconds of a run with all paths.
@@ -57,6 +58,12 @@ impl TakenFrom {
         }
     }
 
+    /// See [`Taken::others_share`].
+    fn others_share(&self) -> f64 {
+        let all_ns = self.known_ns - self.interrupts_ns + self.soakers_ns + self.others_ns;
+        per(self.others_ns, all_ns).map_or(0.0, |share| share.clamp(0.0, 1.0))
+    }
+
     /// With what interrupts took from other programs, by what they took from the soakers in the
     /// windows `around`, which are this one and its neighbours, added up. `None` where these soakers
     /// hardly ran.
@@ -87,6 +94,15 @@ pub(crate) struct Taken {
     pub(crate) window_ns: f64,
     /// By sets of CPUs: the same ones in all windows of a cell.
     pub(crate) parts: Vec<(For, TakenFrom)>,
+}
+
+impl Taken {
+    /// The share of the time of CPUs, other than those that only [`For::OtherCpus`] has, which other
+    /// programs used: of the set with the largest. From 0 to 1.
+    pub(crate) fn others_share(&self) -> f64 {
+        let own = self.parts.iter().filter(|(side, _)| *side != For::OtherCpus);
+        own.map(|(_, part)| part.others_share()).fold(0.0, f64::max)
+    }
 }
 
 /// What was lost in the windows of one cell, by block. `None` where it is not known.
@@ -196,6 +212,20 @@ mod tests {
         assert!(near(8, 40.0 + 6.0 + 2.0 + 2.0 * 7.0 / 8.0), "{found:?}");
         let mean = found.iter().sum::<f64>() / 15.0;
         assert!((mean - 46.0).abs() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn the_share_of_others_is_that_of_the_cpu_that_they_use_most() {
+        let parts = vec![
+            (For::Sender, part(45.0, 15.0)),
+            (For::Receiver, part(60.0, 0.0)),
+            (For::OtherCpus, part(0.0, 60.0)),
+        ];
+        assert!((Taken { window_ns: 100.0, parts }.others_share() - 0.15).abs() < 1e-9);
+        let by_wall = TakenFrom { known_ns: 30.0, ..TakenFrom::default() };
+        assert_eq!(window(by_wall).others_share(), 0.0);
+        // Ticks of steal may leave less than nothing.
+        assert_eq!(window(part(70.0, -10.0)).others_share(), 0.0);
     }
 
     #[test]

@@ -220,6 +220,9 @@ pub(super) fn ended(run: &Run) -> String {
                 seconds(end.elapsed_ns)
             )
         }
+        EndReason::Decided => {
+            format!("every comparison decided after {}", seconds(end.elapsed_ns))
+        }
         EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
         EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
         EndReason::Failed { reason } => {

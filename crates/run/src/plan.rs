@@ -296,6 +296,9 @@ pub struct Plan {
     /// costs are by own clocks: `--strict` (since format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether the run ends once every comparison is decided: `--quick` (since format 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// The factors in which cells differ; the first one is that of the table's rows.
     #[serde(default = "send_alone")]
     pub factors: Vec<Factor>,

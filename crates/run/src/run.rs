@@ -368,6 +368,8 @@ pub struct End {
 pub enum EndReason {
     /// Every interval was within the target at a planned look.
     TargetReached,
+    /// Every comparison was decided at a planned look of `--quick` (since format 3.7).
+    Decided,
     /// The budget was spent.
     BudgetSpent,
     /// Ctrl-C or SIGTERM.

@@ -354,6 +354,7 @@ impl Synthetic {
                 budget_ns: 60_000_000_000,
                 target: 0.025,
                 strict: self.strict,
+                quick: false,
                 factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
                 states: None,

@@ -3,7 +3,7 @@
 
 use super::busy::Busy;
 use zc_analysis::interim::InterimAnalyses;
-use zc_analysis::{progress, rules};
+use zc_analysis::{is_decided, progress, rules};
 use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
@@ -22,11 +22,15 @@ impl Interim for Planned {
 
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult {
         let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
-        if !self.0.due(spent_share, kept) {
+        let plan = &run.header.plan;
+        if !self.0.due(plan, spent_share, kept) {
             return InterimResult::NotDue;
         }
-        let level = self.0.level();
+        let level = self.0.level(plan);
         self.0.take();
+        if plan.quick && is_decided(run, level) {
+            return InterimResult::Decided;
+        }
         if progress::all_within(&progress::progress(&run.blocks, &run.header, level), &run.header) {
             InterimResult::Stop
         } else {

@@ -24,6 +24,8 @@ const S: u64 = 1_000 * MS;
 
 /// Half-width of the intervals at which a run may end early.
 const TARGET: f64 = 0.025;
+/// The budget of `--quick`.
+const QUICK: &str = "15s";
 /// More sessions than blocks that any budget holds.
 const MOST_SESSIONS: u64 = 1_000_000;
 /// The bound of `--burn`, per MB: no path costs more.
@@ -105,6 +107,7 @@ pub(super) fn run(
             .transpose()?,
         budget_ns: 0,
         target: target(args)?,
+        quick: args.quick,
         sessions: args.sessions.as_deref().map(sessions).transpose()?,
         seed: seed(args.seed.as_deref())?,
         link,
@@ -126,7 +129,8 @@ pub(super) fn run(
         anonymise: args.anonymise,
         plan,
     };
-    let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
+    let typed = args.budget.as_deref().or(args.quick.then_some(QUICK));
+    let asked = typed.map(|text| budget(Some(text), text)).transpose()?;
     options.budget_ns =
         plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)

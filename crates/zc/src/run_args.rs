@@ -218,6 +218,10 @@ pub(super) struct RunArgs {
         help_heading = "How long, how well"
     )]
     pub(super) budget: Option<String>,
+    /// End once every comparison is decided, after 15s at the latest: which path needs less, not by
+    /// how much
+    #[arg(long, help_heading = "How long, how well")]
+    pub(super) quick: bool,
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
     /// Half-width of the intervals at which the run may end early [default: 2.5%]

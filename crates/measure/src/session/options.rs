@@ -38,6 +38,8 @@ pub struct RunOptions {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// Whether the run ends once every comparison is decided.
+    pub quick: bool,
     /// How many sessions the run is divided into; `None` makes one every second.
     pub sessions: Option<NonZeroUsize>,
     /// Seed of the random order; `None` draws one.
@@ -125,6 +127,7 @@ impl RunOptions {
             rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
             target: 0.025,
+            quick: false,
             sessions: None,
             seed: None,
             link: None,

@@ -259,6 +259,7 @@ pub(super) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: false,
+        quick: options.quick,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),

@@ -185,6 +185,7 @@ pub(crate) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: false,
+        quick: false,
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
         states: options.commands.clone(),
