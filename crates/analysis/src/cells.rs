@@ -9,6 +9,7 @@ use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
+use crate::own_clock;
 use crate::ratios::{Pair, pairs, ratio};
 use crate::states::two_states;
 use crate::traffic;
@@ -114,8 +115,8 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         let trials = kept.trials(&cell.label, kind);
         median(&trials.filter_map(|(_, trial)| throughput(trial)).collect::<Vec<_>>())
     };
-    let soaked_by_nominal = reached(kept, cell, |_| 1.0);
-    let soaked_by_possible = reached(kept, cell, |others_share| 1.0 - others_share);
+    let soaked_by_nominal = reached(kept, cell, |_, _| Some(1.0));
+    let soaked_by_possible = reached(kept, cell, |block, place| possible(kept, block, place));
     Perturbation {
         // Controls in other blocks than the soaked trials are compared as a whole.
         soaked_by_unsoaked_control: median(&in_one_block)
@@ -134,14 +135,17 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 ///
 /// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its rate is
 /// kept from it by them. Where less was possible than it reached, it reached all of it.
-fn reached(kept: &KeptBlocks, cell: &Cell, possible: impl Fn(f64) -> f64) -> Option<f64> {
+fn reached(
+    kept: &KeptBlocks,
+    cell: &Cell,
+    possible: impl Fn(usize, usize) -> Option<f64>,
+) -> Option<f64> {
     let plan = &kept.header.plan;
     let fixed = plan.fixed.at(&cell.levels);
     let place = plan.cells.iter().position(|each| each.label == cell.label)?;
     let share = |block: usize, trial| {
         let share = per(throughput(trial)?, fixed.rate_bytes_per_s)?;
-        let others_share = kept.costs[block][place].as_ref().map_or(0.0, |cost| cost.others_share);
-        let possible = possible(others_share);
+        let possible = possible(block, place)?;
         Some(if possible < 1.0 { per(share, possible).unwrap_or(1.0).min(1.0) } else { share })
     };
     let windows: Vec<(f64, f64)> = kept
@@ -151,6 +155,16 @@ fn reached(kept: &KeptBlocks, cell: &Cell, possible: impl Fn(f64) -> f64) -> Opt
     let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
     let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
     finite(huber_location(&shares, burst)?)
+}
+
+/// The share of its rate that the traffic of a soaked window, by the indices of its block and its cell,
+/// had CPU time for. `None` where soakers hardly ran and do not tell what others used.
+fn possible(kept: &KeptBlocks, block: usize, place: usize) -> Option<f64> {
+    match kept.costs[block][place].as_ref() {
+        Some(cost) => Some(1.0 - cost.others_share),
+        None if own_clock::are_told_in(kept.blocks[block], kept.header) => None,
+        None => Some(1.0),
+    }
 }
 
 /// Whether the kernel copied most of what was to be sent without a copy.

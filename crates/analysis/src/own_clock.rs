@@ -12,16 +12,23 @@
 //! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
 //! (CONFIG_PARAVIRT_TIME_ACCOUNTING).
 //!
+//! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen cgroup, a
+//! CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for it, so that time
+//! is no part of the window.
+//!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
 //! kernel/sched/core.c), and the wall time that soakers lost is what there is.
 
-use zc_run::{Block, Header, Reading, Slot};
+use zc_run::{Block, CpuTicks, Header, Reading, Slot};
 
 use crate::figures::per;
 use crate::machine::Machine;
 use crate::rules::{self, TICK_NS};
 use crate::sides::Account;
 use crate::taken::{LEAST_SHARE, TakenFrom};
+
+/// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of rounding.
+const LEAST_STOP_NS: f64 = 2.0 * TICK_NS;
 
 /// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
 /// interrupts, and all threads that work for the traffic are known.
@@ -56,14 +63,15 @@ pub(crate) fn account<'b>(
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Clocks::between(opened, closed, machine)?;
     let speeds = speeds(block, slot, machine)?;
-    let window_ns = window.elapsed_ns;
+    let (elapsed_ns, stopped_ns) = (window.elapsed_ns, window.stopped_ns());
     let on = move |places: &[usize], threads_ns: f64| {
         let mut taken = TakenFrom { known_ns: threads_ns, ..TakenFrom::default() };
-        let mut left_ns = places.len() as f64 * window_ns - threads_ns;
+        let mut left_ns = places.len() as f64 * elapsed_ns - threads_ns;
         for place in places {
             let cpu = &window.by_cpu[*place];
             taken.known_ns += cpu.ksoftirqd_ns;
-            left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns;
+            taken.stopped_ns += cpu.stopped_ns;
+            left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns + cpu.stopped_ns;
             // A soaker whose speed is not known is one more program.
             if let Some(speed) = speeds[*place] {
                 taken.soakers_ns += cpu.soaker_ns;
@@ -75,6 +83,7 @@ pub(crate) fn account<'b>(
         taken.others_ns = left_ns - taken.soakers_ns;
         taken
     };
+    let window_ns = Some(elapsed_ns - stopped_ns).filter(|ns| *ns > 0.0)?;
     Some(Account { window_ns, on: Box::new(on) })
 }
 
@@ -94,6 +103,8 @@ struct Clock {
     ksoftirqd_ns: f64,
     /// What the hypervisor took, by the ticks of /proc/stat: nothing interrupts a CPU then.
     steal_ns: f64,
+    /// Time in which it was idle, by the ticks of /proc/stat.
+    stopped_ns: f64,
 }
 
 impl Clocks {
@@ -112,22 +123,34 @@ impl Clocks {
                 _ => Some(0.0), // it is one of the other programs
             }
         };
-        let ticks = rules::ticks_by_cpu(opened, closed, machine, |cpu| cpu.steal);
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns) as f64;
-        let steal_ns = |cpu: usize| {
-            let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
-            per(ticks * TICK_NS * elapsed_ns, stat_ns).unwrap_or(0.0)
+        let in_window = |columns: fn(&CpuTicks) -> u64| {
+            let ticks = rules::ticks_by_cpu(opened, closed, machine, columns);
+            move |cpu: usize| {
+                let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
+                per(ticks * TICK_NS * elapsed_ns, stat_ns).unwrap_or(0.0)
+            }
         };
+        let steal_ns = in_window(|cpu| cpu.steal);
+        let idle_ns = in_window(|cpu| cpu.idle.saturating_add(cpu.iowait));
         let of_cpu = |cpu: usize| {
             Some(Clock {
                 units: grown(from.units[cpu], to.units[cpu])?,
                 soaker_ns: grown(from.cpu_ns[cpu], to.cpu_ns[cpu])?,
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
                 steal_ns: steal_ns(cpu),
+                stopped_ns: Some(idle_ns(cpu)).filter(|ns| *ns > LEAST_STOP_NS).unwrap_or(0.0),
             })
         };
         let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, by_cpu })
+    }
+}
+
+impl Clocks {
+    /// How long all of zc was stopped.
+    fn stopped_ns(&self) -> f64 {
+        self.by_cpu.iter().map(|cpu| cpu.stopped_ns).fold(f64::INFINITY, f64::min)
     }
 }
 

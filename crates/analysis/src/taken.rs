@@ -38,6 +38,8 @@ pub(crate) struct TakenFrom {
     pub(crate) soakers_ns: f64,
     /// CPU time of other programs, with what interrupts took from them; by wall time 0.
     pub(crate) others_ns: f64,
+    /// Time in which zc was stopped, which is in none of the others.
+    pub(crate) stopped_ns: f64,
 }
 
 impl TakenFrom {
@@ -46,6 +48,7 @@ impl TakenFrom {
         self.interrupts_ns += more.interrupts_ns;
         self.soakers_ns += more.soakers_ns;
         self.others_ns += more.others_ns;
+        self.stopped_ns += more.stopped_ns;
     }
 
     /// The same in a window that is so many times as long.
@@ -55,13 +58,16 @@ impl TakenFrom {
             interrupts_ns: self.interrupts_ns * by,
             soakers_ns: self.soakers_ns * by,
             others_ns: self.others_ns * by,
+            stopped_ns: self.stopped_ns * by,
         }
     }
 
     /// See [`Taken::others_share`].
     fn others_share(&self) -> f64 {
-        let all_ns = self.known_ns - self.interrupts_ns + self.soakers_ns + self.others_ns;
-        per(self.others_ns, all_ns).map_or(0.0, |share| share.clamp(0.0, 1.0))
+        // `known_ns` has `interrupts_ns`, which are in `soakers_ns` too.
+        let away_ns = self.others_ns + self.stopped_ns;
+        let all_ns = self.known_ns - self.interrupts_ns + self.soakers_ns + away_ns;
+        per(away_ns, all_ns).map_or(0.0, |share| share.clamp(0.0, 1.0))
     }
 
     /// With what interrupts took from other programs, by what they took from the soakers in the
@@ -98,7 +104,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// The share of the time of CPUs, other than those that only [`For::OtherCpus`] has, which other
-    /// programs used: of the set with the largest. From 0 to 1.
+    /// programs used, or in which zc was stopped: of the set with the largest. From 0 to 1.
     pub(crate) fn others_share(&self) -> f64 {
         let own = self.parts.iter().filter(|(side, _)| *side != For::OtherCpus);
         own.map(|(_, part)| part.others_share()).fold(0.0, f64::max)
@@ -166,7 +172,8 @@ mod tests {
     /// A tenth of what is left over goes to interrupts, wherever they find it.
     fn part(soakers_ns: f64, others_ns: f64) -> TakenFrom {
         let interrupts_ns = soakers_ns / 10.0;
-        TakenFrom { known_ns: 40.0 + interrupts_ns, interrupts_ns, soakers_ns, others_ns }
+        let known_ns = 40.0 + interrupts_ns;
+        TakenFrom { known_ns, interrupts_ns, soakers_ns, others_ns, ..TakenFrom::default() }
     }
 
     #[test]

@@ -318,7 +318,7 @@ fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Re
 pub(super) fn choose_cpus(chosen: Option<CpuPair>, both_here: bool) -> Result<CpuPair> {
     let allowed = trial::allowed_cpus()?;
     let Some(pair) = chosen else {
-        let (sender, receiver) = trial::choose_cpus(&allowed);
+        let (sender, receiver) = trial::choose_cpus(&trial::calm_cpus(allowed)?);
         return Ok(CpuPair { sender, receiver });
     };
     // The receiver's CPU may be on the other machine.

@@ -421,7 +421,7 @@ mod tests {
 
     use super::*;
     use crate::trial;
-    use crate::trial::priority::Priority;
+    use crate::trial::priority::{Priority, Realtime};
     use crate::trial::testing::{fixed, loopback};
     use zc_run::{Cell, RecvPath, SendPath};
 
@@ -446,6 +446,10 @@ mod tests {
     }
 
     fn flow(send: SendPath) -> Flow {
+        flow_of(send, Priority::Usual)
+    }
+
+    fn flow_of(send: SendPath, priority: Priority) -> Flow {
         let fixed = fixed();
         let links = loopback();
         let (setup, _) =
@@ -458,7 +462,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
-            priority: Priority::Usual,
+            priority,
             to_listener: false,
             sends_nothing: false,
         };
@@ -564,6 +568,29 @@ mod tests {
             out.send(())
         });
         assert!(dropped.recv_timeout(4 * PATIENCE).is_ok());
+    }
+
+    #[test]
+    fn both_threads_of_a_flow_are_real_time_where_that_is_wanted() {
+        if let Err(error) = Realtime::begin() {
+            return eprintln!("skipped: {error}");
+        }
+        let flow = flow_of(SendPath::Sendfile, Priority::Realtime);
+        let tids = [flow.sender_tid(), flow.receiver_tid().unwrap()];
+        // Field 41 of proc_pid_stat(5) is the policy; SCHED_RR is 2.
+        let policy = |tid| {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(41 - 3).unwrap().to_owned()
+        };
+        let until = Instant::now() + PATIENCE;
+        while tids.map(policy) != ["2", "2"] {
+            assert!(Instant::now() < until, "{:?}", tids.map(policy));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        flow.begin(zc_kernel::clock::monotonic_ns());
+        wait_until_bytes_arrive(&flow);
+        flow.stop();
+        flow.finish().unwrap_or_else(|error| panic!("{error:?}"));
     }
 
     #[test]

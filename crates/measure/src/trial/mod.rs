@@ -44,7 +44,7 @@ pub use limit::Limit;
 pub use links::Links;
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
-pub use placement::choose_cpus;
+pub use placement::{calm_cpus, choose_cpus};
 pub use receivers::{Receivers, listen};
 pub use receiving::RecvConfig;
 pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
