@@ -3,10 +3,11 @@
 
 use zc_stats::{huber_location, median};
 
+use crate::account_kind::AccountKind;
 use crate::costs::{Side, TrialCost};
 use crate::figures::{cost_figure, figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
-use crate::model::cell::{CellEstimate, Perturbation};
+use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{Pair, pairs, ratio};
@@ -14,9 +15,6 @@ use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
-
-/// A cell that reaches less than this share of its nominal rate is saturated.
-pub(super) const RATE_HELD: f64 = 0.98;
 
 pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
@@ -117,30 +115,60 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         let trials = kept.trials(&cell.label, kind);
         median(&trials.filter_map(|(_, trial)| throughput(trial)).collect::<Vec<_>>())
     };
-    let soaked_by_nominal = reached(kept, cell);
+    let soaked_by_nominal = reached(kept, cell, |_, _| Some(1.0));
+    let soaked_by_possible = reached(kept, cell, |block, place| possible(kept, block, place));
     Perturbation {
         // Controls in other blocks than the soaked trials are compared as a whole.
         soaked_by_unsoaked_control: median(&in_one_block)
             .or_else(|| per(speed(TrialKind::Soaked)?, speed(TrialKind::UnsoakedControl)?)),
         soaked_by_nominal,
-        saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
+        soaked_by_possible,
+        saturated: soaked_by_possible.is_some_and(|share| share < RATE_HELD),
     }
 }
 
-/// The share of its nominal rate that a cell reached in soaked windows. A window may contain one
+/// The share of its nominal rate that a cell reached in soaked windows, by the part of the rate that
+/// was `possible` beside other programs' share of its CPUs. A window may contain one
 /// burst more or less, which would move a median. And a host may take the CPUs of a guest for the
 /// length of many bursts, which says nothing of the other windows and would move the mean. So
 /// windows count by no more than a burst beyond the typical one.
-fn reached(kept: &KeptBlocks, cell: &Cell) -> Option<f64> {
-    let fixed = kept.header.plan.fixed.at(&cell.levels);
+///
+/// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its rate is
+/// kept from it by them. Where less was possible than it reached, it reached all of it.
+fn reached(
+    kept: &KeptBlocks,
+    cell: &Cell,
+    possible: impl Fn(usize, usize) -> Option<f64>,
+) -> Option<f64> {
+    let plan = &kept.header.plan;
+    let fixed = plan.fixed.at(&cell.levels);
+    let place = plan.cells.iter().position(|each| each.label == cell.label)?;
+    let share = |block: usize, trial| {
+        let share = per(throughput(trial)?, fixed.rate_bytes_per_s)?;
+        let possible = possible(block, place)?;
+        Some(if possible < 1.0 { per(share, possible).unwrap_or(1.0).min(1.0) } else { share })
+    };
     let windows: Vec<(f64, f64)> = kept
         .trials(&cell.label, TrialKind::Soaked)
-        .filter_map(|(_, trial)| Some((throughput(trial)?, elapsed_ns(trial)? as f64)))
-        .filter_map(|(speed, ns)| Some((per(speed, fixed.rate_bytes_per_s)?, ns)))
+        .filter_map(|(block, trial)| Some((share(block, trial)?, elapsed_ns(trial)? as f64)))
         .collect();
     let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
     let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
     finite(huber_location(&shares, burst)?)
+}
+
+/// The share of its rate that the traffic of a soaked window, by the indices of its block and its cell,
+/// had CPU time for. `None` where soakers hardly ran and do not tell what others used.
+fn possible(kept: &KeptBlocks, block: usize, place: usize) -> Option<f64> {
+    match kept.costs[block][place].as_ref() {
+        Some(cost) => Some(1.0 - cost.others_share),
+        None if AccountKind::of_block(kept.blocks[block], kept.header)
+            == AccountKind::OwnClocks =>
+        {
+            None
+        }
+        None => Some(1.0),
+    }
 }
 
 /// Whether the kernel copied most of what was to be sent without a copy.

@@ -49,6 +49,9 @@ pub struct TrialCost {
     /// the side's CPUs, where `gross` is by own clocks: what the soakers lost by wall time, less
     /// `gross`. `None` where `gross` is what they lost by wall time.
     pub unattributed: Option<Losses>,
+    /// The share of the CPU time, on that CPU of [`Side::Both`] which they used most, that other
+    /// programs used, or in which zc was stopped; 0 where `gross` is what the soakers lost by wall time.
+    pub others_share: f64,
     /// The part of [`Side::Both`] that the load of a server took, where it is in there.
     pub load_ns: f64,
     /// The part of it that is the harness; `None` in a run that did not measure it.
@@ -195,6 +198,8 @@ impl Window {
         let taken = taken_in(block, slot, header, &cell.levels, steal)?;
         let by_wall = if by_own_clocks(block, slot, header) {
             let lost = sides::taken(block, slot, header, &cell.levels, wall_clock::account);
+            // Soakers lose all of the time in which zc is stopped.
+            let lost = lost.filter(|lost| lost.window_ns <= taken.window_ns);
             lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
         } else {
             None
@@ -218,6 +223,7 @@ impl Window {
         Some(TrialCost {
             bytes: self.bytes,
             gross,
+            others_share: self.taken.others_share(),
             unattributed: self.by_wall.map(|by_wall| by_wall.beyond(&gross)),
             load_ns: self.load_ns,
             harness,
@@ -315,7 +321,7 @@ fn softirq_burned_ns(trial: &Trial) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::Run;
+    use zc_run::{IdleWindow, Run};
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn costs_of(run: &Run, block: &Block) -> Vec<Option<TrialCost>> {
@@ -393,6 +399,40 @@ mod tests {
         // By wall time what they take is in it, unless it is as much in idle windows.
         let by_wall = |share: f64| Synthetic { own_clocks: false, foreign_share: share, ..quiet() };
         assert!(off(&by_wall(0.25)) > 100.0);
+    }
+
+    #[test]
+    fn a_window_in_which_zc_was_stopped_has_its_cost_and_leaves_the_others_theirs() {
+        let mut run = Synthetic { blocks: 16, foreign_share: 0.1, ..quiet() }.run();
+        let costs = |run: &Run| {
+            let blocks: Vec<&Block> = run.blocks.iter().collect();
+            let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+            costs.into_iter().flatten().map(Option::unwrap).collect::<Vec<_>>()
+        };
+        let before = costs(&run);
+        // SIGSTOP for three seconds, in which both CPUs are idle.
+        let slots = &mut run.blocks[8].slots;
+        let is_trial = |slot: &Slot| matches!(slot, Slot::Trial(_));
+        let stopped = slots.iter().position(is_trial).unwrap();
+        for (at, slot) in slots.iter_mut().enumerate().skip(stopped) {
+            let (Slot::Idle(IdleWindow { opened, closed, .. })
+            | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            let later = if at == stopped { vec![closed] } else { vec![opened, closed] };
+            for reading in later {
+                reading.soak.at_ns += 3_000_000_000;
+                reading.stat.at_ns += 3_000_000_000;
+                reading.stat.cpus.iter_mut().for_each(|cpu| cpu.idle += 300);
+            }
+        }
+        let after = costs(&run);
+        assert_eq!(before.len(), after.len());
+        for (before, after) in before.iter().zip(&after) {
+            let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
+            assert!((of(after) / of(before) - 1.0).abs() < 0.01, "{before:?} {after:?}");
+        }
+        let told =
+            |costs: &[TrialCost]| costs.iter().filter(|cost| cost.unattributed.is_some()).count();
+        assert_eq!(told(&after), told(&before) - 1, "soakers lost those three seconds");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::idle_host;
 use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::model::estimates::{Estimates, WanderFigures};
+use crate::model::verdict::{CellVerdict, Comparison};
 use crate::netperf;
 use crate::others;
 use crate::parallel;
@@ -55,4 +56,15 @@ pub fn estimate(run: &Run) -> Estimates {
         conditions: account::conditions(run),
         verdict,
     }
+}
+
+/// Whether every comparison of a run in progress is decided, and its verdict stands, with intervals of
+/// this confidence level.
+pub fn is_decided(run: &Run, level: f64) -> bool {
+    let kept = KeptBlocks::at_level(run, level);
+    let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
+    let (controls, blocks) = (Controls::of(&kept), account::blocks(run));
+    let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
+    let is_decided = |cell: &CellVerdict| cell.comparison != Comparison::Undecided;
+    verdict.stands() && !verdict.cells.is_empty() && verdict.cells.iter().all(is_decided)
 }

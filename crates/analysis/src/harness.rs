@@ -76,6 +76,7 @@ mod tests {
         let cost = |harness| TrialCost {
             bytes: 1,
             gross: lost(50.0, 10.0),
+            others_share: 0.0,
             unattributed: None,
             load_ns: 0.0,
             harness,

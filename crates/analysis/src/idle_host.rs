@@ -8,10 +8,10 @@
 
 use zc_stats::{StudentT, mean_interval, median, quantile};
 
-use crate::cells::RATE_HELD;
 use crate::figures::{bounds, finite, per, with_interval};
 use crate::kept::KeptBlocks;
 use crate::machine::is_emulated;
+use crate::model::cell::RATE_HELD;
 use crate::model::figure::{Bounds, Figure};
 use crate::window::{bytes, elapsed_ns};
 use zc_run::{Cell, Trial};

@@ -34,13 +34,18 @@ pub(super) struct KeptBlocks<'a> {
 
 impl<'a> KeptBlocks<'a> {
     pub(super) fn of(run: &'a Run) -> Self {
-        Self::only(run, |block| block.dropped.is_none())
+        Self::at_level(run, level_of(&run.header.plan, run.end.as_ref()))
+    }
+
+    /// The same with intervals of another confidence level.
+    pub(super) fn at_level(run: &'a Run, level: f64) -> Self {
+        Self::only(run, level, |block| block.dropped.is_none())
     }
 
     /// The blocks that were measured whole and dropped for the state of the machine, in their
     /// place.
     pub(super) fn dropped(run: &'a Run) -> Self {
-        Self::only(run, |block| {
+        Self::only(run, level_of(&run.header.plan, run.end.as_ref()), |block| {
             matches!(
                 block.dropped,
                 Some(Dropped::Steal { .. } | Dropped::Foreign { .. } | Dropped::IdleDrift { .. })
@@ -48,12 +53,11 @@ impl<'a> KeptBlocks<'a> {
         })
     }
 
-    fn only(run: &'a Run, wanted: impl Fn(&Block) -> bool) -> Self {
+    fn only(run: &'a Run, level: f64, wanted: impl Fn(&Block) -> bool) -> Self {
         let header = &run.header;
         let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         let mut costs = trial_costs(&blocks, header, &index);
-        let level = level_of(run.end.as_ref());
         let harness_below_zero = harness::measured(&costs, &header.plan)
             .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));
         harness::settle(&mut costs);

@@ -60,7 +60,7 @@ mod window;
 
 pub use account_kind::{AccountKind, WhyWallTime};
 pub use cost_series::{CostSeries, cost_series};
-pub use estimate::estimate;
+pub use estimate::{estimate, is_decided};
 pub use model::cell::{
     CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
 };

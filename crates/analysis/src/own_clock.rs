@@ -12,10 +12,14 @@
 //! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
 //! (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
+//! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen cgroup, a
+//! CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for it, so that time
+//! is no part of the window.
+//!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
 //! kernel/sched/core.c): see [`crate::less_others`].
 
-use zc_run::{Block, Reading, Slot};
+use zc_run::{Block, CpuTicks, Reading, Slot};
 
 use crate::figures::per;
 use crate::machine::Machine;
@@ -23,6 +27,9 @@ use crate::sides::{Account, Threads};
 use crate::steal::StealInClocks;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 use crate::ticks::{TICK_NS, ticks_by_cpu};
+
+/// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of rounding.
+const LEAST_STOP_NS: f64 = 2.0 * TICK_NS;
 
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
 /// backwards.
@@ -36,12 +43,12 @@ pub(crate) fn account(
     let window = Clocks::between(opened, closed, machine)?;
     let speeds = speeds(block, slot, machine, steal)?;
     let steal = steal.on(machine);
-    let window_ns = window.elapsed_ns;
+    let elapsed_ns = window.elapsed_ns;
     let of_cpu = |(cpu, speed): (&Clock, Option<f64>)| {
         // A soaker whose speed is not known is one more program.
         let (soakers_ns, interrupts_ns) = match speed {
             Some(speed) => {
-                (cpu.soaker_ns, cpu.soaker_without_ns(steal, window_ns) - cpu.units / speed)
+                (cpu.soaker_ns, cpu.soaker_without_ns(steal, elapsed_ns) - cpu.units / speed)
             }
             None => (0.0, 0.0),
         };
@@ -50,11 +57,17 @@ pub(crate) fn account(
             interrupts_ns,
             soakers_ns,
             // May be less than nothing in one window, as steal comes in ticks.
-            others_ns: window_ns - soakers_ns - cpu.ksoftirqd_ns - cpu.steal_outside_ns,
+            others_ns: elapsed_ns
+                - soakers_ns
+                - cpu.ksoftirqd_ns
+                - cpu.steal_outside_ns
+                - cpu.stopped_ns,
+            stopped_ns: cpu.stopped_ns,
         }
     };
     let by_cpu = std::iter::zip(&window.by_cpu, speeds).map(of_cpu).collect();
     let stolen_ns = window.by_cpu.iter().map(|cpu| steal * cpu.steal_ns).collect();
+    let window_ns = Some(elapsed_ns - window.stopped_ns()).filter(|ns| *ns > 0.0)?;
     Some(Account { window_ns, by_cpu, threads: Threads::AreOthers { stolen_ns } })
 }
 
@@ -76,6 +89,8 @@ pub(crate) struct Clock {
     pub(crate) steal_ns: f64,
     /// The same where it is in no task clock. Nothing interrupts a CPU then.
     steal_outside_ns: f64,
+    /// Time in which it was idle, by the ticks of /proc/stat.
+    stopped_ns: f64,
 }
 
 impl Clock {
@@ -105,12 +120,16 @@ impl Clocks {
                 _ => Some(0.0), // it is one of the other programs
             }
         };
-        let ticks = ticks_by_cpu(opened, closed, machine, |cpu| cpu.steal);
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns) as f64;
-        let steal_ns = |cpu: usize| {
-            let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
-            per(ticks * TICK_NS * elapsed_ns, stat_ns).unwrap_or(0.0)
+        let in_window = |columns: fn(&CpuTicks) -> u64| {
+            let ticks = ticks_by_cpu(opened, closed, machine, columns);
+            move |cpu: usize| {
+                let ticks = ticks.as_ref().map_or(0.0, |ticks| ticks[cpu] as f64);
+                per(ticks * TICK_NS * elapsed_ns, stat_ns).unwrap_or(0.0)
+            }
         };
+        let steal_ns = in_window(|cpu| cpu.steal);
+        let idle_ns = in_window(|cpu| cpu.idle.saturating_add(cpu.iowait));
         let of_cpu = |cpu: usize| {
             Some(Clock {
                 units: grown(from.units[cpu], to.units[cpu])?,
@@ -118,10 +137,18 @@ impl Clocks {
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
                 steal_ns: steal_ns(cpu),
                 steal_outside_ns: if machine.steal_in_clocks { 0.0 } else { steal_ns(cpu) },
+                stopped_ns: Some(idle_ns(cpu)).filter(|ns| *ns > LEAST_STOP_NS).unwrap_or(0.0),
             })
         };
         let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, by_cpu })
+    }
+}
+
+impl Clocks {
+    /// How long all of zc was stopped.
+    fn stopped_ns(&self) -> f64 {
+        self.by_cpu.iter().map(|cpu| cpu.stopped_ns).fold(f64::INFINITY, f64::min)
     }
 }
 

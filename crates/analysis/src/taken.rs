@@ -5,6 +5,7 @@
 //! soakers' time, tells what they took from others. In a single window a soaker may hardly have run, so
 //! the blocks around it tell it together, as the machine changes in seconds.
 
+use crate::figures::per;
 use crate::losses::Losses;
 
 /// Blocks on either side whose soakers say how much time interrupts take: with them, some seven
@@ -37,6 +38,8 @@ pub(crate) struct TakenFrom {
     pub(crate) soakers_ns: f64,
     /// CPU time of other programs, with what interrupts took from them; by wall time 0.
     pub(crate) others_ns: f64,
+    /// Time in which zc was stopped, which is in none of the others.
+    pub(crate) stopped_ns: f64,
 }
 
 impl TakenFrom {
@@ -45,6 +48,7 @@ impl TakenFrom {
         self.interrupts_ns += more.interrupts_ns;
         self.soakers_ns += more.soakers_ns;
         self.others_ns += more.others_ns;
+        self.stopped_ns += more.stopped_ns;
     }
 
     /// The same in a window that is so many times as long.
@@ -54,7 +58,16 @@ impl TakenFrom {
             interrupts_ns: self.interrupts_ns * by,
             soakers_ns: self.soakers_ns * by,
             others_ns: self.others_ns * by,
+            stopped_ns: self.stopped_ns * by,
         }
+    }
+
+    /// See [`Taken::others_share`].
+    fn others_share(&self) -> f64 {
+        // `known_ns` has `interrupts_ns`, which are in `soakers_ns` too.
+        let away_ns = self.others_ns + self.stopped_ns;
+        let all_ns = self.known_ns - self.interrupts_ns + self.soakers_ns + away_ns;
+        per(away_ns, all_ns).map_or(0.0, |share| share.clamp(0.0, 1.0))
     }
 
     /// With what interrupts took from other programs, by what they took from the soakers in the
@@ -87,6 +100,15 @@ pub(crate) struct Taken {
     pub(crate) window_ns: f64,
     /// By sets of CPUs: the same ones in all windows of a cell.
     pub(crate) parts: Vec<(For, TakenFrom)>,
+}
+
+impl Taken {
+    /// The share of the time of CPUs, other than those that only [`For::OtherCpus`] has, which other
+    /// programs used, or in which zc was stopped: of the set with the largest. From 0 to 1.
+    pub(crate) fn others_share(&self) -> f64 {
+        let own = self.parts.iter().filter(|(side, _)| *side != For::OtherCpus);
+        own.map(|(_, part)| part.others_share()).fold(0.0, f64::max)
+    }
 }
 
 /// What was lost in the windows of one cell, by block. `None` where it is not known.
@@ -150,7 +172,8 @@ mod tests {
     /// A tenth of what is left over goes to interrupts, wherever they find it.
     fn part(soakers_ns: f64, others_ns: f64) -> TakenFrom {
         let interrupts_ns = soakers_ns / 10.0;
-        TakenFrom { known_ns: 40.0 + interrupts_ns, interrupts_ns, soakers_ns, others_ns }
+        let known_ns = 40.0 + interrupts_ns;
+        TakenFrom { known_ns, interrupts_ns, soakers_ns, others_ns, ..TakenFrom::default() }
     }
 
     #[test]
@@ -196,6 +219,20 @@ mod tests {
         assert!(near(8, 40.0 + 6.0 + 2.0 + 2.0 * 7.0 / 8.0), "{found:?}");
         let mean = found.iter().sum::<f64>() / 15.0;
         assert!((mean - 46.0).abs() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn the_share_of_others_is_that_of_the_cpu_that_they_use_most() {
+        let parts = vec![
+            (For::Sender, part(45.0, 15.0)),
+            (For::Receiver, part(60.0, 0.0)),
+            (For::OtherCpus, part(0.0, 60.0)),
+        ];
+        assert!((Taken { window_ns: 100.0, parts }.others_share() - 0.15).abs() < 1e-9);
+        let by_wall = TakenFrom { known_ns: 30.0, ..TakenFrom::default() };
+        assert_eq!(window(by_wall).others_share(), 0.0);
+        // Ticks of steal may leave less than nothing.
+        assert_eq!(window(part(70.0, -10.0)).others_share(), 0.0);
     }
 
     #[test]

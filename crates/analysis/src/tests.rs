@@ -216,6 +216,26 @@ fn windows_in_which_the_host_took_the_cpus_do_not_make_a_cell_saturated() {
 }
 
 #[test]
+fn a_rate_that_other_programs_keep_from_the_traffic_saturates_no_cell() {
+    let held_back = |foreign_share: f64| {
+        let mut run = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() }.run();
+        // They have the CPU of the sender, and it gets as much less done.
+        run.header.plan.fixed.rate_bytes_per_s /= 0.8;
+        estimate(&run)
+    };
+    let beside = held_back(0.4);
+    for cell in &beside.cells {
+        let reached = cell.perturbation.soaked_by_nominal.unwrap();
+        assert!((reached - 0.8).abs() < 0.01, "{}: {reached}", cell.label);
+        assert!(cell.perturbation.is_held_back(), "{}: {:?}", cell.label, cell.perturbation);
+    }
+    assert!(beside.verdict.stands(), "{:?}", beside.verdict.withheld);
+    let alone = held_back(0.0);
+    assert!(alone.cells.iter().all(|cell| cell.perturbation.saturated));
+    assert!(!alone.verdict.stands());
+}
+
+#[test]
 fn the_other_accounting_methods_are_compared_with_the_soakers() {
     let estimates =
         estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());

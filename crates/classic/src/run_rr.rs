@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use zc_kernel::sched;
+use zc_measure::privileges::no_round_robin;
 
 use super::getopt::{Known, Letter};
 use super::tool::Tool;
-use zc_run::{Error, Result, in_words};
+use zc_run::{Error, Result};
 
 /// The lowest real-time priority: above all tasks that are not real-time, below all others that
 /// are.
@@ -138,20 +139,7 @@ pub enum NotRun {
 /// # Errors
 /// This user may not set it.
 pub fn take_policy() -> Result<()> {
-    sched::set_round_robin(PRIORITY).map_err(|error| {
-        let help = if error.kind() == io::ErrorKind::PermissionDenied {
-            "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root \
-             may lack it in a container, \
-             or in a cgroup without a share of real time (cpu.rt_runtime_us)"
-        } else {
-            "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
-        };
-        Error::unsupported(format!(
-            "cannot have the scheduling policy \"SCHED_RR\": {}",
-            in_words(&error)
-        ))
-        .help(help)
-    })
+    sched::set_round_robin(PRIORITY).map_err(|error| no_round_robin(&error))
 }
 
 /// Becomes the command; returns only if that fails.

@@ -126,6 +126,9 @@ impl Folder {
         let end = text.trim_end().lines().last().and_then(|line| line.split_once("\"end\":"));
         let Some(end) = end.and_then(|(_, end)| end.strip_suffix('}')) else { return Ok(false) };
         let end: serde_json::Value = serde_json::from_str(end).unwrap_or_default();
-        Ok(matches!(end["reason"]["why"].as_str(), Some("target-reached" | "budget-spent")))
+        Ok(matches!(
+            end["reason"]["why"].as_str(),
+            Some("target-reached" | "decided" | "budget-spent")
+        ))
     }
 }

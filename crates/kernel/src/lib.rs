@@ -43,6 +43,7 @@ pub mod perf_records;
 pub mod privileges;
 pub mod process;
 pub mod random;
+pub mod realtime;
 pub mod sched;
 mod sockopt;
 pub mod source_filter;

@@ -13,7 +13,7 @@ use zc_kernel::privileges::{
     keep_capabilities,
 };
 use zc_kernel::process::{end_with_parent, read_from_child};
-use zc_run::{Error, ErrorKind, Result};
+use zc_run::{Error, ErrorKind, Result, in_words};
 
 pub use zc_kernel::privileges::{has_capabilities, no_new_privileges};
 
@@ -28,6 +28,8 @@ pub enum Work {
     TowardsFarEnd {
         /// Commands of the user are started meanwhile, which may need all rights of the user.
         starts_commands: bool,
+        /// The flows have real-time threads.
+        realtime: bool,
     },
     /// Discards what clients send, as `zcs` does.
     Discarding,
@@ -54,22 +56,27 @@ impl Work {
             ]),
             // To mount, in a mount namespace of its own.
             Self::ServingByNfs => Self::Serving.capabilities() | CapabilitySet::SYS_ADMIN,
-            Self::TowardsFarEnd { .. } => CapabilitySet::from_iter([
-                // A congestion control that is not allowed to every user, and what packets pass on
-                // this host.
-                CapabilitySet::NET_ADMIN,
-                // Pages that MSG_ZEROCOPY and io_uring pin, beyond RLIMIT_MEMLOCK.
-                CapabilitySet::IPC_LOCK,
-                // Pipes, as above.
-                CapabilitySet::SYS_RESOURCE,
-                // The program that burns a known cost in softirqs (the positive control); before
-                // Linux 5.8 it takes CAP_SYS_ADMIN.
-                CapabilitySet::BPF,
-                CapabilitySet::PERFMON,
-                // The files that are sent, and the folder of the result, are the user's to choose.
-                CapabilitySet::DAC_OVERRIDE,
-                CapabilitySet::DAC_READ_SEARCH,
-            ]),
+            Self::TowardsFarEnd { realtime, .. } => {
+                let policy =
+                    if realtime { CapabilitySet::SYS_NICE } else { CapabilitySet::empty() };
+                policy
+                    | CapabilitySet::from_iter([
+                        // A congestion control that is not allowed to every user, and what packets pass on
+                        // this host.
+                        CapabilitySet::NET_ADMIN,
+                        // Pages that MSG_ZEROCOPY and io_uring pin, beyond RLIMIT_MEMLOCK.
+                        CapabilitySet::IPC_LOCK,
+                        // Pipes, as above.
+                        CapabilitySet::SYS_RESOURCE,
+                        // The program that burns a known cost in softirqs (the positive control); before
+                        // Linux 5.8 it takes CAP_SYS_ADMIN.
+                        CapabilitySet::BPF,
+                        CapabilitySet::PERFMON,
+                        // The files that are sent, and the folder of the result, are the user's to choose.
+                        CapabilitySet::DAC_OVERRIDE,
+                        CapabilitySet::DAC_READ_SEARCH,
+                    ])
+            }
             Self::Discarding => CapabilitySet::from_iter([
                 CapabilitySet::NET_BIND_SERVICE, // a port below 1024
                 CapabilitySet::SYS_RESOURCE,     // pipes, as above
@@ -87,10 +94,22 @@ impl Work {
 pub fn keep_for(work: Work) -> Result<()> {
     let keep = work.capabilities();
     let bounded = match work {
-        Work::TowardsFarEnd { starts_commands: true } => Ok(()),
+        Work::TowardsFarEnd { starts_commands: true, .. } => Ok(()),
         _ => bound_capabilities(keep),
     };
     bounded.and_then(|()| keep_capabilities(keep)).map_err(cannot_give_up)
+}
+
+/// That this process may not have the policy SCHED_RR, because of `error`.
+pub fn no_round_robin(error: &io::Error) -> Error {
+    let help = if error.kind() == io::ErrorKind::PermissionDenied {
+        "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may lack it \
+         in a container, or in a cgroup without a share of real time (cpu.rt_runtime_us)"
+    } else {
+        "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
+    };
+    let why = in_words(error);
+    Error::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {why}")).help(help)
 }
 
 /// Whether the file of this program gave it capabilities that its user, who is not root, does not

@@ -391,6 +391,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         perturbation: Perturbation {
             soaked_by_unsoaked_control: Some(1.0 - path.half / 10.0),
             soaked_by_nominal: Some(0.9995),
+            soaked_by_possible: Some(0.9995),
             saturated: false,
         },
         copied_share: None,

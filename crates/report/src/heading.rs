@@ -189,7 +189,8 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
     } else {
         String::new()
     };
-    format!("{}; sender on CPU {}{receiver}", machine(&run.header.host), fixed.sender_cpu)
+    let realtime = if fixed.realtime { "; their threads real-time (SCHED_RR)" } else { "" };
+    format!("{}; sender on CPU {}{receiver}{realtime}", machine(&run.header.host), fixed.sender_cpu)
 }
 
 /// What the sender is called: in the run of a server it is the server.
@@ -218,6 +219,9 @@ pub(super) fn ended(run: &Run) -> String {
                 percent(plan.target),
                 seconds(end.elapsed_ns)
             )
+        }
+        EndReason::Decided => {
+            format!("every comparison decided after {}", seconds(end.elapsed_ns))
         }
         EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
         EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),

@@ -311,8 +311,12 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
         ));
     }
     if let Some(((least, low), (_, high))) = reached {
+        let beside = match estimates.cells.iter().any(|cell| cell.perturbation.is_held_back()) {
+            true => " beside other programs",
+            false => "",
+        };
         parts.push(format!(
-            "{} ({least}) to {} of the rate was reached",
+            "{} ({least}) to {} of the rate was reached{beside}",
             percent(low),
             percent(high)
         ));

@@ -217,6 +217,12 @@ pub(super) const MARKS: &[Mark] = &[
         brief: "rate not reached",
         applies: |cell| cell.perturbation.saturated,
     },
+    Mark {
+        sign: "<",
+        meaning: "other programs had the CPU, and less than the rate was reached: costs are per byte that arrived",
+        brief: "rate not reached beside other programs",
+        applies: |cell| cell.perturbation.is_held_back(),
+    },
     FAILED_ZERO_COPY,
     Mark {
         sign: "~",

@@ -203,6 +203,10 @@ pub struct FixedParams {
     /// Which CPUs the two sides are pinned to.
     #[serde(default = "separate")]
     pub placement: Placement,
+    /// Whether the threads of flows have the policy SCHED_RR where they send at a rate: `--realtime`
+    /// (since format 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub realtime: bool,
     /// Levels of all other factors.
     #[serde(default, skip_serializing_if = "FactorLevels::is_empty")]
     pub more: FactorLevels,
@@ -292,6 +296,9 @@ pub struct Plan {
     /// costs are by own clocks: `--strict` (since format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether the run ends once every comparison is decided: `--quick` (since format 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// The factors in which cells differ; the first one is that of the table's rows.
     #[serde(default = "send_alone")]
     pub factors: Vec<Factor>,

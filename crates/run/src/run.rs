@@ -392,6 +392,8 @@ impl OtherProgram {
 pub enum EndReason {
     /// Every interval was within the target at a planned look.
     TargetReached,
+    /// Every comparison was decided at a planned look of `--quick` (since format 3.7).
+    Decided,
     /// The budget was spent.
     BudgetSpent,
     /// Ctrl-C or SIGTERM.

@@ -438,6 +438,58 @@ fn planned_interim_analyses_that_stop_by_width_keep_95_per_cent_at_the_end() {
 }
 
 #[test]
+fn interim_analyses_that_stop_at_a_decision_find_differences_that_are_none_in_one_run_of_twenty() {
+    // Of `zc run --quick`: it stops once an interval excludes 1, or lies within 5 % of it. Each
+    // analysis has its part of the error, and the last no more.
+    let planned = [0.4, 0.55, 0.7, 0.85, 1.0];
+    let spending = AlphaSpending::new(0.95).unwrap();
+    let noises: [(&str, Noise); 3] = [
+        ("normal", |random| 0.05 * random.normal()),
+        ("heavy tails", |random| 0.03 * random.heavy()),
+        ("bursts", Random::burst),
+    ];
+    for (name, noise) in noises {
+        for truth in [1.0f64, 1.03, 0.9] {
+            let mut random = Random::new(11);
+            let (mut covered, mut early, mut plain) = (0, 0, 0);
+            for _ in 0..RUNS {
+                let values = log_ratios(&mut random, 40, truth, noise);
+                let at = |share: f64, confidence: f64| {
+                    let so_far = &values[..(share * values.len() as f64) as usize];
+                    wilcoxon_interval(so_far, confidence).unwrap()
+                };
+                let is_decided = |interval: &Interval| {
+                    !interval.contains(0.0) || interval.high.max(-interval.low) < 1.05f64.ln()
+                };
+                let decided = |level: &dyn Fn(usize) -> f64| {
+                    let looks = planned.iter().enumerate();
+                    let mut looks = looks.map(|(look, share)| at(*share, level(look)));
+                    let last = at(1.0, level(planned.len() - 1));
+                    looks.find(is_decided).map_or((last, false), |interval| (interval, true))
+                };
+                let before = |look: usize| if look == 0 { 0.0 } else { planned[look - 1] };
+                let (interval, stopped) =
+                    decided(&|look| spending.confidence(before(look), planned[look]));
+                covered += usize::from(interval.contains(truth.ln()));
+                early += usize::from(stopped);
+                plain += usize::from(decided(&|_| 0.95).0.contains(truth.ln()));
+            }
+            let share = |count: usize| count as f64 / RUNS as f64;
+            println!(
+                "decisions, {name}, truth {truth}: {:.4}, {:.3} decided; {:.4} with 95 % at each",
+                share(covered),
+                share(early),
+                share(plain)
+            );
+            assert!(share(covered) >= 0.945, "{name}, {truth}: {}", share(covered));
+            if truth == 1.0 {
+                assert!(share(plain) < 0.945, "{name}: parts are of no use: {}", share(plain));
+            }
+        }
+    }
+}
+
+#[test]
 fn stopping_at_the_first_narrow_interval_would_not_be_95_per_cent() {
     // Why interim analyses are planned: the same intervals at 95 %, examined after every block.
     let mut random = Random::new(5);

@@ -4,7 +4,7 @@
 use super::busy::{self, Busy};
 use zc_analysis::interim::InterimAnalyses;
 use zc_analysis::starved::starved_cpus;
-use zc_analysis::{progress, rules};
+use zc_analysis::{is_decided, progress, rules};
 use zc_measure::session::{Hopeless, Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
@@ -27,11 +27,15 @@ impl Interim for Planned {
 
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult {
         let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
-        if !self.analyses.due(spent_share, kept) {
+        let plan = &run.header.plan;
+        if !self.analyses.due(plan, spent_share, kept) {
             return InterimResult::NotDue;
         }
-        let level = self.analyses.level();
+        let level = self.analyses.level(plan);
         self.analyses.take();
+        if plan.quick && is_decided(run, level) {
+            return InterimResult::Decided;
+        }
         if progress::all_within(&progress::progress(&run.blocks, &run.header, level), &run.header) {
             InterimResult::Stop
         } else {

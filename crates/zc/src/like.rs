@@ -70,6 +70,8 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
     }
     typed.strict |= old.strict;
     typed.replay.fill(std::mem::take(&mut old.replay));
+    typed.realtime |= old.realtime;
+    typed.quick |= old.quick;
     typed.budget = typed.budget.or_else(|| old.budget.take());
     planned::fill(&mut typed, &mut old);
     typed.rates = rates(&run.header);

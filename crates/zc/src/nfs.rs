@@ -67,7 +67,10 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
     if args.remote.is_given() {
-        privileges::keep_for(Work::TowardsFarEnd { starts_commands: args.starts_commands() })?;
+        privileges::keep_for(Work::TowardsFarEnd {
+            starts_commands: args.starts_commands(),
+            realtime: false,
+        })?;
     }
     let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {
         session::run_nfs(&options, interim, stop, watcher)

@@ -55,6 +55,10 @@ pub(super) struct ProfileArgs {
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     cpus: Option<String>,
+    /// Give the threads of flows the policy SCHED_RR, so that they keep their rate beside other
+    /// programs (root, or a limit of real-time priorities)
+    #[arg(long, help_heading = "Where it is sent")]
+    realtime: bool,
     /// Time for the whole run, everything included [default: 30s]
     #[arg(
         long,
@@ -169,6 +173,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         files,
         link,
         cpus,
+        realtime,
         budget,
         quiet,
         strict,
@@ -186,6 +191,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         factors: factors.0,
         link,
         cpus,
+        realtime,
         budget,
         quiet,
         strict,

@@ -24,6 +24,8 @@ const S: u64 = 1_000 * MS;
 
 /// Half-width of the intervals at which a run may end early.
 const TARGET: f64 = 0.025;
+/// The budget of `--quick`.
+const QUICK: &str = "15s";
 /// More sessions than blocks that any budget holds.
 const MOST_SESSIONS: u64 = 1_000_000;
 /// The bound of `--burn`, per MB: no path costs more.
@@ -56,6 +58,12 @@ pub(super) fn run(
     // A cell with the typed levels.
     let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
     typed.iter().for_each(|level| level.put(&mut held));
+    if args.realtime && args.responses.is_some() {
+        return Err(Error::usage(
+            "--realtime: responses are sent by a server, not by threads of flows",
+        )
+        .help("leave --realtime or --responses out"));
+    }
     let recv = held.recv;
     let link = link_of(args)?;
     if link == Some(LinkKind::Remote) {
@@ -100,6 +108,7 @@ pub(super) fn run(
         budget_ns: 0,
         target: target(args)?,
         strict: args.strict,
+        quick: args.quick,
         sessions: args.sessions.as_deref().map(sessions).transpose()?,
         seed: seed(args.seed.as_deref())?,
         link,
@@ -116,11 +125,13 @@ pub(super) fn run(
         rates: args.rates.clone(),
         earlier: Vec::new(),
         burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
+        realtime: args.realtime,
         sample: args.sample,
         anonymise: args.anonymise,
         plan,
     };
-    let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
+    let typed = args.budget.as_deref().or(args.quick.then_some(QUICK));
+    let asked = typed.map(|text| budget(Some(text), text)).transpose()?;
     options.budget_ns =
         plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)

@@ -143,7 +143,8 @@ pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Resul
     quiet::wait(at_most, &stop)?;
     if args.remote.is_given() {
         let starts_commands = args.starts_commands();
-        privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
+        let realtime = options.realtime;
+        privileges::keep_for(Work::TowardsFarEnd { starts_commands, realtime })?;
     }
     far_end.wait(&stop)?;
     let session::Outcome { run, error } =

@@ -105,6 +105,10 @@ pub(super) struct RunArgs {
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
+    /// Give the threads of flows the policy SCHED_RR, so that they keep their rate beside other
+    /// programs (root, or a limit of real-time priorities)
+    #[arg(long, help_heading = "Where it is sent")]
+    pub(super) realtime: bool,
     /// The measured part of each trial
     #[arg(
         long,
@@ -214,6 +218,10 @@ pub(super) struct RunArgs {
         help_heading = "How long, how well"
     )]
     pub(super) budget: Option<String>,
+    /// End once every comparison is decided, after 15s at the latest: which path needs less, not by
+    /// how much
+    #[arg(long, help_heading = "How long, how well")]
+    pub(super) quick: bool,
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
     /// Count only what was measured while the machine was quiet: drop blocks beside other programs,

@@ -67,7 +67,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     quiet::wait(at_most, &stop)?;
     if args.remote.is_given() {
         let starts_commands = args.starts_commands();
-        privileges::keep_for(Work::TowardsFarEnd { starts_commands })?;
+        privileges::keep_for(Work::TowardsFarEnd { starts_commands, realtime: false })?;
     }
     far_end.wait(&stop)?;
     let outcome = watched(options.budget_ns, &stop, |interim, stop, watcher| {

@@ -49,6 +49,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     far_machine(&mut found, old, new);
     found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
     found.of(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
+    let policy = |is_realtime| if is_realtime { "SCHED_RR" } else { "as zc's" };
+    found.of(Aspect::Scheduling, &policy(fixed.realtime), &policy(other.realtime));
     found.differ(Aspect::SoakedCpus, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
     if !same_timing(old, new) {
         found.differ(Aspect::Timing, None, timing(old), timing(new));

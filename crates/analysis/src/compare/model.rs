@@ -239,6 +239,8 @@ pub enum Aspect {
     SenderCpu,
     /// CPU of the receiver.
     ReceiverCpu,
+    /// Scheduling policy of the threads of flows.
+    Scheduling,
     /// CPUs with a soaker.
     SoakedCpus,
     /// Lengths of warm-up, window and idle window.

@@ -86,7 +86,10 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
         blocks_kept: account.kept,
         blocks: account.measured,
         is_whole: run.end.as_ref().is_some_and(|end| {
-            matches!(end.reason, EndReason::TargetReached | EndReason::BudgetSpent)
+            matches!(
+                end.reason,
+                EndReason::TargetReached | EndReason::Decided | EndReason::BudgetSpent
+            )
         }),
         withheld: withheld(run, &kept, &account),
         cells,

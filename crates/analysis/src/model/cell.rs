@@ -109,9 +109,22 @@ pub struct Perturbation {
     /// Rate reached with soakers divided by the cell's nominal rate: mean over windows, none of
     /// which counts by more than a burst beyond the others.
     pub soaked_by_nominal: Option<f64>,
-    /// Less than 98 % of the nominal rate was reached: the cost was measured at saturation, not at
+    /// The same by the part of the nominal rate that the traffic had CPU time for beside other
+    /// programs: less than 1 where it alone needs more CPU time than there is.
+    pub soaked_by_possible: Option<f64>,
+    /// Less than 98 % of the possible rate was reached: the cost was measured at saturation, not at
     /// a fixed rate.
     pub saturated: bool,
+}
+
+/// A cell that reached at least this share of its rate was measured at that rate.
+pub(crate) const RATE_HELD: f64 = 0.98;
+
+impl Perturbation {
+    /// Whether the rate was not reached because other programs had the CPUs.
+    pub fn is_held_back(&self) -> bool {
+        !self.saturated && self.soaked_by_nominal.is_some_and(|share| share < RATE_HELD)
+    }
 }
 
 /// Counters other than the soakers, as rates: sums over the soaked windows of kept blocks.

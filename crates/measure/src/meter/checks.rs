@@ -518,6 +518,7 @@ mod tests {
             push: Push::Plain,
             align: Align::Page,
             pages: CopyPages::Scattered,
+            realtime: false,
             placement: Placement::Separate,
             more: Default::default(),
         }

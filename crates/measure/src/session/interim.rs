@@ -38,4 +38,6 @@ pub enum InterimResult {
     GoOn,
     /// One was carried out, and every interval is within the target.
     Stop,
+    /// One was carried out in a run that is to end so, and every comparison is decided.
+    Decided,
 }

@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub target: f64,
     /// Whether blocks are dropped beside other programs although costs leave these out.
     pub strict: bool,
+    /// Whether the run ends once every comparison is decided.
+    pub quick: bool,
     /// How many sessions the run is divided into; `None` makes one every second.
     pub sessions: Option<NonZeroUsize>,
     /// Seed of the random order; `None` draws one.
@@ -71,6 +73,8 @@ pub struct RunOptions {
     pub idle_ns: Option<u64>,
     /// Length of the warm-up before each window; `None` for the default.
     pub warmup_ns: Option<u64>,
+    /// Whether the threads of flows get the policy SCHED_RR.
+    pub realtime: bool,
     /// Whether the soaked windows are sampled: `zc profile`.
     pub sample: bool,
     /// Whether names of hosts and what else identifies them are left out of the run. `command` is
@@ -126,6 +130,7 @@ impl RunOptions {
             budget_ns: 60_000_000_000,
             target: 0.025,
             strict: false,
+            quick: false,
             sessions: None,
             seed: None,
             link: None,
@@ -141,6 +146,7 @@ impl RunOptions {
             window_ns: None,
             idle_ns: None,
             warmup_ns: None,
+            realtime: false,
             sample: false,
             anonymise: false,
         }

@@ -260,6 +260,7 @@ pub(super) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: options.strict,
+        quick: options.quick,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),
@@ -318,7 +319,7 @@ fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Re
 pub(super) fn choose_cpus(chosen: Option<CpuPair>, both_here: bool) -> Result<CpuPair> {
     let allowed = trial::allowed_cpus()?;
     let Some(pair) = chosen else {
-        let (sender, receiver) = trial::choose_cpus(&allowed);
+        let (sender, receiver) = trial::choose_cpus(&trial::calm_cpus(allowed)?);
         return Ok(CpuPair { sender, receiver });
     };
     // The receiver's CPU may be on the other machine.
@@ -351,6 +352,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     Ok(FixedParams {
         piece_bytes: PIECE_BYTES,
         rcvbuf_bytes: options.rcvbuf_bytes,
+        realtime: options.realtime,
         receiver_cpu: cpus.receiver,
         ..usual.at(wanted)
     })
@@ -385,6 +387,7 @@ pub(super) fn usual(
         push: Push::Plain,
         align: Align::Page,
         pages: CopyPages::Scattered,
+        realtime: false,
         placement: Placement::Separate,
         more: FactorLevels::default(),
     })

@@ -286,8 +286,10 @@ fn measure(
         if look != InterimResult::NotDue {
             interim_analyses_at_blocks.push(run.blocks.len());
         }
-        if look == InterimResult::Stop {
-            return (EndReason::TargetReached, None);
+        match look {
+            InterimResult::Stop => return (EndReason::TargetReached, None),
+            InterimResult::Decided => return (EndReason::Decided, None),
+            InterimResult::NotDue | InterimResult::GoOn => {}
         }
         if stop.is_set() {
             let error = Error::new(

@@ -18,8 +18,8 @@ use super::limit::Limit;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, lower_priority, pin_to,
-    receive, spawn, timed_out,
+    GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, receive, spawn,
+    timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_kernel::tcp::AckProgress;
@@ -82,9 +82,6 @@ impl Flow {
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
-                        if send_config.low_priority {
-                            lower_priority()?;
-                        }
                         let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
                         let local = listener
                             .local_addr()
@@ -92,6 +89,7 @@ impl Flow {
                         let _ = address_out.send(local);
                         let socket = receiving::accept(&listener, &connected)?;
                         drop(listener);
+                        send_config.priority.take()?;
                         receiving::receive(&socket, &how, ready, counts, &crc32, &given_up)
                     })?;
                 let address = await_message(
@@ -423,6 +421,7 @@ mod tests {
 
     use super::*;
     use crate::trial;
+    use crate::trial::priority::{Priority, Realtime};
     use crate::trial::testing::{fixed, loopback};
     use zc_run::{Cell, RecvPath, SendPath};
 
@@ -447,6 +446,10 @@ mod tests {
     }
 
     fn flow(send: SendPath) -> Flow {
+        flow_of(send, Priority::Usual)
+    }
+
+    fn flow_of(send: SendPath, priority: Priority) -> Flow {
         let fixed = fixed();
         let links = loopback();
         let (setup, _) =
@@ -459,7 +462,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
-            low_priority: false,
+            priority,
             to_listener: false,
             sends_nothing: false,
         };
@@ -565,6 +568,29 @@ mod tests {
             out.send(())
         });
         assert!(dropped.recv_timeout(4 * PATIENCE).is_ok());
+    }
+
+    #[test]
+    fn both_threads_of_a_flow_are_real_time_where_that_is_wanted() {
+        if let Err(error) = Realtime::begin() {
+            return eprintln!("skipped: {error}");
+        }
+        let flow = flow_of(SendPath::Sendfile, Priority::Realtime);
+        let tids = [flow.sender_tid(), flow.receiver_tid().unwrap()];
+        // Field 41 of proc_pid_stat(5) is the policy; SCHED_RR is 2.
+        let policy = |tid| {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(41 - 3).unwrap().to_owned()
+        };
+        let until = Instant::now() + PATIENCE;
+        while tids.map(policy) != ["2", "2"] {
+            assert!(Instant::now() < until, "{:?}", tids.map(policy));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        flow.begin(zc_kernel::clock::monotonic_ns());
+        wait_until_bytes_arrive(&flow);
+        flow.stop();
+        flow.finish().unwrap_or_else(|error| panic!("{error:?}"));
     }
 
     #[test]

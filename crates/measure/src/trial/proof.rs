@@ -12,6 +12,7 @@ use zc_kernel::clock::monotonic_ns;
 
 use super::cell_config::CellConfig;
 use super::flows::Ended;
+use super::priority::Priority;
 use super::rig::Rig;
 use super::sending::SendConfig;
 use super::worker::TrialError;
@@ -100,7 +101,7 @@ impl Rig {
             first_file: 0,
             piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: true,
-            low_priority: false,
+            priority: Priority::Usual,
             to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),
             sends_nothing: false,
         }

@@ -25,6 +25,7 @@ use super::flows::{Ended, finish_flows, open_flows, why_ended};
 use super::limit::Limit;
 use super::links::Links;
 use super::machine::Machine;
+use super::priority::{Priority, Realtime};
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
@@ -88,6 +89,8 @@ pub struct Rig {
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
     limit: Limit,
+    /// Where flows have real-time threads.
+    realtime: Option<Realtime>,
     /// How long the last trial took until its window had closed.
     until_closed: Duration,
 }
@@ -99,6 +102,7 @@ impl Rig {
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
         let RigSetup { links, setup, fixed, timing, remote, sampler } = setup;
+        let realtime = fixed.realtime.then(Realtime::begin).transpose()?;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
         let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
         let idle_clock = if remote.is_none() { IdleClock::open() } else { None };
@@ -119,6 +123,7 @@ impl Rig {
             remote,
             sampler,
             limit: Limit::default(),
+            realtime,
             until_closed: Duration::ZERO,
         })
     }
@@ -342,6 +347,8 @@ impl Rig {
     /// got stuck. Nothing of the trial is left when it returns.
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         let run = self.attempt(cell, kind);
+        let in_time = self.realtime.as_ref().map_or(Ok(()), Realtime::check);
+        let run = in_time.map_err(TrialError::Broke).and(run);
         self.or_give_up(run).map_err(|error| match error {
             TrialError::Broke(error) => error,
             TrialError::CannotRun(no) => Error::failed(format!(
@@ -425,7 +432,7 @@ impl Rig {
             first_file: self.first_file,
             piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: false,
-            low_priority: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
+            priority: priority(kind, &config.fixed),
             to_listener: false,
             sends_nothing: kind.sends_nothing(),
         };
@@ -601,6 +608,16 @@ impl Rig {
             });
         into.tcp = tcp_reading(flows);
         Ok(())
+    }
+}
+
+/// The priority of a trial's threads. Those that send as fast as they can do not sleep.
+fn priority(kind: TrialKind, fixed: &FixedParams) -> Priority {
+    match kind {
+        TrialKind::TopSpeed if fixed.flows > MANY_FLOWS => Priority::Low,
+        TrialKind::TopSpeed => Priority::Usual,
+        _ if fixed.realtime => Priority::Realtime,
+        _ => Priority::Usual,
     }
 }
 

@@ -13,8 +13,9 @@ use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::counting::Counting;
 use super::factor::{self, EFFECTS};
+use super::priority::Priority;
 use super::usage::UsedSince;
-use super::worker::{PATIENCE, Published, Ready, TrialError, clone, lower_priority, pin_to};
+use super::worker::{PATIENCE, Published, Ready, TrialError, clone, pin_to};
 use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::meter::Burner;
 use crate::path;
@@ -34,8 +35,8 @@ pub(super) struct SendConfig {
     pub(super) piece_bytes: usize,
     /// The receiver computes a checksum (proofs).
     pub(super) checksum: bool,
-    /// Its threads run at nice 19 (`worker::lower_priority`).
-    pub(super) low_priority: bool,
+    /// Of its threads.
+    pub(super) priority: Priority,
     /// A receive path on this machine receives the bytes, also on the link `null`.
     pub(super) to_listener: bool,
     /// The sender is woken for each burst and sends nothing: what it costs is the harness.
@@ -118,9 +119,6 @@ pub(super) fn send(
     let &Sending { index, config, link, send_config, to } = what;
     let CellConfig { cell, fixed, setup, burner, .. } = config;
     pin_to(&config.sender_cpus())?;
-    if send_config.low_priority {
-        lower_priority()?;
-    }
     link.enter_sender()?;
     let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
     connected.set(socket.local_addr().ok());
@@ -129,6 +127,8 @@ pub(super) fn send(
     let _ = ready.send(SenderReady { ready: at_work, acked });
     // All flows wait for their answers together: a thousand round trips would take long.
     await_answer(&socket, to)?;
+    // Opening a path may take longer than a real-time thread may work at a time.
+    send_config.priority.take()?;
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };

@@ -33,6 +33,7 @@ pub(super) fn fixed() -> FixedParams {
         push: Push::Plain,
         align: Align::Page,
         pages: CopyPages::Scattered,
+        realtime: false,
         placement: Placement::Separate,
         more: Default::default(),
     }

@@ -196,16 +196,6 @@ pub(super) fn timed_out(message: &str) -> TrialError {
     TrialError::Broke(Error::failed(format!("{message} within {} s", PATIENCE.as_secs())))
 }
 
-/// Lowers the calling thread of a flow below the one that reads the meters.
-///
-/// Among a thousand threads without pacing the reader would be one more, and would get its turn
-/// after seconds. Five hundred threads at nice 19 weigh 7,500 together, the reader 1,024. This is
-/// only for trials without soakers: those weigh 3, and a thread at nice 19 no more than 15.
-pub(super) fn lower_priority() -> Result<()> {
-    zc_kernel::sched::set_nice(0, 19)
-        .map_err(|error| Error::os("lower the priority of a thread", error))
-}
-
 /// Pins the calling thread to `cpus`, and sets its timer slack to 1 ns.
 pub(super) fn pin_to(cpus: &[usize]) -> Result<()> {
     zc_kernel::sched::pin(cpus).map_err(|error| {

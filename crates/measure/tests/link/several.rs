@@ -272,6 +272,7 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         push: Push::Plain,
         align: Align::Page,
         pages: CopyPages::Scattered,
+        realtime: false,
         placement: Placement::Separate,
         more: Default::default(),
     };

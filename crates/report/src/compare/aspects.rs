@@ -73,6 +73,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Factor(parameter) => parameter.words,
         Aspect::SenderCpu => "sender on CPU",
         Aspect::ReceiverCpu => "receiver on CPU",
+        Aspect::Scheduling => "scheduling policy of flows:",
         Aspect::SoakedCpus => "soaked CPUs",
         Aspect::Timing => "timing:",
         Aspect::Files => "files:",

@@ -89,6 +89,7 @@ fn info(out: &mut Exposition, runs: &[LabelledRun]) {
 fn end(run: &Run) -> &'static str {
     match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::TargetReached) => "target-reached",
+        Some(EndReason::Decided) => "decided",
         Some(EndReason::BudgetSpent) => "budget-spent",
         Some(EndReason::Interrupted) => "interrupted",
         Some(EndReason::Failed { .. }) => "failed",

@@ -81,6 +81,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         push: Push::Plain,
         align: Align::Page,
         pages: CopyPages::Scattered,
+        realtime: false,
         placement: Placement::Separate,
         more: Default::default(),
     };

@@ -557,6 +557,37 @@ fn a_run_like_another_has_its_rate_plan_and_options() {
 }
 
 #[test]
+fn real_time_flows_are_saved_shown_and_kept_from_who_may_not_have_them() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let args = [&SHORT[..], &["--link", "loopback", "--realtime"]].concat();
+    let output = run_in(folder.path(), &args).finish().unwrap();
+    if stderr(&output).contains("--realtime: cannot have the scheduling policy") {
+        assert!(stderr(&output).contains("hint: "), "{}", stderr(&output));
+        assert!(!folder.path().join("run.json").exists(), "nothing was measured");
+        return eprintln!("skipped: {}", stderr(&output));
+    }
+    assert_ended(&output);
+    assert!(saved(folder.path()).header.plan.fixed.realtime);
+    let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("their threads real-time"), "{shown}");
+}
+
+#[test]
+fn a_quick_run_ends_once_its_comparisons_are_decided_or_after_15_seconds() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--quick", "--paths", "sendfile"];
+    assert_ended(&run_in(folder.path(), &args).finish().unwrap());
+    let run = saved(folder.path());
+    assert!(run.header.plan.quick);
+    assert_eq!(run.header.plan.budget_ns, 15_000_000_000);
+    let reason = run.end.unwrap().reason;
+    assert!(matches!(reason, EndReason::Decided | EndReason::BudgetSpent), "{reason:?}");
+}
+
+#[test]
 fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let _turn = measuring();
     if zc_kernel::process::euid() != 0 || !zc_kernel::process::may_make_namespaces() {

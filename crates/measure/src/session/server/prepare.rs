@@ -185,6 +185,7 @@ pub(crate) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: options.strict,
+        quick: false,
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
         states: options.commands.clone(),
@@ -311,6 +312,7 @@ fn fixed_params(
 ) -> Result<FixedParams> {
     Ok(FixedParams {
         // A server that is there is where its owner put it, and its cost is the loss of all CPUs.
+        realtime: false,
         placement: match options.serve {
             Some(_) => Placement::Separate,
             None => Placement::Free,

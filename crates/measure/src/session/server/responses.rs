@@ -135,6 +135,7 @@ pub(crate) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: options.strict,
+        quick: options.quick,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: Unsoaked::None,
         states: None,

@@ -207,6 +207,7 @@ pub(crate) fn prepare(
         budget_ns: options.budget_ns,
         target: options.target,
         strict: options.strict,
+        quick: false,
         factors: match connections.len() {
             1 => vec![Factor::Message, Factor::Send],
             _ => vec![Factor::Message, Factor::Flows, Factor::Send],
