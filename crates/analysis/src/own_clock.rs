@@ -210,3 +210,67 @@ fn idle_clocks(slot: &Slot, machine: &Machine<'_>) -> Option<Clocks> {
     let (opened, closed) = machine.edges(slot)?;
     Clocks::between(opened, closed, machine)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PlanIndex;
+    use crate::costs::{Side, TrialCost, trial_costs};
+    use zc_run::{Run, Trial};
+    use zc_testkit::synthetic::Synthetic;
+
+    /// A run of one block without noise, in whose first trial something is changed, and in the idle
+    /// window before it.
+    fn cost(spoil: impl Fn(&mut Trial, &mut zc_run::IdleWindow)) -> Option<TrialCost> {
+        let world =
+            Synthetic { noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() };
+        let mut run = Synthetic { blocks: 1, ..world }.run();
+        let [Slot::Idle(idle), Slot::Trial(trial), ..] = run.blocks[0].slots.as_mut_slice() else {
+            panic!("a trial comes after an idle window")
+        };
+        spoil(trial, idle);
+        cost_of_the_first(&run)
+    }
+
+    fn cost_of_the_first(run: &Run) -> Option<TrialCost> {
+        let index = PlanIndex::of(&run.header.plan);
+        let Slot::Trial(trial) = &run.blocks[0].slots[1] else { panic!("slot 1 is a trial") };
+        trial_costs(&[&run.blocks[0]], &run.header, &index)[0][index.place(&trial.cell)?]
+    }
+
+    #[test]
+    fn a_window_in_which_a_clock_ran_backwards_has_no_cost() {
+        assert!(cost(|_, _| {}).is_some());
+        let backwards: [(&str, fn(&mut Trial)); 5] = [
+            ("soaker", |trial| trial.closed.soak.cpu_ns[1] = trial.opened.soak.cpu_ns[1] - 1),
+            ("units", |trial| trial.closed.soak.units[0] = trial.opened.soak.units[0] - 1),
+            ("ksoftirqd", |trial| trial.opened.soak.ksoftirqd_ns[0] = 1),
+            ("a thread", |trial| trial.opened.sender.cpu_ns = trial.closed.sender.cpu_ns + 1),
+            ("time", |trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns - 1),
+        ];
+        for (clock, spoil) in backwards {
+            assert_eq!(cost(|trial, _| spoil(trial)), None, "{clock}");
+        }
+    }
+
+    #[test]
+    fn an_idle_window_in_which_a_clock_ran_backwards_is_passed_over() {
+        let ns = |cost: Option<TrialCost>| cost.unwrap().ns_per_kib(Side::Both).unwrap();
+        let whole = ns(cost(|_, _| {}));
+        let spoilt =
+            ns(cost(|_, idle| idle.closed.soak.cpu_ns[0] = idle.opened.soak.cpu_ns[0] - 1));
+        assert!((spoilt / whole - 1.0).abs() < 0.01, "{spoilt} {whole}");
+    }
+
+    #[test]
+    fn stamps_of_cpus_whose_clocks_differ_change_no_cost() {
+        let whole = cost(|_, _| {});
+        let shifted = cost(|trial, _| {
+            for reading in [&mut trial.opened, &mut trial.closed] {
+                reading.soak.stamp_ns[1] = reading.soak.stamp_ns[1].saturating_sub(50_000_000);
+            }
+        });
+        assert!(whole.is_some());
+        assert_eq!(shifted, whole);
+    }
+}
