@@ -433,6 +433,26 @@ mod tests {
         let told =
             |costs: &[TrialCost]| costs.iter().filter(|cost| cost.unattributed.is_some()).count();
         assert_eq!(told(&after), told(&before) - 1, "soakers lost those three seconds");
+
+        // The same where other programs had the CPUs meanwhile: that window has no cost.
+        for slot in run.blocks[8].slots.iter_mut() {
+            let (Slot::Idle(IdleWindow { opened, closed, .. })
+            | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            for cpu in [opened, closed].into_iter().flat_map(|reading| &mut reading.stat.cpus) {
+                cpu.idle = 0;
+            }
+        }
+        let blocks: Vec<&Block> = run.blocks.iter().collect();
+        let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+        let mut missing = 0;
+        for (before, after) in before.iter().zip(costs.iter().flatten()) {
+            let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
+            match after {
+                Some(after) => assert!((of(after) / of(before) - 1.0).abs() < 0.01, "{after:?}"),
+                None => missing += 1,
+            }
+        }
+        assert_eq!(missing, 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use crate::figures::per;
 use crate::losses::Losses;
+use zc_stats::median;
 
 /// Blocks on either side whose soakers say how much time interrupts take: with them, some seven
 /// seconds of a run with all paths.
@@ -15,6 +16,10 @@ const REACH: usize = 7;
 /// The least share of the time that the traffic left over which the soakers of a CPU must have had in
 /// these blocks: what they lost in less says little about what others lost in the rest.
 pub(crate) const LEAST_SHARE: f64 = 0.05;
+
+/// By how much a reader that other programs keep from its CPU closes a window late, at most: more than
+/// the scheduling delays of a loaded machine.
+const LATE_NS: f64 = 250e6;
 
 /// The side that something was taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +117,15 @@ impl Taken {
 }
 
 /// What was lost in the windows of one cell, by block. `None` where it is not known.
+///
+/// A window that is much longer than the others is of a process that was stopped while other programs had
+/// the CPUs. Nothing of the traffic interrupted them, so it tells no cost, its own or its neighbours'.
 pub(crate) fn losses(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
+    let lengths: Vec<f64> = windows.iter().flatten().map(|window| window.window_ns).collect();
+    let longest_ns = median(&lengths).map_or(f64::INFINITY, |usual| 2.0 * usual + LATE_NS);
+    let is_usual = |window: &&Taken| window.window_ns <= longest_ns;
+    let windows: Vec<Option<&Taken>> =
+        windows.iter().map(|window| window.filter(is_usual)).collect();
     let of_block = |at: usize| {
         let window = windows[at]?;
         let near = &windows[at.saturating_sub(REACH)..windows.len().min(at + REACH + 1)];
