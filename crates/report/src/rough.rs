@@ -38,6 +38,10 @@ pub(super) fn part(estimates: &Estimates) -> Option<Part> {
         false => "Threads: CPU time of zc's own threads by getrusage",
         true => "Processes: CPU time of the server's processes",
     };
+    let why = match estimates.blocks.kept {
+        0 => "were dropped",
+        _ => "tell no cost",
+    };
     let known = rough.iter().any(|cell| cell.threads_ns_per_kib.is_some());
     let whose = if known {
         format!(" {whose}, without interrupts and softirqs in the time of others.")
@@ -45,7 +49,7 @@ pub(super) fn part(estimates: &Estimates) -> Option<Part> {
         String::new()
     };
     Some(Part::Table {
-        caption: format!("Rough figures of {blocks} that were dropped.{whose}"),
+        caption: format!("Rough figures of {blocks} that {why}.{whose}"),
         keys: 1,
         grid,
     })

@@ -86,11 +86,11 @@ pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
         let message = match run.end.as_ref().map(|end| &end.reason) {
             Some(EndReason::Failed { reason }) => reason.clone(),
             _ => format!(
-                "another program had CPU {cpu} all the time, so no cost was measured{}",
+                "other programs had CPU {cpu} all the time, so no cost was measured{}",
                 named(run)
             ),
         };
-        return Some(error(message).help("choose other CPUs with --cpus, or lower its priority"));
+        return Some(error(message).help("choose other CPUs with --cpus, or lower their priority"));
     }
     Some(match Busy::of(run) {
         Some(busy) => known_cause(run, &busy).unwrap_or_else(|| {

@@ -92,10 +92,12 @@ mod tests {
                 let (Slot::Idle(IdleWindow { opened, closed, .. })
                 | Slot::Trial(Trial { opened, closed, .. })) = slot;
                 let (from, to) = (&opened.soak, &mut closed.soak);
-                for (from, to) in
-                    [(from.units[0], &mut to.units[0]), (from.cpu_ns[0], &mut to.cpu_ns[0])]
-                {
-                    *to = from + ((*to - from) as f64 * soakers_share) as u64;
+                let counters = [(&from.units, &mut to.units), (&from.cpu_ns, &mut to.cpu_ns)];
+                for (from, to) in counters {
+                    // Trials without soakers have none.
+                    if let (Some(from), Some(to)) = (from.first(), to.first_mut()) {
+                        *to = from + ((*to - from) as f64 * soakers_share) as u64;
+                    }
                 }
             }
             run
@@ -106,7 +108,7 @@ mod tests {
         assert_eq!(ends(&beside(0.0, 0.003), 0.24), None);
         assert_eq!(ends(&beside(0.3, 1.0), 0.9), None);
         let error = busy::nothing_kept(&beside(0.0, 0.003)).unwrap();
-        assert!(error.message.starts_with("another program had CPU"), "{error}");
+        assert!(error.message.starts_with("other programs had CPU"), "{error}");
         assert!(error.help.unwrap().contains("--cpus"));
         assert_eq!(busy::nothing_kept(&beside(0.3, 1.0)), None);
     }

@@ -89,13 +89,13 @@ impl<'s> Blocks<'s> {
         (self.new_warnings, self.rig.latencies(), others)
     }
 
-    /// Says that another program has a CPU all the time, if `by_name` which one, and that no cost can
-    /// be measured with it.
+    /// Says that other programs have a CPU all the time, if `by_name` which one most of it, and that no
+    /// cost can be measured with it.
     pub(super) fn who_has(&self, cpu: usize, by_name: bool) -> String {
         let others = self.others.as_ref().filter(|_| by_name);
         let holder = others.and_then(|others| others.holder_of(cpu));
-        let named = holder.map(|named| format!(" ({named})")).unwrap_or_default();
-        format!("another program has CPU {cpu} all the time{named}, so no cost can be measured")
+        let named = holder.map(|named| format!(" (most of it {named})")).unwrap_or_default();
+        format!("other programs have CPU {cpu} all the time{named}, so no cost can be measured")
     }
 
     /// Looks for conditions that weaken the results, between blocks. A packet sniffer may come and

@@ -19,7 +19,7 @@ const APART_NS: u64 = 2_000_000_000;
 
 /// The other processes of this machine, and what they have used since a moment.
 pub(super) struct OtherPrograms {
-    since_ns: u64,
+    first: Processes,
     last: Processes,
     used: ByName,
     /// Whether a zc is part of the run that is no child of this one: a far end on this machine.
@@ -29,7 +29,7 @@ pub(super) struct OtherPrograms {
 impl OtherPrograms {
     pub(super) fn now(knows_zc: bool) -> Self {
         let last = without_own();
-        Self { since_ns: last.at_ns, last, used: ByName::new(), knows_zc }
+        Self { first: last.clone(), last, used: ByName::new(), knows_zc }
     }
 
     /// Looks again if it is time to. Call it outside of windows.
@@ -50,7 +50,7 @@ impl OtherPrograms {
     /// Those that used most CPU time since then, the largest first. None is seen with `hidepid`.
     pub(super) fn most(&mut self) -> Vec<OtherProgram> {
         self.look_now();
-        let elapsed_ns = self.last.at_ns.saturating_sub(self.since_ns);
+        let elapsed_ns = self.last.at_ns.saturating_sub(self.first.at_ns);
         most(&self.used, elapsed_ns, self.knows_zc)
     }
 
@@ -62,9 +62,9 @@ impl OtherPrograms {
         if used < LEAST_SHARE * cpus as f64 { Vec::new() } else { most }
     }
 
-    /// Who has a CPU: `burn, pid 17`.
+    /// Who uses most of a CPU: `burn, pid 17`.
     pub(super) fn holder_of(&self, cpu: usize) -> Option<String> {
-        let (name, pid) = without_own().busiest_on(cpu, &self.last)?;
+        let (name, pid) = without_own().busiest_on(cpu, &self.first)?;
         Some(format!("{}, pid {pid}", escape(&name, 40)))
     }
 }

@@ -269,14 +269,15 @@ fn beside_other_programs_all_blocks_count_and_the_programs_are_named() {
     if run.header.host.irq_time_accounting == Some(true) {
         return eprintln!("skipped: task clocks of this kernel leave out interrupts");
     }
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // The machine may be so busy that soakers never run.
+    assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(&output));
     let dropped = |block: &&Block| {
         !matches!(block.dropped, None | Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
     };
     assert_eq!(run.blocks.iter().find(dropped), None);
     let end = run.end.unwrap();
-    let shell = end.other_programs.iter().find(|program| program.name == "sh");
-    assert!(shell.is_some_and(|shell| shell.cpus > 0.1), "{:?}", end.other_programs);
+    let is_named = end.other_programs.iter().any(|program| program.name == "sh");
+    assert!(is_named, "{:?}", end.other_programs);
     let note = end.warnings.iter().find(|warning| warning.name == "other-programs").unwrap();
     assert!(note.text.contains("sh "), "{}", note.text);
     assert_eq!(note.severity, Severity::Note);
