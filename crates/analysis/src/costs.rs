@@ -8,8 +8,8 @@
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
-//! **Nothing is missed.** What the soakers lost by wall time, less the cost by own clocks, is what other
-//! tasks used beyond what they use in idle windows: [`TrialCost::unattributed`].
+//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too, and
+//! part of the cost where it is shown to be there: [`TrialCost::unattributed`], [`crate::unattributed`].
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
@@ -27,9 +27,10 @@ use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
+use crate::own_clock::{self, Permitted};
 use crate::sides::{self, Account, arrived};
 use crate::taken::{self, Taken};
-use crate::{own_clock, parallel, wall_clock};
+use crate::{parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
 
 pub use crate::sides::{cpus_of_both, sender_alone, sides_apart, sides_of_cell_apart};
@@ -80,15 +81,15 @@ impl Losses {
         }
     }
 
-    /// By how much these are more than `others`, of the same window.
-    fn beyond(self, others: &Self) -> Self {
-        let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
+    /// These and `others`, of the same window.
+    pub(crate) fn plus(self, others: &Self) -> Self {
+        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b.unwrap_or(0.0));
         Self {
             window_ns: self.window_ns,
-            sender_ns: less(self.sender_ns, others.sender_ns),
-            receiver_ns: less(self.receiver_ns, others.receiver_ns),
-            both_ns: self.both_ns - others.both_ns,
-            other_cpus_ns: less(self.other_cpus_ns, others.other_cpus_ns),
+            sender_ns: sum(self.sender_ns, others.sender_ns),
+            receiver_ns: sum(self.receiver_ns, others.receiver_ns),
+            both_ns: self.both_ns + others.both_ns,
+            other_cpus_ns: sum(self.other_cpus_ns, others.other_cpus_ns),
         }
     }
 
@@ -114,8 +115,8 @@ pub struct TrialCost {
     /// Everything that was taken in the window, the harness included.
     pub gross: Losses,
     /// What other tasks used in the window beyond what they used in the idle windows beside it, by
-    /// the side's CPUs, where `gross` is by own clocks: what the soakers lost by wall time, less
-    /// `gross`. `None` where `gross` is what they lost by wall time.
+    /// the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what the soakers lost by
+    /// wall time, in which it is.
     pub unattributed: Option<Losses>,
     /// The part of [`Side::Both`] that the load of a server took, where it is in there.
     pub load_ns: f64,
@@ -163,6 +164,12 @@ impl TrialCost {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
     }
 
+    /// What other tasks used beyond what they used in idle windows, per KiB of payload; `None` where the
+    /// cost is by wall time.
+    pub fn unattributed_ns_per_kib(&self, side: Side) -> Option<f64> {
+        self.unattributed?.of(side).map(|ns| self.per_kib(ns))
+    }
+
     /// CPU time burned on purpose per KiB of payload: all of it, and what was burned in softirq
     /// context.
     pub fn burned_ns_per_kib(&self) -> Option<(f64, f64)> {
@@ -185,27 +192,56 @@ pub fn trial_costs(
     header: &Header,
     index: &PlanIndex<'_>,
 ) -> Vec<Vec<Option<TrialCost>>> {
-    let cells = header.plan.cells.len();
-    if is_emulated(header) {
-        return vec![vec![None; cells]; blocks.len()];
+    Costs::of(blocks, header, index, Permitted::OwnClocks).by_block
+}
+
+/// The costs of blocks, by one of the accounts.
+pub(crate) struct Costs {
+    /// See [`trial_costs`].
+    pub(crate) by_block: Vec<Vec<Option<TrialCost>>>,
+    /// Soaked windows of cells with valid readings.
+    pub(crate) windows: usize,
+    /// Those of them that have no cost, because the soakers hardly ran.
+    pub(crate) hardly_ran: usize,
+}
+
+impl Costs {
+    pub(crate) fn of(
+        blocks: &[&Block],
+        header: &Header,
+        index: &PlanIndex<'_>,
+        by: Permitted,
+    ) -> Self {
+        let cells = header.plan.cells.len();
+        let mut costs =
+            Self { by_block: vec![vec![None; cells]; blocks.len()], windows: 0, hardly_ran: 0 };
+        if !is_emulated(header) {
+            let found =
+                parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, by));
+            costs.fill(&found, header);
+        }
+        costs
     }
-    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index));
-    let harnesses = Harnesses::of(&found);
-    let mut costs = vec![vec![None; cells]; blocks.len()];
-    for place in 0..cells {
-        let windows: Vec<Option<&Taken>> =
-            found.iter().map(|block| Some(&block.cells[place].as_ref()?.taken)).collect();
-        for (at, gross) in taken::losses(&windows).into_iter().enumerate() {
-            let cost = || {
-                let window = found[at].cells[place].as_ref()?;
-                let harness = header.plan.cells[place].harness.as_deref();
-                let harness = harness.map(|label| harnesses.in_block(label, at));
-                window.cost(gross?, harness)
-            };
-            costs[at][place] = cost();
+
+    fn fill(&mut self, found: &[Windows<'_>], header: &Header) {
+        let harnesses = Harnesses::of(found);
+        for place in 0..header.plan.cells.len() {
+            let windows: Vec<Option<&Taken>> =
+                found.iter().map(|block| Some(&block.cells[place].as_ref()?.taken)).collect();
+            let unattributed = taken::unattributed(&windows);
+            for (at, gross) in taken::losses(&windows).into_iter().enumerate() {
+                self.windows += usize::from(windows[at].is_some());
+                self.hardly_ran += usize::from(windows[at].is_some() && gross.is_none());
+                let cost = || {
+                    let window = found[at].cells[place].as_ref()?;
+                    let harness = header.plan.cells[place].harness.as_deref();
+                    let harness = harness.map(|label| harnesses.in_block(label, at));
+                    window.cost(gross?, unattributed[at], harness)
+                };
+                self.by_block[at][place] = cost();
+            }
         }
     }
-    costs
 }
 
 /// What was taken in the windows of a block.
@@ -217,7 +253,7 @@ struct Windows<'h> {
 }
 
 impl<'h> Windows<'h> {
-    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>) -> Self {
+    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, by: Permitted) -> Self {
         let mut cells: Vec<Option<Window>> = Vec::new();
         cells.resize_with(header.plan.cells.len(), || None);
         let mut paced = HashMap::new();
@@ -227,10 +263,10 @@ impl<'h> Windows<'h> {
             let cell = &header.plan.cells[place];
             match trial.kind {
                 TrialKind::Soaked if cells[place].is_none() => {
-                    cells[place] = Window::of(block, slot, trial, header, cell);
+                    cells[place] = Window::of(block, slot, header, cell, by);
                 }
                 TrialKind::Paced => {
-                    if let Some(taken) = taken_in(block, slot, header, &cell.levels) {
+                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, by) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
                     }
                 }
@@ -245,34 +281,35 @@ impl<'h> Windows<'h> {
 struct Window {
     bytes: u64,
     taken: Taken,
-    /// What the soakers lost by wall time, where `taken` is by own clocks.
-    by_wall: Option<Losses>,
+    /// Whether `taken` is by own clocks, and not by wall time.
+    by_own_clocks: bool,
     load_ns: f64,
     burned: Option<Burned>,
 }
 
 impl Window {
-    fn of(block: &Block, slot: usize, trial: &Trial, header: &Header, cell: &Cell) -> Option<Self> {
+    fn of(block: &Block, slot: usize, header: &Header, cell: &Cell, by: Permitted) -> Option<Self> {
+        let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let taken = taken_in(block, slot, header, &cell.levels)?;
-        let by_wall = if own_clock::are_told(block, slot, header) {
-            let lost = sides::taken(block, slot, header, &cell.levels, by_wall);
-            lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
-        } else {
-            None
-        };
+        let taken = taken_in(block, slot, header, &cell.levels, by)?;
+        let by_own_clocks = by_own_clocks(block, slot, header, by);
         let burned = match cell.burn_units_per_mb {
             None => None,
             Some(units_per_mb) => Some(Burned {
-                task_ns: burned_ns(block, slot, header, cell, units_per_mb)?,
+                task_ns: burned_ns(block, slot, header, cell, units_per_mb, by_own_clocks)?,
                 softirq_ns: softirq_burned_ns(trial),
             }),
         };
-        Some(Self { bytes, taken, by_wall, load_ns: load_ns(trial, header), burned })
+        Some(Self { bytes, taken, by_own_clocks, load_ns: load_ns(trial, header), burned })
     }
 
     /// The cost, of which `harness` is taken off. `None` if that was to be measured and was not.
-    fn cost(&self, gross: Losses, harness: Option<Option<Losses>>) -> Option<TrialCost> {
+    fn cost(
+        &self,
+        gross: Losses,
+        unattributed: Option<Losses>,
+        harness: Option<Option<Losses>>,
+    ) -> Option<TrialCost> {
         let harness = match harness {
             None => None,
             Some(losses) => Some(losses?.scaled_to(gross.window_ns)),
@@ -280,7 +317,7 @@ impl Window {
         Some(TrialCost {
             bytes: self.bytes,
             gross,
-            unattributed: self.by_wall.map(|by_wall| by_wall.beyond(&gross)),
+            unattributed: unattributed.filter(|_| self.by_own_clocks),
             load_ns: self.load_ns,
             harness,
             burned: self.burned,
@@ -309,9 +346,20 @@ impl<'h> Harnesses<'h> {
 }
 
 /// What was taken in the trial in slot number `slot`, by own clocks where they tell it.
-fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = if own_clock::are_told(block, slot, header) { own_clock::account } else { by_wall };
+fn taken_in(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    levels: &Levels,
+    by: Permitted,
+) -> Option<Taken> {
+    let own = by_own_clocks(block, slot, header, by);
+    let account = if own { own_clock::account } else { by_wall };
     sides::taken(block, slot, header, levels, account)
+}
+
+fn by_own_clocks(block: &Block, slot: usize, header: &Header, by: Permitted) -> bool {
+    by == Permitted::OwnClocks && own_clock::are_told(block, slot, header)
 }
 
 fn by_wall<'b>(block: &'b Block, slot: usize, machine: &Machine<'_>) -> Option<Account<'b>> {
@@ -339,11 +387,12 @@ fn burned_ns(
     header: &Header,
     cell: &Cell,
     units_per_mb: f64,
+    by_own_clocks: bool,
 ) -> Option<f64> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let idle_units_per_ns: Vec<Option<f64>> = match own_clock::are_told(block, slot, header) {
+    let idle_units_per_ns: Vec<Option<f64>> = match by_own_clocks {
         true => own_clock::speeds(block, slot, &machine)?,
         false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
     };
@@ -425,9 +474,8 @@ mod tests {
             let run = world.run();
             let blocks: Vec<&Block> = run.blocks.iter().collect();
             let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
-            let truths = world.cells.iter().map(|cell| {
-                (cell.sender_ns_per_kib, cell.receiver_ns_per_kib)
-            });
+            let truths =
+                world.cells.iter().map(|cell| (cell.sender_ns_per_kib, cell.receiver_ns_per_kib));
             let of_cell = |((sender, receiver), cost): ((f64, f64), &Option<TrialCost>)| {
                 let cost = cost.unwrap();
                 let sender_off = cost.ns_per_kib(Side::Sender).unwrap() - sender;
@@ -533,11 +581,13 @@ mod tests {
             let (opened, closed) = (&window.opened, &mut window.closed);
             closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
             let soak = &mut closed.soak;
-            for (closed, opened) in [
-                (&mut soak.units, &opened.soak.units),
-                (&mut soak.cpu_ns, &opened.soak.cpu_ns),
-            ] {
-                closed.iter_mut().zip(opened).for_each(|(closed, opened)| *closed += *closed - opened);
+            for (closed, opened) in
+                [(&mut soak.units, &opened.soak.units), (&mut soak.cpu_ns, &opened.soak.cpu_ns)]
+            {
+                closed
+                    .iter_mut()
+                    .zip(opened)
+                    .for_each(|(closed, opened)| *closed += *closed - opened);
             }
             closed.receiver.cpu_ns += closed.receiver.cpu_ns - opened.receiver.cpu_ns;
             closed.received.bytes += closed.received.bytes - opened.received.bytes;
@@ -602,8 +652,7 @@ mod tests {
     fn ends_on_one_cpu_cost_the_loss_of_that_cpu_and_of_the_steered_one() {
         // The receiver is not where it says it is, which its clock would tell.
         let own_clocks = false;
-        let world =
-            Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);

@@ -10,6 +10,7 @@ use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::model::estimates::{Estimates, WanderFigures};
 use crate::netperf;
+use crate::other_programs;
 use crate::others;
 use crate::parallel;
 use crate::replay;
@@ -28,7 +29,7 @@ pub fn estimate(run: &Run) -> Estimates {
         cell.idle_host_ns_per_kib = cost;
     }
     let controls = Controls::of(&kept);
-    let blocks = account::blocks(run);
+    let blocks = account::blocks(run, kept.account);
     let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     Estimates {
         sizes: sizes::sizes(&kept, &verdict),
@@ -47,6 +48,8 @@ pub fn estimate(run: &Run) -> Estimates {
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control: controls.same,
         positive_control: controls.positive,
+        account: kept.account,
+        other_programs: other_programs::of(&kept),
         wander: WanderFigures {
             ratios: kept.wanders.ratios(Side::Both).map(|wander| wander.variance.sqrt()),
             costs: kept.wanders.costs(Side::Both).map(|wander| wander.variance.sqrt()),
@@ -54,5 +57,6 @@ pub fn estimate(run: &Run) -> Estimates {
         blocks,
         conditions: account::conditions(run),
         verdict,
+        unattributed: kept.unattributed,
     }
 }

@@ -28,6 +28,7 @@ pub mod machine;
 pub mod memory;
 mod model;
 mod netperf;
+mod other_programs;
 mod others;
 mod own_clock;
 pub mod parallel;
@@ -46,6 +47,7 @@ pub mod soak;
 mod states;
 mod taken;
 mod traffic;
+mod unattributed;
 mod unit;
 mod verdict;
 mod wall_clock;
@@ -59,7 +61,8 @@ pub use model::cell::{
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{
-    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough, WanderFigures,
+    BlockAccount, Conditions, Control, CostAccount, CpuShare, DropCounts, Estimates, OtherPrograms,
+    PositiveControl, Rough, Unattributed, WanderFigures, WhyWallTime,
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};

@@ -19,31 +19,74 @@ use zc_run::{Block, Header, Reading, Slot};
 
 use crate::figures::per;
 use crate::machine::Machine;
+use crate::model::estimates::{CostAccount, WhyWallTime};
 use crate::rules::{self, TICK_NS};
 use crate::sides::Account;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 
-/// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
-/// interrupts, and all threads that work for the traffic are known.
-fn tell_costs(header: &Header) -> bool {
+/// Why own clocks on the machines of a run cannot tell costs: the kernel's task clocks lack interrupts,
+/// or not all threads that work for the traffic are known. `None` where they can.
+fn why_not(header: &Header) -> Option<WhyWallTime> {
     let plan = &header.plan;
     let known = !plan.has_unknown_processes() && plan.responses.is_none();
     let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
+    match () {
+        () if !known || is_elsewhere => Some(WhyWallTime::UnknownTasks),
+        () if Machine::all(header).any(|machine| machine.irq_time == Some(true)) => {
+            Some(WhyWallTime::InterruptsApart)
+        }
+        () => None,
+    }
+}
+
+/// The account by which the costs of these blocks of a run are computed, if it may be `permitted`.
+pub(crate) fn account_of(blocks: &[&Block], header: &Header, permitted: Permitted) -> CostAccount {
+    let told = blocks.iter().any(|block| have_clocks(block, header));
+    let why_not = if told { why_not(header) } else { Some(WhyWallTime::NoClocks) };
+    let compared = (permitted == Permitted::WallTime).then_some(WhyWallTime::ComparedRun);
+    match why_not.or(compared) {
+        Some(because) => CostAccount::WallTime { because },
+        None => CostAccount::OwnClocks,
+    }
+}
+
+/// The accounts by which costs may be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permitted {
+    /// Own clocks where they tell, wall time elsewhere.
+    OwnClocks,
+    /// Wall time alone, as in runs without own clocks.
+    WallTime,
 }
 
 /// Whether own clocks tell the cost of the trial in slot number `slot`.
 pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
+    why_not(header).is_none() && has_clocks(&block.slots[slot], header)
+}
+
+fn has_clocks(slot: &Slot, header: &Header) -> bool {
     let are_there = |machine: Machine<'_>| {
-        let edges = machine.edges(&block.slots[slot]);
-        edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
+        machine.edges(slot).is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
     };
-    tell_costs(header) && Machine::all(header).all(are_there)
+    Machine::all(header).all(are_there)
+}
+
+fn have_clocks(block: &Block, header: &Header) -> bool {
+    block.slots.iter().any(|slot| has_clocks(slot, header))
 }
 
 /// Whether own clocks tell the costs of a block.
 pub(crate) fn are_told_in(block: &Block, header: &Header) -> bool {
-    (0..block.slots.len()).any(|slot| are_told(block, slot, header))
+    why_not(header).is_none() && have_clocks(block, header)
+}
+
+/// The length of a soaked window, and how much of each of a machine's CPUs neither its soaker,
+/// ksoftirqd nor the hypervisor had.
+pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
+    let (opened, closed) = machine.edges(slot)?;
+    let window = Clocks::between(opened, closed, machine)?;
+    let left_ns = |cpu: &Clock| window.elapsed_ns - cpu.soaker_ns - cpu.ksoftirqd_ns - cpu.steal_ns;
+    Some((window.elapsed_ns, window.by_cpu.iter().map(left_ns).collect()))
 }
 
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
@@ -56,14 +99,18 @@ pub(crate) fn account<'b>(
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Clocks::between(opened, closed, machine)?;
     let speeds = speeds(block, slot, machine)?;
+    let idle_shares = shares_of_others(block, slot, machine)?;
     let window_ns = window.elapsed_ns;
     let on = move |places: &[usize], threads_ns: f64| {
         let mut taken = TakenFrom { known_ns: threads_ns, ..TakenFrom::default() };
         let mut left_ns = places.len() as f64 * window_ns - threads_ns;
+        let (mut stolen_ns, mut idle_ns) = (0.0, 0.0);
         for place in places {
             let cpu = &window.by_cpu[*place];
             taken.known_ns += cpu.ksoftirqd_ns;
             left_ns -= cpu.ksoftirqd_ns + cpu.steal_ns;
+            stolen_ns += cpu.steal_ns;
+            idle_ns += idle_shares[*place] * window_ns;
             // A soaker whose speed is not known is one more program.
             if let Some(speed) = speeds[*place] {
                 taken.soakers_ns += cpu.soaker_ns;
@@ -73,6 +120,7 @@ pub(crate) fn account<'b>(
         taken.known_ns += taken.interrupts_ns;
         // May be less than nothing in one window, as steal comes in ticks.
         taken.others_ns = left_ns - taken.soakers_ns;
+        taken.beyond_idle_ns = taken.others_ns + stolen_ns - idle_ns;
         taken
     };
     Some(Account { window_ns, on: Box::new(on) })
@@ -139,29 +187,54 @@ pub(crate) fn speeds(
     slot: usize,
     machine: &Machine<'_>,
 ) -> Option<Vec<Option<f64>>> {
-    let (opened, closed) = machine.edges(&block.slots[slot])?;
-    let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
-    let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
-    let of_cpu = |cpu: usize| {
-        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
-        let (before, after) =
-            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
-        match (before, after) {
-            (Some((from_ns, from)), Some((to_ns, to))) => {
-                Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
-            }
-            (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
-            (None, None) => None,
-        }
-    };
-    Some((0..machine.cpus.len()).map(of_cpu).collect())
+    (0..machine.cpus.len())
+        .map(|cpu| when_idle(block, slot, machine, |window| speed(window, cpu)))
+        .collect()
 }
 
-/// When a window was, and units per ns of a soaker's own clock in it; `None` where it hardly ran.
-fn speed(window: &Clocks, cpu: usize) -> Option<(f64, f64)> {
+/// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a window,
+/// as [`speeds`]; what the hypervisor took is in them. 0 where no idle window tells.
+fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
+    let share = |window: &Clocks, cpu: usize| {
+        let Clock { soaker_ns, ksoftirqd_ns, .. } = window.by_cpu[cpu];
+        1.0 - (soaker_ns + ksoftirqd_ns) / window.elapsed_ns
+    };
+    let of_cpu = |cpu: usize| when_idle(block, slot, machine, |window| Some(share(window, cpu)));
+    let shares = (0..machine.cpus.len()).map(of_cpu).collect::<Option<Vec<_>>>()?;
+    Some(shares.into_iter().map(|share| share.unwrap_or(0.0)).collect())
+}
+
+/// What a figure of idle windows was at the middle of the window in slot number `slot`: in a straight
+/// line between those before and after that have it, or as in one of them where the other is missing.
+/// The outer `None` where the slot has no readings.
+fn when_idle(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+    figure: impl Fn(&Clocks) -> Option<f64>,
+) -> Option<Option<f64>> {
+    let (opened, closed) = machine.edges(&block.slots[slot])?;
+    let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
+    let figure = |slot: &Slot| {
+        let window = idle_clocks(slot, machine)?;
+        Some((window.middle_ns, figure(&window)?))
+    };
+    let before = block.slots[..slot].iter().rev().find_map(figure);
+    let after = block.slots[slot + 1..].iter().find_map(figure);
+    Some(match (before, after) {
+        (Some((from_ns, from)), Some((to_ns, to))) => {
+            Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
+        }
+        (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
+        (None, None) => None,
+    })
+}
+
+/// Units per ns of a soaker's own clock in a window; `None` where it hardly ran.
+fn speed(window: &Clocks, cpu: usize) -> Option<f64> {
     let Clock { units, soaker_ns, .. } = window.by_cpu[cpu];
     let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && units > 0.0;
-    ran.then(|| (window.middle_ns, units / soaker_ns))
+    ran.then(|| units / soaker_ns)
 }
 
 /// The clocks of an idle window; `None` for any other slot.
