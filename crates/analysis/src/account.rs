@@ -4,15 +4,23 @@ use zc_stats::median;
 
 use crate::figures::per;
 use crate::machine::Machine;
+use crate::model::account_kind::{AccountKind, WhyWallTime};
 use crate::model::estimates::{BlockAccount, Conditions, DropCounts};
 use crate::rules;
-use zc_run::{Dropped, Run};
+use zc_run::{Block, Dropped, Run};
 
-pub(super) fn blocks(run: &Run) -> BlockAccount {
-    let mut dropped = DropCounts::default();
+/// The blocks of a run whose costs are by this account: where it is not the run's own, the rules are
+/// applied that the run did without.
+pub(super) fn blocks(run: &Run, account: AccountKind) -> BlockAccount {
+    let compared = AccountKind::WallTime { because: WhyWallTime::ComparedRun };
+    let dropped_by = |block: &Block| {
+        let broken = || rules::broken(block, &run.header).filter(|_| account == compared);
+        block.dropped.clone().or_else(broken)
+    };
+    let (mut dropped, mut kept) = (DropCounts::default(), 0);
     for block in &run.blocks {
-        match block.dropped {
-            None => {}
+        match dropped_by(block) {
+            None => kept += 1,
             Some(Dropped::Steal { .. }) => dropped.steal += 1,
             Some(Dropped::IdleDrift { .. }) => dropped.idle_drift += 1,
             Some(Dropped::Foreign { .. }) => dropped.foreign += 1,
@@ -20,7 +28,6 @@ pub(super) fn blocks(run: &Run) -> BlockAccount {
             Some(Dropped::Unfinished) => dropped.unfinished += 1,
         }
     }
-    let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
     BlockAccount { measured: run.blocks.len(), kept, dropped }
 }
 

@@ -4,62 +4,55 @@ use zc_run::{Block, Header, Host};
 
 use crate::less_others;
 use crate::machine::Machine;
+pub(crate) use crate::model::account_kind::{AccountKind, WhyWallTime};
 
-/// What the costs of a trial come from, the best first.
+/// The accounts by which costs may be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccountKind {
-    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs and
-    /// the hypervisor take is in none of them.
-    OwnClocks,
-    /// The wall time that the soakers lost, less what other programs used, by the clocks of the
-    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in it.
-    WallLessOthers,
-    /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
-    WallTime {
-        /// Why no better account tells them.
-        why: WhyWallTime,
-    },
-}
-
-/// Why costs come from wall time alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyWallTime {
-    /// The readings lack the soakers' clocks: the run is from before format 3.7.
-    NotRead,
-    /// Tasks that zc does not know worked for the traffic.
-    UnknownTasks,
-    /// The kernel keeps interrupts out of task clocks (CONFIG_IRQ_TIME_ACCOUNTING), and what other
-    /// programs used is not known.
-    InterruptsApart,
-    /// Thread clocks advance by ticks.
-    ClocksTick,
+pub(crate) enum Permitted {
+    /// The best that tells them.
+    Best,
+    /// Wall time alone, as in runs without own clocks.
+    WallTime,
 }
 
 impl AccountKind {
     /// The account of the trial in slot number `slot`.
-    pub fn of_trial(block: &Block, slot: usize, header: &Header) -> Self {
+    pub(crate) fn of_trial(
+        block: &Block,
+        slot: usize,
+        header: &Header,
+        permitted: Permitted,
+    ) -> Self {
         let why = match why_not_own_clocks(block, slot, header) {
-            None => return Self::OwnClocks,
+            None if permitted == Permitted::Best => return Self::OwnClocks,
+            None => WhyWallTime::ComparedRun,
             Some(why) => why,
         };
-        if why == WhyWallTime::InterruptsApart && less_others::are_told(block, slot, header) {
+        if permitted == Permitted::Best
+            && why == WhyWallTime::InterruptsApart
+            && less_others::are_told(block, slot, header)
+        {
             return Self::WallLessOthers;
         }
-        Self::WallTime { why }
+        Self::WallTime { because: why }
     }
 
     /// The account of a block: that of its first soaked trial that has readings.
-    pub fn of_block(block: &Block, header: &Header) -> Self {
+    pub(crate) fn of_block(block: &Block, header: &Header, permitted: Permitted) -> Self {
         let slots = 0..block.slots.len();
-        let mut accounts = slots.map(|slot| Self::of_trial(block, slot, header));
-        let not_read = Self::WallTime { why: WhyWallTime::NotRead };
+        let mut accounts = slots.map(|slot| Self::of_trial(block, slot, header, permitted));
+        let not_read = Self::WallTime { because: WhyWallTime::NoClocks };
         accounts.find(|account| *account != not_read).unwrap_or(not_read)
     }
 
     /// The account of a run with these blocks; without any, as if nothing had been read.
-    pub fn of_run<'b>(blocks: impl IntoIterator<Item = &'b Block>, header: &Header) -> Self {
-        let first = blocks.into_iter().next().map(|block| Self::of_block(block, header));
-        first.unwrap_or(Self::WallTime { why: WhyWallTime::NotRead })
+    pub(crate) fn of_run<'b>(
+        blocks: impl IntoIterator<Item = &'b Block>,
+        header: &Header,
+        permitted: Permitted,
+    ) -> Self {
+        let first = blocks.into_iter().next().map(|block| Self::of_block(block, header, permitted));
+        first.unwrap_or(Self::WallTime { because: WhyWallTime::NoClocks })
     }
 
     /// The best account that a machine permits, where `has_cgroups` says whether the clocks of its
@@ -68,7 +61,7 @@ impl AccountKind {
         match why_not_on(host.thread_clocks_tick(), host.irq_time_accounting) {
             None => Self::OwnClocks,
             Some(WhyWallTime::InterruptsApart) if has_cgroups => Self::WallLessOthers,
-            Some(why) => Self::WallTime { why },
+            Some(why) => Self::WallTime { because: why },
         }
     }
 
@@ -92,7 +85,7 @@ fn why_not_own_clocks(block: &Block, slot: usize, header: &Header) -> Option<Why
         edges.is_some_and(|(opened, _)| !opened.soak.cpu_ns.is_empty())
     };
     if !Machine::all(header).all(is_read) {
-        return Some(WhyWallTime::NotRead);
+        return Some(WhyWallTime::NoClocks);
     }
     why_not_in(header)
 }
@@ -125,7 +118,7 @@ mod tests {
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn account(run: &Run) -> AccountKind {
-        AccountKind::of_run(&run.blocks, &run.header)
+        AccountKind::of_run(&run.blocks, &run.header, Permitted::Best)
     }
 
     fn small() -> Run {
@@ -136,7 +129,7 @@ mod tests {
     fn the_account_of_a_run_follows_from_its_kernel_and_its_format() {
         assert_eq!(account(&small()), AccountKind::OwnClocks);
         let old = Synthetic { blocks: 1, own_clocks: false, ..Synthetic::default() }.run();
-        assert_eq!(account(&old), AccountKind::WallTime { why: WhyWallTime::NotRead });
+        assert_eq!(account(&old), AccountKind::WallTime { because: WhyWallTime::NoClocks });
         let of_host = |change: fn(&mut zc_run::Host)| {
             let mut run = small();
             change(&mut run.header.host);
@@ -144,15 +137,15 @@ mod tests {
         };
         assert_eq!(
             of_host(|host| host.irq_time_accounting = Some(true)),
-            AccountKind::WallTime { why: WhyWallTime::InterruptsApart }
+            AccountKind::WallTime { because: WhyWallTime::InterruptsApart }
         );
         assert_eq!(of_host(|host| host.irq_time_accounting = None), AccountKind::OwnClocks);
-        let ticks = AccountKind::WallTime { why: WhyWallTime::ClocksTick };
+        let ticks = AccountKind::WallTime { because: WhyWallTime::ClocksTick };
         assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(4_000_000)), ticks);
         assert_eq!(of_host(|host| host.thread_clock_step_ns = Some(300)), AccountKind::OwnClocks);
         let mut empty = small();
         empty.blocks.clear();
-        assert_eq!(account(&empty), AccountKind::WallTime { why: WhyWallTime::NotRead });
+        assert_eq!(account(&empty), AccountKind::WallTime { because: WhyWallTime::NoClocks });
     }
 
     #[test]
@@ -168,7 +161,7 @@ mod tests {
         assert_eq!(permitted(Some(false), Some(200), true), AccountKind::OwnClocks);
         assert_eq!(permitted(None, None, false), AccountKind::OwnClocks);
         assert_eq!(permitted(Some(true), Some(200), true), AccountKind::WallLessOthers);
-        let wall = |why| AccountKind::WallTime { why };
+        let wall = |why| AccountKind::WallTime { because: why };
         assert_eq!(permitted(Some(true), None, false), wall(WhyWallTime::InterruptsApart));
         assert_eq!(permitted(Some(true), Some(1_000_000), true), wall(WhyWallTime::ClocksTick));
     }
@@ -179,13 +172,13 @@ mod tests {
         assert_eq!(account(&run), AccountKind::OwnClocks);
         let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
         far.host.irq_time_accounting = Some(true);
-        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::InterruptsApart });
+        assert_eq!(account(&run), AccountKind::WallTime { because: WhyWallTime::InterruptsApart });
     }
 
     #[test]
     fn tasks_that_zc_does_not_know_need_wall_time() {
         let mut run = small();
         run.header.plan.server = Some(zc_testkit::server::ran_already());
-        assert_eq!(account(&run), AccountKind::WallTime { why: WhyWallTime::UnknownTasks });
+        assert_eq!(account(&run), AccountKind::WallTime { because: WhyWallTime::UnknownTasks });
     }
 }

@@ -162,11 +162,7 @@ fn reached(
 fn possible(kept: &KeptBlocks, block: usize, place: usize) -> Option<f64> {
     match kept.costs[block][place].as_ref() {
         Some(cost) => Some(1.0 - cost.others_share),
-        None if AccountKind::of_block(kept.blocks[block], kept.header)
-            == AccountKind::OwnClocks =>
-        {
-            None
-        }
+        None if kept.account == AccountKind::OwnClocks => None,
         None => Some(1.0),
     }
 }

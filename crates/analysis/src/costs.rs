@@ -1,16 +1,15 @@
 //! The cost of each soaked trial of a run: the CPU time that its traffic took.
 //!
 //! By the soakers' own clocks ([`crate::own_clock`]) where these tell it, and otherwise by the wall time
-//! that soakers lost: less what other programs used ([`crate::less_others`]), or where that is not known
-//! ([`crate::wall_clock`]) with it.
+//! that soakers lost ([`crate::wall_clock`]), in which is what other programs and the hypervisor took.
 //! [`crate::sides`] says which CPUs a cost is of.
 //!
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
-//! **Nothing is missed.** What the soakers lost by wall time, less the cost by own clocks, is what other
-//! tasks used beyond what they use in idle windows: [`TrialCost::unattributed`].
+//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too, and
+//! part of the cost where it is shown to be there: [`TrialCost::unattributed`], [`crate::unattributed`].
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
@@ -28,7 +27,7 @@ use std::collections::HashMap;
 
 use super::machine::{Machine, is_emulated};
 use super::plan_index::PlanIndex;
-use crate::account_kind::AccountKind;
+use crate::account_kind::{AccountKind, Permitted};
 use crate::sides::{self, arrived};
 use crate::steal::StealInClocks;
 use crate::taken::{self, Taken};
@@ -46,8 +45,8 @@ pub struct TrialCost {
     /// Everything that was taken in the window, the harness included.
     pub gross: Losses,
     /// What other tasks used in the window beyond what they used in the idle windows beside it, by
-    /// the side's CPUs, where `gross` is by own clocks: what the soakers lost by wall time, less
-    /// `gross`. `None` where `gross` is what they lost by wall time.
+    /// the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what the soakers lost by
+    /// wall time, in which it is.
     pub unattributed: Option<Losses>,
     /// The share of the CPU time, on that CPU of [`Side::Both`] which they used most, that other
     /// programs used, or in which zc was stopped; 0 where `gross` is what the soakers lost by wall time.
@@ -98,6 +97,12 @@ impl TrialCost {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
     }
 
+    /// What other tasks used beyond what they used in idle windows, per KiB of payload; `None` where the
+    /// cost is by wall time.
+    pub fn unattributed_ns_per_kib(&self, side: Side) -> Option<f64> {
+        self.unattributed?.of(side).map(|ns| self.per_kib(ns))
+    }
+
     /// CPU time burned on purpose per KiB of payload: all of it, and what was burned in softirq
     /// context.
     pub fn burned_ns_per_kib(&self) -> Option<(f64, f64)> {
@@ -120,26 +125,63 @@ pub fn trial_costs(
     header: &Header,
     index: &PlanIndex<'_>,
 ) -> Vec<Vec<Option<TrialCost>>> {
-    let cells = header.plan.cells.len();
-    if is_emulated(header) {
-        return vec![vec![None; cells]; blocks.len()];
+    Costs::of(blocks, header, index, Permitted::Best).by_block
+}
+
+/// The costs of blocks, by one of the accounts.
+pub(crate) struct Costs {
+    /// See [`trial_costs`].
+    pub(crate) by_block: Vec<Vec<Option<TrialCost>>>,
+    /// Soaked windows of cells with valid readings.
+    pub(crate) windows: usize,
+    /// Those of them that have no cost, because the soakers hardly ran.
+    pub(crate) hardly_ran: usize,
+}
+
+impl Costs {
+    pub(crate) fn of(
+        blocks: &[&Block],
+        header: &Header,
+        index: &PlanIndex<'_>,
+        permitted: Permitted,
+    ) -> Self {
+        let cells = header.plan.cells.len();
+        let mut costs =
+            Self { by_block: vec![vec![None; cells]; blocks.len()], windows: 0, hardly_ran: 0 };
+        if !is_emulated(header) {
+            let by = By { permitted, steal: StealInClocks::of(blocks, header) };
+            let found =
+                parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, by));
+            costs.fill(&found, header);
+        }
+        costs
     }
-    let steal = StealInClocks::of(blocks, header);
-    let found = parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, steal));
-    let harnesses = Harnesses::of(&found);
-    let mut costs = vec![Vec::with_capacity(cells); blocks.len()];
-    for (place, cell) in header.plan.cells.iter().enumerate() {
-        let windows: Vec<Option<&Window>> =
-            found.iter().map(|block| block.cells[place].as_ref()).collect();
-        let taken: Vec<Option<&Taken>> =
-            windows.iter().map(|window| Some(&(*window)?.taken)).collect();
-        for (at, gross) in taken::losses(&taken).into_iter().enumerate() {
-            let harness = cell.harness.as_deref().map(|label| harnesses.in_block(label, at));
-            let cost = gross.zip(windows[at]).and_then(|(gross, of)| of.cost(gross, harness));
-            costs[at].push(cost);
+
+    fn fill(&mut self, found: &[Windows<'_>], header: &Header) {
+        let harnesses = Harnesses::of(found);
+        for (place, cell) in header.plan.cells.iter().enumerate() {
+            let windows: Vec<Option<&Window>> =
+                found.iter().map(|block| block.cells[place].as_ref()).collect();
+            let taken: Vec<Option<&Taken>> =
+                windows.iter().map(|window| Some(&(*window)?.taken)).collect();
+            let unattributed = taken::unattributed(&taken);
+            for (at, gross) in taken::losses(&taken).into_iter().enumerate() {
+                self.windows += usize::from(windows[at].is_some());
+                self.hardly_ran += usize::from(windows[at].is_some() && gross.is_none());
+                let harness = cell.harness.as_deref().map(|label| harnesses.in_block(label, at));
+                self.by_block[at][place] = gross
+                    .zip(windows[at])
+                    .and_then(|(gross, of)| of.cost(gross, unattributed[at], harness));
+            }
         }
     }
-    costs
+}
+
+/// How costs are to be computed.
+#[derive(Debug, Clone, Copy)]
+struct By {
+    permitted: Permitted,
+    steal: StealInClocks,
 }
 
 /// What was taken in the windows of a block.
@@ -151,7 +193,7 @@ struct Windows<'h> {
 }
 
 impl<'h> Windows<'h> {
-    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, steal: StealInClocks) -> Self {
+    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, by: By) -> Self {
         let mut cells: Vec<Option<Window>> = Vec::new();
         cells.resize_with(header.plan.cells.len(), || None);
         let mut paced = HashMap::new();
@@ -161,10 +203,10 @@ impl<'h> Windows<'h> {
             let cell = &header.plan.cells[place];
             match trial.kind {
                 TrialKind::Soaked if cells[place].is_none() => {
-                    cells[place] = Window::of(block, slot, trial, header, cell, steal);
+                    cells[place] = Window::of(block, slot, header, cell, by);
                 }
                 TrialKind::Paced => {
-                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, steal) {
+                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, by) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
                     }
                 }
@@ -179,43 +221,34 @@ impl<'h> Windows<'h> {
 struct Window {
     bytes: u64,
     taken: Taken,
-    /// What the soakers lost by wall time, where `taken` is by own clocks.
-    by_wall: Option<Losses>,
+    account: AccountKind,
     load_ns: f64,
     burned: Option<Burned>,
 }
 
 impl Window {
-    fn of(
-        block: &Block,
-        slot: usize,
-        trial: &Trial,
-        header: &Header,
-        cell: &Cell,
-        steal: StealInClocks,
-    ) -> Option<Self> {
+    fn of(block: &Block, slot: usize, header: &Header, cell: &Cell, by: By) -> Option<Self> {
+        let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let taken = taken_in(block, slot, header, &cell.levels, steal)?;
-        let by_wall = if by_own_clocks(block, slot, header) {
-            let lost = sides::taken(block, slot, header, &cell.levels, wall_clock::account);
-            // Soakers lose all of the time in which zc is stopped.
-            let lost = lost.filter(|lost| lost.window_ns <= taken.window_ns);
-            lost.and_then(|lost| taken::losses(&[Some(&lost)])[0])
-        } else {
-            None
-        };
+        let taken = taken_in(block, slot, header, &cell.levels, by)?;
+        let account = AccountKind::of_trial(block, slot, header, by.permitted);
         let burned = match cell.burn_units_per_mb {
             None => None,
             Some(units_per_mb) => Some(Burned {
-                task_ns: burned_ns(block, slot, header, cell, units_per_mb, steal)?,
+                task_ns: burned_ns(block, slot, header, cell, units_per_mb, account, by.steal)?,
                 softirq_ns: softirq_burned_ns(trial),
             }),
         };
-        Some(Self { bytes, taken, by_wall, load_ns: load_ns(trial, header), burned })
+        Some(Self { bytes, taken, account, load_ns: load_ns(trial, header), burned })
     }
 
     /// The cost, of which `harness` is taken off. `None` if that was to be measured and was not.
-    fn cost(&self, gross: Losses, harness: Option<Option<Losses>>) -> Option<TrialCost> {
+    fn cost(
+        &self,
+        gross: Losses,
+        unattributed: Option<Losses>,
+        harness: Option<Option<Losses>>,
+    ) -> Option<TrialCost> {
         let harness = match harness {
             None => None,
             Some(losses) => Some(losses?.scaled_to(gross.window_ns)),
@@ -223,8 +256,8 @@ impl Window {
         Some(TrialCost {
             bytes: self.bytes,
             gross,
+            unattributed: unattributed.filter(|_| self.account == AccountKind::OwnClocks),
             others_share: self.taken.others_share(),
-            unattributed: self.by_wall.map(|by_wall| by_wall.beyond(&gross)),
             load_ns: self.load_ns,
             harness,
             burned: self.burned,
@@ -252,20 +285,16 @@ impl<'h> Harnesses<'h> {
     }
 }
 
-fn by_own_clocks(block: &Block, slot: usize, header: &Header) -> bool {
-    AccountKind::of_trial(block, slot, header) == AccountKind::OwnClocks
-}
-
 /// What was taken in the trial in slot number `slot`, by the account that tells it.
 fn taken_in(
     block: &Block,
     slot: usize,
     header: &Header,
     levels: &Levels,
-    steal: StealInClocks,
+    By { permitted, steal }: By,
 ) -> Option<Taken> {
-    let kind = AccountKind::of_trial(block, slot, header);
-    sides::taken(block, slot, header, levels, |block, slot, machine| match kind {
+    let account = AccountKind::of_trial(block, slot, header, permitted);
+    sides::taken(block, slot, header, levels, |block, slot, machine| match account {
         AccountKind::OwnClocks => own_clock::account(block, slot, machine, steal),
         AccountKind::WallLessOthers => less_others::account(block, slot, machine, steal),
         AccountKind::WallTime { .. } => wall_clock::account(block, slot, machine),
@@ -288,16 +317,16 @@ fn burned_ns(
     header: &Header,
     cell: &Cell,
     units_per_mb: f64,
+    account: AccountKind,
     steal: StealInClocks,
 ) -> Option<f64> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
     let machine = Machine::local(header);
-    let idle_units_per_ns: Vec<Option<f64>> =
-        match AccountKind::of_trial(block, slot, header).leaves_others_out() {
-            true => own_clock::speeds(block, slot, &machine, steal)?,
-            false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
-        };
+    let idle_units_per_ns: Vec<Option<f64>> = match account.leaves_others_out() {
+        true => own_clock::speeds(block, slot, &machine, steal)?,
+        false => wall_clock::rates(block, slot, &machine)?.1.into_iter().map(Some).collect(),
+    };
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
     let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();

@@ -11,6 +11,7 @@ use crate::kept::KeptBlocks;
 use crate::model::estimates::{Estimates, WanderFigures};
 use crate::model::verdict::{CellVerdict, Comparison};
 use crate::netperf;
+use crate::other_programs;
 use crate::others;
 use crate::parallel;
 use crate::replay;
@@ -29,7 +30,7 @@ pub fn estimate(run: &Run) -> Estimates {
         cell.idle_host_ns_per_kib = cost;
     }
     let controls = Controls::of(&kept);
-    let blocks = account::blocks(run);
+    let blocks = account::blocks(run, kept.account);
     let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     Estimates {
         sizes: sizes::sizes(&kept, &verdict),
@@ -48,6 +49,8 @@ pub fn estimate(run: &Run) -> Estimates {
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control: controls.same,
         positive_control: controls.positive,
+        account: kept.account,
+        other_programs: other_programs::of(&kept),
         wander: WanderFigures {
             ratios: kept.wanders.ratios(Side::Both).map(|wander| wander.variance.sqrt()),
             costs: kept.wanders.costs(Side::Both).map(|wander| wander.variance.sqrt()),
@@ -55,6 +58,7 @@ pub fn estimate(run: &Run) -> Estimates {
         blocks,
         conditions: account::conditions(run),
         verdict,
+        unattributed: kept.unattributed,
     }
 }
 
@@ -63,7 +67,7 @@ pub fn estimate(run: &Run) -> Estimates {
 pub fn is_decided(run: &Run, level: f64) -> bool {
     let kept = KeptBlocks::at_level(run, level);
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
-    let (controls, blocks) = (Controls::of(&kept), account::blocks(run));
+    let (controls, blocks) = (Controls::of(&kept), account::blocks(run, kept.account));
     let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     let is_decided = |cell: &CellVerdict| cell.comparison != Comparison::Undecided;
     verdict.stands() && !verdict.cells.is_empty() && verdict.cells.iter().all(is_decided)

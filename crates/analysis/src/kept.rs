@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
-use crate::costs::{TrialCost, trial_costs};
+use crate::account_kind::{AccountKind, Permitted};
+use crate::costs::{Costs, TrialCost};
 use crate::figures::{figure, per};
 use crate::harness;
 use crate::interim::level_of;
+use crate::model::estimates::Unattributed;
 use crate::model::figure::Figure;
 use crate::plan_index::PlanIndex;
+use crate::rules;
+use crate::unattributed;
 use crate::wanders::Wanders;
 use zc_run::{Block, Cell, Dropped, Header, Plan, Run, Slot, Trial, TrialKind};
 
@@ -21,6 +25,13 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) index: PlanIndex<'a>,
     /// Indexed by block, then by cell of the plan.
     pub(super) costs: Vec<Vec<Option<TrialCost>>>,
+    /// By which they were computed.
+    pub(super) account: AccountKind,
+    /// What other tasks worked for the traffic; see [`Unattributed::added`].
+    pub(super) unattributed: Option<Unattributed>,
+    /// Soaked windows of cells, and those of them that have no cost because the soakers hardly ran.
+    pub(super) windows: usize,
+    pub(super) windows_left_out: usize,
     /// Index of the reference among the plan's cells.
     pub(super) reference: Option<usize>,
     /// Confidence level of each single interval.
@@ -39,13 +50,27 @@ impl<'a> KeptBlocks<'a> {
 
     /// The same with intervals of another confidence level.
     pub(super) fn at_level(run: &'a Run, level: f64) -> Self {
-        Self::only(run, level, |block| block.dropped.is_none())
+        Self::only(run, level, Permitted::Best, |block| block.dropped.is_none())
+    }
+
+    /// The same by wall time, as of a run without own clocks: in its costs is what other programs took,
+    /// so blocks in which they took much do not count.
+    fn by_wall_time(run: &'a Run) -> Self {
+        let level = level_of(&run.header.plan, run.end.as_ref());
+        Self::only(run, level, Permitted::WallTime, |block| {
+            block.dropped.is_none() && rules::broken(block, &run.header).is_none()
+        })
+    }
+
+    /// These, or the blocks of the same run with costs by wall time where these are by a better account.
+    pub(super) fn at_wall_time(self, run: &'a Run) -> Self {
+        if self.account.leaves_others_out() { Self::by_wall_time(run) } else { self }
     }
 
     /// The blocks that were measured whole and dropped for the state of the machine, in their
     /// place.
     pub(super) fn dropped(run: &'a Run) -> Self {
-        Self::only(run, level_of(&run.header.plan, run.end.as_ref()), |block| {
+        Self::only(run, level_of(&run.header.plan, run.end.as_ref()), Permitted::Best, |block| {
             matches!(
                 block.dropped,
                 Some(Dropped::Steal { .. } | Dropped::Foreign { .. } | Dropped::IdleDrift { .. })
@@ -53,11 +78,18 @@ impl<'a> KeptBlocks<'a> {
         })
     }
 
-    fn only(run: &'a Run, level: f64, wanted: impl Fn(&Block) -> bool) -> Self {
+    fn only(
+        run: &'a Run,
+        level: f64,
+        permitted: Permitted,
+        wanted: impl Fn(&Block) -> bool,
+    ) -> Self {
         let header = &run.header;
         let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
-        let mut costs = trial_costs(&blocks, header, &index);
+        let Costs { by_block: mut costs, windows, hardly_ran } =
+            Costs::of(&blocks, header, &index, permitted);
+        let unattributed = unattributed::settle(&mut costs, &header.plan, level);
         let harness_below_zero = harness::measured(&costs, &header.plan)
             .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));
         harness::settle(&mut costs);
@@ -65,6 +97,10 @@ impl<'a> KeptBlocks<'a> {
             header,
             wanders: Wanders::of(&costs, &header.plan, &index),
             costs,
+            account: AccountKind::of_run(blocks.iter().copied(), header, permitted),
+            unattributed,
+            windows,
+            windows_left_out: hardly_ran,
             trials: by_cell(&blocks),
             blocks,
             reference: index.reference(),

@@ -142,6 +142,7 @@ impl IdleWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account_kind::Permitted;
     use crate::costs::{Side, TrialCost, trial_costs};
     use crate::{AccountKind, PlanIndex, WhyWallTime};
     use zc_run::Run;
@@ -177,7 +178,7 @@ mod tests {
     fn costs_are_the_true_ones_on_a_quiet_machine_and_beside_others() {
         for (foreign_share, foreign_noise) in [(0.0, 0.0), (0.3, 0.0), (0.2, 0.8)] {
             let run = Synthetic { foreign_share, foreign_noise, ..world() }.run();
-            let account = AccountKind::of_run(&run.blocks, &run.header);
+            let account = AccountKind::of_run(&run.blocks, &run.header, Permitted::Best);
             assert_eq!(account, AccountKind::WallLessOthers);
             let found = of_both(&run);
             assert!(worst(&found) < 0.01, "{foreign_share} {foreign_noise}: {found:?}");
@@ -188,8 +189,8 @@ mod tests {
     fn wall_time_alone_has_others_in_the_costs() {
         let mut run = Synthetic { foreign_share: 0.2, foreign_noise: 0.8, ..world() }.run();
         run.header.host.cpu.online = 4; // of which two have no soaker
-        let account = AccountKind::of_run(&run.blocks, &run.header);
-        assert_eq!(account, AccountKind::WallTime { why: WhyWallTime::InterruptsApart });
+        let account = AccountKind::of_run(&run.blocks, &run.header, Permitted::Best);
+        assert_eq!(account, AccountKind::WallTime { because: WhyWallTime::InterruptsApart });
         assert!(worst(&of_both(&run)) > 0.1);
     }
 

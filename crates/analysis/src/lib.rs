@@ -31,6 +31,7 @@ pub mod machine;
 pub mod memory;
 mod model;
 mod netperf;
+mod other_programs;
 mod others;
 mod own_clock;
 pub mod parallel;
@@ -52,21 +53,23 @@ mod steal;
 mod taken;
 pub mod ticks;
 mod traffic;
+mod unattributed;
 mod unit;
 mod verdict;
 mod wall_clock;
 mod wanders;
 mod window;
 
-pub use account_kind::{AccountKind, WhyWallTime};
 pub use cost_series::{CostSeries, cost_series};
 pub use estimate::{estimate, is_decided};
+pub use model::account_kind::{AccountKind, WhyWallTime};
 pub use model::cell::{
     CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{
-    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough, WanderFigures,
+    BlockAccount, Conditions, Control, CpuShare, DropCounts, Estimates, OtherPrograms,
+    PositiveControl, Rough, Unattributed, WanderFigures,
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};

@@ -46,15 +46,15 @@ impl Losses {
         }
     }
 
-    /// By how much these are more than `others`, of the same window.
-    pub(crate) fn beyond(self, others: &Self) -> Self {
-        let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
+    /// These and `others`, of the same window.
+    pub(crate) fn plus(self, others: &Self) -> Self {
+        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b.unwrap_or(0.0));
         Self {
             window_ns: self.window_ns,
-            sender_ns: less(self.sender_ns, others.sender_ns),
-            receiver_ns: less(self.receiver_ns, others.receiver_ns),
-            both_ns: self.both_ns - others.both_ns,
-            other_cpus_ns: less(self.other_cpus_ns, others.other_cpus_ns),
+            sender_ns: sum(self.sender_ns, others.sender_ns),
+            receiver_ns: sum(self.receiver_ns, others.receiver_ns),
+            both_ns: self.both_ns + others.both_ns,
+            other_cpus_ns: sum(self.other_cpus_ns, others.other_cpus_ns),
         }
     }
 

@@ -31,6 +31,15 @@ use crate::ticks::{TICK_NS, ticks_by_cpu};
 /// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of rounding.
 const LEAST_STOP_NS: f64 = 2.0 * TICK_NS;
 
+/// The length of a soaked window, and how much of each of a machine's CPUs neither its soaker,
+/// ksoftirqd nor the hypervisor had.
+pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
+    let (opened, closed) = machine.edges(slot)?;
+    let window = Clocks::between(opened, closed, machine)?;
+    let left_ns = |cpu: &Clock| window.elapsed_ns - cpu.soaker_ns - cpu.ksoftirqd_ns - cpu.steal_ns;
+    Some((window.elapsed_ns, window.by_cpu.iter().map(left_ns).collect()))
+}
+
 /// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
 /// backwards.
 pub(crate) fn account(
@@ -43,8 +52,9 @@ pub(crate) fn account(
     let window = Clocks::between(opened, closed, machine)?;
     let speeds = speeds(block, slot, machine, steal)?;
     let steal = steal.on(machine);
+    let idle_shares = shares_of_others(block, slot, machine)?;
     let elapsed_ns = window.elapsed_ns;
-    let of_cpu = |(cpu, speed): (&Clock, Option<f64>)| {
+    let of_cpu = |((cpu, speed), idle_share): ((&Clock, Option<f64>), f64)| {
         // A soaker whose speed is not known is one more program.
         let (soakers_ns, interrupts_ns) = match speed {
             Some(speed) => {
@@ -52,20 +62,18 @@ pub(crate) fn account(
             }
             None => (0.0, 0.0),
         };
+        let left_ns = elapsed_ns - soakers_ns - cpu.ksoftirqd_ns - cpu.stopped_ns;
         TakenFrom {
             known_ns: cpu.ksoftirqd_ns + interrupts_ns,
             interrupts_ns,
             soakers_ns,
             // May be less than nothing in one window, as steal comes in ticks.
-            others_ns: elapsed_ns
-                - soakers_ns
-                - cpu.ksoftirqd_ns
-                - cpu.steal_outside_ns
-                - cpu.stopped_ns,
+            others_ns: left_ns - cpu.steal_outside_ns,
+            beyond_idle_ns: left_ns - idle_share * (elapsed_ns - cpu.stopped_ns),
             stopped_ns: cpu.stopped_ns,
         }
     };
-    let by_cpu = std::iter::zip(&window.by_cpu, speeds).map(of_cpu).collect();
+    let by_cpu = std::iter::zip(&window.by_cpu, speeds).zip(idle_shares).map(of_cpu).collect();
     let stolen_ns = window.by_cpu.iter().map(|cpu| steal * cpu.steal_ns).collect();
     let window_ns = Some(elapsed_ns - window.stopped_ns()).filter(|ns| *ns > 0.0)?;
     Some(Account { window_ns, by_cpu, threads: Threads::AreOthers { stolen_ns } })
@@ -161,29 +169,55 @@ pub(crate) fn speeds(
     machine: &Machine<'_>,
     steal: StealInClocks,
 ) -> Option<Vec<Option<f64>>> {
-    let (opened, closed) = machine.edges(&block.slots[slot])?;
-    let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
-    let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
-    let of_cpu = |cpu: usize| {
-        let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu, steal.on(machine));
-        let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
-        match (before, after) {
-            (Some((from_ns, from)), Some((to_ns, to))) => {
-                Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
-            }
-            (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
-            (None, None) => None,
-        }
-    };
-    Some((0..machine.cpus.len()).map(of_cpu).collect())
+    (0..machine.cpus.len())
+        .map(|cpu| when_idle(block, slot, machine, |window| speed(window, cpu, steal.on(machine))))
+        .collect()
 }
 
-/// When a window was, and units per ns of a soaker's own clock in it; `None` where it hardly ran.
-fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<(f64, f64)> {
+/// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a window,
+/// as [`speeds`]; what the hypervisor took is in them. 0 where no idle window tells.
+fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
+    let share = |window: &Clocks, cpu: usize| {
+        let Clock { soaker_ns, ksoftirqd_ns, .. } = window.by_cpu[cpu];
+        1.0 - (soaker_ns + ksoftirqd_ns) / window.elapsed_ns
+    };
+    let of_cpu = |cpu: usize| when_idle(block, slot, machine, |window| Some(share(window, cpu)));
+    let shares = (0..machine.cpus.len()).map(of_cpu).collect::<Option<Vec<_>>>()?;
+    Some(shares.into_iter().map(|share| share.unwrap_or(0.0)).collect())
+}
+
+/// What a figure of idle windows was at the middle of the window in slot number `slot`: in a straight
+/// line between those before and after that have it, or as in one of them where the other is missing.
+/// The outer `None` where the slot has no readings.
+fn when_idle(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+    figure: impl Fn(&Clocks) -> Option<f64>,
+) -> Option<Option<f64>> {
+    let (opened, closed) = machine.edges(&block.slots[slot])?;
+    let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
+    let figure = |slot: &Slot| {
+        let window = idle_clocks(slot, machine)?;
+        Some((window.middle_ns, figure(&window)?))
+    };
+    let before = block.slots[..slot].iter().rev().find_map(figure);
+    let after = block.slots[slot + 1..].iter().find_map(figure);
+    Some(match (before, after) {
+        (Some((from_ns, from)), Some((to_ns, to))) => {
+            Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
+        }
+        (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
+        (None, None) => None,
+    })
+}
+
+/// Units per ns of a soaker's own clock in a window; `None` where it hardly ran.
+fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<f64> {
     let clock = &window.by_cpu[cpu];
     let soaker_ns = clock.soaker_without_ns(steal, window.elapsed_ns);
     let ran = soaker_ns >= LEAST_SHARE * window.elapsed_ns && clock.units > 0.0;
-    ran.then(|| (window.middle_ns, clock.units / soaker_ns))
+    ran.then(|| clock.units / soaker_ns)
 }
 
 /// The CPUs of this machine on which the soaker hardly ran in the idle windows of these blocks: other

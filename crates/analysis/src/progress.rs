@@ -4,6 +4,7 @@ use crate::costs::{Side, trial_costs};
 use crate::harness;
 use crate::plan_index::PlanIndex;
 use crate::ratios::{Ratio, pairs, ratio};
+use crate::unattributed;
 use crate::wanders::Wanders;
 use zc_run::{Block, Header};
 
@@ -13,8 +14,9 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
     let index = PlanIndex::of(&header.plan);
     let kept: Vec<&Block> = blocks.iter().filter(|block| block.dropped.is_none()).collect();
     let mut costs = trial_costs(&kept, header, &index);
-    harness::settle(&mut costs);
     let plan = &header.plan;
+    unattributed::settle(&mut costs, plan, level);
+    harness::settle(&mut costs);
     let wander = Wanders::of(&costs, plan, &index).ratios(Side::Both);
     let of = |cell: usize| {
         let pairs = pairs(&costs, cell, &index.divisors(cell), Side::Both);

@@ -1,6 +1,6 @@
 //! Whether other programs leave so little of the CPUs that not even own clocks tell a cost.
 
-use crate::account_kind::AccountKind;
+use crate::account_kind::{AccountKind, Permitted};
 use crate::costs::trial_costs;
 use crate::machine::Machine;
 use crate::own_clock;
@@ -11,7 +11,7 @@ use zc_run::{Block, Run};
 /// of it. Empty in any other run, and where the costs are not by own clocks.
 pub fn starved_cpus(run: &Run) -> Vec<usize> {
     let kept: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
-    let account = AccountKind::of_run(kept.iter().copied(), &run.header);
+    let account = AccountKind::of_run(kept.iter().copied(), &run.header, Permitted::Best);
     if account != AccountKind::OwnClocks {
         return Vec::new();
     }

@@ -45,6 +45,10 @@ pub(crate) struct TakenFrom {
     pub(crate) others_ns: f64,
     /// Time in which zc was stopped, which is in none of the others.
     pub(crate) stopped_ns: f64,
+    /// What neither the traffic nor the soakers had, beyond what that was in idle windows; by wall time
+    /// 0. What the hypervisor took is in it: its ticks are longer than most windows, and it takes as
+    /// much from idle ones.
+    pub(crate) beyond_idle_ns: f64,
 }
 
 impl TakenFrom {
@@ -54,6 +58,7 @@ impl TakenFrom {
         self.soakers_ns += more.soakers_ns;
         self.others_ns += more.others_ns;
         self.stopped_ns += more.stopped_ns;
+        self.beyond_idle_ns += more.beyond_idle_ns;
     }
 
     /// The same in a window that is so many times as long.
@@ -64,6 +69,7 @@ impl TakenFrom {
             soakers_ns: self.soakers_ns * by,
             others_ns: self.others_ns * by,
             stopped_ns: self.stopped_ns * by,
+            beyond_idle_ns: self.beyond_idle_ns * by,
         }
     }
 
@@ -96,6 +102,14 @@ impl TakenFrom {
         let beyond_ns = self.interrupts_ns - share * self.soakers_ns;
         Some(self.known_ns + share * self.others_ns + others_by_soakers * beyond_ns)
     }
+
+    /// What other tasks used beyond what they use in idle windows, without what interrupts took from
+    /// them, which [`settled_ns`](Self::settled_ns) has.
+    fn unattributed_ns(&self, around: &Self) -> Option<f64> {
+        let share =
+            if around.soakers_ns > 0.0 { around.interrupts_ns / around.soakers_ns } else { 0.0 };
+        Some(self.beyond_idle_ns - share * self.others_ns)
+    }
 }
 
 /// What was taken in one window.
@@ -121,6 +135,20 @@ impl Taken {
 /// A window that is much longer than the others is of a process that was stopped while other programs had
 /// the CPUs. Nothing of the traffic interrupted them, so it tells no cost, its own or its neighbours'.
 pub(crate) fn losses(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
+    by_block(windows, TakenFrom::settled_ns)
+}
+
+/// What other tasks used in the windows of one cell beyond what they used in the idle windows beside
+/// them, by block.
+pub(crate) fn unattributed(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
+    by_block(windows, TakenFrom::unattributed_ns)
+}
+
+/// `ns` of each window's parts and of these parts in the blocks around it, which are added up.
+fn by_block(
+    windows: &[Option<&Taken>],
+    ns: fn(&TakenFrom, &TakenFrom) -> Option<f64>,
+) -> Vec<Option<Losses>> {
     let lengths: Vec<f64> = windows.iter().flatten().map(|window| window.window_ns).collect();
     let longest_ns = median(&lengths).map_or(f64::INFINITY, |usual| 2.0 * usual + LATE_NS);
     let is_usual = |window: &&Taken| window.window_ns <= longest_ns;
@@ -129,13 +157,13 @@ pub(crate) fn losses(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
     let of_block = |at: usize| {
         let window = windows[at]?;
         let near = &windows[at.saturating_sub(REACH)..windows.len().min(at + REACH + 1)];
-        let settled = |place: usize| {
+        let of_part = |place: usize| {
             let mut around = TakenFrom::default();
             let same = near.iter().flatten().filter_map(|window| window.parts.get(place));
             same.for_each(|(_, part)| around.add(part));
-            window.parts[place].1.settled_ns(&around)
+            ns(&window.parts[place].1, &around)
         };
-        of_sides(window, settled)
+        of_sides(window, of_part)
     };
     (0..windows.len()).map(of_block).collect()
 }
@@ -186,7 +214,14 @@ mod tests {
     fn part(soakers_ns: f64, others_ns: f64) -> TakenFrom {
         let interrupts_ns = soakers_ns / 10.0;
         let known_ns = 40.0 + interrupts_ns;
-        TakenFrom { known_ns, interrupts_ns, soakers_ns, others_ns, ..TakenFrom::default() }
+        TakenFrom {
+            known_ns,
+            interrupts_ns,
+            soakers_ns,
+            others_ns,
+            beyond_idle_ns: others_ns,
+            ..TakenFrom::default()
+        }
     }
 
     #[test]
@@ -196,6 +231,16 @@ mod tests {
         for found in both_ns(&windows) {
             assert!((found.unwrap() - 46.0).abs() < 1e-9, "{found:?}");
         }
+    }
+
+    #[test]
+    fn what_interrupts_take_from_others_is_no_work_of_others() {
+        let windows = [part(60.0, 0.0), part(45.0, 15.0), part(30.0, 30.0)].map(window);
+        let windows: Vec<Option<&Taken>> = windows.iter().map(Some).collect();
+        let found: Vec<f64> =
+            unattributed(&windows).into_iter().map(|found| found.unwrap().both_ns).collect();
+        let near = |at: usize, ns: f64| (found[at] - ns).abs() < 1e-9;
+        assert!(near(0, 0.0) && near(1, 0.9 * 15.0) && near(2, 0.9 * 30.0), "{found:?}");
     }
 
     #[test]

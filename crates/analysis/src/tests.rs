@@ -487,7 +487,7 @@ fn too_few_blocks_have_estimates_without_intervals() {
 
 #[test]
 fn dropped_blocks_are_counted_by_rule_and_not_used() {
-    let mut run = Synthetic { blocks: 20, ..Synthetic::default() }.run();
+    let mut run = Synthetic { blocks: 20, own_clocks: false, ..Synthetic::default() }.run();
     let kept = estimate(&{
         let mut kept = run.clone();
         kept.blocks.truncate(9);
@@ -512,6 +512,33 @@ fn dropped_blocks_are_counted_by_rule_and_not_used() {
     run.blocks[8].dropped = Some(Dropped::Steal { share: 0.1 });
     let estimates = estimate(&run);
     assert_eq!(estimates.verdict.withheld, [Withheld::BusyMachine { dropped: 10, measured: 18 }]);
+}
+
+#[test]
+fn blocks_withhold_no_verdict_of_costs_by_own_clocks_unless_the_run_is_strict() {
+    let withheld = |strict| {
+        let mut run = Synthetic { blocks: 20, strict, ..Synthetic::default() }.run();
+        let failed =
+            Dropped::TrialFailed { cell: "splice".to_owned(), reason: "it died".to_owned() };
+        run.blocks[8..].iter_mut().for_each(|block| block.dropped = Some(failed.clone()));
+        estimate(&run).verdict.withheld
+    };
+    assert_eq!(withheld(false), []);
+    assert_eq!(withheld(true), [Withheld::BusyMachine { dropped: 12, measured: 20 }]);
+}
+
+#[test]
+fn a_run_says_by_which_account_its_costs_are_and_why() {
+    let of = |run: &Run| estimate(run).account;
+    let because = |because| AccountKind::WallTime { because };
+    let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
+    assert_eq!(of(&run), AccountKind::OwnClocks);
+    run.header.host.irq_time_accounting = Some(true);
+    assert_eq!(of(&run), because(WhyWallTime::InterruptsApart));
+    run.header.plan.server = Some(zc_testkit::server::ran_already());
+    assert_eq!(of(&run), because(WhyWallTime::UnknownTasks));
+    let old = Synthetic { blocks: 3, own_clocks: false, ..Synthetic::default() }.run();
+    assert_eq!(of(&old), because(WhyWallTime::NoClocks));
 }
 
 #[test]

@@ -10,19 +10,20 @@ pub(crate) fn account(kind: AccountKind) -> String {
             "by wall time, less what other programs used by the clocks of their cgroups: {}",
             why(WhyWallTime::InterruptsApart)
         ),
-        AccountKind::WallTime { why: reason } => {
-            format!("by wall time, with what other programs use in them: {}", why(reason))
+        AccountKind::WallTime { because } => {
+            format!("by wall time, with what other programs use in them: {}", why(because))
         }
     }
 }
 
-fn why(reason: WhyWallTime) -> &'static str {
-    match reason {
-        WhyWallTime::NotRead => "the soakers' clocks were not read",
+pub(crate) fn why(because: WhyWallTime) -> &'static str {
+    match because {
+        WhyWallTime::NoClocks => "the run has no clocks of soakers, as those before format 3.7",
         WhyWallTime::UnknownTasks => "tasks that zc does not know work for the traffic",
         WhyWallTime::InterruptsApart => {
             "the kernel keeps interrupts out of task clocks (CONFIG_IRQ_TIME_ACCOUNTING)"
         }
         WhyWallTime::ClocksTick => "thread clocks advance by ticks",
+        WhyWallTime::ComparedRun => "it is compared with a run whose costs are",
     }
 }

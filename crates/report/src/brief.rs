@@ -10,7 +10,7 @@ use super::pivot::Pivot;
 use super::rates::rates;
 use super::rows::{self, Field};
 use super::text::{distinct, list, shown, wrap};
-use super::{answer, experiments, grids, heading, notes, rough};
+use super::{account, answer, experiments, grids, heading, notes, rough};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, ServerPlan, Severity};
 
@@ -204,7 +204,8 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     controls.extend(notes::harness(estimates));
     controls.extend(notes::idle_host(estimates));
     controls.extend(perturbation(estimates));
-    controls.push(note("blocks", blocks(estimates)));
+    controls.extend(account::unattributed(estimates));
+    controls.push(account::blocks(run, estimates, &dropped(estimates)));
     let failed: usize = run.blocks.iter().map(|block| block.failed.len()).sum();
     if failed > 0 {
         let trials = if failed == 1 { "1 trial".to_owned() } else { format!("{failed} trials") };
@@ -238,10 +239,9 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     })
 }
 
-/// `143 of 150 kept; dropped: 4 steal and 2 idle drift`.
-fn blocks(estimates: &Estimates) -> String {
-    let account = &estimates.blocks;
-    let dropped = &account.dropped;
+/// Why blocks were dropped: `4 steal`, `2 idle drift`.
+fn dropped(estimates: &Estimates) -> Vec<String> {
+    let dropped = &estimates.blocks.dropped;
     let reasons = [
         (dropped.steal, "steal"),
         (dropped.idle_drift, "idle drift"),
@@ -249,13 +249,8 @@ fn blocks(estimates: &Estimates) -> String {
         (dropped.trial_failed, "failed trials"),
         (dropped.unfinished, "cut short"),
     ];
-    let reasons = reasons
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"));
-    let reasons: Vec<String> = reasons.collect();
-    let kept = format!("{} of {} kept", account.kept, account.measured);
-    if reasons.is_empty() { kept } else { format!("{kept}; dropped: {}", list(&reasons)) }
+    let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+    reasons.map(|(count, why)| format!("{count} {why}")).collect()
 }
 
 /// The answer, highlighted where there is colour.

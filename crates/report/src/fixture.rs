@@ -2,9 +2,10 @@
 //! arithmetic cannot change a report, and every variant of the types occurs in one of them.
 
 use zc_analysis::{
-    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
-    DropCounts, Estimates, Figure, OtherMethod, Others, Perturbation, PositiveControl, RatioFigure,
-    RatioMethod, Sides, Traffic, Verdict, WanderFigures,
+    AccountKind, BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions,
+    Control, CpuShare, DropCounts, Estimates, Figure, OtherMethod, OtherPrograms, Others,
+    Perturbation, PositiveControl, RatioFigure, RatioMethod, Sides, Traffic, Unattributed, Verdict,
+    WanderFigures,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -102,6 +103,19 @@ pub(super) fn veth() -> (Run, Estimates) {
         cells,
         rough: Vec::new(),
         cost_ratio_with_soakers: Some(figure(0.96, 0.03)),
+        unattributed: Some(Unattributed {
+            label: "msg-zerocopy".to_owned(),
+            cost_ns_per_kib: figure(0.3, 4.0),
+            added: false,
+        }),
+        account: AccountKind::OwnClocks,
+        other_programs: Some(OtherPrograms {
+            share: 0.11,
+            cpus: 2,
+            by_cpu: vec![CpuShare { cpu: 0, share: 0.04 }, CpuShare { cpu: 1, share: 0.22 }],
+            windows: 1890,
+            windows_left_out: 3,
+        }),
         wander: WanderFigures { ratios: Some(0.004), costs: Some(0.03) },
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),

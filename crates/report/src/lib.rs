@@ -2,6 +2,7 @@
 //! no terminal, no file. Everything from outside (file names, host names, reasons) passes through
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
+mod account;
 mod account_text;
 pub mod advise;
 mod advise_costs;

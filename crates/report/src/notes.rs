@@ -9,8 +9,8 @@ use super::digits::{
 use super::note::{Note, note};
 use super::prose;
 use super::rows::beyond_noise;
-use super::text::{list, shown};
-use super::{grids, rows};
+use super::text::shown;
+use super::{account, grids, rows};
 use zc_analysis::{CellEstimate, Control, Estimates, Figure, PositiveControl, RatioFigure};
 use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Warning};
@@ -73,7 +73,9 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(far_process(run, estimates));
     notes.extend(other_cpus(estimates));
     notes.extend(memcpy(estimates));
-    notes.push(blocks(estimates));
+    notes.push(account::account(estimates));
+    notes.extend(account::unattributed(estimates));
+    notes.push(blocks(run, estimates));
     notes.extend(failed(run));
     notes.extend(warnings(run).into_iter().map(|warning| {
         let remedy = warning
@@ -509,9 +511,8 @@ fn memcpy(estimates: &Estimates) -> Option<Note> {
     ))
 }
 
-fn blocks(estimates: &Estimates) -> Note {
-    let account = &estimates.blocks;
-    let dropped = &account.dropped;
+fn blocks(run: &Run, estimates: &Estimates) -> Note {
+    let dropped = &estimates.blocks.dropped;
     let by_rule: Vec<String> = [
         (dropped.steal, "for steal above 1 %"),
         (dropped.idle_drift, "for idle drift"),
@@ -523,14 +524,7 @@ fn blocks(estimates: &Estimates) -> Note {
     .filter(|(count, _)| *count > 0)
     .map(|(count, why)| format!("{count} {why}"))
     .collect();
-    let mut text = format!("{} of {} kept", account.kept, account.measured);
-    if !by_rule.is_empty() {
-        text.push_str(&format!("; dropped: {}", list(&by_rule)));
-    }
-    if let Some(steal) = estimates.conditions.steal_share.filter(|steal| *steal >= 0.0005) {
-        text.push_str(&format!("; the hypervisor took {}", percent(steal)));
-    }
-    note("blocks", text)
+    account::blocks(run, estimates, &by_rule)
 }
 
 /// Failed trials per cell: how many, and the reason of the last one.

@@ -79,7 +79,8 @@ pub(super) fn advised(
 
     let cells = parallel::each(plan.cells.len(), |cell| cells::cell(&kept, cell));
     let controls = Controls::of(&kept);
-    let verdict = crate::verdict::verdict(run, &kept, &cells, &controls, &account::blocks(run));
+    let verdict =
+        crate::verdict::verdict(run, &kept, &cells, &controls, &account::blocks(run, kept.account));
     let busiest = busiest(of_today);
     let rates = rates(responses, &log, busiest, asked);
     let (smallest, largest) = priced.common_bytes();

@@ -15,6 +15,7 @@ use serde::Serialize;
 use zc_stats::variance_component;
 
 use super::config_diff;
+use super::differ;
 use super::effect::{CONFIDENCE, MIN_BLOCKS, NON_FINITE_LIMIT, level, standard_error};
 use super::model::{Aspect, CalibrationBasis, Deviation, Difference, SelectionFacts, Weight};
 use super::normalization::{contrast, cost_log, cost_logs, same_cells};
@@ -25,7 +26,7 @@ use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::model::verdict::Withheld;
-use zc_run::Header;
+use zc_run::{Header, Run};
 
 /// Fewest runs of a calibration. With three, an interval has two degrees of freedom and is twice as
 /// wide as with many.
@@ -146,7 +147,10 @@ pub fn calibrate(
     runs: &[Selection<'_>],
     compared: &[Selection<'_>],
 ) -> Result<Calibration, Uncalibrated> {
-    let (used, left_out) = usable(runs, compared);
+    let (mut used, mut left_out) = usable(runs, compared, KeptBlocks::of);
+    if differ(used.iter().map(|(_, kept)| kept.account)) {
+        (used, left_out) = usable(runs, compared, |run| KeptBlocks::of(run).at_wall_time(run));
+    }
     if used.len() < MIN_RUNS {
         let (usable, needed) = (used.len(), MIN_RUNS);
         return Err(Uncalibrated::TooFewRuns { usable, needed, left_out });
@@ -217,6 +221,7 @@ impl Calibration {
 fn usable<'a>(
     runs: &'a [Selection<'a>],
     compared: &[Selection<'_>],
+    blocks: fn(&'a Run) -> KeptBlocks<'a>,
 ) -> (Vec<(&'a Selection<'a>, KeptBlocks<'a>)>, Vec<LeftOut>) {
     let mut used: Vec<(&Selection<'_>, KeptBlocks<'_>)> = Vec::new();
     let mut left_out = Vec::new();
@@ -227,7 +232,7 @@ fn usable<'a>(
         } else if let Some((other, _)) = known {
             Err(Unusable::SameAs { name: other.name.clone() })
         } else {
-            usable_blocks(run)
+            usable_blocks(run, blocks(run.run))
         };
         match kept {
             Ok(kept) => used.push((run, kept)),
@@ -237,8 +242,10 @@ fn usable<'a>(
     (used, left_out)
 }
 
-fn usable_blocks<'a>(run: &Selection<'a>) -> Result<KeptBlocks<'a>, Unusable> {
-    let kept = KeptBlocks::of(run.run);
+fn usable_blocks<'a>(
+    run: &Selection<'a>,
+    kept: KeptBlocks<'a>,
+) -> Result<KeptBlocks<'a>, Unusable> {
     if kept.blocks.len() < MIN_BLOCKS {
         return Err(Unusable::TooFewBlocks { kept: kept.blocks.len(), needed: MIN_BLOCKS });
     }

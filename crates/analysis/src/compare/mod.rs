@@ -45,6 +45,7 @@ use selection::same_run;
 use verdicts::{ALPHA, MarginTest};
 
 use crate::kept::KeptBlocks;
+use crate::model::account_kind::AccountKind;
 
 /// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
 /// `margin`, also tests whether any cell is dearer by more than that share. What runs of one state
@@ -58,6 +59,14 @@ pub fn compare(
     let mut before = KeptBlocks::of(old.run);
     let mut after: Vec<Option<KeptBlocks<'_>>> =
         new.iter().map(|new| (!same_run(old, new)).then(|| KeptBlocks::of(new.run))).collect();
+    // What other programs took is in costs by wall time, and in no others.
+    let all = std::iter::once(&before).chain(after.iter().flatten());
+    if differ(all.map(|kept| kept.account)) {
+        before = before.at_wall_time(old.run);
+        for (after, new) in after.iter_mut().zip(new) {
+            *after = after.take().map(|after| after.at_wall_time(new.run));
+        }
+    }
     // A net cost and a gross one differ by the harness alone.
     let net = before.is_net() && after.iter().flatten().all(KeptBlocks::is_net);
     if !net {
@@ -104,6 +113,12 @@ pub fn compare(
     }
     let judgement = margin.map(|margin| judge(&compared, &rows, &effects, margin));
     (compared, judgement)
+}
+
+/// Whether costs of some runs are by own clocks, and of others by wall time.
+fn differ(mut accounts: impl Iterator<Item = AccountKind>) -> bool {
+    let is_own = |account| account == AccountKind::OwnClocks;
+    accounts.next().is_some_and(|first| accounts.any(|other| is_own(other) != is_own(first)))
 }
 
 fn judge(

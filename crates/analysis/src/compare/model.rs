@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use zc_run::factor::Parameter;
 use zc_stats::VarianceComponent;
 
+use crate::model::account_kind::AccountKind;
 use crate::model::figure::{Figure, RatioMethod, Sides};
 use crate::model::verdict::Withheld;
 use crate::unit::from_ns_per_kib;
@@ -23,6 +24,8 @@ pub struct Compared {
     /// Whether costs are net of zc's own harness. They are not where a run did not measure it: then
     /// it is in the costs of all.
     pub net: bool,
+    /// The account by which costs were computed: of runs that differ in it, the one that all permit.
+    pub account: AccountKind,
     /// Whether the ratios are within or between runs.
     pub basis: Basis,
     /// Simultaneous confidence level of all verdicts: 0.95.

@@ -15,6 +15,7 @@ use crate::controls::Limits;
 use crate::costs::Side;
 use crate::figures::cost_figure;
 use crate::kept::KeptBlocks;
+use crate::model::account_kind::{AccountKind, WhyWallTime};
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::pairs;
 use crate::requests::us_per_request;
@@ -70,6 +71,7 @@ impl Pair {
                 old: facts(old, before),
                 new: facts(new, after),
                 net,
+                account: common_account(before, after),
                 basis: if one_run { Basis::OneRun } else { Basis::TwoRuns },
                 confidence: CONFIDENCE,
                 calibration: calibration.filter(|_| !one_run),
@@ -232,6 +234,12 @@ fn within_run(
 ) -> Option<Effect> {
     let by = divisors(kept, old, new);
     Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, wander, limits)
+}
+
+/// The account of two runs: of one by wall time for the other's sake, that is the reason.
+fn common_account(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> AccountKind {
+    let for_the_other = AccountKind::WallTime { because: WhyWallTime::ComparedRun };
+    if after.account == for_the_other { after.account } else { before.account }
 }
 
 fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {

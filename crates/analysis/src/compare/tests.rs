@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Sides, Withheld};
+use crate::{AccountKind, Sides, WhyWallTime, Withheld};
 use zc_run::{DeviceFacts, LinkKind, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
@@ -48,6 +48,27 @@ fn pair(old: &Run, new: &Run) -> Compared {
 
 fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
     compared.cells.iter().find(|cell| cell.label == label).unwrap()
+}
+
+#[test]
+fn runs_of_two_accounts_are_compared_by_the_one_that_both_permit() {
+    let by_wall = Synthetic { own_clocks: false, ..world(1, 1.0, 1.0) }.run();
+    let new = run(2, 1.0, 1.0);
+    let because = |because| AccountKind::WallTime { because };
+    let mixed = pair(&by_wall, &new);
+    assert_eq!(mixed.account, because(WhyWallTime::ComparedRun));
+    assert_eq!(pair(&new, &by_wall).account, mixed.account);
+    assert_eq!((mixed.new.blocks_kept, &mixed.withheld[..]), (80, &[][..]));
+    assert!(of(&mixed, "sendfile").new_cost_ns_per_kib.both.is_some());
+    assert_eq!(pair(&by_wall, &by_wall).account, because(WhyWallTime::NoClocks));
+    assert_eq!(pair(&run(1, 1.0, 1.0), &new).account, AccountKind::OwnClocks);
+
+    // By own clocks other programs are in no cost, by wall time blocks beside them do not count.
+    let busy = Synthetic { foreign_share: 0.2, ..world(3, 1.0, 1.0) }.run();
+    let beside = pair(&new, &busy);
+    assert!(beside.impossible.is_empty() && beside.new.blocks_kept == 80, "{beside:?}");
+    let mixed = pair(&by_wall, &busy);
+    assert_eq!(mixed.impossible, [Impossible::NoKeptBlocks { name: "new".to_owned() }]);
 }
 
 #[test]

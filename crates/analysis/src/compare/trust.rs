@@ -61,7 +61,7 @@ fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let controls = Controls::of(kept);
     let bounded = controls.shortcomings().into_iter().filter(|why| why.error().is_some());
     let reference = kept.reference.map(|place| cells::cell(kept, place));
-    let blocks = account::blocks(run);
+    let blocks = account::blocks(run, kept.account);
     let of_run = verdict::withheld(run, kept, reference.as_ref(), &controls, &blocks);
     bounded.chain(of_run).collect()
 }

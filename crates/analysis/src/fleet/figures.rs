@@ -56,7 +56,8 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     if machine::is_emulated(header) {
         return Err("the CPU of one of its machines is emulated".to_owned());
     }
-    let account = account::blocks(run);
+    let kept = KeptBlocks::of(run);
+    let account = account::blocks(run, kept.account);
     if account.kept == 0 {
         return Err(match account.measured {
             0 => "it has no block".to_owned(),
@@ -64,7 +65,6 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
             measured => format!("all of its {measured} blocks were dropped"),
         });
     }
-    let kept = KeptBlocks::of(run);
     let measured = (0..header.plan.cells.len()).filter(|place| !header.plan.cells[*place].control);
     let cells: Vec<CellFigures> = measured
         .map(|place| cell(&kept, place))

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::unit::from_ns_per_kib;
 
+use super::account_kind::AccountKind;
 use super::cell::CellEstimate;
 use super::components::Components;
 use super::figure::{Figure, RatioFigure, Sides};
@@ -47,6 +48,12 @@ pub struct Estimates {
     /// The positive control: the reference with a known cost on top. `None` in runs from before
     /// format 3.1, and where the plan has none.
     pub positive_control: Option<PositiveControl>,
+    /// What other tasks worked for the traffic; `None` where costs are by wall time, in which it is.
+    pub unattributed: Option<Unattributed>,
+    /// The account by which costs were computed.
+    pub account: AccountKind,
+    /// What other programs used while the run was measured; `None` where costs are by wall time.
+    pub other_programs: Option<OtherPrograms>,
     /// By how much ratios and costs wander.
     pub wander: WanderFigures,
     /// Numbers of kept and dropped blocks.
@@ -70,6 +77,46 @@ pub struct Estimates {
     pub replay: Option<Replay>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
+}
+
+/// What tasks that zc does not know used while traffic ran, beyond what they used in idle windows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Unattributed {
+    /// Label of the cell that has the most of it.
+    pub label: String,
+    /// What it is there, of both sides, in ns per KiB; the interval is corrected for the number of
+    /// cells. Below 0 where other programs had to wait for the traffic.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub cost_ns_per_kib: Figure,
+    /// Whether it is shown to be there. Then it is in the costs of all cells, except of those where it
+    /// is shown to be less than nothing.
+    pub added: bool,
+}
+
+/// What other programs used of the soaked CPUs, over all soaked windows of the blocks that count. It is
+/// in no cost.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherPrograms {
+    /// Share of all soaked CPUs.
+    pub share: f64,
+    /// Number of these CPUs, those of the remote machine included.
+    pub cpus: usize,
+    /// Share of each soaked CPU of the sending machine. Empty where the traffic's threads may run on any
+    /// of them.
+    pub by_cpu: Vec<CpuShare>,
+    /// Soaked windows of cells in the blocks that count.
+    pub windows: usize,
+    /// Those of them that have no cost, because the soakers hardly ran.
+    pub windows_left_out: usize,
+}
+
+/// What other programs used of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct CpuShare {
+    /// Number of the CPU.
+    pub cpu: usize,
+    /// Their share of it, 0 to 1.
+    pub share: f64,
 }
 
 /// What neighbouring stretches of a run differ by, beyond what the scatter of its blocks explains:

@@ -4,6 +4,7 @@
 //! the receiver; rates are bytes per second; shares run from 0 to 1. `None` means that the run does
 //! not determine the value, never 0.
 
+pub(super) mod account_kind;
 pub(super) mod cell;
 pub(super) mod components;
 pub(super) mod estimates;

@@ -7,11 +7,11 @@ use super::super::rows::FAILED_ZERO_COPY;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::{name, of_servers};
-use zc_analysis::Withheld;
 use zc_analysis::compare::{
     Aspect, Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy,
     Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
 };
+use zc_analysis::{AccountKind, WhyWallTime, Withheld};
 use zc_run::{Experiment, escape};
 
 /// At most this many differences of a kind are listed; further ones are counted.
@@ -114,6 +114,13 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     let servers = of_servers(compared);
     if !compared.net && !servers {
         notes.push(gross());
+    }
+    if let AccountKind::WallTime { because: WhyWallTime::ComparedRun } = compared.account {
+        notes.push(note(
+            "account",
+            "one run has costs by wall time alone, so those of the other are by wall time too: what \
+             other programs took is in them, and blocks in which that was much do not count",
+        ));
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoRuns, Some(old), Some(new)) = (compared.basis, old, new) {

@@ -33,7 +33,7 @@ use page::Page;
 use section::RunReport;
 use skeleton::{begin, end, navigation};
 
-use zc_analysis::Estimates;
+use zc_analysis::{AccountKind, Estimates};
 use zc_run::{Run, escape};
 
 /// The whole page. Runs keep their order, except that a run of send paths comes first, as the page
@@ -128,12 +128,26 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let out = &mut page.out;
     out.raw(
         "<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">Method</h2>\n\
-         <p>Costs are measured by subtraction. A thread of the lowest scheduling class on every \
-         CPU counts units of fixed work; what \
-         the traffic takes from it, by its rate in idle windows right before and after, is what \
-         the traffic costs, whichever task the kernel charges it to: system calls, softirqs, \
-         interrupts. Costs are taken at a fixed rate below saturation, top \
-         speeds in windows without those threads.</p>\n\
+         <p>A thread of the lowest scheduling class on every CPU counts units of fixed work. Costs \
+         are taken at a fixed rate below saturation, top speeds in windows without those threads.",
+    );
+    if runs.iter().any(|(_, estimates)| estimates.account == AccountKind::OwnClocks) {
+        out.raw(
+            " Costs are CPU time by the clocks of threads: those of the traffic and of ksoftirqd, and \
+             what interrupts and softirqs took from the counting threads, by their speed in idle \
+             windows right before and after. What other programs and the hypervisor take is in no \
+             cost.",
+        );
+    }
+    if runs.iter().any(|(_, estimates)| estimates.account != AccountKind::OwnClocks) {
+        out.raw(
+            " Costs by wall time are measured by subtraction: what was taken from the counting \
+             threads, by their rate in idle windows right before and after, whichever task the kernel \
+             charges it to.",
+        );
+    }
+    out.raw(
+        "</p>\n\
          <p>Every cell is measured once in every block, in random order; cells are compared within \
          blocks. A block is dropped only by \
          rules fixed in advance. Costs are medians over blocks with exact intervals, ratios are \

@@ -132,6 +132,49 @@ fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
     Some(zc_analysis::ratios::ratio(&pairs, 0.95, None)?.value)
 }
 
+/// The same run as a zc would have saved it whose soakers had clocks, and had their CPUs all the time.
+fn with_own_clocks(old: &Run) -> Run {
+    let mut new = old.clone();
+    new.header.started_at = "2026-11-27T12:00:00Z".to_owned();
+    for slot in new.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        let (opened, closed) = match slot {
+            Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed),
+            Slot::Idle(window) => (&mut window.opened, &mut window.closed),
+        };
+        for reading in [opened, closed] {
+            reading.soak.cpu_ns = vec![reading.soak.at_ns; reading.soak.units.len()];
+        }
+    }
+    new
+}
+
+#[test]
+fn a_run_of_an_older_format_is_compared_with_a_newer_one_by_the_account_that_both_permit() {
+    for (name, path) in golden() {
+        let old = read(&path);
+        let new = with_own_clocks(&old);
+        let is_own = zc_analysis::estimate(&new).account == zc_analysis::AccountKind::OwnClocks;
+        assert!(is_own, "{name}");
+        let folder = tempfile::tempdir().unwrap();
+        let save = |file: &str, run: &Run| {
+            std::fs::write(folder.path().join(file), zc_run::whole(run)).unwrap();
+        };
+        save("old.json", &old);
+        save("new.json", &new);
+        let document = printed(&zc(folder.path(), &["compare", "old.json", "new.json", "--json"]));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let compared = &document["comparisons"][0];
+        let account = json!({"by": "wall-time", "because": "compared-run"});
+        assert_eq!(compared["account"], account, "{name}");
+        assert_eq!(compared["new"]["blocks_kept"], compared["old"]["blocks_kept"], "{name}");
+        for cell in compared["cells"].as_array().unwrap() {
+            assert_eq!(cell["new_cost_us_per_mb"], cell["old_cost_us_per_mb"], "{name}: {cell}");
+        }
+        let page = printed(&zc(folder.path(), &["compare", "old.json", "new.json"]));
+        assert!(page.contains("one run has costs by wall time alone"), "{name}: {page}");
+    }
+}
+
 #[test]
 fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
     for (name, path) in golden() {
