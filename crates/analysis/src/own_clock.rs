@@ -26,10 +26,8 @@ use crate::taken::{LEAST_SHARE, TakenFrom};
 /// Whether own clocks on the machines of a run can tell costs: the kernel's task clocks contain
 /// interrupts, and all threads that work for the traffic are known.
 fn tell_costs(header: &Header) -> bool {
-    let plan = &header.plan;
-    let known = !plan.has_unknown_processes() && plan.responses.is_none();
-    let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !is_elsewhere && Machine::all(header).all(|machine| machine.irq_time != Some(true))
+    let contain_interrupts = |machine: Machine<'_>| machine.irq_time != Some(true);
+    header.plan.has_all_clocks() && Machine::all(header).all(contain_interrupts)
 }
 
 /// Whether own clocks tell the cost of the trial in slot number `slot`.
@@ -144,8 +142,7 @@ pub(crate) fn speeds(
     let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
         let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
-        let (before, after) =
-            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
+        let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
         match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
                 Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))

@@ -265,6 +265,7 @@ fn of_nfs(shares_machine: bool, client_at: Option<&str>) -> Run {
         shares_machine,
         client: NfsClient::User,
         client_at: client_at.map(str::to_owned),
+        all_clocks: false,
         depth: 4,
         file_bytes: 1 << 20,
         crc32: 7,
