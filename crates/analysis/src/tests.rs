@@ -306,6 +306,25 @@ fn of_a_server_of_nfs_that_was_there_the_costs_are_of_the_end_that_is_here() {
 }
 
 #[test]
+fn calls_of_nfs_whose_clocks_are_all_known_cost_the_same_beside_other_programs() {
+    for shares_machine in [false, true] {
+        let costs = |foreign_share, all_clocks| -> Vec<f64> {
+            let mut run = of_nfs(shares_machine, None);
+            let plan = run.header.plan.clone();
+            let world = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() };
+            run = Run { header: run.header, ..world.run() };
+            run.header.plan.nfs = plan.nfs.map(|nfs| NfsPlan { all_clocks, ..nfs });
+            let cells = estimate(&run).cells;
+            cells.iter().map(|cell| cell.cost_ns_per_kib.both.map_or(0.0, |it| it.value)).collect()
+        };
+        let quiet = costs(0.0, false);
+        for (busy, quiet) in std::iter::zip(costs(0.3, true), &quiet) {
+            assert!((busy / quiet - 1.0).abs() < 0.04, "{shares_machine}: {busy} {quiet}");
+        }
+    }
+}
+
+#[test]
 fn without_separate_sides_only_both_has_a_cost() {
     let estimates = estimate(&Synthetic { sides_apart: false, ..Synthetic::default() }.run());
     assert!(!estimates.sides_apart);

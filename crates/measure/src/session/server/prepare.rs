@@ -193,7 +193,8 @@ pub(crate) fn prepare(
         server: Some(ServerPlan {
             states: server_states,
             serve: options.serve.clone(),
-            found,
+            // A load that came here from another machine is in no clock.
+            found: found && !same_machine,
             load_from,
             generator: options.generator.clone(),
             connections: options.connections,

@@ -57,6 +57,9 @@ impl Found {
     /// Looks for its processes, which it may have started or ended meanwhile. Reads all of /proc: a
     /// millisecond for some 100 processes. What was known stays where nothing is found.
     pub(super) fn look(&mut self) {
+        if self.listens_at.is_empty() {
+            return; // it is elsewhere
+        }
         let mut pids = holders(&self.listens_at).unwrap_or_default();
         if pids.is_empty() && self.may_be_nfsd {
             pids = kernel_threads(NFSD);
@@ -124,7 +127,7 @@ fn takes(socket: SocketAddr, at: SocketAddr) -> bool {
 
 /// The sockets of this network namespace that listen, with their inodes.
 fn listening() -> Vec<(SocketAddr, u32)> {
-    let each = ["net/tcp", "net/tcp6"].into_iter();
+    let each = ["thread-self/net/tcp", "thread-self/net/tcp6"].into_iter();
     let text = each.filter_map(|name| read(Path::new("/proc"), name)).collect::<Vec<_>>();
     text.iter().flat_map(|text| text.lines()).filter_map(of_line).collect()
 }

@@ -129,11 +129,15 @@ pub(crate) fn prepare(
     unavailable.extend(refused);
     paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
     let shares_machine = place.shares_machine();
-    // Threads of the kernel are seen in its first process id namespace alone.
-    let client_has_clocks =
-        client_at.is_some() || !by_mounts(options) || !kernel_workers().is_empty();
-    let all_clocks = client_has_clocks && place.has_clocks(client_at.is_some());
-    warnings.extend((!all_clocks).then(server_place::not_found));
+    let has_server = place.has_clocks(client_at.is_some());
+    warnings.extend((!has_server).then(server_place::not_found));
+    // Threads of the kernel are seen in its first process id namespace alone; and what came to this
+    // machine by a command, as to another, is in no clock.
+    let has_client = match client_at {
+        Some(_) => !shares_machine,
+        None => !by_mounts(options) || !kernel_workers().is_empty(),
+    };
+    let all_clocks = has_server && has_client;
     let Place { up, mut served, exported, mut files, congestion, placement, kind } = place;
     if let Served::Nfs(serving) = &mut served {
         serving.find_processes(); // before the first trial, whose bytes are compared too
