@@ -307,6 +307,10 @@ impl Bench for ServerRig {
         self.served.look(&self.load)
     }
 
+    fn state_was_entered(&mut self) {
+        self.served.find_processes();
+    }
+
     fn soak(&mut self, on: bool) -> Result<()> {
         self.machine.soak(on)
     }

@@ -90,29 +90,28 @@ impl Served {
     /// # Errors
     /// [`ErrorKind::Remote`]: it is not.
     pub(super) fn look(&mut self, load: &Asker) -> Result<()> {
+        self.check()?;
+        self.find_processes();
         match self {
-            Self::Ours(kept) => {
-                kept.check()?;
-                // It may have started workers.
-                kept.find_processes();
-                Ok(())
-            }
-            Self::Nfs(serving) => {
-                serving.check()?;
-                serving.find_processes();
-                Ok(())
-            }
-            Self::Own(own) => own.check(),
-            Self::Several(each) => each.iter_mut().try_for_each(|one| one.look(load)),
-            Self::RanAlready(found) => {
-                found.look();
-                load.look().map_err(|error| match error {
-                    error if error.kind == ErrorKind::Remote => {
-                        error.prefixed("the server does not answer any more: ")
-                    }
-                    error => error,
-                })
-            }
+            Self::RanAlready(_) => load.look().map_err(|error| match error {
+                error if error.kind == ErrorKind::Remote => {
+                    error.prefixed("the server does not answer any more: ")
+                }
+                error => error,
+            }),
+            Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Ok(()),
+        }
+    }
+
+    /// Finds its processes: it may have started workers, or have ended them. Reads all of /proc, some
+    /// 10 us for each process of the machine.
+    pub(super) fn find_processes(&mut self) {
+        match self {
+            Self::Ours(kept) => kept.find_processes(),
+            Self::Nfs(serving) => serving.find_processes(),
+            Self::Several(each) => each.iter_mut().for_each(Self::find_processes),
+            Self::RanAlready(found) => found.look(),
+            Self::Own(_) => {}
         }
     }
 
