@@ -217,14 +217,15 @@ mod tests {
         // has the socket as file 3, as the shell takes the standard input away from it.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        let script = "exec 3<&0; sh -c 'echo $$; exec >&-; while :; do :; done' &";
+        let script = "exec 3<&0; sh -c 'echo $$; exec >&- 2>&-; while :; do :; done' &";
         let output = Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(listener)))
             .output()
             .unwrap();
         let pid: i32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        let (mut found, elsewhere) = (Found::at(&[at]), Found::at(&["127.0.0.1:1".parse().unwrap()]));
+        let (mut found, elsewhere) =
+            (Found::at(&[at]), Found::at(&["127.0.0.1:1".parse().unwrap()]));
         let first = found.cpu_ns();
         std::thread::sleep(std::time::Duration::from_millis(50));
         found.look();

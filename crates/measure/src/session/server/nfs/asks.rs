@@ -96,7 +96,9 @@ impl Asks {
         http: Option<Arc<Load>>,
     ) -> Asker {
         match self {
-            Self::Here(reader) => Asker::Nfs(Arc::new(NfsLoad::new(reader, client, calls, depth, http))),
+            Self::Here(reader) => {
+                Asker::Nfs(Arc::new(NfsLoad::new(reader, client, calls, depth, http)))
+            }
             Self::There(reads) => {
                 let load: Arc<Mutex<dyn RemoteLoad>> =
                     Arc::new(Mutex::new(reads.into_load(calls, depth)));
