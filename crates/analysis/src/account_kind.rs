@@ -96,19 +96,11 @@ pub(crate) fn own_clocks_can_tell(header: &Header) -> bool {
 }
 
 fn why_not_in(header: &Header) -> Option<WhyWallTime> {
-    if !knows_all_threads(header) {
+    if !header.plan.has_all_clocks() {
         return Some(WhyWallTime::UnknownTasks);
     }
     let of_machine = |machine: Machine<'_>| why_not_on(machine.clocks_tick, machine.irq_time);
     Machine::all(header).find_map(of_machine)
-}
-
-/// Whether all threads that work for the traffic are known.
-fn knows_all_threads(header: &Header) -> bool {
-    let plan = &header.plan;
-    let known = !plan.has_unknown_processes() && plan.responses.is_none();
-    let is_elsewhere = plan.is_of_a_client() || plan.is_of_a_server() && plan.nfs.is_some();
-    known && !is_elsewhere
 }
 
 #[cfg(test)]

@@ -692,6 +692,49 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_was_found_costs_the_same_beside_other_programs() {
+        let cost = |foreign_share, found| {
+            let world = Synthetic { cpus: 3, blocks: 15, foreign_share, ..quiet() };
+            let mut run = with_a_server(&world);
+            run.header.plan.server.as_mut().unwrap().found = found;
+            let blocks: Vec<&Block> = run.blocks.iter().collect();
+            let index = PlanIndex::of(&run.header.plan);
+            let costs = trial_costs(&blocks, &run.header, &index);
+            let each: Vec<TrialCost> = costs.iter().map(|block| block[0].unwrap()).collect();
+            assert!(each.iter().all(|cost| cost.unattributed.is_some() == found));
+            let ns = each.iter().map(|cost| cost.ns_per_kib(Side::Both).unwrap());
+            ns.sum::<f64>() / each.len() as f64
+        };
+        let quiet = cost(0.0, false);
+        // Where the server ran is not known. So the soakers of all CPUs together tell what interrupts
+        // took from others, and most of them came where the soakers had least.
+        for (foreign_share, within) in [(0.0, 0.01), (0.3, 0.05)] {
+            let beside = cost(foreign_share, true);
+            assert!((beside / quiet - 1.0).abs() < within, "{foreign_share}: {beside}, {quiet}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_uses_in_idle_windows_too_is_not_for_the_traffic() {
+        let mut run = Synthetic { blocks: 1, ..quiet() }.run();
+        let before = costs_of(&run, &run.blocks[0]);
+        let Slot::Idle(first) = &run.blocks[0].slots[0] else { panic!("a block begins idle") };
+        let began_ns = first.opened.soak.at_ns;
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(zc_run::IdleWindow { opened, closed, .. })
+            | Slot::Trial(zc_run::Trial { opened, closed, .. })) = slot;
+            for reading in [opened, closed] {
+                // A twentieth of a CPU for somebody else.
+                reading.sender.cpu_ns += (reading.soak.at_ns - began_ns) / 20;
+            }
+        }
+        for (before, after) in std::iter::zip(before, costs_of(&run, &run.blocks[0])) {
+            let both = |cost: Option<TrialCost>| cost.unwrap().ns_per_kib(Side::Both).unwrap();
+            assert!((both(before) - both(after)).abs() < 0.1, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
     fn what_is_burned_beside_a_server_is_burned_on_one_cpu() {
         let mut run = with_a_server(&Synthetic { cpus: 3, ..quiet() });
         run.header.plan.cells[0].burn_units_per_mb = Some(100.0);

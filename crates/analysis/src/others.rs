@@ -38,7 +38,9 @@ pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) ->
 /// CPU time per KiB of the two threads in one window; `None` for a window without bytes, of a server
 /// whose processes zc does not know, and on an emulated machine.
 fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
-    if kept.header.plan.server_ran_already() || is_emulated(kept.header) {
+    let plan = &kept.header.plan;
+    let is_unknown = plan.server_ran_already() && !plan.has_all_clocks();
+    if is_unknown || is_emulated(kept.header) {
         return None;
     }
     elapsed_ns(trial)?;

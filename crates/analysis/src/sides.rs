@@ -1,5 +1,6 @@
 //! Which CPUs and which machine a cost is of: where each end runs, and what it shares.
 
+use crate::figures::per;
 use crate::machine::{Machine, same_machine};
 use crate::taken::{For, Taken, TakenFrom};
 use zc_run::{
@@ -119,7 +120,7 @@ pub(crate) fn taken(
 ) -> Option<Taken> {
     let machine = Machine::local(header);
     let local = account(block, slot, &machine)?;
-    let threads = ThreadClocks::of(&block.slots[slot], &machine)?;
+    let threads = ThreadClocks::of(block, slot, &machine)?;
     if header.plan.fixed.link != LinkKind::Remote {
         return within_machine(&local, threads, header, levels);
     }
@@ -128,7 +129,7 @@ pub(crate) fn taken(
     let mut parts = vec![(side(For::Sender), local.on(0..machine.cpus.len(), threads.both_ns()))];
     if let Some(far) = Machine::remote(header) {
         let remote = account(block, slot, &far)?;
-        let threads = ThreadClocks::of(&block.slots[slot], &far)?;
+        let threads = ThreadClocks::of(block, slot, &far)?;
         let times = as_many_bytes(&block.slots[slot], &far, local.window_ns, remote.window_ns)?;
         let taken = remote.on(0..far.cpus.len(), threads.both_ns());
         parts.push((side(For::Receiver), taken.times(times)));
@@ -147,8 +148,10 @@ fn within_machine(
     let alone = sender_alone(header);
     let window_ns = account.window_ns;
     if fixed.placement == Placement::Free {
-        // Either end may have run on any soaked CPU.
-        let threads_ns = if alone { threads.sender_ns } else { threads.both_ns() };
+        // Either end may have run on any soaked CPU. The load of a server that ran already is taken
+        // off later.
+        let has_receiver = !alone || header.plan.server_ran_already();
+        let threads_ns = if has_receiver { threads.both_ns() } else { threads.sender_ns };
         let all = account.on(0..fixed.soaked_cpus.len(), threads_ns);
         return Some(Taken { window_ns, parts: vec![(For::Both, all)] });
     }
@@ -183,22 +186,46 @@ fn within_machine(
     Some(Taken { window_ns, parts })
 }
 
-/// CPU time of the traffic's threads on one machine, by their clocks.
-#[derive(Clone, Copy)]
+/// CPU time of the traffic's threads on one machine, by their clocks, beyond what they use in idle
+/// windows: a server that runs for others too, and the kernel's workers, always do something.
+#[derive(Clone, Copy, Default)]
 struct ThreadClocks {
     sender_ns: f64,
     receiver_ns: f64,
 }
 
 impl ThreadClocks {
-    /// In a window; `None` where a clock ran backwards.
-    fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+    /// In a trial; `None` where a clock ran backwards.
+    fn of(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
+        let (window_ns, used) = Self::in_window(&block.slots[slot], machine)?;
+        let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
+        let idle = |slot: &Slot| match slot {
+            Slot::Idle(_) => Self::in_window(slot, machine),
+            Slot::Trial(_) => None,
+        };
+        let beside = [before.iter().rev().find_map(idle), after.iter().find_map(idle)];
+        let (mut idle_ns, mut when_idle) = (0.0, Self::default());
+        for (window_ns, used) in beside.into_iter().flatten() {
+            idle_ns += window_ns;
+            when_idle.sender_ns += used.sender_ns;
+            when_idle.receiver_ns += used.receiver_ns;
+        }
+        let share = per(window_ns, idle_ns).unwrap_or(0.0);
+        Some(Self {
+            sender_ns: used.sender_ns - share * when_idle.sender_ns,
+            receiver_ns: used.receiver_ns - share * when_idle.receiver_ns,
+        })
+    }
+
+    /// The length of a window and what its clocks say.
+    fn in_window(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Self)> {
         let (opened, closed) = machine.edges(slot)?;
         let since = |from: u64, to: u64| to.checked_sub(from).map(|ns| ns as f64);
-        Some(Self {
+        let used = Self {
             sender_ns: since(opened.sender.cpu_ns, closed.sender.cpu_ns)?,
             receiver_ns: since(opened.receiver.cpu_ns, closed.receiver.cpu_ns)?,
-        })
+        };
+        Some((since(opened.soak.at_ns, closed.soak.at_ns)?, used))
     }
 
     fn both_ns(self) -> f64 {

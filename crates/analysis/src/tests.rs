@@ -285,6 +285,7 @@ fn of_nfs(shares_machine: bool, client_at: Option<&str>) -> Run {
         shares_machine,
         client: NfsClient::User,
         client_at: client_at.map(str::to_owned),
+        all_clocks: false,
         depth: 4,
         file_bytes: 1 << 20,
         crc32: 7,
@@ -320,6 +321,25 @@ fn of_a_server_of_nfs_that_was_there_the_costs_are_of_the_end_that_is_here() {
             // Neither end has a process that zc knows where the client is started by a command.
             let getrusage = cell.others.getrusage_soaked.cost_ns_per_kib;
             assert_eq!(getrusage.both.is_some(), client_at.is_none());
+        }
+    }
+}
+
+#[test]
+fn calls_of_nfs_whose_clocks_are_all_known_cost_the_same_beside_other_programs() {
+    for shares_machine in [false, true] {
+        let costs = |foreign_share, all_clocks| -> Vec<f64> {
+            let mut run = of_nfs(shares_machine, None);
+            let plan = run.header.plan.clone();
+            let world = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() };
+            run = Run { header: run.header, ..world.run() };
+            run.header.plan.nfs = plan.nfs.map(|nfs| NfsPlan { all_clocks, ..nfs });
+            let cells = estimate(&run).cells;
+            cells.iter().map(|cell| cell.cost_ns_per_kib.both.map_or(0.0, |it| it.value)).collect()
+        };
+        let quiet = costs(0.0, false);
+        for (busy, quiet) in std::iter::zip(costs(0.3, true), &quiet) {
+            assert!((busy / quiet - 1.0).abs() < 0.04, "{shares_machine}: {busy} {quiet}");
         }
     }
 }

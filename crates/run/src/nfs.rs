@@ -83,6 +83,12 @@ pub struct NfsPlan {
     /// server's, and the calls of a window are its length times the rate at which they were answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_at: Option<String>,
+    /// Whether readings have the CPU clocks of all who work for the calls on this machine: of a server
+    /// that was there, whose processes were found by the sockets that listen on its port, or its
+    /// threads of the kernel by their name; of the kernel's client the kernel's workers (since format
+    /// 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_clocks: bool,
     /// READs or WRITEs at a time, at most.
     pub depth: usize,
     /// Length in bytes of the file, or of its part that is read.
@@ -181,6 +187,7 @@ mod tests {
                 shares_machine,
                 client: NfsClient::User,
                 client_at: client_at.map(str::to_owned),
+                all_clocks: false,
                 depth: 1,
                 file_bytes: 0,
                 crc32: 0,

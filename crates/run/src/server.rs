@@ -13,9 +13,14 @@ pub struct ServerPlan {
     pub states: Vec<ServerState>,
     /// The command with which zc started the server, on the sender's CPU. That CPU does the server's
     /// softirqs too, so that its loss is the cost. `None` if the server ran already, on whichever
-    /// CPUs its owner gave it: the cost is then the loss of all soaked CPUs less the CPU time of the
-    /// load's thread, which is the receiver of every reading, and nobody is its sender.
+    /// CPUs its owner gave it: the cost is then that of all soaked CPUs less the CPU time of the
+    /// load's thread, which is the receiver of every reading.
     pub serve: Option<String>,
+    /// Of a server that ran already: whether zc found its processes, by the sockets that listen on its
+    /// port. Their CPU time is then that of the sender of every reading, which else has none (since
+    /// format 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub found: bool,
     /// The machine that the load comes from, by its address or by the command that leads there;
     /// `None`: this one. Then nothing of the load is in the cost, and the responses of a window are its
     /// length times the rate at which they came.
@@ -55,7 +60,15 @@ impl Plan {
 
     /// Whether a server works on this machine whose processes zc does not know.
     pub fn has_unknown_processes(&self) -> bool {
-        self.server_ran_already() || self.nfs.as_ref().is_some_and(|nfs| nfs.shares_machine)
+        let was_there =
+            self.server_ran_already() || self.nfs.as_ref().is_some_and(|nfs| nfs.shares_machine);
+        was_there && !self.has_all_clocks()
+    }
+
+    /// Whether readings have the CPU clocks of all who are known to work for the traffic.
+    pub fn has_all_clocks(&self) -> bool {
+        let of_server = self.server.as_ref().is_none_or(ServerPlan::has_clocks);
+        of_server && self.nfs.as_ref().is_none_or(|nfs| nfs.all_clocks)
     }
 }
 
@@ -63,6 +76,11 @@ impl ServerPlan {
     /// Whether the server ran before zc did, and the accounts of its processes are not known.
     pub fn ran_already(&self) -> bool {
         self.serve.is_none()
+    }
+
+    /// Whether the CPU time of its processes is known.
+    pub fn has_clocks(&self) -> bool {
+        !self.ran_already() || self.found
     }
 
     /// Who asks, in words, if that is not zc's own load on this machine.

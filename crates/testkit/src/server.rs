@@ -95,6 +95,7 @@ fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s:
     plan.server = Some(ServerPlan {
         states,
         serve: Some("nginx".to_owned()),
+        found: false,
         load_from: None,
         generator: Vec::new(),
         connections: 8,
@@ -108,6 +109,7 @@ pub fn ran_already() -> ServerPlan {
     ServerPlan {
         states: Vec::new(),
         serve: None,
+        found: false,
         load_from: None,
         generator: Vec::new(),
         connections: 1,

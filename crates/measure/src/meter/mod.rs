@@ -42,7 +42,7 @@ pub use kernel::KernelMeters;
 pub use ksoftirqd::Ksoftirqd;
 pub use latency::{WakeLatency, wake_latency};
 pub use load::{LoadMeter, loads_can_be_told};
-pub use pid_stat::{descendants, kernel_threads};
+pub use pid_stat::{descendants, kernel_threads, kernel_workers, with_descendants};
 pub use pinning::cannot_pin;
 pub use processes::{ByName, Processes};
 pub use sampler::{SampledThreads, Sampler};

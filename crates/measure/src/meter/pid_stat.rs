@@ -1,6 +1,6 @@
 //! The processes of this machine by /proc/PID/stat, and which of them descend from which.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::root::numbered;
@@ -88,6 +88,22 @@ pub(super) fn tree(pid: i32, all: &HashMap<i32, PidStat>) -> Vec<i32> {
 /// process of the machine.
 pub fn descendants(ancestor: i32) -> Vec<i32> {
     tree(ancestor, &PidStat::all()).split_off(1)
+}
+
+/// These processes and all that descend from them, each once, without zc and what it has started.
+/// Reads all of /proc, as [`descendants`].
+pub fn with_descendants(pids: &[i32]) -> Vec<i32> {
+    let all = PidStat::all();
+    let of_zc: HashSet<i32> = tree(std::process::id() as i32, &all).into_iter().collect();
+    let each: HashSet<i32> = pids.iter().flat_map(|pid| tree(*pid, &all)).collect();
+    each.difference(&of_zc).copied().collect()
+}
+
+/// The workers of the kernel's work queues (`kworker/...`). Reads all of /proc, as [`descendants`].
+pub fn kernel_workers() -> Vec<i32> {
+    let is_worker = |stat: &PidStat| stat.is_kernel_thread && stat.name.starts_with("kworker/");
+    let all = PidStat::all().into_iter();
+    all.filter(|(_, stat)| is_worker(stat)).map(|(pid, _)| pid).collect()
 }
 
 /// The kernel's threads of this name. Reads all of /proc, as [`descendants`].

@@ -221,6 +221,9 @@ impl<'s> Blocks<'s> {
                 let unwanted = || ended().is_some();
                 let until = switched.unwrap_or_else(Instant::now);
                 self.lead_in(&schedule[trial..], until, unwanted).map_err(named)?;
+                if switched.is_some() {
+                    self.rig.state_was_entered();
+                }
                 if let Some(end) = self.idle(block, &ended).map_err(named)? {
                     return Ok(end);
                 }

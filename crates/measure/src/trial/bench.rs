@@ -11,6 +11,9 @@ pub trait Bench {
     /// What the trials of the block need is not there any more.
     fn begin_block(&mut self, block: usize) -> Result<()>;
 
+    /// The host has been put into another state: a server may have other processes now.
+    fn state_was_entered(&mut self) {}
+
     /// Resumes the soakers (soaked trials and idle windows) or pauses them.
     ///
     /// # Errors

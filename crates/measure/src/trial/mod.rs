@@ -51,7 +51,7 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use server::{
-    AskedFor, Asker, Calling, CallsOf, Copies as NfsCopies, Exported, Generator, HEAD_BYTES,
+    AskedFor, Asker, Calling, CallsOf, Copies as NfsCopies, Exported, Found, Generator, HEAD_BYTES,
     InMount, NfsLoad, Opened, Order as NfsOrder, OriginOf, OwnServer, Reader, ReaderProgram,
     RemoteLoad, Replayed, Served, ServerProgram as NfsServerProgram, ServerRig, ServerSetup,
     Serving, ToOpen, URL as GENERATOR_URL, Whole, keep as keep_server, read_by_mounts,

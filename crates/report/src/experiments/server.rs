@@ -45,7 +45,7 @@ pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> 
         Column::right("longest", "ms"),
         Column::right("top", "/s"),
     ];
-    if server.ran_already() {
+    if !server.has_clocks() {
         columns.remove(PROCESSES);
         rows.iter_mut().for_each(|row| drop(row.remove(PROCESSES)));
     }

@@ -14,13 +14,17 @@ use crate::agent::{Client, FarOrigin, LoadWanted, Transport};
 use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
 use crate::link::Link;
 use crate::meter;
-use crate::trial::{self, Asker, Generator, RemoteLoad, Up};
+use crate::trial::{self, Asker, Found, Generator, RemoteLoad, Up};
 use zc_run::address::{canonical, has_zone, ip_text};
-use zc_run::{Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result};
+use zc_run::{
+    Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result, Severity, Warning,
+};
 
 /// The way to the server, and what is asked for there.
 pub(super) struct Place {
     pub(super) up: Up,
+    /// Where a server listens that is there.
+    listens_at: Vec<SocketAddr>,
     asks: Asks,
 }
 
@@ -50,7 +54,8 @@ impl Place {
         // From an address that exists only on that side: started elsewhere by mistake, the load would
         // fail before a packet leaves.
         let source = Some(SocketAddr::new(link.receiver_address(), 0));
-        Ok(Self { asks: Asks::Here { origins: origins.collect::<Result<_>>()?, source }, up })
+        let asks = Asks::Here { origins: origins.collect::<Result<_>>()?, source };
+        Ok(Self { up, listens_at: Vec::new(), asks })
     }
 
     /// The loopback, to a server that runs.
@@ -68,7 +73,8 @@ impl Place {
         };
         let link_options = LinkOptions { ip, ..LinkOptions::default() };
         let up = trial::bring_up(&[LinkKind::Loopback], 0, 0, &link_options, &[])?;
-        Ok(Self { up, asks: Asks::Here { origins, source: None } })
+        let listens_at = addresses(&origins);
+        Ok(Self { up, listens_at, asks: Asks::Here { origins, source: None } })
     }
 
     /// The network to a server that runs here, from the other machine of `control`, at the address
@@ -78,13 +84,16 @@ impl Place {
     /// # Errors
     /// A URL is not valid, its host is not this machine, or the other machine cannot know where it is.
     pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
-        let mut origins = Vec::new();
+        let (mut origins, mut listens_at) = (Vec::new(), Vec::new());
         // By it the other machine knows this one, unless an address is translated on the way.
         let own = control.own.map(canonical);
         let mut named = None;
         for each in &options.states {
             let origin = Origin::resolve(&each.url)?;
             must_be_here(&origin)?;
+            listens_at.extend_from_slice(origin.addresses());
+            let at_own = |at: &SocketAddr| Some(SocketAddr::new(own?.ip(), at.port()));
+            listens_at.extend(origin.addresses().iter().filter_map(at_own));
             let is_known_there =
                 |address: &&SocketAddr| !address.ip().is_loopback() && !has_zone(**address);
             let known = origin.addresses().iter().find(is_known_there).copied();
@@ -101,11 +110,16 @@ impl Place {
         }
         let up = trial::towards(named.or(own).unwrap_or(([127, 0, 0, 1], 0).into()))?;
         let client = Arc::new(Mutex::new(Client::new(control.connection, control.transport)));
-        Ok(Self { up, asks: Asks::There { client, origins } })
+        Ok(Self { up, listens_at, asks: Asks::There { client, origins } })
     }
 
     pub(super) fn link(&self) -> &Arc<dyn Link> {
         self.up.links.base()
+    }
+
+    /// The server that is there.
+    pub(super) fn server(&self) -> Found {
+        Found::at(&self.listens_at)
     }
 
     /// Starts the load: here on a CPU of its own, or on the other machine.
@@ -159,6 +173,19 @@ impl Place {
             }
         }
     }
+}
+
+fn addresses(origins: &[Origin]) -> Vec<SocketAddr> {
+    origins.iter().flat_map(Origin::addresses).copied().collect()
+}
+
+/// The warning that costs are by wall time, as nobody is seen who listens there.
+pub(super) fn not_found() -> Warning {
+    let text = "the server's processes are not seen, so their CPU clocks are not known: what other programs and \
+                the hypervisor take is in every cost";
+    Warning::new("server-not-found", Severity::Note, text).remedy(
+        "run as root, in the network namespace of the server and not through a proxy of a container",
+    )
 }
 
 /// A load whose connections stand.

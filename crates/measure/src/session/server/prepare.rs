@@ -16,7 +16,7 @@ use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
-use super::place::{Place, Started, a_cpu_each};
+use super::place::{Place, Started, a_cpu_each, not_found};
 use super::timing::timing;
 use super::{cells, lengths, rate, starting};
 use crate::agent::Duties;
@@ -81,8 +81,10 @@ pub(crate) fn prepare(
             progress.preparing("starting the server", budget.left());
             Served::start(command, &*link, cpus.sender)?
         }
-        None => Served::RanAlready,
+        None => Served::RanAlready(place.server()),
     };
+    let found = matches!(&served, Served::RanAlready(server) if server.is_known());
+    warnings.extend((options.serve.is_none() && !found).then(not_found));
     if let Some(states) = states.as_deref_mut() {
         states.run_in_mounts(served.own_mounts()?);
     }
@@ -192,6 +194,8 @@ pub(crate) fn prepare(
         server: Some(ServerPlan {
             states: server_states,
             serve: options.serve.clone(),
+            // A load that came here from another machine is in no clock.
+            found: found && !same_machine,
             load_from,
             generator: options.generator.clone(),
             connections: options.connections,

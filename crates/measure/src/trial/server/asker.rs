@@ -87,6 +87,13 @@ impl Asker {
         }
     }
 
+    /// Between blocks: looks for whose CPU time counts.
+    pub(super) fn find_workers(&self) {
+        if let Self::Nfs(nfs) = self {
+            nfs.find_workers();
+        }
+    }
+
     /// Begins a phase. Returns when its first request is due, by this machine's CLOCK_MONOTONIC; on
     /// another machine it is earlier by the time that its answer took.
     ///

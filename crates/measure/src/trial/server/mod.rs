@@ -8,6 +8,7 @@
 mod asked_for;
 mod asker;
 mod burner;
+mod found;
 mod generator;
 mod kept;
 mod nfs;
@@ -19,6 +20,7 @@ mod whole;
 
 pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
+pub use found::Found;
 pub use generator::{Generator, URL};
 pub use kept::keep;
 pub use nfs::{

@@ -281,14 +281,19 @@ impl ServerRig {
             calls: counts.responses,
             ..RecvCounts::default()
         };
+        self.clocks(into);
+    }
+
+    /// CPU time of the server, with that of what burns beside it, and of the load.
+    fn clocks(&self, into: &mut Reading) {
         let at_ns = monotonic_ns();
-        (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, self.served.cpu_ns());
+        let server_ns = self.served.cpu_ns() + self.beside.cpu_ns();
+        (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, server_ns);
         (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load.cpu_ns());
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns =
-            self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns_so_far();
+        let others_ns = self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())
@@ -298,7 +303,12 @@ impl ServerRig {
 impl Bench for ServerRig {
     fn begin_block(&mut self, _block: usize) -> Result<()> {
         self.latencies_of_block.clear();
+        self.load.find_workers();
         self.served.look(&self.load)
+    }
+
+    fn state_was_entered(&mut self) {
+        self.served.find_processes();
     }
 
     fn soak(&mut self, on: bool) -> Result<()> {
@@ -310,9 +320,11 @@ impl Bench for ServerRig {
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
         self.slow_meters(&mut opened)?;
         sleep_until(opens_ns);
+        self.clocks(&mut opened);
         opened.soak = self.machine.soaked();
         self.limit.sleep_until(opens_ns + self.timing.idle_ns)?;
         closed.soak = self.machine.soaked();
+        self.clocks(&mut closed);
         self.slow_meters(&mut closed)?;
         Ok(IdleWindow { opened, closed, remote: None })
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::asker::Asker;
+use super::found::Found;
 use super::kept::{IoBytes, Kept, Wanted};
 use super::nfs::Serving;
 use super::own::OwnServer;
@@ -26,8 +27,8 @@ pub enum Served {
     Own(OwnServer),
     /// Several, which share a CPU.
     Several(Vec<Self>),
-    /// It ran already: all that is known of it is what it answers.
-    RanAlready,
+    /// It ran already: what it answers is known of it, and its processes where they were found.
+    RanAlready(Found),
 }
 
 impl Served {
@@ -54,7 +55,7 @@ impl Served {
     pub fn own_mounts(&mut self) -> Result<Option<PathBuf>> {
         match self {
             Self::Ours(kept) => kept.own_mounts(),
-            Self::Nfs(_) | Self::Own(_) | Self::Several(_) | Self::RanAlready => Ok(None),
+            Self::Nfs(_) | Self::Own(_) | Self::Several(_) | Self::RanAlready(_) => Ok(None),
         }
     }
 
@@ -68,7 +69,7 @@ impl Served {
             Self::Nfs(serving) => serving.check(),
             Self::Own(own) => own.check(),
             Self::Several(each) => each.iter_mut().try_for_each(Self::check),
-            Self::RanAlready => Ok(()),
+            Self::RanAlready(_) => Ok(()),
         }
     }
 
@@ -80,7 +81,7 @@ impl Served {
         match self {
             Self::Nfs(serving) => serving.check_after_a_fault(),
             Self::Several(each) => each.iter_mut().try_for_each(Self::check_after_a_fault),
-            Self::Ours(_) | Self::Own(_) | Self::RanAlready => self.check(),
+            Self::Ours(_) | Self::Own(_) | Self::RanAlready(_) => self.check(),
         }
     }
 
@@ -89,46 +90,40 @@ impl Served {
     /// # Errors
     /// [`ErrorKind::Remote`]: it is not.
     pub(super) fn look(&mut self, load: &Asker) -> Result<()> {
+        self.check()?;
+        self.find_processes();
         match self {
-            Self::Ours(kept) => {
-                kept.check()?;
-                // It may have started workers.
-                kept.find_processes();
-                Ok(())
-            }
-            Self::Nfs(serving) => {
-                serving.check()?;
-                serving.find_processes();
-                Ok(())
-            }
-            Self::Own(own) => own.check(),
-            Self::Several(each) => each.iter_mut().try_for_each(|one| one.look(load)),
-            Self::RanAlready => load.look().map_err(|error| match error {
+            Self::RanAlready(_) => load.look().map_err(|error| match error {
                 error if error.kind == ErrorKind::Remote => {
                     error.prefixed("the server does not answer any more: ")
                 }
                 error => error,
             }),
+            Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Ok(()),
         }
     }
 
-    /// CPU time of its processes so far, for the edge of a window; 0 where they are not known, and
-    /// where it takes too long to ask.
+    /// Finds its processes: it may have started workers, or have ended them. Reads all of /proc, some
+    /// 10 us for each process of the machine.
+    pub(super) fn find_processes(&mut self) {
+        match self {
+            Self::Ours(kept) => kept.find_processes(),
+            Self::Nfs(serving) => serving.find_processes(),
+            Self::Several(each) => each.iter_mut().for_each(Self::find_processes),
+            Self::RanAlready(found) => found.look(),
+            Self::Own(_) => {}
+        }
+    }
+
+    /// CPU time of its processes and threads so far: a system call for each of them, which takes a
+    /// quarter of a microsecond. 0 where they are not known.
     pub(super) fn cpu_ns(&self) -> u64 {
         match self {
             Self::Ours(kept) => kept.cpu_ns(),
             Self::Nfs(serving) => serving.cpu_ns(),
-            Self::Several(each) => each.iter().map(Self::cpu_ns).sum(),
-            Self::Own(_) | Self::RanAlready => 0,
-        }
-    }
-
-    /// CPU time of its processes and threads so far, outside of windows; 0 where they are not known.
-    pub(super) fn cpu_ns_so_far(&self) -> u64 {
-        match self {
             Self::Own(own) => own.cpu_ns(),
-            Self::Several(each) => each.iter().map(Self::cpu_ns_so_far).sum(),
-            Self::Ours(_) | Self::Nfs(_) | Self::RanAlready => self.cpu_ns(),
+            Self::Several(each) => each.iter().map(Self::cpu_ns).sum(),
+            Self::RanAlready(found) => found.cpu_ns(),
         }
     }
 
@@ -138,7 +133,7 @@ impl Served {
         match self {
             Self::Nfs(serving) => serving.io_bytes(),
             Self::Several(each) => each.iter().find_map(Self::io_bytes),
-            Self::Ours(_) | Self::Own(_) | Self::RanAlready => None,
+            Self::Ours(_) | Self::Own(_) | Self::RanAlready(_) => None,
         }
     }
 
@@ -146,7 +141,7 @@ impl Served {
     pub(super) fn soakers_below(&self) -> Below {
         match self {
             Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,
-            Self::RanAlready => Below::Everybody,
+            Self::RanAlready(_) => Below::Everybody,
         }
     }
 }

@@ -175,7 +175,7 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
     else {
         return;
     };
-    let has_accounts = !server.ran_already();
+    let has_accounts = server.has_clocks();
     if has_accounts {
         grid.columns.insert(REST, Column::right("the", "rest"));
     }

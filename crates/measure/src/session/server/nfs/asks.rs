@@ -12,7 +12,7 @@ use crate::session::remote::{self, Control};
 use crate::session::remote_end::RemoteEnd;
 use crate::session::steps::Steps;
 use crate::trial::{Asker, CallsOf, Exported, NfsLoad, Opened, Reader, RemoteLoad, ToOpen};
-use zc_run::{Error, NfsMount, NfsOperation, Result, Warning};
+use zc_run::{Error, NfsClient, NfsMount, NfsOperation, Result, Warning};
 
 /// A client that listens.
 pub(super) enum Asks {
@@ -90,12 +90,15 @@ impl Asks {
     /// The load of a rig, with requests to zc's own server beside a client of this machine.
     pub(super) fn into_load(
         self,
+        client: NfsClient,
         calls: Vec<CallsOf>,
         depth: usize,
         http: Option<Arc<Load>>,
     ) -> Asker {
         match self {
-            Self::Here(reader) => Asker::Nfs(Arc::new(NfsLoad::new(reader, calls, depth, http))),
+            Self::Here(reader) => {
+                Asker::Nfs(Arc::new(NfsLoad::new(reader, client, calls, depth, http)))
+            }
             Self::There(reads) => {
                 let load: Arc<Mutex<dyn RemoteLoad>> =
                     Arc::new(Mutex::new(reads.into_load(calls, depth)));

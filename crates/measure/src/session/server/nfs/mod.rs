@@ -20,10 +20,11 @@ use super::super::proving::cannot_run;
 use super::super::seed;
 use super::super::steps::Steps;
 use super::asked::{Asked, Bodies};
+use super::place as server_place;
 use super::responses::own_load;
 use super::timing::timing;
 use crate::http::Reuse;
-use crate::meter::{self, InstanceLock};
+use crate::meter::{self, InstanceLock, kernel_workers};
 use crate::trial::{
     self, InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served,
     ServerRig, ServerSetup,
@@ -128,6 +129,15 @@ pub(crate) fn prepare(
     unavailable.extend(refused);
     paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
     let shares_machine = place.shares_machine();
+    let has_server = place.has_clocks(client_at.is_some());
+    warnings.extend((!has_server).then(server_place::not_found));
+    // Threads of the kernel are seen in its first process id namespace alone; and what came to this
+    // machine by a command, as to another, is in no clock.
+    let has_client = match client_at {
+        Some(_) => !shares_machine,
+        None => !by_mounts(options) || !kernel_workers().is_empty(),
+    };
+    let all_clocks = has_server && has_client;
     let Place { up, mut served, exported, mut files, congestion, placement, kind } = place;
     if let Served::Nfs(serving) = &mut served {
         serving.find_processes(); // before the first trial, whose bytes are compared too
@@ -165,7 +175,7 @@ pub(crate) fn prepare(
     }
     let calls = cells::calls(&cells, &mounts, connections[0]);
     let origin_of = cells::origin_of(&calls, &mounts, &options.sizes, connections[0]);
-    let load = asks.into_load(calls, options.depth, http);
+    let load = asks.into_load(options.client, calls, options.depth, http);
     let timing = timing(options.timing, false);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
@@ -222,6 +232,7 @@ pub(crate) fn prepare(
             shares_machine,
             client: options.client,
             client_at,
+            all_clocks,
             depth: options.depth,
             file_bytes: bytes,
             crc32,

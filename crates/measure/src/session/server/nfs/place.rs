@@ -8,7 +8,7 @@ use crate::link::Link;
 use crate::session::options::CpuPair;
 use crate::session::server::place::{a_cpu_each, is_here, sides_apart};
 use crate::session::steps::Steps;
-use crate::trial::{self, Exported, InMount, NfsServerProgram, SendSetup, Served, Up};
+use crate::trial::{self, Exported, Found, InMount, NfsServerProgram, SendSetup, Served, Up};
 use zc_run::address::{has_zone, ip_text};
 use zc_run::{
     Error, FileSetFacts, LinkKind, LinkOptions, NfsOperation, NfsServer, Placement, Result,
@@ -104,10 +104,14 @@ impl Place {
             true => trial::bring_up(&[LinkKind::Loopback], 0, 0, &LinkOptions::default(), &[])?,
             false => trial::towards(exported.address)?,
         };
+        let found = match shares_machine {
+            true => Found::of_nfs_at(exported.address.ip()),
+            false => Found::default(),
+        };
         Ok(Self {
             congestion: trial::default_congestion(&**up.links.base()),
             up,
-            served: Served::RanAlready,
+            served: Served::RanAlready(found),
             exported,
             files: FileSetFacts {
                 origin: "given".to_owned(),
@@ -144,6 +148,17 @@ impl Place {
     pub(super) fn client_is_elsewhere(&mut self) {
         if let Kind::There { shares_machine, .. } = &mut self.kind {
             *shares_machine = false;
+        }
+    }
+
+    /// Whether the CPU clocks of the server are known, if it is on this machine: `reached_from_afar` is
+    /// one that a client on another machine asks.
+    pub(super) fn has_clocks(&self, reached_from_afar: bool) -> bool {
+        match &self.served {
+            Served::RanAlready(found) => {
+                found.is_known() || !(self.shares_machine() || reached_from_afar)
+            }
+            _ => true,
         }
     }
 

@@ -8,8 +8,9 @@ use super::calling::Calling;
 use super::reader::{CallCounts, Reader};
 use super::words::Order;
 use crate::http::{HttpCounts, Load, Pace};
-use zc_kernel::clock::monotonic_ns;
-use zc_run::{Error, Result};
+use crate::meter::kernel_workers;
+use zc_kernel::clock::{self, monotonic_ns};
+use zc_run::{Error, NfsClient, Result};
 
 /// Calls of one size, of one of the files that the reader has opened for these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +27,29 @@ pub struct NfsLoad {
     depth: usize,
     http: Option<Arc<Load>>,
     calling: Mutex<Calling>,
+    /// The kernel's workers, which work for its client; empty of a client in user space.
+    workers: Mutex<Vec<i32>>,
+    client: NfsClient,
 }
 
 impl NfsLoad {
     /// Calls by `reader`, `depth` of them at a time at most.
-    pub fn new(reader: Reader, calls: Vec<CallsOf>, depth: usize, http: Option<Arc<Load>>) -> Self {
-        Self { calls, depth, http, calling: Mutex::new(Calling::by(reader)) }
+    pub fn new(
+        reader: Reader,
+        client: NfsClient,
+        calls: Vec<CallsOf>,
+        depth: usize,
+        http: Option<Arc<Load>>,
+    ) -> Self {
+        let calling = Mutex::new(Calling::by(reader));
+        Self { calls, depth, http, calling, workers: Mutex::default(), client }
+    }
+
+    /// Looks for the kernel's workers, which come and go.
+    pub(crate) fn find_workers(&self) {
+        if self.client == NfsClient::Kernel {
+            *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = kernel_workers();
+        }
     }
 
     /// zc's own load, and the number of an origin there; `None` where that is one of calls.
@@ -86,9 +104,12 @@ impl NfsLoad {
         }
     }
 
-    /// CPU time of the reader's processes so far.
+    /// CPU time so far of the reader's processes, and of the kernel's workers where its client works in
+    /// them. What these do for others is in their clocks in idle windows too.
     pub(crate) fn cpu_ns(&self) -> u64 {
-        self.calling().cpu_ns()
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let clocks = workers.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok());
+        self.calling().cpu_ns() + clocks.sum::<u64>()
     }
 
     /// A panic while it was held leaves nothing half done that matters.

@@ -30,6 +30,7 @@ pub use calling::Calling;
 pub use copies::Copies;
 pub use exported::{Exported, InMount};
 pub use load::{CallsOf, NfsLoad};
+pub(super) use place::NFS_PORT;
 pub use mounts::read as read_by_mounts;
 pub use pattern::written_crc32;
 pub use reader::{Reader, ReaderProgram};

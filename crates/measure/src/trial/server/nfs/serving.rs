@@ -48,7 +48,8 @@ impl Serving {
 
     /// CPU time of its processes and threads so far: one system call for each.
     pub(crate) fn cpu_ns(&self) -> u64 {
-        let of_threads = self.threads.iter().filter_map(|tid| clock::thread_cpu_ns(*tid).ok());
+        // Each thread of the kernel is a process of its own.
+        let of_threads = self.threads.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok());
         self.kept.cpu_ns() + of_threads.sum::<u64>()
     }
 
