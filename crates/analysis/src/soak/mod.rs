@@ -34,3 +34,5 @@ pub use verify::verified;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_own;

@@ -10,9 +10,10 @@ use zc_run::SoakerPace;
 /// Entries among which the shortest is looked for, some 0.5 ms.
 const ENTRIES: u32 = 32;
 
-/// An entry that is longer than the shortest by more than this part of it was interrupted: 0.5 us,
-/// less than any interrupt takes.
-const TOLERATED: u64 = 32;
+/// An entry that is longer than the shortest by more than this part of it was interrupted. That is 2 us,
+/// less than a device's interrupt takes with its softirq. Entries that nothing interrupts scatter by 5 %,
+/// and with half or twice of this part the interrupts found differ by a fiftieth.
+const TOLERATED: u64 = 8;
 
 /// The undisturbed entries of a soaker so far.
 #[derive(Debug)]
@@ -76,11 +77,11 @@ mod tests {
     fn interrupted_entries_do_not_count() {
         // Every third is interrupted, once for long; others scatter by a little.
         let took = (0..1000).map(|i| match i % 3 {
-            0 => 16_000 + if i % 60 == 0 { 80_000 } else { 2_000 },
-            _ => 16_000 + i % 7 * 20,
+            0 => 16_000 + if i % 60 == 0 { 80_000 } else { 4_000 },
+            _ => 16_000 + i % 7 * 200,
         });
         let speed = units_per_us(took, 0);
-        assert!((speed - 8.0 / 16.06).abs() < 0.001, "{speed}");
+        assert!((speed - 8.0 / 16.6).abs() < 0.003, "{speed}");
     }
 
     #[test]

@@ -30,13 +30,11 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     );
     rows.figure("  the command", cost.user_cpu_s + cost.system_cpu_s, &own);
     if let Some(accounts) = &cost.accounts {
-        let seen = if accounts.interrupts_unseen {
-            "and softirqs, on the soakers' time alone: they had too little of it to tell those on other \
-             programs'"
+        if accounts.interrupts_unseen {
+            rows.figure("  interrupts", accounts.interrupts_s, ON_SOAKERS_ALONE);
         } else {
-            "and softirqs, beside it; those on a task's time are in that task's"
-        };
-        rows.small("  interrupts", accounts.interrupts_s, seen);
+            rows.small("  interrupts", accounts.interrupts_s, BESIDE_IT);
+        }
         rows.small("  ksoftirqd", accounts.ksoftirqd_s, "softirqs that were put off");
         if accounts.others_are_in {
             for process in &accounts.processes {
@@ -65,6 +63,11 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     rows.stat(cost.stat_cpu_s);
     rows.text() + &difference(cost, places)
 }
+
+const BESIDE_IT: &str = "and softirqs, beside it; those on a task's time are in that task's";
+
+const ON_SOAKERS_ALONE: &str =
+    "and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing";
 
 const NOT_FOR_IT: &str =
     "not in the cost: other tasks beyond the idle windows; not shown to work for it";
