@@ -310,7 +310,8 @@ impl<'h> Harnesses<'h> {
 
 /// What was taken in the trial in slot number `slot`, by own clocks where they tell it.
 fn taken_in(block: &Block, slot: usize, header: &Header, levels: &Levels) -> Option<Taken> {
-    let account = if own_clock::are_told(block, slot, header) { own_clock::account } else { by_wall };
+    let account =
+        if own_clock::are_told(block, slot, header) { own_clock::account } else { by_wall };
     sides::taken(block, slot, header, levels, account)
 }
 
@@ -425,9 +426,8 @@ mod tests {
             let run = world.run();
             let blocks: Vec<&Block> = run.blocks.iter().collect();
             let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
-            let truths = world.cells.iter().map(|cell| {
-                (cell.sender_ns_per_kib, cell.receiver_ns_per_kib)
-            });
+            let truths =
+                world.cells.iter().map(|cell| (cell.sender_ns_per_kib, cell.receiver_ns_per_kib));
             let of_cell = |((sender, receiver), cost): ((f64, f64), &Option<TrialCost>)| {
                 let cost = cost.unwrap();
                 let sender_off = cost.ns_per_kib(Side::Sender).unwrap() - sender;
@@ -533,11 +533,13 @@ mod tests {
             let (opened, closed) = (&window.opened, &mut window.closed);
             closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
             let soak = &mut closed.soak;
-            for (closed, opened) in [
-                (&mut soak.units, &opened.soak.units),
-                (&mut soak.cpu_ns, &opened.soak.cpu_ns),
-            ] {
-                closed.iter_mut().zip(opened).for_each(|(closed, opened)| *closed += *closed - opened);
+            for (closed, opened) in
+                [(&mut soak.units, &opened.soak.units), (&mut soak.cpu_ns, &opened.soak.cpu_ns)]
+            {
+                closed
+                    .iter_mut()
+                    .zip(opened)
+                    .for_each(|(closed, opened)| *closed += *closed - opened);
             }
             closed.receiver.cpu_ns += closed.receiver.cpu_ns - opened.receiver.cpu_ns;
             closed.received.bytes += closed.received.bytes - opened.received.bytes;
@@ -602,8 +604,7 @@ mod tests {
     fn ends_on_one_cpu_cost_the_loss_of_that_cpu_and_of_the_steered_one() {
         // The receiver is not where it says it is, which its clock would tell.
         let own_clocks = false;
-        let world =
-            Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, own_clocks, ..quiet() };
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);

@@ -144,8 +144,7 @@ pub(crate) fn speeds(
     let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
     let of_cpu = |cpu: usize| {
         let speed = |slot: &Slot| speed(&idle_clocks(slot, machine)?, cpu);
-        let (before, after) =
-            (before.iter().rev().find_map(speed), after.iter().find_map(speed));
+        let (before, after) = (before.iter().rev().find_map(speed), after.iter().find_map(speed));
         match (before, after) {
             (Some((from_ns, from)), Some((to_ns, to))) => {
                 Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))

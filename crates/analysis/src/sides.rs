@@ -179,12 +179,7 @@ impl Threads {
 
 /// By how much the local window of a trial is longer than the remote one: by bytes, and by time
 /// where nothing was sent.
-fn as_many_bytes(
-    slot: &Slot,
-    far: &Machine<'_>,
-    local_ns: f64,
-    remote_ns: f64,
-) -> Option<f64> {
+fn as_many_bytes(slot: &Slot, far: &Machine<'_>, local_ns: f64, remote_ns: f64) -> Option<f64> {
     let Slot::Trial(trial) = slot else { return None };
     let (opened, closed) = far.edges(slot)?;
     if trial.kind == TrialKind::Paced {

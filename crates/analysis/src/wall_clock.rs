@@ -22,7 +22,11 @@ pub(crate) fn taken(block: &Block, slot: usize, machine: &Machine<'_>) -> Option
 
 /// The rates of a machine's soakers in a trial's window, and their idle rates at that moment: in a
 /// straight line between the idle windows before and after it.
-pub(crate) fn rates(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(Rates, Vec<f64>)> {
+pub(crate) fn rates(
+    block: &Block,
+    slot: usize,
+    machine: &Machine<'_>,
+) -> Option<(Rates, Vec<f64>)> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Rates::between(opened, closed, machine)?;
     let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, machine))?;

@@ -97,9 +97,8 @@ fn table(found: &BTreeMap<Case, Vec<Found>>) -> String {
     );
     for (case, all) in found {
         let null = found.get(&Case { duty: 0, ..*case });
-        let wake_up = null.map_or(0.0, |null| {
-            mean(null, |it| (it.cpus - it.truth) / it.cycles_per_s)
-        });
+        let wake_up =
+            null.map_or(0.0, |null| mean(null, |it| (it.cpus - it.truth) / it.cycles_per_s));
         let hold = |truth: &dyn Fn(&Found) -> f64| {
             all.iter().filter(|it| (it.cpus - truth(it)).abs() <= it.half_width).count()
         };
@@ -152,8 +151,7 @@ impl Bench {
         let beside = case
             .is_beside
             .then(|| self.burner(BESIDE.0, BESIDE.1, 3600.0, "beside").spawn().expect("a burner"));
-        let found =
-            if case.is_service { self.service(case) } else { self.command(case) };
+        let found = if case.is_service { self.service(case) } else { self.command(case) };
         if let Some(beside) = beside {
             end(beside);
         }

@@ -52,8 +52,7 @@ impl Each<'_> {
     pub(super) fn others_worked(&self) -> bool {
         let net_s = self.others_s();
         if let ([run], [net_s]) = (self.runs, &*net_s) {
-            let used_s: f64 =
-                self.others_of(run).map(|(it, _)| it.window_ns as f64 / 1e9).sum();
+            let used_s: f64 = self.others_of(run).map(|(it, _)| it.window_ns as f64 / 1e9).sum();
             return *net_s > used_s / 2.0;
         }
         mean_interval(&net_s, SURE).is_some_and(|interval| interval.low > 0.0)

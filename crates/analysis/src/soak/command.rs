@@ -53,7 +53,8 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
         runs.iter().map(|run| ns(run) as f64).sum::<f64>() / runs.len() as f64 / 1e9
     };
     let elapsed = of(|run| run.elapsed_s);
-    let soaked_runs: Vec<&Soaked> = executions.iter().filter_map(|run| run.soaked.as_ref()).collect();
+    let soaked_runs: Vec<&Soaked> =
+        executions.iter().filter_map(|run| run.soaked.as_ref()).collect();
     Some(CommandCost {
         executions: runs.len(),
         failed: seen.runs.len() - runs.len(),
@@ -129,11 +130,7 @@ fn over_executions(values: &[f64]) -> Option<f64> {
 
 /// Why the cost is not to be shown, if it is not; `soaked` is the cost where it is by wall time, in which
 /// is what others took. (It cannot be more than the CPUs had: no soaker counts less than nothing.)
-fn withheld(
-    seen: &SoakCommand,
-    runs: &[&CommandRun],
-    soaked: Option<PlusMinus>,
-) -> Option<String> {
+fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: Option<PlusMinus>) -> Option<String> {
     if let Some((why, _)) = seen.start.without_costs() {
         return Some(why);
     }

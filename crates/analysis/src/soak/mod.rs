@@ -21,8 +21,8 @@ mod window;
 pub use command::command_cost;
 pub use load::{idle_rates, load, not_quiet, paces, taken_share};
 pub use model::{
-    Accounts, Against, CommandCost, CostBy, IntervalOver, Load, NamedTime, PerCost, PlusMinus, TakenShare,
-    Verified, VerifyRow,
+    Accounts, Against, CommandCost, CostBy, IntervalOver, Load, NamedTime, PerCost, PlusMinus,
+    TakenShare, Verified, VerifyRow,
 };
 pub use own::own_clocks_tell;
 pub use per::{Per, Unit};

@@ -45,18 +45,17 @@ pub(super) fn of_executions(start: &SoakStart, runs: &[&CommandRun]) -> Option<V
     if !own_clocks_tell(start) || !runs.iter().all(|run| have_own_clocks(&run.window)) {
         return None;
     }
-    let each: Vec<OfSoakers> =
-        runs.iter().map(|run| beyond_idle(&run.window, idle(run))).collect();
+    let each: Vec<OfSoakers> = runs.iter().map(|run| beyond_idle(&run.window, idle(run))).collect();
     let taken: Vec<Taken> = std::iter::zip(runs, &each).map(|(run, it)| taken(run, it)).collect();
     let settled = losses(&taken.iter().map(Some).collect::<Vec<_>>());
-    let own = |((run, here), settled): ((&&CommandRun, &OfSoakers), Option<crate::costs::Losses>)| {
-        Own {
+    let own =
+        |((run, here), settled): ((&&CommandRun, &OfSoakers), Option<crate::costs::Losses>)| Own {
             interrupts_s: settled.map_or(here.interrupts_ns, |it| it.both_ns) / 1e9,
             unseen: settled.is_none(),
             ksoftirqd_s: beyond_idle_ksoftirqd_ns(run) / 1e9,
-            half_width_s: interrupts_half_width(run).map(|cpus| cpus * elapsed_ns(&run.window) / 1e9),
-        }
-    };
+            half_width_s: interrupts_half_width(run)
+                .map(|cpus| cpus * elapsed_ns(&run.window) / 1e9),
+        };
     Some(std::iter::zip(std::iter::zip(runs, &each), settled).map(own).collect())
 }
 
@@ -93,12 +92,16 @@ fn beyond_idle_ksoftirqd_ns(run: &CommandRun) -> f64 {
 fn interrupts_half_width(run: &CommandRun) -> Option<f64> {
     let window_ns = elapsed_ns(&run.window);
     let cpus = run.window.opened.soak.units.len();
-    let had: Vec<f64> =
-        (0..cpus).map(|cpu| soaker_ns(&run.window, cpu)).collect::<Option<_>>()?;
+    let had: Vec<f64> = (0..cpus).map(|cpu| soaker_ns(&run.window, cpu)).collect::<Option<_>>()?;
     half_width(run, |window| {
-        let shares = all(std::iter::once(window), cpus).into_iter().zip(&had).map(|(it, had_ns)| {
-            if it.had_ns > 0.0 { it.interrupts_ns / it.had_ns * had_ns / window_ns } else { 0.0 }
-        });
+        let shares =
+            all(std::iter::once(window), cpus).into_iter().zip(&had).map(|(it, had_ns)| {
+                if it.had_ns > 0.0 {
+                    it.interrupts_ns / it.had_ns * had_ns / window_ns
+                } else {
+                    0.0
+                }
+            });
         Some(shares.sum())
     })
 }

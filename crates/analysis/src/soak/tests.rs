@@ -230,11 +230,10 @@ fn a_figure_that_cannot_be_is_withheld() {
 #[test]
 fn the_soakers_share_on_busy_cpus_is_what_they_took() {
     let burnt = |cpu_ns| Burnt { wall_ns: S, cpu_ns };
-    let reading =
-        |at_ns, units: u64| {
-            let (units, stamp_ns) = (vec![units; 2], vec![at_ns; 2]);
-            SoakReading { at_ns, units, stamp_ns, ..SoakReading::default() }
-        };
+    let reading = |at_ns, units: u64| {
+        let (units, stamp_ns) = (vec![units; 2], vec![at_ns; 2]);
+        SoakReading { at_ns, units, stamp_ns, ..SoakReading::default() }
+    };
     let taken = Taken {
         other_cgroup: true,
         soaked: vec![burnt(S - S / 200); 2],

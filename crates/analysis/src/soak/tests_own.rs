@@ -2,8 +2,8 @@
 
 use super::*;
 use zc_run::{
-    CommandEnd, CommandRun, CpuTicks, ProcessKind, ProcessTime, ProcessTimes, SoakCommand, SoakEdge,
-    SoakReading, SoakStart, SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading,
+    CommandEnd, CommandRun, CpuTicks, ProcessKind, ProcessTime, ProcessTimes, SoakCommand,
+    SoakEdge, SoakReading, SoakStart, SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading,
 };
 
 const S: f64 = 1e9;
@@ -48,7 +48,10 @@ fn window(did: Did) -> SoakWindow {
         },
         soaker_cpu_ns: None,
         undisturbed: vec![
-            SoakerPace { units: by * undisturbed.units, cpu_ns: by * undisturbed.cpu_ns };
+            SoakerPace {
+                units: by * undisturbed.units,
+                cpu_ns: by * undisturbed.cpu_ns
+            };
             2
         ],
         stat: StatReading {

@@ -426,10 +426,7 @@ mod tests {
             irq_time_by("cpu  106461 82186 22873 308300 1752 0 240 88 0 0\ncpu0 1 2\n"),
             Some(false)
         );
-        assert_eq!(
-            irq_time_by("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"),
-            Some(true)
-        );
+        assert_eq!(irq_time_by("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"), Some(true));
         assert_eq!(irq_time_by("cpu  50 0 20 900 2 0 1 0 0 0\n"), None);
         assert_eq!(irq_time_by("cpu  50\n"), None);
         assert_eq!(irq_time_by(""), None);

@@ -169,8 +169,7 @@ impl DeltaCodec {
 
     fn written<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
         let Reading {
-            soak:
-                SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
+            soak: SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
             process_cpu_ns,
             sender,
             receiver,
