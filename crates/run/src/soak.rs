@@ -13,8 +13,14 @@ use super::{SoakReading, SoakerKind, StatReading};
 pub struct SoakEdge {
     /// The soakers: read last when a window opens and first when it closes.
     pub soak: SoakReading,
-    /// CPU time of all soakers so far.
-    pub soaker_cpu_ns: u64,
+    /// CPU time of all soakers so far; only in files that lack it by CPU
+    /// ([`SoakReading::cpu_ns`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soaker_cpu_ns: Option<u64>,
+    /// Units of each soaker that nothing interrupted, and the CPU time that these took; empty where
+    /// soakers do not tell it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undisturbed: Vec<SoakerPace>,
     /// /proc/stat. The soakers are at nice 19, so their ticks are in the column `nice`.
     pub stat: StatReading,
 }
@@ -113,6 +119,10 @@ pub struct SoakStart {
     /// the soakers in turns, and nothing has a cost; null where they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
+    /// Whether the kernel leaves interrupts out of the clocks of tasks
+    /// (CONFIG_IRQ_TIME_ACCOUNTING); null where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irq_time_accounting: Option<bool>,
 }
 
 impl SoakStart {

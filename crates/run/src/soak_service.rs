@@ -60,9 +60,6 @@ pub struct TcpSpan {
 pub struct ServiceWindow {
     /// The soakers.
     pub window: SoakWindow,
-    /// How fast each soaker counts while nothing interrupts it, in units per ns, before and after the
-    /// window; null where it had too little of its CPU.
-    pub speeds: Vec<Option<f64>>,
     /// CPU time of the service's processes in ns by their CPU clocks, with that of descendants which
     /// ended and were waited for.
     pub clocks: Span,

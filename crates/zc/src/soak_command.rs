@@ -9,7 +9,9 @@ use serde_json::json;
 
 use super::result_file::ResultFile;
 use super::tell;
-use zc_analysis::soak::{CommandCost, Per, Unit, command_cost, not_quiet, paces, taken_share};
+use zc_analysis::soak::{
+    CommandCost, CostBy, Per, Unit, command_cost, not_quiet, own_clocks_tell, paces, taken_share,
+};
 use zc_measure::session::soak::{
     CommandFault, CommandOptions, Counter, Measured, Reader, Soaked, StatusUrl, command,
     stdin_is_read_once,
@@ -266,7 +268,7 @@ impl Until {
 
 /// Whether the figure that was asked for is known well enough.
 fn is_narrow(cost: &CommandCost) -> bool {
-    let figure = cost.per.as_ref().map(|per| per.cost_ns).or(cost.soaked_cpu_s);
+    let figure = cost.per.as_ref().map(|per| per.cost_ns).or(cost.cpu_s);
     figure.is_some_and(|it| it.half_width.is_some_and(|half| half <= NARROW * it.value))
 }
 
@@ -292,6 +294,10 @@ fn fit(start: &SoakStart) -> Result<()> {
         let message = format!("the command was not executed: {why}");
         let help = format!("{INSTEAD_OF_THROTTLED}; {ANYWAY}");
         return Err(Error::new(ErrorKind::NothingKept, message).help(help));
+    }
+    // Of what others take nothing is in the cost then.
+    if own_clocks_tell(start) {
+        return Ok(());
     }
     let unfit = |error: Error| error.help(ANYWAY);
     paces(start).ok_or_else(|| unfit(Error { help: None, ..stood_still(start) }))?;
@@ -319,10 +325,10 @@ fn result(
     unit: Option<Unit>,
     json: Option<bool>,
 ) -> Result<(CommandCost, String)> {
-    let rates = paces(&seen.start).ok_or_else(|| stood_still(&seen.start))?;
     let cost = command_cost(seen, unit).ok_or_else(|| stood_still(&seen.start))?;
-    let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
-    let warning = not_quiet(&seen.start);
+    let taken = seen.start.taken.as_ref().zip(paces(&seen.start));
+    let taken = taken.and_then(|(taken, rates)| taken_share(taken, &rates));
+    let warning = not_quiet(&seen.start).filter(|_| cost.by == CostBy::WallTime);
     if let Some(raw) = json {
         let mut document = json!({
             "command": seen.command,

@@ -2,10 +2,11 @@
 
 use zc_stats::mean_interval;
 
-use super::accounts::accounts;
-use super::execution::{CONFIDENCE, Execution, mean};
+use super::accounts::Each;
+use super::execution::{CONFIDENCE, Execution, Soaked, mean};
 use super::load::WITHHOLD_LIMIT;
-use super::model::{Against, CommandCost, IntervalOver, PerCost, PlusMinus};
+use super::model::{Against, CommandCost, CostBy, IntervalOver, PerCost, PlusMinus};
+use super::own;
 use super::per::Unit;
 use super::window::busy_share;
 use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow};
@@ -20,21 +21,46 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
     if runs.is_empty() {
         runs = seen.runs.iter().collect();
     }
-    let each: Vec<Execution> = runs.iter().map(|run| Execution::of(run)).collect::<Option<_>>()?;
-    let of = |figure: fn(&Execution) -> f64| each.iter().map(figure).collect::<Vec<_>>();
-    let soaked = estimate(&of(|run| run.soaked_s), &each)?;
-    let beyond = estimate(&of(|run| run.soaked_s - run.getrusage_s), &each)?;
-    let withheld = withheld(seen, &runs, soaked);
-    let count = runs.len() as f64;
+    let executions: Vec<Execution> =
+        runs.iter().map(|run| Execution::of(run)).collect::<Option<_>>()?;
+    let own = own::of_executions(&seen.start, &runs);
+    let each = Each { runs: &runs, executions: &executions, own: own.as_deref() };
+    let of = |figure: fn(&Execution) -> f64| executions.iter().map(figure).collect::<Vec<_>>();
+    let soaked_each: Option<Vec<f64>> =
+        executions.iter().map(|run| Some(run.soaked.as_ref()?.cpu_s)).collect();
+    let alone = |half: Option<f64>| half.filter(|_| runs.len() == 1);
+    let soaked_alone =
+        alone(executions.first()?.soaked.as_ref().and_then(|soaked| soaked.half_width_s));
+    let soaked = soaked_each.as_ref().and_then(|each| estimate(each, soaked_alone));
+    let others_are_in = own.is_none() || each.others_worked();
+    let (costs, cost_alone) = match &own {
+        Some(own) => {
+            let others_s = each.others_s();
+            let costs = own.iter().enumerate().map(|(at, own)| {
+                let others_s = if others_are_in { others_s[at] } else { 0.0 };
+                executions[at].getrusage_s + own.interrupts_s + own.ksoftirqd_s + others_s
+            });
+            (costs.collect(), alone(own.first()?.half_width_s))
+        }
+        None => (soaked_each?, soaked_alone),
+    };
+    let cost = estimate(&costs, cost_alone)?;
+    let beyond_each: Vec<f64> =
+        std::iter::zip(&costs, &executions).map(|(cost, run)| cost - run.getrusage_s).collect();
+    let beyond = estimate(&beyond_each, cost_alone)?;
+    let withheld = withheld(seen, &runs, own.is_none().then_some(cost));
     let seconds = |ns: fn(&CommandRun) -> u64| {
-        runs.iter().map(|run| ns(run) as f64).sum::<f64>() / count / 1e9
+        runs.iter().map(|run| ns(run) as f64).sum::<f64>() / runs.len() as f64 / 1e9
     };
     let elapsed = of(|run| run.elapsed_s);
+    let soaked_runs: Vec<&Soaked> =
+        executions.iter().filter_map(|run| run.soaked.as_ref()).collect();
     Some(CommandCost {
         executions: runs.len(),
         failed: seen.runs.len() - runs.len(),
         elapsed_s: PlusMinus { value: mean(&elapsed), half_width: over_executions(&elapsed) },
-        interval_over: match (soaked.half_width, runs.len()) {
+        by: if own.is_some() { CostBy::OwnClocks } else { CostBy::WallTime },
+        interval_over: match (cost.half_width, runs.len()) {
             (None, _) => IntervalOver::Nothing,
             (Some(_), 1) => IntervalOver::IdleWindows,
             (Some(_), _) => IntervalOver::Executions,
@@ -50,40 +76,48 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
             Some(_) if beyond.value > 0.0 => Against::More,
             Some(_) => Against::Less,
         },
-        accounts: withheld.is_none().then(|| accounts(&runs, &each, soaked)),
-        per: unit.filter(|_| withheld.is_none()).and_then(|unit| cost_per(unit, &runs, &each)),
-        soaked_cpu_s: withheld.is_none().then_some(soaked),
+        accounts: withheld
+            .is_none()
+            .then(|| each.accounts(others_are_in, cost, |each| estimate(each, soaked_alone))),
+        per: unit
+            .filter(|_| withheld.is_none())
+            .and_then(|unit| cost_per(unit, &runs, &costs, cost_alone)),
+        cpu_s: withheld.is_none().then_some(cost),
+        soaked_cpu_s: soaked.filter(|_| withheld.is_none()),
         withheld,
-        idle_shift: median(each.iter().filter_map(|run| run.idle_shift).collect()),
-        cpus: (0..each.first()?.load.cpus.len())
-            .map(|cpu| each.iter().map(|run| run.load.cpus[cpu]).sum::<f64>() / count)
+        idle_shift: median(soaked_runs.iter().filter_map(|run| run.idle_shift).collect()),
+        cpus: (0..soaked_runs.first().map_or(0, |run| run.load.cpus.len()))
+            .map(|cpu| {
+                soaked_runs.iter().map(|run| run.load.cpus[cpu]).sum::<f64>()
+                    / soaked_runs.len() as f64
+            })
             .collect(),
     })
 }
 
 /// `None` if an execution did not print how many there were.
-fn cost_per(unit: Unit, runs: &[&CommandRun], each: &[Execution]) -> Option<PerCost> {
+fn cost_per(
+    unit: Unit,
+    runs: &[&CommandRun],
+    costs: &[f64],
+    alone: Option<f64>,
+) -> Option<PerCost> {
     let did: Vec<&Did> = runs.iter().map(|run| run.did.as_ref()).collect::<Option<_>>()?;
     let ns = |cpu_s: f64, did: &Did| 1e9 * cpu_s / did.count;
-    let costs: Vec<f64> =
-        std::iter::zip(each, &did).map(|(run, did)| ns(run.soaked_s, did)).collect();
-    let half_width = match each {
-        [only] => only.half_width_s.map(|half| ns(half, did[0])),
-        _ => over_executions(&costs),
-    };
+    let each: Vec<f64> = std::iter::zip(costs, &did).map(|(cost, did)| ns(*cost, did)).collect();
     Some(PerCost {
         unit,
         by: did.first()?.by.clone(),
         count: mean(&did.iter().map(|did| did.count).collect::<Vec<_>>()),
-        cost_ns: PlusMinus { value: mean(&costs), half_width },
+        cost_ns: estimate(&each, alone.map(|half| ns(half, did[0])))?,
     })
 }
 
-/// The mean over executions with Student's interval; of one execution, the interval of its idle
-/// windows.
-fn estimate(values: &[f64], each: &[Execution]) -> Option<PlusMinus> {
-    let half_width = match each {
-        [only] => only.half_width_s,
+/// The mean over executions with Student's interval; of one execution, with the half-width that it has
+/// `alone`.
+fn estimate(values: &[f64], alone: Option<f64>) -> Option<PlusMinus> {
+    let half_width = match values {
+        [_] => alone,
         _ => over_executions(values),
     };
     let value = mean(values);
@@ -94,12 +128,13 @@ fn over_executions(values: &[f64]) -> Option<f64> {
     mean_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0)
 }
 
-/// Why the soaked figure is not to be shown, if it is not. (It cannot be more than the CPUs had: no
-/// soaker counts less than nothing.)
-fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: PlusMinus) -> Option<String> {
+/// Why the cost is not to be shown, if it is not; `soaked` is the cost where it is by wall time, in which
+/// is what others took. (It cannot be more than the CPUs had: no soaker counts less than nothing.)
+fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: Option<PlusMinus>) -> Option<String> {
     if let Some((why, _)) = seen.start.without_costs() {
         return Some(why);
     }
+    let soaked = soaked?;
     let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
     let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
     let busiest = median(runs.iter().map(of).collect())?;

@@ -82,9 +82,14 @@ pub struct CommandCost {
     pub failed: usize,
     /// Run time in seconds.
     pub elapsed_s: PlusMinus,
-    /// CPU seconds that the soakers lost to it; `None` where that is withheld.
+    /// What it cost in CPU seconds; `None` where that is withheld.
+    pub cpu_s: Option<PlusMinus>,
+    /// How that was found.
+    pub by: CostBy,
+    /// CPU seconds that the soakers lost beside it by wall time, to whatever ran; `None` where that is
+    /// withheld or a soaker made no progress.
     pub soaked_cpu_s: Option<PlusMinus>,
-    /// Why it is withheld: a lower-case sentence.
+    /// Why the cost is withheld: a lower-case sentence.
     pub withheld: Option<String>,
     /// What its interval covers.
     pub interval_over: IntervalOver,
@@ -94,11 +99,11 @@ pub struct CommandCost {
     pub system_cpu_s: f64,
     /// CPU seconds by /proc/stat, all CPUs, user + system + irq + softirq.
     pub stat_cpu_s: f64,
-    /// `soaked_cpu_s` minus getrusage.
+    /// `cpu_s` minus getrusage.
     pub beyond_getrusage_s: Option<PlusMinus>,
     /// Significance of that difference.
     pub against_getrusage: Against,
-    /// What the soaked figure consists of; `None` where that is withheld.
+    /// What the cost consists of, and the tasks beside it; `None` where that is withheld.
     pub accounts: Option<Accounts>,
     /// Cost of one of what an execution did; `None` where that is unknown, withheld, or not asked for.
     pub per: Option<PerCost>,
@@ -108,8 +113,19 @@ pub struct CommandCost {
     pub cpus: Vec<f64>,
 }
 
-/// What the soaked CPU time of an execution consists of, in CPU seconds, each less what it was in the
-/// idle windows.
+/// How a cost was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostBy {
+    /// By the clocks of its tasks, and what interrupts took from the soakers by theirs. What other
+    /// programs take is not in it.
+    OwnClocks,
+    /// By the wall time that the soakers lost, to whatever ran.
+    WallTime,
+}
+
+/// Who had CPU time beside the soakers during an execution, in CPU seconds, each but the command's less
+/// what it was in the idle windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accounts {
     /// The command and its descendants that were waited for, by getrusage.
@@ -120,16 +136,24 @@ pub struct Accounts {
     pub other_processes_s: f64,
     /// Threads of the kernel.
     pub kernel_threads_s: f64,
-    /// zc itself: it starts the command.
+    /// Other processes and threads of the kernel together.
+    pub others_s: f64,
+    /// Whether these are in the cost: more than in the idle windows, and not by chance.
+    pub others_are_in: bool,
+    /// zc itself: it starts the command. Not in a cost by own clocks.
     pub zc_s: f64,
-    /// Interrupts and softirqs on the soakers' time: CPU time that they were charged with and did not
-    /// count in.
+    /// Interrupts and softirqs beside the command: CPU time that the soakers were charged with and did
+    /// not count in, and by own clocks as much of other programs' time.
     pub interrupts_s: f64,
-    /// Taken by the hypervisor, by /proc/stat.
+    /// Whether those on other programs' time are missing: the soakers hardly ran.
+    pub interrupts_unseen: bool,
+    /// Threads of the kernel that run softirqs which were put off.
+    pub ksoftirqd_s: f64,
+    /// Taken by the hypervisor, by /proc/stat. Not in a cost by own clocks.
     pub stolen_s: f64,
-    /// What is left of the soaked figure.
-    pub missing_s: f64,
-    /// Whether that is within the interval of the soaked figure.
+    /// What is left of the soaked figure; `None` where there is none.
+    pub unattributed_s: Option<PlusMinus>,
+    /// Whether 0 is within the interval of that.
     pub add_up: bool,
 }
 

@@ -9,11 +9,12 @@ use serde::Serialize;
 use zc_stats::{autocorrelation_time, mean_interval};
 
 use super::execution::{CONFIDENCE, mean};
+use super::interrupts::ns_per_unit;
 use super::load::{load, paces};
 use super::model::PlusMinus;
 use super::others::Others;
 use super::per::Unit;
-use super::window::{elapsed_ns, units};
+use super::window::{elapsed_ns, soakers_ns, units};
 use zc_run::{ServiceWindow, SoakService, Span, TcpSpan};
 
 /// Another process that took less than this part of a CPU has no row of its own.
@@ -229,27 +230,32 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     })
 }
 
-/// The rates of the soakers of each window in units per ns. A CPU that showed none in a window has
-/// that of its other windows; one that never did, that of the other CPUs, or of its pace.
+/// The rates of the soakers of each window in units per ns, if nothing interrupted them. A CPU that
+/// showed none in a window has that of its other windows; one that never did, that of the other CPUs, or
+/// of its pace.
 fn rates(seen: &SoakService) -> Vec<Option<Vec<f64>>> {
     let cpus = seen.start.cpus.len();
     let paces = paces(&seen.start);
+    let each: Vec<Vec<Option<f64>>> = seen
+        .windows
+        .iter()
+        .map(|it| (0..cpus).map(|cpu| Some(1.0 / ns_per_unit(&it.window, cpu)?)).collect())
+        .collect();
     let mean_of = |speeds: &mut dyn Iterator<Item = f64>| {
-        let all: Vec<f64> = speeds.filter(|speed| *speed > 0.0 && speed.is_finite()).collect();
+        let all: Vec<f64> = speeds.collect();
         (!all.is_empty()).then(|| mean(&all))
     };
-    let of = |window: &ServiceWindow, cpu: usize| window.speeds.get(cpu).copied().flatten();
-    let all = mean_of(&mut seen.windows.iter().flat_map(|it| it.speeds.iter().flatten().copied()));
+    let all = mean_of(&mut each.iter().flatten().copied().flatten());
     let usual: Vec<Option<f64>> = (0..cpus)
         .map(|cpu| {
-            let own = mean_of(&mut seen.windows.iter().filter_map(|window| of(window, cpu)));
+            let own = mean_of(&mut each.iter().filter_map(|window| window[cpu]));
             own.or(all).or_else(|| paces.as_ref().map(|paces| paces[cpu]))
         })
         .collect();
-    let window = |window: &ServiceWindow| {
-        (0..cpus).map(|cpu| of(window, cpu).filter(|it| *it > 0.0).or(usual[cpu])).collect()
+    let window = |window: &Vec<Option<f64>>| {
+        std::iter::zip(window, &usual).map(|(own, usual)| own.or(*usual)).collect()
     };
-    seen.windows.iter().map(window).collect()
+    each.iter().map(window).collect()
 }
 
 fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
@@ -260,9 +266,8 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
     // /proc/stat is known without rates too.
     let unknown = vec![1.0; it.window.opened.soak.units.len()];
     let load = load(&it.window, rates.unwrap_or(&unknown))?;
-    let (opened, closed) = (&it.window.opened, &it.window.closed);
-    let charged_ns = closed.soaker_cpu_ns.saturating_sub(opened.soaker_cpu_ns) as f64;
-    let had_ns = elapsed * opened.soak.units.len() as f64;
+    let charged_ns = soakers_ns(&it.window);
+    let had_ns = elapsed * it.window.opened.soak.units.len() as f64;
     let (soaked, interrupts) = match rates {
         Some(rates) => {
             let each = rates.iter().enumerate();
@@ -346,7 +351,7 @@ fn share(seen: &SoakService, own_cpus: f64, others_cpus: f64) -> (f64, SharedBy)
     };
     let all = tcp.all_segments.max(tcp.open_segments) + tcp.datagrams;
     if all == 0 {
-        return by_cpu_time("nothing was sent in its network namespace".to_owned());
+        return (0.0, SharedBy::Segments);
     }
     let covered = coverage(&tcp);
     if covered < LEAST_COVERAGE {
@@ -414,14 +419,19 @@ mod tests {
             let own_ns = 299_000_000 + noise;
             let soaker_ns = 2 * S - own_ns - 100_000_000;
             let units = (soaker_ns - 80_000_000) / 2000;
-            let edge = |at_ns, units, soaker_cpu_ns| SoakEdge {
+            // On each CPU two thirds of the units are undisturbed, but for one that tells nothing.
+            let edge = |at_ns, units: u64, soaker_ns: u64| SoakEdge {
                 soak: SoakReading {
                     at_ns,
                     units: vec![units / 2, units - units / 2],
                     stamp_ns: vec![at_ns; 2],
+                    cpu_ns: vec![soaker_ns / 2, soaker_ns - soaker_ns / 2],
                     ..SoakReading::default()
                 },
-                soaker_cpu_ns,
+                undisturbed: [units / 3, if index == 3 { 0 } else { units / 3 }]
+                    .map(|units| SoakerPace { units, cpu_ns: units * 2000 })
+                    .to_vec(),
+                soaker_cpu_ns: None,
                 stat: StatReading {
                     at_ns,
                     cpus: vec![CpuTicks::default(); 2],
@@ -430,10 +440,6 @@ mod tests {
             };
             ServiceWindow {
                 window: SoakWindow { opened: edge(0, 0, 0), closed: edge(S, units, soaker_ns) },
-                speeds: vec![
-                    Some(1.0 / 2000.0),
-                    if index == 3 { None } else { Some(1.0 / 2000.0) },
-                ],
                 clocks: Span { elapsed_ns: S, count: own_ns },
                 cgroup: None,
                 processes: 3,
@@ -468,6 +474,7 @@ mod tests {
                 taken: None,
                 emulated: false,
                 cpu_quota: None,
+                irq_time_accounting: None,
             },
             windows: (0..10).map(window).collect(),
             no_sockets: None,
@@ -544,7 +551,7 @@ mod tests {
     fn without_a_soaker_s_speed_its_processes_are_all_that_is_told() {
         let mut seen = seen();
         for window in &mut seen.windows {
-            window.speeds = vec![None; 2];
+            window.window.closed.undisturbed = vec![SoakerPace::default(); 2];
         }
         let cost = service_cost(&seen).unwrap();
         assert!(cost.cpus.is_none() && cost.others.is_none() && cost.withheld.is_some());
@@ -552,7 +559,7 @@ mod tests {
         assert!(near(cost.processes.cpus.value, 0.3));
         // Without time there is nothing that could have been interrupted.
         for window in &mut seen.windows {
-            window.window.closed.soaker_cpu_ns = 1_000_000;
+            window.window.closed.soak.cpu_ns = vec![500_000; 2];
         }
         let cost = service_cost(&seen).unwrap();
         assert!(near(cost.cpus.unwrap().value, 0.3) && cost.withheld.is_none());

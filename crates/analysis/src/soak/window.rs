@@ -1,6 +1,6 @@
 //! Readings of a soaked window: units, ticks of /proc/stat, and CPU time of the soakers.
 
-use zc_run::{CpuTicks, SoakWindow, StatReading};
+use zc_run::{CpuTicks, SoakEdge, SoakWindow, SoakerPace, StatReading};
 
 /// Length of a tick of /proc/stat (USER_HZ is 100 on every architecture that Linux runs soakers
 /// on).
@@ -53,6 +53,34 @@ pub(super) fn stat_cpus(
     Some((sum(busy)?, sum(|ticks| ticks.steal)?))
 }
 
+/// CPU time of a soaker by its own clock. `None` where that is not told by CPU.
+pub(super) fn soaker_ns(window: &SoakWindow, cpu: usize) -> Option<f64> {
+    let (opened, closed) =
+        (window.opened.soak.cpu_ns.get(cpu)?, window.closed.soak.cpu_ns.get(cpu)?);
+    Some(closed.saturating_sub(*opened) as f64)
+}
+
+/// CPU time of all soakers.
+pub(super) fn soakers_ns(window: &SoakWindow) -> f64 {
+    let so_far = |edge: &SoakEdge| match edge.soaker_cpu_ns {
+        Some(all_ns) => all_ns,
+        None => edge.soak.cpu_ns.iter().sum(),
+    };
+    so_far(&window.closed).saturating_sub(so_far(&window.opened)) as f64
+}
+
+/// Units of a soaker that nothing interrupted.
+pub(super) fn undisturbed(window: &SoakWindow, cpu: usize) -> Option<SoakerPace> {
+    let (opened, closed) = (&window.opened.undisturbed, &window.closed.undisturbed);
+    Some(closed.get(cpu)?.since(*opened.get(cpu)?))
+}
+
+/// CPU time of the ksoftirqd threads; 0 where it is not known.
+pub(super) fn ksoftirqd_ns(window: &SoakWindow) -> f64 {
+    let so_far = |edge: &SoakEdge| edge.soak.ksoftirqd_ns.iter().sum::<u64>();
+    so_far(&window.closed).saturating_sub(so_far(&window.opened)) as f64
+}
+
 /// Share of the CPUs that other tasks used while the idle rates were measured.
 pub(super) fn busy_share<'a>(idle: impl IntoIterator<Item = &'a SoakWindow>) -> f64 {
     let (mut had_ns, mut used_ns) = (0.0, 0.0);
@@ -60,7 +88,7 @@ pub(super) fn busy_share<'a>(idle: impl IntoIterator<Item = &'a SoakWindow>) -> 
         had_ns += elapsed_ns(window) * window.opened.soak.units.len() as f64;
         // By the soakers' CPU clock, which is exact. A tick of /proc/stat is a tenth of such a
         // window.
-        used_ns += window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns) as f64;
+        used_ns += soakers_ns(window);
     }
     1.0 - used_ns / had_ns
 }

@@ -13,12 +13,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
 use zc_kernel::words::SharedWords;
+use zc_run::SoakerPace;
 
 /// Words of a counter: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
 const WORDS: usize = 16;
 const COUNT: usize = 0;
 const STAMP: usize = 1; // and the word after it
 const CPU: usize = 3; // and the word after it
+const UNDISTURBED: usize = 5; // and the word after it
+const UNDISTURBED_CPU: usize = 7; // and the word after it
 
 /// Units between two entries, some 16 us. Reading the thread clock is a system call, which takes a
 /// tenth of a unit and more.
@@ -33,6 +36,8 @@ pub(super) struct Done {
     pub(super) stamp_ns: u64,
     /// CPU time of the soaker until then, by its thread clock.
     pub(super) cpu_ns: u64,
+    /// Those of the units that nothing interrupted, and the CPU time that they took.
+    pub(super) undisturbed: SoakerPace,
 }
 
 /// Words for the counters of `soakers` soakers.
@@ -51,10 +56,12 @@ impl<'a> Counter<'a> {
     }
 
     /// Makes entry number `entry`. Numbers must be consecutive, and only one thread writes.
-    pub(super) fn set(&self, entry: u64, stamp_ns: u64, cpu_ns: u64) {
+    pub(super) fn set(&self, entry: u64, stamp_ns: u64, cpu_ns: u64, undisturbed: SoakerPace) {
         let place = (entry & 1) as usize;
         self.words[STAMP + place].store(stamp_ns, Relaxed);
         self.words[CPU + place].store(cpu_ns, Relaxed);
+        self.words[UNDISTURBED + place].store(undisturbed.units, Relaxed);
+        self.words[UNDISTURBED_CPU + place].store(undisturbed.cpu_ns, Relaxed);
         self.words[COUNT].store(entry, Release);
     }
 
@@ -65,11 +72,15 @@ impl<'a> Counter<'a> {
             let place = (entry & 1) as usize;
             let stamp_ns = self.words[STAMP + place].load(Relaxed);
             let cpu_ns = self.words[CPU + place].load(Relaxed);
+            let undisturbed = SoakerPace {
+                units: self.words[UNDISTURBED + place].load(Relaxed),
+                cpu_ns: self.words[UNDISTURBED_CPU + place].load(Relaxed),
+            };
             fence(Acquire);
             // A change means that the writer made an entry meanwhile, which takes microseconds: the
             // next try succeeds.
             if self.words[COUNT].load(Relaxed) == entry {
-                return Done { units: entry * UNITS_PER_ENTRY, stamp_ns, cpu_ns };
+                return Done { units: entry * UNITS_PER_ENTRY, stamp_ns, cpu_ns, undisturbed };
             }
         }
     }
@@ -87,16 +98,18 @@ mod tests {
             scope.spawn(|| {
                 let counter = Counter::of(&words, 1).unwrap();
                 for entry in 1..200_000 {
-                    counter.set(entry, entry * 3, entry * 2);
+                    let undisturbed = SoakerPace { units: entry * 5, cpu_ns: entry * 7 };
+                    counter.set(entry, entry * 3, entry * 2, undisturbed);
                 }
                 ended.store(1, Release);
             });
             let counter = Counter::of(&words, 1).unwrap();
             loop {
                 let all_are_set = ended.load(Acquire) == 1;
-                let Done { units, stamp_ns, cpu_ns } = counter.get();
+                let Done { units, stamp_ns, cpu_ns, undisturbed } = counter.get();
                 let entry = units / UNITS_PER_ENTRY;
                 assert_eq!((stamp_ns, cpu_ns), (entry * 3, entry * 2));
+                assert_eq!((undisturbed.units, undisturbed.cpu_ns), (entry * 5, entry * 7));
                 if all_are_set {
                     break assert_eq!(entry, 199_999);
                 }

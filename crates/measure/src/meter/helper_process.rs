@@ -22,8 +22,7 @@ use zc_kernel::{clock, sched, spawn};
 
 use super::counter::words_for;
 use super::group::{self, Group};
-use super::soakers::{Soakers, read_words};
-use super::speed::speeds;
+use super::soakers::{Soakers, read_undisturbed, read_words};
 use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
 use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
@@ -116,6 +115,12 @@ impl SoakerProcess {
         read_words(&self.words, if self.paused { 0 } else { self.cpus.len() })
     }
 
+    /// Units of each soaker so far that nothing interrupted, and the CPU time that these took: see
+    /// `undisturbed.rs`.
+    pub fn undisturbed(&self) -> Vec<SoakerPace> {
+        read_undisturbed(&self.words, self.cpus.len())
+    }
+
     /// CPU time of all soakers together so far.
     pub fn cpu_ns(&self) -> u64 {
         read_words(&self.words, self.cpus.len()).cpu_ns.iter().sum()
@@ -126,11 +131,6 @@ impl SoakerProcess {
         let SoakReading { units, cpu_ns, .. } = read_words(&self.words, self.cpus.len());
         let each = units.into_iter().zip(cpu_ns);
         each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect()
-    }
-
-    /// How fast each soaker counts while nothing interrupts it: see `speed.rs`.
-    pub fn speeds(&self) -> Vec<Option<f64>> {
-        speeds(&self.cpus, || read_words(&self.words, self.cpus.len()))
     }
 
     /// As [`Soakers::pause`].

@@ -97,7 +97,7 @@ fn from_files(root: &Path, signature: Option<&str>) -> Host {
         cpu: cpu_facts(root, &cpuinfo),
         memory: memory_facts(&read("proc/meminfo").unwrap_or_default()),
         hypervisor: hypervisor(root, &cpuinfo, signature),
-        irq_time_accounting: read("proc/stat").and_then(|stat| irq_time_accounting(&stat)),
+        irq_time_accounting: read("proc/stat").and_then(|stat| irq_time_by(&stat)),
         clocksource: read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         mitigations: mitigations(root),
         sysctls: sysctls(root),
@@ -250,11 +250,17 @@ fn is_tcg(cpuinfo: &str, signature: Option<&str>) -> bool {
         || model == "Arm implementer 0x00 part 0x051"
 }
 
+/// Whether this kernel accounts for interrupt time separately, outside of the clocks of tasks; `None`
+/// where that is not known.
+pub(super) fn irq_time_accounting() -> Option<bool> {
+    irq_time_by(&read(Path::new("/"), "proc/stat")?)
+}
+
 /// Whether interrupt time is accounted separately. Where it is not, ticks almost never find a CPU
 /// in a hard interrupt, so the irq column of /proc/stat stays at 0 however long the machine runs.
 /// Where it is, every timer interrupt adds to it. This is better than CONFIG_IRQ_TIME_ACCOUNTING,
 /// which `tsc=noirqtime` and unstable clocks override.
-fn irq_time_accounting(stat: &str) -> Option<bool> {
+fn irq_time_by(stat: &str) -> Option<bool> {
     let columns = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> =
         columns.split_whitespace().map_while(|column| column.parse().ok()).collect();
@@ -419,16 +425,13 @@ mod tests {
     #[test]
     fn interrupt_time_is_counted_where_its_column_moves() {
         assert_eq!(
-            irq_time_accounting("cpu  106461 82186 22873 308300 1752 0 240 88 0 0\ncpu0 1 2\n"),
+            irq_time_by("cpu  106461 82186 22873 308300 1752 0 240 88 0 0\ncpu0 1 2\n"),
             Some(false)
         );
-        assert_eq!(
-            irq_time_accounting("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"),
-            Some(true)
-        );
-        assert_eq!(irq_time_accounting("cpu  50 0 20 900 2 0 1 0 0 0\n"), None);
-        assert_eq!(irq_time_accounting("cpu  50\n"), None);
-        assert_eq!(irq_time_accounting(""), None);
+        assert_eq!(irq_time_by("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"), Some(true));
+        assert_eq!(irq_time_by("cpu  50 0 20 900 2 0 1 0 0 0\n"), None);
+        assert_eq!(irq_time_by("cpu  50\n"), None);
+        assert_eq!(irq_time_by(""), None);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::environment::quota_below;
 use super::helper_process::SoakerProcess;
-use super::host::is_emulated;
+use super::host::{irq_time_accounting, is_emulated};
 use super::kernel::KernelMeters;
+use super::ksoftirqd::Ksoftirqd;
 use zc_run::{
-    Error, ErrorKind, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, Result, SoakEdge, SoakStart,
-    SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
+    Error, ErrorKind, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, Result, SoakEdge, SoakReading,
+    SoakStart, SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
 };
 
 /// Refuses to tell loads by so many soakers on an emulated machine, and where the kernel throttles
@@ -30,6 +31,7 @@ pub fn loads_can_be_told(soaked: usize) -> Result<()> {
 #[derive(Debug)]
 pub struct LoadMeter {
     soakers: SoakerProcess,
+    ksoftirqd: Ksoftirqd,
     meters: KernelMeters,
     kind: SoakerKind,
 }
@@ -41,7 +43,8 @@ impl LoadMeter {
     /// As [`SoakerProcess::start`]; /proc/stat cannot be read.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let soakers = SoakerProcess::start(cpus, kind)?;
-        Ok(Self { soakers, meters: KernelMeters::open(cpus)?, kind })
+        let ksoftirqd = Ksoftirqd::of(cpus);
+        Ok(Self { soakers, ksoftirqd, meters: KernelMeters::open(cpus)?, kind })
     }
 
     /// Opens a window: the soakers are read last, so that reading the others is outside of it.
@@ -50,8 +53,8 @@ impl LoadMeter {
     /// The process of the soakers has ended.
     pub fn open(&mut self) -> Result<SoakEdge> {
         let stat = self.meters.read_stat()?;
-        let soaker_cpu_ns = self.soakers.cpu_ns();
-        Ok(SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat })
+        let ksoftirqd_ns = self.ksoftirqd.cpu_ns();
+        Ok(SoakEdge { stat, ..self.read(ksoftirqd_ns) })
     }
 
     /// Closes a window: the soakers are read first. If the next window follows without a gap, it
@@ -60,9 +63,17 @@ impl LoadMeter {
     /// # Errors
     /// The process of the soakers has ended.
     pub fn close(&mut self) -> Result<SoakEdge> {
-        let soak = self.soakers.read();
-        let soaker_cpu_ns = self.soakers.cpu_ns();
-        Ok(SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? })
+        let mut edge = self.read(Vec::new());
+        edge.soak.ksoftirqd_ns = self.ksoftirqd.cpu_ns();
+        edge.stat = self.meters.read_stat()?;
+        Ok(edge)
+    }
+
+    /// Reads the soakers alone: some loads.
+    fn read(&self, ksoftirqd_ns: Vec<u64>) -> SoakEdge {
+        let undisturbed = self.soakers.undisturbed();
+        let soak = SoakReading { ksoftirqd_ns, ..self.soakers.read() };
+        SoakEdge { soak, undisturbed, ..SoakEdge::default() }
     }
 
     /// The soakers, for pausing and resuming them.
@@ -86,6 +97,18 @@ impl LoadMeter {
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
         let emulated = is_emulated();
         let cpu_quota = quota_below(cpus.len());
-        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken, emulated, cpu_quota })
+        let irq_time_accounting = irq_time_accounting();
+        let soaker = self.kind;
+        Ok(SoakStart {
+            cpus,
+            soaker,
+            rank,
+            idle,
+            pace,
+            taken,
+            emulated,
+            cpu_quota,
+            irq_time_accounting,
+        })
     }
 }

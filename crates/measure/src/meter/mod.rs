@@ -27,8 +27,8 @@ mod sampler;
 mod service;
 mod soakers;
 mod soaking;
-mod speed;
 mod tasks;
+mod undisturbed;
 mod unit;
 
 pub use burner::{Burner, unit_time};

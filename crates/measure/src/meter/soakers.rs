@@ -18,8 +18,9 @@ use zc_kernel::{clock, sched};
 
 use super::counter::{Counter, Done, UNITS_PER_ENTRY, words_for};
 use super::pinning::cannot_pin;
+use super::undisturbed::Undisturbed;
 use super::unit::{Dirt, unit};
-use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, in_words};
+use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, in_words};
 
 /// The name of a soaker's thread, before the number of its CPU.
 pub(super) const SOAKER_NAME: &str = "zc-soaker/";
@@ -193,12 +194,18 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     let at_ns = clock::monotonic_ns();
     let mut reading = SoakReading { at_ns, ..SoakReading::default() };
     for counter in (0..soakers).filter_map(|index| Counter::of(words, index)) {
-        let Done { units, stamp_ns, cpu_ns } = counter.get();
+        let Done { units, stamp_ns, cpu_ns, .. } = counter.get();
         reading.units.push(units);
         reading.stamp_ns.push(stamp_ns);
         reading.cpu_ns.push(cpu_ns);
     }
     reading
+}
+
+/// Units that nothing interrupted, and what they took, of the first `soakers` counters of a mapping.
+pub(super) fn read_undisturbed(words: &SharedWords, soakers: usize) -> Vec<SoakerPace> {
+    let counters = (0..soakers).filter_map(|index| Counter::of(words, index));
+    counters.map(|counter| counter.get().undisturbed).collect()
 }
 
 /// Pins the calling thread to `cpu`, and returns its thread id.
@@ -226,6 +233,7 @@ fn lower(tid: i32) -> Result<()> {
 fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize) {
     let mut dirt = (kind == SoakerKind::Cache).then(Dirt::new);
     let (mut entry, mut state, mut obeyed) = (0, 1, STOP);
+    let mut undisturbed = Undisturbed::from(clock::own_cpu_ns());
     loop {
         let order = control.order.load(Acquire);
         if order == STOP {
@@ -246,7 +254,8 @@ fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize
             }
         }
         entry += 1;
-        counter.set(entry, clock::monotonic_ns(), clock::own_cpu_ns());
+        let (stamp_ns, cpu_ns) = (clock::monotonic_ns(), clock::own_cpu_ns());
+        counter.set(entry, stamp_ns, cpu_ns, undisturbed.see(UNITS_PER_ENTRY, cpu_ns));
         if obeyed != order {
             control.obey(index, order);
             obeyed = order;

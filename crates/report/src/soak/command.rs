@@ -1,20 +1,24 @@
-//! The cost of a command as text: the soaked CPU time, what it consists of, and what the command's
-//! own accounts say.
+//! The cost of a command as text: its CPU time, what that consists of, and what the command's own
+//! accounts say.
 
 use std::fmt::Write as _;
 
 use super::figures::{cpus, figure, plus_minus};
 use super::rows::{Rows, places};
-use zc_analysis::soak::{Against, CommandCost, IntervalOver};
+use zc_analysis::soak::{Against, CommandCost, CostBy, IntervalOver};
 use zc_run::{CommandEnd, SoakCommand, escape};
 
-/// The cost of a command by soakers and by the other accounts, and the difference in words.
+/// The cost of a command, what it consists of, and the difference to its own accounts in words.
 pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
-    let half_width = cost.soaked_cpu_s.and_then(|soaked| soaked.half_width);
+    let half_width = cost.cpu_s.and_then(|cost| cost.half_width);
     let places = places(half_width, 1.0).unwrap_or(3);
     let mut rows = Rows::below(executions(seen, cost, places), places);
-    let soaked = format!("CPU s that the soakers lost{}", interval(cost));
-    rows.headline("soaked", cost.soaked_cpu_s, cost.withheld.as_deref(), &soaked);
+    let (name, how) = match cost.by {
+        CostBy::OwnClocks => ("cost", "CPU s by the clocks of its tasks and of the soakers"),
+        CostBy::WallTime => ("soaked", "CPU s that the soakers lost"),
+    };
+    let how = format!("{how}{}", interval(cost));
+    rows.headline(name, cost.cpu_s, cost.withheld.as_deref(), &how);
     if let Some(per) = &cost.per {
         let of = format!("of {:.0} in an execution, by {}", per.count, per.by);
         rows.per(per.unit, per.cost_ns, &of);
@@ -26,26 +30,58 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     );
     rows.figure("  the command", cost.user_cpu_s + cost.system_cpu_s, &own);
     if let Some(accounts) = &cost.accounts {
-        for process in &accounts.processes {
-            rows.process(&process.name, process.cpu_s);
+        if accounts.interrupts_unseen {
+            rows.figure("  interrupts", accounts.interrupts_s, ON_SOAKERS_ALONE);
+        } else {
+            rows.small("  interrupts", accounts.interrupts_s, BESIDE_IT);
         }
-        rows.small("  other processes", accounts.other_processes_s, "small ones");
-        rows.small("  kernel threads", accounts.kernel_threads_s, "by their CPU clocks");
-        rows.small(
-            "  interrupts",
-            accounts.interrupts_s,
-            "and softirqs, on the soakers' time; those on a task's time are in that task's",
-        );
-        rows.small("  this zc", accounts.zc_s, "which starts it");
-        rows.small("  stolen", accounts.stolen_s, "by the hypervisor");
-        rows.left(
-            accounts.missing_s,
-            accounts.add_up,
-            "in no account: processes that ended meanwhile and were not its children, or noise",
-        );
+        rows.small("  ksoftirqd", accounts.ksoftirqd_s, "softirqs that were put off");
+        if accounts.others_are_in {
+            for process in &accounts.processes {
+                rows.process(&process.name, process.cpu_s);
+            }
+            rows.small("  other processes", accounts.other_processes_s, "small ones");
+            rows.small("  kernel threads", accounts.kernel_threads_s, "by their CPU clocks");
+        }
+        let by_own_clocks = cost.by == CostBy::OwnClocks;
+        let beside = if by_own_clocks { "not in the cost: " } else { "" };
+        if !accounts.others_are_in {
+            rows.small("others", accounts.others_s, NOT_FOR_IT);
+        }
+        let indent = if by_own_clocks { "" } else { "  " };
+        let row = |name: &str| format!("{indent}{name}");
+        rows.small(&row("this zc"), accounts.zc_s, &format!("{beside}which starts it"));
+        rows.small(&row("stolen"), accounts.stolen_s, &format!("{beside}by the hypervisor"));
+        if let Some(left) = accounts.unattributed_s {
+            if by_own_clocks {
+                rows.plus_minus("unattributed", left, unattributed(accounts.add_up));
+            } else {
+                rows.left(left.value, accounts.add_up, ELSE_IT_IS);
+            }
+        }
     }
     rows.stat(cost.stat_cpu_s);
     rows.text() + &difference(cost, places)
+}
+
+const BESIDE_IT: &str = "and softirqs, beside it; those on a task's time are in that task's";
+
+const ON_SOAKERS_ALONE: &str = "and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing";
+
+const NOT_FOR_IT: &str =
+    "not in the cost: other tasks beyond the idle windows; not shown to work for it";
+
+const ELSE_IT_IS: &str =
+    "in no account: processes that ended meanwhile and were not its children, or noise";
+
+/// What the soakers lost by wall time that is in no account.
+fn unattributed(add_up: bool) -> &'static str {
+    if add_up {
+        "that the soakers lost by wall time beyond all this; within its interval: nothing is missing"
+    } else {
+        "that the soakers lost by wall time beyond all this: processes that ended meanwhile and were \
+         not its children, or a slower CPU"
+    }
 }
 
 /// What was executed, how often, for how long, and how it ended.
@@ -132,6 +168,7 @@ mod tests {
                 taken: None,
                 emulated: false,
                 cpu_quota: None,
+                irq_time_accounting: None,
             },
             runs: Vec::new(),
         }
@@ -143,7 +180,9 @@ mod tests {
             executions: 9,
             failed: 0,
             elapsed_s: plus_minus(6.4021, 0.0112),
-            soaked_cpu_s: Some(plus_minus(12.314, 0.083)),
+            cpu_s: Some(plus_minus(12.314, 0.083)),
+            by: CostBy::OwnClocks,
+            soaked_cpu_s: Some(plus_minus(12.333, 0.12)),
             withheld: None,
             interval_over: IntervalOver::Executions,
             user_cpu_s: 10.0,
@@ -156,10 +195,14 @@ mod tests {
                 processes: vec![NamedTime { name: "nginx".into(), cpu_s: beyond - 0.14 }],
                 other_processes_s: 0.0001,
                 kernel_threads_s: 0.021,
+                others_s: beyond - 0.119,
+                others_are_in: true,
                 zc_s: 0.002,
                 interrupts_s: 0.1,
+                interrupts_unseen: false,
+                ksoftirqd_s: 0.019,
                 stolen_s: 0.0,
-                missing_s: 0.017,
+                unattributed_s: Some(plus_minus(0.017, 0.09)),
                 add_up: true,
             }),
             per: None,
@@ -172,13 +215,14 @@ mod tests {
     fn a_command_s_cost_is_divided_among_those_who_had_it() {
         insta::assert_snapshot!(command(&seen(), &cost(Against::More, 0.39)), @r#"
         "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-          soaked             12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
+          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; mean and 95 % interval of 9 executions
             the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
+            ksoftirqd        0.019            softirqs that were put off
             nginx            0.250            another process, by its CPU clock
             kernel threads   0.021            by their CPU clocks
-            interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            this zc          0.002            which starts it
-            left             0.017            within the interval: the accounts add up
+          this zc            0.002            not in the cost: which starts it
+          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this; within its interval: nothing is missing
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
         "#);
@@ -187,6 +231,44 @@ mod tests {
             command(&seen(), &cost(Against::Less, -0.5))
                 .contains("show 0.500 ±0.061 CPU s more than the machine lost")
         );
+    }
+
+    #[test]
+    fn other_tasks_that_did_not_work_for_it_stand_below_its_cost() {
+        let mut beside = cost(Against::More, 0.39);
+        let accounts = beside.accounts.as_mut().unwrap();
+        accounts.others_are_in = false;
+        accounts.others_s = -0.21;
+        accounts.interrupts_unseen = true;
+        accounts.add_up = false;
+        insta::assert_snapshot!(command(&seen(), &beside), @r#"
+        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
+          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; mean and 95 % interval of 9 executions
+            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            interrupts       0.100            and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing
+            ksoftirqd        0.019            softirqs that were put off
+          others             -0.210           not in the cost: other tasks beyond the idle windows; not shown to work for it
+          this zc            0.002            not in the cost: which starts it
+          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this: processes that ended meanwhile and were not its children, or a slower CPU
+          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
+        "#);
+        beside.by = CostBy::WallTime;
+        let accounts = beside.accounts.as_mut().unwrap();
+        (accounts.others_are_in, accounts.interrupts_unseen) = (true, false);
+        insta::assert_snapshot!(command(&seen(), &beside), @r#"
+        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
+          soaked             12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
+            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
+            ksoftirqd        0.019            softirqs that were put off
+            nginx            0.250            another process, by its CPU clock
+            kernel threads   0.021            by their CPU clocks
+            this zc          0.002            which starts it
+            left             0.017            in no account: processes that ended meanwhile and were not its children, or noise
+          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
+        "#);
     }
 
     #[test]
@@ -214,13 +296,14 @@ mod tests {
         };
         insta::assert_snapshot!(command(&seen(), &one), @r#"
         "make -j2 a\nb" exited with 0 after 6.402 s on CPUs 0-1
-          soaked             12.314 ±0.083    CPU s that the soakers lost; the interval is this execution's alone: another one may cost something else
+          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; the interval is this execution's alone: another one may cost something else
             the command      11.924           10.000 user, 1.924 system: it and the children it waited for
+            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
+            ksoftirqd        0.019            softirqs that were put off
             nginx            0.250            another process, by its CPU clock
             kernel threads   0.021            by their CPU clocks
-            interrupts       0.100            and softirqs, on the soakers' time; those on a task's time are in that task's
-            this zc          0.002            which starts it
-            left             0.017            within the interval: the accounts add up
+          this zc            0.002            not in the cost: which starts it
+          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this; within its interval: nothing is missing
           /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
         "#);
@@ -256,7 +339,9 @@ mod tests {
     #[test]
     fn a_figure_that_is_withheld_is_not_there() {
         let withheld = CommandCost {
+            cpu_s: None,
             soaked_cpu_s: None,
+            by: CostBy::WallTime,
             withheld: Some("something else used 40 % of the CPUs in the idle windows".into()),
             beyond_getrusage_s: None,
             accounts: None,

@@ -208,6 +208,7 @@ mod tests {
             taken: None,
             emulated: false,
             cpu_quota: None,
+            irq_time_accounting: None,
         }
     }
 

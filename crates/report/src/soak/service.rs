@@ -156,6 +156,7 @@ mod tests {
                 taken: None,
                 emulated: false,
                 cpu_quota: None,
+                irq_time_accounting: None,
             },
             windows: Vec::new(),
             no_sockets: None,

@@ -356,10 +356,10 @@ fn the_cost_of_a_known_load_is_found() {
     let result = result(&output);
     let cost = &result["cost"];
     let number = |value: &Value| value.as_f64().unwrap();
-    let soaked = number(&cost["soaked_cpu_s"]["value"]);
+    let found = number(&cost["cpu_s"]["value"]);
     let own = number(&cost["user_cpu_s"]) + number(&cost["system_cpu_s"]);
     assert!(own > 0.0);
-    assert!((0.5..2.0).contains(&(soaked / own)), "{cost}");
+    assert!((0.5..2.0).contains(&(found / own)), "{cost}");
     assert_eq!(cost["executions"], 3);
     assert_eq!(result["seen"]["runs"][2]["end"]["code"], 0);
     // Without --raw a result is short.
@@ -530,7 +530,10 @@ fn a_command_that_outlives_a_signal_is_not_executed_again() {
 }
 
 #[test]
-fn on_a_busy_machine_the_command_is_not_executed_unless_that_is_wanted() {
+fn on_a_busy_machine_a_command_costs_what_its_clocks_say() {
+    if !has_costs() {
+        return;
+    }
     let _turn = measuring();
     // In sessions of their own, which the soakers rank below.
     let cpus = std::thread::available_parallelism().unwrap().get();
@@ -540,19 +543,19 @@ fn on_a_busy_machine_the_command_is_not_executed_unless_that_is_wanted() {
             burner.args(["sh", "-c", "while :; do :; done"]).start().unwrap()
         })
         .collect();
-    let (output, log) = log_of(&["--", "sh", "-c", "echo run >>log"]);
-    let said = stderr(&output);
-    assert_eq!((output.status.code(), &*log), (Some(125), ""), "{said}");
-    assert!(said.contains("error: ") && said.contains("--run-anyway"), "{said}");
-    let (output, log) =
-        log_of(&["--run-anyway", "--runs", "1", "--", "sh", "-c", "echo run >>log"]);
-    let said = stderr(&output);
-    assert_eq!((output.status.code(), &*log), (Some(125), "run\n"), "{said}");
-    assert!(
-        !said.contains("soaked           0.") && !said.contains("soaked           -"),
-        "{said}"
-    );
+    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let output = zc(&["--runs", "2", "--json", "--", "sh", "-c", script]).finish().unwrap();
     drop(burners);
+    let said = stderr(&output);
+    if said.contains("was not executed") {
+        return eprintln!("skipped: the clocks of tasks leave interrupts out here");
+    }
+    assert!(output.status.success(), "{said}");
+    let cost = &result(&output)["cost"];
+    let number = |name: &str| cost[name].as_f64().unwrap();
+    let own = number("user_cpu_s") + number("system_cpu_s");
+    let ratio = cost["cpu_s"]["value"].as_f64().unwrap() / own;
+    assert!((0.8..1.5).contains(&ratio) && cost["by"] == "own-clocks", "{cost}");
 }
 
 fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
@@ -705,7 +708,7 @@ fn in_a_cgroup_that_may_not_use_the_cpus_its_limit_is_no_load() {
     // Or a soaker had no CPU time at all.
     if !stderr(&anyway).contains(&format!("{STARVED} while its rate was taken: {why}")) {
         let cost = &result(&anyway)["cost"];
-        assert!(cost["soaked_cpu_s"].is_null(), "{cost}");
+        assert!(cost["cpu_s"].is_null() && cost["soaked_cpu_s"].is_null(), "{cost}");
         assert!(cost["withheld"].as_str().is_some_and(|it| it.starts_with(why)), "{cost}");
     }
 }

@@ -1,8 +1,8 @@
 //! What a service costs that runs already, and whose load comes from elsewhere: windows one after
 //! another, with the service's CPU time, sockets and requests at both edges of each.
 //!
-//! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of the short
-//! spans in which nothing interrupts them ([`SoakerProcess::speeds`](crate::meter::SoakerProcess)).
+//! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their units
+//! that nothing interrupts ([`SoakerProcess::undisturbed`](crate::meter::SoakerProcess)).
 
 use zc_kernel::clock::{self, sleep_until_or_stop};
 use zc_kernel::stop::Stop;
@@ -75,14 +75,9 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
     };
     let mut observer =
         Observer { target, network: network.ok(), meter, status: options.status.as_ref() };
-    let mut speeds = observer.meter.soakers().speeds();
     for _ in 0..options.windows {
-        match observer.window(options.period_ns, stop, speeds) {
-            Ok(Some((mut window, no_sockets))) => {
-                let after = observer.meter.soakers().speeds();
-                let both = window.speeds.iter().zip(&after);
-                window.speeds = both.map(|(before, after)| mean(*before, *after)).collect();
-                speeds = after;
+        match observer.window(options.period_ns, stop) {
+            Ok(Some((window, no_sockets))) => {
                 seen.no_sockets = seen.no_sockets.or(no_sockets);
                 seen.windows.push(window);
             }
@@ -102,14 +97,6 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
 
 fn gone() -> Error {
     Error::failed("it has no process")
-}
-
-/// The speed in the middle of a window.
-fn mean(before: Option<f64>, after: Option<f64>) -> Option<f64> {
-    match (before, after) {
-        (Some(before), Some(after)) => Some((before + after) / 2.0),
-        (before, after) => before.or(after),
-    }
 }
 
 struct Observer<'o> {
@@ -133,7 +120,6 @@ impl Observer<'_> {
         &mut self,
         period_ns: u64,
         stop: &Stop,
-        speeds: Vec<Option<f64>>,
     ) -> Result<Option<(ServiceWindow, Option<String>)>> {
         // The service is read last before and first after the window.
         let target = self.target.read()?;
@@ -164,7 +150,6 @@ impl Observer<'_> {
         let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns);
         let window = ServiceWindow {
             window: SoakWindow { opened, closed },
-            speeds,
             clocks,
             cgroup,
             processes: after.target.pids.len(),

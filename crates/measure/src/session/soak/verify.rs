@@ -272,5 +272,5 @@ impl Bench {
 }
 
 fn edge(soak: SoakReading, stat: StatReading) -> SoakEdge {
-    SoakEdge { soaker_cpu_ns: soak.cpu_ns.iter().sum(), soak, stat }
+    SoakEdge { soak, stat, ..SoakEdge::default() }
 }
