@@ -292,7 +292,7 @@ mod tests {
         let ns = |cost: Option<TrialCost>| cost.unwrap().ns_per_kib(Side::Both).unwrap();
         let whole = ns(cost(|_, _| {}));
         let spoilt =
-            ns(cost(|_, idle| idle.closed.soak.cpu_ns[0] = idle.opened.soak.cpu_ns[0] - 1));
+            ns(cost(|_, idle| idle.opened.soak.cpu_ns[0] = idle.closed.soak.cpu_ns[0] + 1));
         assert!((spoilt / whole - 1.0).abs() < 0.01, "{spoilt} {whole}");
     }
 
