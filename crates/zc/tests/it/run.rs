@@ -262,15 +262,13 @@ fn beside_other_programs_all_blocks_count_and_the_programs_are_named() {
     let Ok(busy) = busy.args(["-w", "sh", "-c", "while :; do :; done"]).start() else {
         return eprintln!("skipped: there is no setsid(1) here");
     };
-    let args = ["--budget", "6s", "--paths", "sendfile", "--link", "loopback"];
-    let output = run_in(folder.path(), &args).finish().unwrap();
+    let args = ["--paths", "sendfile", "--link", "loopback"];
+    blocks_of(folder.path(), &mut run_in(folder.path(), &args), 2);
     drop(busy);
     let run = saved(folder.path());
     if run.header.host.irq_time_accounting == Some(true) {
         return eprintln!("skipped: task clocks of this kernel leave out interrupts");
     }
-    // The machine may be so busy that soakers never run.
-    assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(&output));
     let dropped = |block: &&Block| {
         !matches!(block.dropped, None | Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
     };
