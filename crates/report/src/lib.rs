@@ -2,8 +2,8 @@
 //! no terminal, no file. Everything from outside (file names, host names, reasons) passes through
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
-pub mod account;
-mod advise;
+mod account;
+pub mod advise;
 mod advise_costs;
 mod answer;
 mod baseline;
