@@ -120,7 +120,8 @@ pub(crate) fn account<'b>(
         taken.known_ns += taken.interrupts_ns;
         // May be less than nothing in one window, as steal comes in ticks.
         taken.others_ns = left_ns - taken.soakers_ns;
-        taken.beyond_idle_ns = taken.others_ns + stolen_ns - idle_ns;
+        taken.left_ns = taken.others_ns + stolen_ns;
+        taken.beyond_idle_ns = taken.left_ns - idle_ns;
         taken
     };
     Some(Account { window_ns, on: Box::new(on) })

@@ -6,6 +6,7 @@
 //! the blocks around it tell it together, as the machine changes in seconds.
 
 use crate::costs::Losses;
+use crate::figures::per;
 
 /// Blocks on either side whose soakers say how much time interrupts take: with them, some seven
 /// seconds of a run with all paths.
@@ -37,7 +38,9 @@ pub(crate) struct TakenFrom {
     pub(crate) soakers_ns: f64,
     /// CPU time of other programs, with what interrupts took from them; by wall time 0.
     pub(crate) others_ns: f64,
-    /// What neither the traffic nor the soakers had, beyond what that was in idle windows; by wall time
+    /// What neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
+    pub(crate) left_ns: f64,
+    /// The same beyond what that was in idle windows; by wall time
     /// 0. What the hypervisor took is in it: its ticks are longer than most windows, and it takes as
     /// much from idle ones.
     pub(crate) beyond_idle_ns: f64,
@@ -49,6 +52,7 @@ impl TakenFrom {
         self.interrupts_ns += more.interrupts_ns;
         self.soakers_ns += more.soakers_ns;
         self.others_ns += more.others_ns;
+        self.left_ns += more.left_ns;
         self.beyond_idle_ns += more.beyond_idle_ns;
     }
 
@@ -59,6 +63,7 @@ impl TakenFrom {
             interrupts_ns: self.interrupts_ns * by,
             soakers_ns: self.soakers_ns * by,
             others_ns: self.others_ns * by,
+            left_ns: self.left_ns * by,
             beyond_idle_ns: self.beyond_idle_ns * by,
         }
     }
@@ -88,9 +93,10 @@ impl TakenFrom {
     /// What other tasks used beyond what they use in idle windows, without what interrupts took from
     /// them, which [`settled_ns`](Self::settled_ns) has.
     fn unattributed_ns(&self, around: &Self) -> Option<f64> {
-        let share =
-            if around.soakers_ns > 0.0 { around.interrupts_ns / around.soakers_ns } else { 0.0 };
-        Some(self.beyond_idle_ns - share * self.others_ns)
+        // Ticks of steal would skew the part that others have of a single window.
+        let of_others = per(around.others_ns, around.left_ns).unwrap_or(0.0);
+        let share = per(around.interrupts_ns, around.soakers_ns).unwrap_or(0.0);
+        Some(self.beyond_idle_ns - share * of_others * self.left_ns)
     }
 }
 
@@ -183,6 +189,7 @@ mod tests {
             interrupts_ns,
             soakers_ns,
             others_ns,
+            left_ns: others_ns,
             beyond_idle_ns: others_ns,
         }
     }
