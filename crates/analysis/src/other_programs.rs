@@ -3,17 +3,17 @@
 //! what the hypervisor took. Interrupts on their time are in it.
 
 use crate::kept::KeptBlocks;
-use crate::machine::Machine;
+use crate::machine::{Machine, is_emulated};
 use crate::model::account_kind::AccountKind;
 use crate::model::estimates::{CpuShare, OtherPrograms};
 use crate::own_clock;
 use zc_run::{Header, LinkKind, Placement, Slot, TrialKind};
 
 /// What other programs used in the soaked windows of the blocks that count: in idle windows alone where
-/// not all threads that work for the traffic are known. `None` where costs are by wall time, and without
-/// such a window.
+/// not all threads that work for the traffic are known. `None` where costs are by wall time, on an emulated
+/// machine, and without such a window.
 pub(super) fn of(kept: &KeptBlocks) -> Option<OtherPrograms> {
-    if kept.account != AccountKind::OwnClocks {
+    if kept.account != AccountKind::OwnClocks || is_emulated(kept.header) {
         return None;
     }
     let header = kept.header;

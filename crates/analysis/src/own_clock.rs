@@ -69,6 +69,7 @@ pub(crate) fn account(
             soakers_ns,
             // May be less than nothing in one window, as steal comes in ticks.
             others_ns: left_ns - cpu.steal_outside_ns,
+            left_ns,
             beyond_idle_ns: left_ns - idle_share * (elapsed_ns - cpu.stopped_ns),
             stopped_ns: cpu.stopped_ns,
         }

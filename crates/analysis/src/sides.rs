@@ -104,6 +104,8 @@ impl Account {
         if let Threads::AreOthers { .. } = self.threads {
             taken.known_ns += threads_ns * (1.0 - stolen_ns / all_ns);
             taken.others_ns -= threads_ns;
+            taken.left_ns -= threads_ns;
+            taken.beyond_idle_ns -= threads_ns;
         }
         taken
     }

@@ -45,7 +45,9 @@ pub(crate) struct TakenFrom {
     pub(crate) others_ns: f64,
     /// Time in which zc was stopped, which is in none of the others.
     pub(crate) stopped_ns: f64,
-    /// What neither the traffic nor the soakers had, beyond what that was in idle windows; by wall time
+    /// What neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
+    pub(crate) left_ns: f64,
+    /// The same beyond what that was in idle windows; by wall time
     /// 0. What the hypervisor took is in it: its ticks are longer than most windows, and it takes as
     /// much from idle ones.
     pub(crate) beyond_idle_ns: f64,
@@ -58,6 +60,7 @@ impl TakenFrom {
         self.soakers_ns += more.soakers_ns;
         self.others_ns += more.others_ns;
         self.stopped_ns += more.stopped_ns;
+        self.left_ns += more.left_ns;
         self.beyond_idle_ns += more.beyond_idle_ns;
     }
 
@@ -69,6 +72,7 @@ impl TakenFrom {
             soakers_ns: self.soakers_ns * by,
             others_ns: self.others_ns * by,
             stopped_ns: self.stopped_ns * by,
+            left_ns: self.left_ns * by,
             beyond_idle_ns: self.beyond_idle_ns * by,
         }
     }
@@ -106,9 +110,10 @@ impl TakenFrom {
     /// What other tasks used beyond what they use in idle windows, without what interrupts took from
     /// them, which [`settled_ns`](Self::settled_ns) has.
     fn unattributed_ns(&self, around: &Self) -> Option<f64> {
-        let share =
-            if around.soakers_ns > 0.0 { around.interrupts_ns / around.soakers_ns } else { 0.0 };
-        Some(self.beyond_idle_ns - share * self.others_ns)
+        // Ticks of steal would skew the part that others have of a single window.
+        let of_others = per(around.others_ns, around.left_ns).unwrap_or(0.0);
+        let share = per(around.interrupts_ns, around.soakers_ns).unwrap_or(0.0);
+        Some(self.beyond_idle_ns - share * of_others * self.left_ns)
     }
 }
 
@@ -219,6 +224,7 @@ mod tests {
             interrupts_ns,
             soakers_ns,
             others_ns,
+            left_ns: others_ns,
             beyond_idle_ns: others_ns,
             ..TakenFrom::default()
         }

@@ -731,6 +731,42 @@ fn the_cost_on_an_idle_host_comes_back_from_its_idle_time() {
 }
 
 #[test]
+fn intervals_of_the_cost_on_an_idle_host_are_honest_beside_programs_that_work_in_bursts() {
+    let (mut held, mut all) = (0, 0);
+    for seed in 0..12 {
+        let world = Synthetic {
+            blocks: 60,
+            block_drift: 0.0,
+            harness_share: 0.1,
+            idle_clock: true,
+            seed,
+            ..Synthetic::default()
+        };
+        let mut run = world.run();
+        let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+            let Slot::Trial(Trial { opened, closed, .. }) = slot else { continue };
+            // A burst of 30 ms, of one CPU, in every third window.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            if let (Some(_), Some(idle_ns), 0) = (opened.idle_ns, &mut closed.idle_ns, state % 3) {
+                *idle_ns -= 30_000_000;
+            }
+        }
+        for (truth, found) in world.cells.iter().zip(&estimate(&run).cells) {
+            let both = truth.sender_ns_per_kib + truth.receiver_ns_per_kib;
+            let Some(interval) = found.idle_host_ns_per_kib.and_then(|cost| cost.interval) else {
+                continue;
+            };
+            all += 1;
+            held += usize::from(interval.contains(both));
+        }
+    }
+    assert!(all >= 100 && held * 100 >= all * 90, "{held} of {all}");
+}
+
+#[test]
 fn a_cost_at_the_noise_floor_is_flagged_and_bounded() {
     let mut world = Synthetic { idle_noise: 0.02, ..Synthetic::default() };
     let sendfile = world.cells.iter_mut().find(|cell| cell.cell.label == "sendfile").unwrap();

@@ -204,7 +204,10 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     controls.extend(notes::harness(estimates));
     controls.extend(notes::idle_host(estimates));
     controls.extend(perturbation(estimates));
-    controls.extend(account::unattributed(estimates));
+    // Its absence is in the full report.
+    if estimates.unattributed.as_ref().is_some_and(|work| work.added) {
+        controls.extend(account::unattributed(estimates));
+    }
     controls.push(account::blocks(run, estimates, &dropped(estimates)));
     let failed: usize = run.blocks.iter().map(|block| block.failed.len()).sum();
     if failed > 0 {

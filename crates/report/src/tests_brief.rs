@@ -227,3 +227,44 @@ fn traffic_that_takes_as_little_as_windows_scatter_is_named_where_controls_are_w
     made.0.header.plan.fixed.rate_bytes_per_s = 4e8;
     assert!(!brief(&made, 120).contains("traffic  "));
 }
+
+#[test]
+fn the_line_of_blocks_says_what_was_beside_the_traffic() {
+    let (run, estimates) = veth();
+    let line = |change: fn(&mut zc_analysis::Estimates)| {
+        let mut estimates = estimates.clone();
+        estimates.blocks.dropped = zc_analysis::DropCounts::default();
+        (estimates.blocks.kept, estimates.blocks.measured) = (135, 135);
+        estimates.conditions.steal_share = Some(0.015);
+        change(&mut estimates);
+        crate::account::blocks(&run, &estimates, &[]).text
+    };
+    assert_eq!(
+        line(|_| ()),
+        "135 of 135; other programs used 11 % of 2 CPUs (CPU 1 22 %), the hypervisor 1.5 %: neither is \
+         in the costs; 3 of 1,890 windows left out: the soakers hardly ran"
+    );
+    let alone = line(|estimates| {
+        estimates.conditions.steal_share = None;
+        estimates.other_programs.as_mut().unwrap().by_cpu.clear();
+        estimates.other_programs.as_mut().unwrap().windows_left_out = 0;
+    });
+    assert_eq!(alone, "135 of 135; other programs used 11 % of 2 CPUs, which is not in the costs");
+    let by_wall = line(|estimates| estimates.other_programs = None);
+    assert_eq!(by_wall, "135 of 135 kept; the hypervisor took 1.5 %");
+}
+
+#[test]
+fn work_of_other_tasks_is_said_to_be_there_or_not() {
+    let (_, mut estimates) = veth();
+    let said = |estimates: &zc_analysis::Estimates| {
+        crate::account::unattributed(estimates).map(|note| note.text)
+    };
+    let nothing = said(&estimates).unwrap();
+    assert!(nothing.starts_with("+0.3 ±1.2 us/MB at most"), "{nothing}");
+    assert!(nothing.ends_with(": no other task worked for the traffic"), "{nothing}");
+    estimates.unattributed.as_mut().unwrap().added = true;
+    assert!(said(&estimates).unwrap().ends_with("is in the costs"));
+    estimates.unattributed = None;
+    assert_eq!(said(&estimates), None);
+}
