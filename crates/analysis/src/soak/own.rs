@@ -77,6 +77,7 @@ fn taken(run: &CommandRun, soakers: &OfSoakers) -> Taken {
         soakers_ns: soakers.had_ns,
         // Steal comes in ticks.
         others_ns: (left_ns - soakers.had_ns).max(0.0),
+        ..TakenFrom::default()
     };
     Taken { window_ns, parts: vec![(For::Both, part)] }
 }
