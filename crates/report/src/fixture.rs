@@ -114,7 +114,7 @@ pub(super) fn veth() -> (Run, Estimates) {
             cpus: 2,
             by_cpu: vec![CpuShare { cpu: 0, share: 0.04 }, CpuShare { cpu: 1, share: 0.22 }],
             windows: 1890,
-            windows_left_out: 3,
+            windows_left_out: 0,
         }),
         wander: WanderFigures { ratios: Some(0.004), costs: Some(0.03) },
         control: Some(Control {
