@@ -5,7 +5,7 @@ use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
     CostAccount, CpuShare, DropCounts, Estimates, Figure, OtherMethod, OtherPrograms, Others,
     Perturbation, PositiveControl, RatioFigure, RatioMethod, Sides, Traffic, Unattributed, Verdict,
-    WanderFigures,
+    WanderFigures, WhyWallTime,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -231,6 +231,8 @@ pub(super) fn null() -> (Run, Estimates) {
     run.header.link.kind = LinkKind::Null;
     run.header.link.far_end = Some(AckOptions::default());
     estimates.sender_alone = true;
+    estimates.account = CostAccount::WallTime { because: WhyWallTime::NoClocks };
+    (estimates.other_programs, estimates.unattributed) = (None, None);
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
