@@ -110,10 +110,10 @@ impl TakenFrom {
     /// What other tasks used beyond what they use in idle windows, without what interrupts took from
     /// them, which [`settled_ns`](Self::settled_ns) has.
     fn unattributed_ns(&self, around: &Self) -> Option<f64> {
-        // Ticks of steal would skew the part that others have of a single window.
-        let of_others = per(around.others_ns, around.left_ns).unwrap_or(0.0);
+        // None come in time that the hypervisor took, which is too little here by that much. It is known
+        // in ticks alone, whose noise would be in all windows around alike.
         let share = per(around.interrupts_ns, around.soakers_ns).unwrap_or(0.0);
-        Some(self.beyond_idle_ns - share * of_others * self.left_ns)
+        Some(self.beyond_idle_ns - share * self.left_ns)
     }
 }
 

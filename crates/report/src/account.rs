@@ -97,7 +97,12 @@ pub(super) fn unattributed(estimates: &Estimates) -> Option<Note> {
         true => "other tasks worked for the traffic, and that is in the costs",
         false => "no other task worked for the traffic",
     };
-    Some(note("unattributed", format!("{sign}{cost} us/MB at most ({}): {what}", shown(label))))
+    // What requests cost is not by bytes.
+    let much = match estimates.requests.is_empty() {
+        true => format!("{sign}{cost} us/MB at most ({}): ", shown(label)),
+        false => String::new(),
+    };
+    Some(note("unattributed", format!("{much}{what}")))
 }
 
 /// By which account costs are.

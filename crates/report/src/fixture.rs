@@ -5,7 +5,7 @@ use zc_analysis::{
     AccountKind, BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions,
     Control, CpuShare, DropCounts, Estimates, Figure, OtherMethod, OtherPrograms, Others,
     Perturbation, PositiveControl, RatioFigure, RatioMethod, Sides, Traffic, Unattributed, Verdict,
-    WanderFigures,
+    WanderFigures, WhyWallTime,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -114,7 +114,7 @@ pub(super) fn veth() -> (Run, Estimates) {
             cpus: 2,
             by_cpu: vec![CpuShare { cpu: 0, share: 0.04 }, CpuShare { cpu: 1, share: 0.22 }],
             windows: 1890,
-            windows_left_out: 3,
+            windows_left_out: 0,
         }),
         wander: WanderFigures { ratios: Some(0.004), costs: Some(0.03) },
         control: Some(Control {
@@ -231,6 +231,8 @@ pub(super) fn null() -> (Run, Estimates) {
     run.header.link.kind = LinkKind::Null;
     run.header.link.far_end = Some(AckOptions::default());
     estimates.sender_alone = true;
+    estimates.account = CostAccount::WallTime { because: WhyWallTime::NoClocks };
+    (estimates.other_programs, estimates.unattributed) = (None, None);
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };

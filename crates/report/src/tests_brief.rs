@@ -236,6 +236,7 @@ fn the_line_of_blocks_says_what_was_beside_the_traffic() {
         estimates.blocks.dropped = zc_analysis::DropCounts::default();
         (estimates.blocks.kept, estimates.blocks.measured) = (135, 135);
         estimates.conditions.steal_share = Some(0.015);
+        estimates.other_programs.as_mut().unwrap().windows_left_out = 3;
         change(&mut estimates);
         crate::account::blocks(&run, &estimates, &[]).text
     };
