@@ -459,9 +459,10 @@ mod tests {
             let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
             assert!((of(after) / of(before) - 1.0).abs() < 0.01, "{before:?} {after:?}");
         }
-        let told =
-            |costs: &[TrialCost]| costs.iter().filter(|cost| cost.unattributed.is_some()).count();
-        assert_eq!(told(&after), told(&before) - 1, "soakers lost those three seconds");
+        let unattributed = |cost: &TrialCost| cost.unattributed_ns_per_kib(Side::Both).unwrap();
+        for (before, after) in before.iter().zip(&after) {
+            assert!((unattributed(after) - unattributed(before)).abs() < 10.0, "{after:?}");
+        }
 
         // The same where other programs had the CPUs meanwhile: that window has no cost.
         for slot in run.blocks[8].slots.iter_mut() {

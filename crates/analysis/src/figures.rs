@@ -6,15 +6,7 @@ use zc_stats::{Interval, Wander, median, median_interval_of_series};
 use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
 
-/// The value, unless it is NaN or infinite: neither has a place in a report or in JSON.
-pub(super) fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-/// `above` divided by `below`, if finite.
-pub(super) fn per(above: f64, below: f64) -> Option<f64> {
-    if below > 0.0 { finite(above / below) } else { None }
-}
+pub(super) use crate::division::{finite, per};
 
 /// The median of a series in the order of measurement, with its interval.
 pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {

@@ -18,6 +18,7 @@ mod controls;
 mod cost_curve;
 mod cost_series;
 pub mod costs;
+mod division;
 mod estimate;
 mod figures;
 pub mod fleet;

@@ -21,7 +21,7 @@
 
 use zc_run::{Block, CpuTicks, Reading, Slot};
 
-use crate::figures::per;
+use crate::division::per;
 use crate::machine::Machine;
 use crate::sides::{Account, Threads};
 use crate::steal::StealInClocks;

@@ -1,6 +1,6 @@
 //! Which CPUs and which machine a cost is of: where each end runs, and what it shares.
 
-use crate::figures::per;
+use crate::division::per;
 use crate::machine::{Machine, same_machine};
 use crate::taken::{For, Taken, TakenFrom};
 use zc_run::{

@@ -5,7 +5,7 @@
 //! soakers' time, tells what they took from others. In a single window a soaker may hardly have run, so
 //! the blocks around it tell it together, as the machine changes in seconds.
 
-use crate::figures::per;
+use crate::division::per;
 use crate::losses::Losses;
 use zc_stats::median;
 

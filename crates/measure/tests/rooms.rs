@@ -20,7 +20,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("meter", &["internal", "root", "workload"]),
     ("memory", &["workload"]),
     ("path", &["workload"]),
-    ("trial", &["http", "internal", "link", "meter", "path", "stderr_tail", "workload"]),
+    (
+        "trial",
+        &[
+            "http",
+            "internal",
+            "link",
+            "meter",
+            "path",
+            "privileges",
+            "root",
+            "stderr_tail",
+            "workload",
+        ],
+    ),
     ("agent", &["http", "link", "meter", "named_file", "path", "stderr_tail", "trial", "workload"]),
     ("session", &["agent", "http", "internal", "link", "memory", "meter", "plan", "root", "trial"]),
 ];

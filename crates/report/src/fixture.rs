@@ -231,7 +231,7 @@ pub(super) fn null() -> (Run, Estimates) {
     run.header.link.kind = LinkKind::Null;
     run.header.link.far_end = Some(AckOptions::default());
     estimates.sender_alone = true;
-    estimates.account = CostAccount::WallTime { because: WhyWallTime::NoClocks };
+    estimates.account = AccountKind::WallTime { because: WhyWallTime::NoClocks };
     (estimates.other_programs, estimates.unattributed) = (None, None);
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use zc_stats::variance_component;
 
+use super::accounts::differ;
 use super::config_diff;
-use super::differ;
 use super::effect::{CONFIDENCE, MIN_BLOCKS, NON_FINITE_LIMIT, level, standard_error};
 use super::model::{Aspect, CalibrationBasis, Deviation, Difference, SelectionFacts, Weight};
 use super::normalization::{contrast, cost_log, cost_logs, same_cells};

@@ -16,6 +16,7 @@
 //! relative to the others, most of the others may be what moved. Then everything is relative to the
 //! reference, as in the table of a single run.
 
+mod accounts;
 mod calibration;
 mod config_diff;
 mod effect;
@@ -44,8 +45,8 @@ use pair::Pair;
 use selection::same_run;
 use verdicts::{ALPHA, MarginTest};
 
+use self::accounts::differ;
 use crate::kept::KeptBlocks;
-use crate::model::account_kind::AccountKind;
 
 /// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
 /// `margin`, also tests whether any cell is dearer by more than that share. What runs of one state
@@ -113,12 +114,6 @@ pub fn compare(
     }
     let judgement = margin.map(|margin| judge(&compared, &rows, &effects, margin));
     (compared, judgement)
-}
-
-/// Whether costs of some runs are by own clocks, and of others by wall time.
-fn differ(mut accounts: impl Iterator<Item = AccountKind>) -> bool {
-    let is_own = |account| account == AccountKind::OwnClocks;
-    accounts.next().is_some_and(|first| accounts.any(|other| is_own(other) != is_own(first)))
 }
 
 fn judge(

@@ -14,7 +14,7 @@ use zc_kernel::spawn::{HeldSignals, pidfd, wait_readable};
 use zc_run::{Error, Result};
 
 /// The ports of NFS and of its mount protocol, in a network namespace that has no others.
-pub(in crate::trial::server) const NFS_PORT: u16 = 2049;
+pub(crate) const NFS_PORT: u16 = 2049;
 pub(super) const MOUNT_PORT: u16 = 20_048;
 
 /// The longest READ or WRITE that is allowed, in bytes.
