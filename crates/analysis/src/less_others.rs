@@ -16,8 +16,9 @@
 
 use zc_run::{Block, Header, Reading, Slot};
 
+use crate::clocks::{Clock, Clocks};
 use crate::machine::{Machine, same_machine};
-use crate::own_clock::{Clock, Clocks, speeds};
+use crate::own_clock::speeds;
 use crate::sides::{Account, Threads};
 use crate::steal::StealInClocks;
 use crate::taken::TakenFrom;

@@ -12,6 +12,7 @@ pub mod advise;
 mod block_costs;
 mod bootstrap;
 mod cells;
+mod clocks;
 pub mod compare;
 mod components;
 mod controls;

@@ -9,8 +9,8 @@
 
 use zc_run::{Block, Header, Slot};
 
+use crate::clocks::Clocks;
 use crate::machine::Machine;
-use crate::own_clock::Clocks;
 
 /// By how much of each tick of steal clocks are too long, 0 to 1, on both machines.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

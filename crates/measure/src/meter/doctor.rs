@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn every_meter_has_a_row_on_this_machine() {
         let rows = meters();
-        assert_eq!(rows.len(), 9);
+        assert_eq!(rows.len(), 10);
         assert!(rows.iter().all(|row| row.what == "meter"));
         let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
         assert_eq!(row("softirqs").support, Support::Yes);

@@ -40,7 +40,9 @@ impl Undisturbed {
         let [now, before] = &mut self.shortest_ns;
         *now = took_ns.min(*now);
         let shortest_ns = *now.min(before);
-        if took_ns <= shortest_ns + shortest_ns / TOLERATED {
+        // Of the first ones nobody knows.
+        let is_known = *before != u64::MAX;
+        if is_known && took_ns <= shortest_ns + shortest_ns / TOLERATED {
             self.all.units += units;
             self.all.cpu_ns += took_ns;
         }
