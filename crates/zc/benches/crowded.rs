@@ -274,11 +274,12 @@ fn burn(duty: f64, burst_ms: f64) {
 
 fn nice_loops() {
     for cpu in zc_kernel::sched::allowed_cpus().expect("CPUs") {
-        std::thread::spawn(move || {
+        let looped = move || {
             zc_kernel::sched::pin(&[cpu]).expect("a CPU");
             zc_kernel::sched::set_nice(zc_kernel::sched::gettid(), 19).expect("a nice value");
             burn(1.0, 1000.0);
-        });
+        };
+        std::thread::Builder::new().spawn(looped).expect("a thread");
     }
     std::thread::sleep(Duration::MAX);
 }
@@ -312,7 +313,8 @@ fn traffic() {
     let mut sender =
         TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
     let (mut receiver, _) = listener.accept().expect("a connection");
-    std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let swallow = move || std::io::copy(&mut receiver, &mut std::io::sink());
+    std::thread::Builder::new().spawn(swallow).expect("a thread");
     let piece = vec![1; 125_000];
     let began = Instant::now();
     for sent in 0.. {
