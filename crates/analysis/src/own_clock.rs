@@ -184,7 +184,8 @@ mod tests {
     #[test]
     fn a_window_in_which_a_clock_ran_backwards_has_no_cost() {
         assert!(cost(|_, _| {}).is_some());
-        let backwards: [(&str, fn(&mut Trial)); 5] = [
+        type Spoil = fn(&mut Trial);
+        let backwards: [(&str, Spoil); 5] = [
             ("soaker", |trial| trial.closed.soak.cpu_ns[1] = trial.opened.soak.cpu_ns[1] - 1),
             ("units", |trial| trial.closed.soak.units[0] = trial.opened.soak.units[0] - 1),
             ("ksoftirqd", |trial| trial.opened.soak.ksoftirqd_ns[0] = 1),

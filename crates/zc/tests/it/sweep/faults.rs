@@ -211,7 +211,7 @@ fn whole_page(folder: &Path, output: &Output, sound: &Output) -> Result<(), Stri
 
 fn whole_cost(_: &Path, output: &Output, _: &Output) -> Result<(), String> {
     let said = stderr(output);
-    if said.contains("  soaked ") && said.contains("  /proc/stat ") {
+    if said.contains("  cost ") && said.contains("  unattributed ") {
         Ok(())
     } else {
         Err(format!("succeeded without a result: {}", shortened(&said)))
