@@ -434,7 +434,8 @@ fn zc_is_carried_through_ssh() {
     let host = WithoutZc::new();
     let zc = host.path().join("zc");
     let via = format!("{} {}", hosts.ssh("user", "known"), host.environment());
-    let mut run = hosts.run_by(&zc, &via, ENDS);
+    // It takes two seconds to compress and carry a zc that is not optimised.
+    let mut run = hosts.run_by(&zc, &via, "4s");
     let output = run.arg("--carry").arg(&zc).finish().unwrap();
     assert_ended(&output);
     assert!(stderr(&output).contains("zc is carried to the far end"), "{}", stderr(&output));
