@@ -6,7 +6,7 @@ use super::digits::{percent, with_half_width};
 use super::note::{Note, note};
 use super::text::{list, shown};
 use zc_analysis::{Estimates, OtherPrograms, Unattributed, us_per_mb};
-use zc_run::Run;
+use zc_run::{OtherProgram, Run};
 
 /// Shares below it print as nothing.
 const WORTH_SAYING: f64 = 0.0005;
@@ -39,7 +39,7 @@ pub(super) fn blocks(run: &Run, estimates: &Estimates, reasons: &[String]) -> No
 }
 
 /// What was beside the traffic, and windows that it left without a cost.
-fn beside(_run: &Run, others: &OtherPrograms, steal: Option<f64>) -> String {
+fn beside(run: &Run, others: &OtherPrograms, steal: Option<f64>) -> String {
     let mut text = String::new();
     if others.share >= WORTH_SAYING {
         let cpus = match others.cpus {
@@ -50,8 +50,13 @@ fn beside(_run: &Run, others: &OtherPrograms, steal: Option<f64>) -> String {
         let uneven = others.by_cpu.iter().filter(|of| of.share >= others.share + UNEVEN);
         let uneven: Vec<String> =
             uneven.map(|of| format!("CPU {} {}", of.cpu, percent(of.share))).collect();
-        if !uneven.is_empty() {
-            text.push_str(&format!(" ({})", list(&uneven)));
+        let programs = run.end.as_ref().map_or(&[][..], |end| &end.other_programs);
+        let more: Vec<String> = [OtherProgram::in_words(programs), list(&uneven)]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        if !more.is_empty() {
+            text.push_str(&format!(" ({})", more.join("; ")));
         }
     }
     text.push_str(&match (text.is_empty(), steal) {

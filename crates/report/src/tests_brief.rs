@@ -251,6 +251,11 @@ fn the_line_of_blocks_says_what_was_beside_the_traffic() {
         estimates.other_programs.as_mut().unwrap().windows_left_out = 0;
     });
     assert_eq!(alone, "135 of 135; other programs used 11 % of 2 CPUs, which is not in the costs");
+    let mut named = run.clone();
+    named.end.as_mut().unwrap().other_programs =
+        vec![zc_run::OtherProgram { name: "rustc".to_owned(), cpus: 0.8 }];
+    let text = crate::account::blocks(&named, &estimates, &[]).text;
+    assert!(text.contains("of 2 CPUs (rustc 0.80 CPUs; CPU 1 22 %)"), "{text}");
     let by_wall = line(|estimates| estimates.other_programs = None);
     assert_eq!(by_wall, "135 of 135 kept; the hypervisor took 1.5 %");
 }
