@@ -1,15 +1,15 @@
 //! The cost of each soaked trial of a run: the CPU time that its traffic took.
 //!
-//! By the soakers' own clocks ([`crate::own_clock`]) where these tell it, and otherwise by the wall time
-//! that soakers lost ([`crate::wall_clock`]), in which is what other programs and the hypervisor took.
-//! [`crate::sides`] says which CPUs a cost is of.
+//! By the soakers' own clocks (`own_clock`) where these tell it, and otherwise by the wall time
+//! that soakers lost (`wall_clock`), in which is what other programs and the hypervisor took.
+//! `sides` says which CPUs a cost is of.
 //!
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
 //! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too, and
-//! part of the cost where it is shown to be there: [`TrialCost::unattributed`], [`crate::unattributed`].
+//! part of the cost where it is shown to be there: [`TrialCost::unattributed`], `unattributed`.
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends

@@ -45,7 +45,7 @@ pub fn sender_alone(header: &Header) -> bool {
     }
 }
 
-/// The CPUs of this machine whose losses make up a cell's [`Side::Both`].
+/// The CPUs of this machine whose losses make up a cell's [`Side::Both`](crate::costs::Side::Both).
 pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
     let fixed = header.plan.fixed.at(levels);
     let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
