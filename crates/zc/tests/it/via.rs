@@ -23,6 +23,8 @@ const PORT: &str = "2200";
 
 /// Budget of a run that ends by itself. However late it is, it begins a block.
 const ENDS: &str = "2s";
+/// The same where zc is carried, which takes two seconds for one that is not optimised.
+const CARRIED: &str = "4s";
 /// Budget of a run that is ended.
 const LONG: &str = "600s";
 
@@ -335,7 +337,7 @@ fn zc_is_carried_to_a_far_end_without_one_and_nothing_of_it_is_left() {
     let _turn = measuring();
     let host = WithoutZc::new();
     // The program under test may need libraries, which this far end has.
-    let output = host.run(&[], ENDS).finish().unwrap();
+    let output = host.run(&[], CARRIED).finish().unwrap();
     let said = stderr(&output);
     assert!(said.contains("zc is carried to the far end"), "{said}");
     assert!(said.contains(&format!(" MB to \"{}/tmp\"", host.path().display())), "{said}");
@@ -367,7 +369,7 @@ fn what_is_not_carried_says_why_and_what_to_do() {
     let _turn = measuring();
     let host = WithoutZc::new();
     let refused = |more: &[&str]| {
-        let output = host.run(more, ENDS).finish().unwrap();
+        let output = host.run(more, CARRIED).finish().unwrap();
         assert!(!host.path().join("run.json").exists());
         (output.status.code(), stderr(&output))
     };
@@ -434,8 +436,7 @@ fn zc_is_carried_through_ssh() {
     let host = WithoutZc::new();
     let zc = host.path().join("zc");
     let via = format!("{} {}", hosts.ssh("user", "known"), host.environment());
-    // It takes two seconds to compress and carry a zc that is not optimised.
-    let mut run = hosts.run_by(&zc, &via, "4s");
+    let mut run = hosts.run_by(&zc, &via, CARRIED);
     let output = run.arg("--carry").arg(&zc).finish().unwrap();
     assert_ended(&output);
     assert!(stderr(&output).contains("zc is carried to the far end"), "{}", stderr(&output));
