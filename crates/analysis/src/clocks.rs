@@ -5,6 +5,7 @@ use zc_run::{CpuTicks, Reading, Slot};
 use crate::division::per;
 use crate::machine::Machine;
 use crate::ticks::{TICK_NS, ticks_by_cpu};
+use crate::window::units;
 
 /// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of rounding.
 const LEAST_STOP_NS: f64 = 2.0 * TICK_NS;
@@ -39,16 +40,21 @@ impl Clock {
 }
 
 impl Clocks {
+    /// In the window of a slot. `None` without readings, and as for [`between`](Self::between).
+    pub(crate) fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+        let (opened, closed) = machine.edges(slot)?;
+        Self::between(opened, closed, machine)
+    }
+
     /// `None` when the window has no length, or a clock is missing or ran backwards.
     pub(crate) fn between(
         opened: &Reading,
         closed: &Reading,
         machine: &Machine<'_>,
     ) -> Option<Self> {
+        let (elapsed_ns, units) = units(opened, closed, machine)?;
         let (from, to) = (&opened.soak, &closed.soak);
-        let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
-        let lists = [&from.units, &to.units, &from.cpu_ns, &to.cpu_ns];
-        if machine.cpus.is_empty() || lists.iter().any(|list| list.len() != machine.cpus.len()) {
+        if from.cpu_ns.len() != units.len() || to.cpu_ns.len() != units.len() {
             return None;
         }
         let grown = |from: u64, to: u64| to.checked_sub(from).map(|by| by as f64);
@@ -70,7 +76,7 @@ impl Clocks {
         let idle_ns = in_window(|cpu| cpu.idle.saturating_add(cpu.iowait));
         let of_cpu = |cpu: usize| {
             Some(Clock {
-                units: grown(from.units[cpu], to.units[cpu])?,
+                units: units[cpu],
                 soaker_ns: grown(from.cpu_ns[cpu], to.cpu_ns[cpu])?,
                 ksoftirqd_ns: ksoftirqd_ns(cpu)?,
                 steal_ns: steal_ns(cpu),
@@ -78,12 +84,10 @@ impl Clocks {
                 stopped_ns: Some(idle_ns(cpu)).filter(|ns| *ns > LEAST_STOP_NS).unwrap_or(0.0),
             })
         };
-        let by_cpu = (0..machine.cpus.len()).map(of_cpu).collect::<Option<_>>()?;
+        let by_cpu = (0..units.len()).map(of_cpu).collect::<Option<_>>()?;
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, by_cpu })
     }
-}
 
-impl Clocks {
     /// How long all of zc was stopped.
     pub(crate) fn stopped_ns(&self) -> f64 {
         self.by_cpu.iter().map(|cpu| cpu.stopped_ns).fold(f64::INFINITY, f64::min)
@@ -93,6 +97,5 @@ impl Clocks {
 /// The clocks of an idle window; `None` for any other slot.
 pub(crate) fn idle_clocks(slot: &Slot, machine: &Machine<'_>) -> Option<Clocks> {
     let Slot::Idle(_) = slot else { return None };
-    let (opened, closed) = machine.edges(slot)?;
-    Clocks::between(opened, closed, machine)
+    Clocks::of(slot, machine)
 }

@@ -206,7 +206,9 @@ impl<'h> Windows<'h> {
                     cells[place] = Window::of(block, slot, header, cell, by);
                 }
                 TrialKind::Paced => {
-                    if let Some(taken) = taken_in(block, slot, header, &cell.levels, by) {
+                    let account = AccountKind::of_trial(block, slot, header, by.permitted);
+                    let levels = &cell.levels;
+                    if let Some(taken) = taken_in(block, slot, header, levels, account, by.steal) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
                     }
                 }
@@ -230,8 +232,8 @@ impl Window {
     fn of(block: &Block, slot: usize, header: &Header, cell: &Cell, by: By) -> Option<Self> {
         let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let taken = taken_in(block, slot, header, &cell.levels, by)?;
         let account = AccountKind::of_trial(block, slot, header, by.permitted);
+        let taken = taken_in(block, slot, header, &cell.levels, account, by.steal)?;
         let burned = match cell.burn_units_per_mb {
             None => None,
             Some(units_per_mb) => Some(Burned {
@@ -285,15 +287,15 @@ impl<'h> Harnesses<'h> {
     }
 }
 
-/// What was taken in the trial in slot number `slot`, by the account that tells it.
+/// What was taken in the trial in slot number `slot`, by this account.
 fn taken_in(
     block: &Block,
     slot: usize,
     header: &Header,
     levels: &Levels,
-    By { permitted, steal }: By,
+    account: AccountKind,
+    steal: StealInClocks,
 ) -> Option<Taken> {
-    let account = AccountKind::of_trial(block, slot, header, permitted);
     sides::taken(block, slot, header, levels, |block, slot, machine| match account {
         AccountKind::OwnClocks => own_clock::account(block, slot, machine, steal),
         AccountKind::WallLessOthers => less_others::account(block, slot, machine, steal),

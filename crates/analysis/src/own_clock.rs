@@ -30,8 +30,7 @@ use crate::taken::{LEAST_SHARE, TakenFrom};
 /// The length of a soaked window, and how much of each of a machine's CPUs neither its soaker,
 /// ksoftirqd nor the hypervisor had.
 pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
-    let (opened, closed) = machine.edges(slot)?;
-    let window = Clocks::between(opened, closed, machine)?;
+    let window = Clocks::of(slot, machine)?;
     let left_ns = |cpu: &Clock| window.elapsed_ns - cpu.soaker_ns - cpu.ksoftirqd_ns - cpu.steal_ns;
     Some((window.elapsed_ns, window.by_cpu.iter().map(left_ns).collect()))
 }
@@ -44,8 +43,7 @@ pub(crate) fn account(
     machine: &Machine<'_>,
     steal: StealInClocks,
 ) -> Option<Account> {
-    let (opened, closed) = machine.edges(&block.slots[slot])?;
-    let window = Clocks::between(opened, closed, machine)?;
+    let window = Clocks::of(&block.slots[slot], machine)?;
     let speeds = speeds(block, slot, machine, steal)?;
     let steal = steal.on(machine);
     let idle_shares = shares_of_others(block, slot, machine)?;
@@ -85,9 +83,7 @@ pub(crate) fn speeds(
     machine: &Machine<'_>,
     steal: StealInClocks,
 ) -> Option<Vec<Option<f64>>> {
-    (0..machine.cpus.len())
-        .map(|cpu| when_idle(block, slot, machine, |window| speed(window, cpu, steal.on(machine))))
-        .collect()
+    when_idle(block, slot, machine, |window, cpu| speed(window, cpu, steal.on(machine)))
 }
 
 /// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a window,
@@ -95,37 +91,51 @@ pub(crate) fn speeds(
 fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
     let share = |window: &Clocks, cpu: usize| {
         let Clock { soaker_ns, ksoftirqd_ns, .. } = window.by_cpu[cpu];
-        1.0 - (soaker_ns + ksoftirqd_ns) / window.elapsed_ns
+        Some(1.0 - (soaker_ns + ksoftirqd_ns) / window.elapsed_ns)
     };
-    let of_cpu = |cpu: usize| when_idle(block, slot, machine, |window| Some(share(window, cpu)));
-    let shares = (0..machine.cpus.len()).map(of_cpu).collect::<Option<Vec<_>>>()?;
+    let shares = when_idle(block, slot, machine, share)?;
     Some(shares.into_iter().map(|share| share.unwrap_or(0.0)).collect())
 }
 
-/// What a figure of idle windows was at the middle of the window in slot number `slot`: in a straight
-/// line between those before and after that have it, or as in one of them where the other is missing.
-/// The outer `None` where the slot has no readings.
+/// What a figure of each CPU in idle windows was at the middle of the window in slot number `slot`: in a
+/// straight line between those before and after that have it, or as in one of them where the other is
+/// missing. The outer `None` where the slot has no readings.
 fn when_idle(
     block: &Block,
     slot: usize,
     machine: &Machine<'_>,
-    figure: impl Fn(&Clocks) -> Option<f64>,
-) -> Option<Option<f64>> {
+    figure: impl Fn(&Clocks, usize) -> Option<f64>,
+) -> Option<Vec<Option<f64>>> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let middle_ns = (opened.soak.at_ns as f64 + closed.soak.at_ns as f64) / 2.0;
-    let figure = |slot: &Slot| {
-        let window = idle_clocks(slot, machine)?;
-        Some((window.middle_ns, figure(&window)?))
-    };
-    let before = block.slots[..slot].iter().rev().find_map(figure);
-    let after = block.slots[slot + 1..].iter().find_map(figure);
-    Some(match (before, after) {
+    let before = nearest(block.slots[..slot].iter().rev(), machine, &figure);
+    let after = nearest(block.slots[slot + 1..].iter(), machine, &figure);
+    let at_middle = |beside| match beside {
         (Some((from_ns, from)), Some((to_ns, to))) => {
             Some(from + (middle_ns - from_ns) / (to_ns - from_ns) * (to - from))
         }
         (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
         (None, None) => None,
-    })
+    };
+    Some(std::iter::zip(before, after).map(at_middle).collect())
+}
+
+/// A figure of each CPU in the first idle window that has it, and the middle of that window.
+fn nearest<'s>(
+    slots: impl Iterator<Item = &'s Slot>,
+    machine: &Machine<'_>,
+    figure: impl Fn(&Clocks, usize) -> Option<f64>,
+) -> Vec<Option<(f64, f64)>> {
+    let mut found = vec![None; machine.cpus.len()];
+    for window in slots.filter_map(|slot| idle_clocks(slot, machine)) {
+        for (cpu, found) in found.iter_mut().enumerate().filter(|(_, found)| found.is_none()) {
+            *found = figure(&window, cpu).map(|figure| (window.middle_ns, figure));
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    found
 }
 
 /// Units per ns of a soaker's own clock in a window; `None` where it hardly ran.

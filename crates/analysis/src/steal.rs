@@ -7,9 +7,9 @@
 //! slope of a regression, which is near to 1 where steal comes in bursts of many ticks and near to 0
 //! where a tick says little about its window.
 
-use zc_run::{Block, Header, Slot};
+use zc_run::{Block, Header};
 
-use crate::clocks::Clocks;
+use crate::clocks::{Clocks, idle_clocks};
 use crate::machine::Machine;
 
 /// By how much of each tick of steal clocks are too long, 0 to 1, on both machines.
@@ -41,12 +41,8 @@ impl StealInClocks {
 fn slope(blocks: &[&Block], machine: &Machine<'_>) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for block in blocks {
-        let idle = |slot: &Slot| {
-            let Slot::Idle(_) = slot else { return None };
-            let (opened, closed) = machine.edges(slot)?;
-            Clocks::between(opened, closed, machine)
-        };
-        let windows: Vec<Clocks> = block.slots.iter().filter_map(idle).collect();
+        let idle = block.slots.iter().filter_map(|slot| idle_clocks(slot, machine));
+        let windows: Vec<Clocks> = idle.collect();
         for three in windows.windows(3) {
             let [before, window, after] = three else { continue };
             for cpu in 0..machine.cpus.len() {

@@ -9,6 +9,7 @@
 use crate::machine::Machine;
 use crate::sides::{Account, Threads};
 use crate::taken::TakenFrom;
+use crate::window::units;
 use zc_run::{Block, Reading, Slot};
 
 /// The account of a machine in the window of slot number `slot`. `None` without idle windows around it,
@@ -62,19 +63,10 @@ impl Rates {
         closed: &Reading,
         machine: &Machine<'_>,
     ) -> Option<Self> {
-        let (from, to) = (&opened.soak, &closed.soak);
-        let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
-        let cpus = machine.cpus.len();
-        if cpus == 0 || from.units.len() != cpus || to.units.len() != cpus {
-            return None;
-        }
-        let units_per_ns = from
-            .units
-            .iter()
-            .zip(&to.units)
-            .map(|(from, to)| to.checked_sub(*from).map(|units| units as f64 / elapsed_ns))
-            .collect::<Option<_>>()?;
-        Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, units_per_ns })
+        let (elapsed_ns, units) = units(opened, closed, machine)?;
+        let units_per_ns = units.into_iter().map(|units| units / elapsed_ns).collect();
+        let middle_ns = opened.soak.at_ns as f64 + elapsed_ns / 2.0;
+        Some(Self { middle_ns, elapsed_ns, units_per_ns })
     }
 
     pub(crate) fn total(&self) -> f64 {

@@ -1,10 +1,7 @@
 //! Readings of a soaked window: units, ticks of /proc/stat, and CPU time of the soakers.
 
+use crate::ticks::TICK_NS;
 use zc_run::{CpuTicks, SoakEdge, SoakWindow, SoakerPace, StatReading};
-
-/// Length of a tick of /proc/stat (USER_HZ is 100 on every architecture that Linux runs soakers
-/// on).
-pub(super) const TICK_NS: f64 = 1e7;
 
 pub(super) fn elapsed_ns(window: &SoakWindow) -> f64 {
     window.closed.soak.at_ns.saturating_sub(window.opened.soak.at_ns) as f64
