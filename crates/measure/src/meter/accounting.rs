@@ -3,21 +3,19 @@
 //! Task clocks run by the clock of their CPU's run queue, from which the kernel may take interrupts
 //! and steal (`update_rq_clock_task` in kernel/sched/core.c).
 
-use std::path::Path;
-
 use zc_kernel::clock;
 use zc_run::Host;
 
-use super::conditions::{config, is_built_in};
+use super::conditions::is_built_in;
 
 /// Steps of a thread clock that are looked at.
 const STEPS: usize = 9;
 /// How long is looked for them: no kernel has ticks of more than 10 ms.
 const LOOK_NS: u64 = 40_000_000;
 
-/// Fills in how the kernel accounts CPU time. `host` has what /proc/stat shows of it.
-pub(super) fn fill(host: &mut Host) {
-    fill_from(host, config(Path::new("/"), &host.kernel_release).as_deref());
+/// Fills in how a kernel of this configuration accounts CPU time. `host` has what /proc/stat shows of it.
+pub(super) fn fill(host: &mut Host, config: Option<&str>) {
+    fill_from(host, config);
     host.thread_clock_step_ns = clock_step_ns(clock::own_cpu_ns, clock::monotonic_ns);
 }
 

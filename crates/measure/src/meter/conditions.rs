@@ -26,14 +26,11 @@ pub(super) const NFTABLES: &str = "nftables";
 pub(super) const CGROUP_BPF: &str = "BPF programs of the cgroup";
 pub(super) const TRACKING: &str = "connection tracking";
 
-/// The conditions by name, read below `root`, under a kernel of this release and build.
-pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<String, String> {
+/// The conditions by name, read below `root`, under a kernel of this configuration and build.
+pub(super) fn conditions(root: &Path, config: &str, build: &str) -> BTreeMap<String, String> {
     let read = |path: &str| read(root, path).filter(|text| !text.is_empty());
     let chosen = |path: &str| read(path).and_then(|text| bracketed(&text));
-    let kernel = Kernel {
-        config: config(root, release).unwrap_or_default(),
-        command_line: read("proc/cmdline").unwrap_or_default(),
-    };
+    let kernel = Kernel { config, command_line: read("proc/cmdline").unwrap_or_default() };
     let thp = "sys/kernel/mm/transparent_hugepage";
     let idle = "sys/devices/system/cpu/cpuidle";
     let found = [
@@ -87,12 +84,12 @@ fn cgroup_programs() -> Option<String> {
 }
 
 /// What a kernel was built with and started with.
-struct Kernel {
-    config: String,
+struct Kernel<'c> {
+    config: &'c str,
     command_line: String,
 }
 
-impl Kernel {
+impl Kernel<'_> {
     /// The value of the last `name=value` on the command line.
     fn argument(&self, name: &str) -> Option<String> {
         let words = self.command_line.split_whitespace();
@@ -101,7 +98,7 @@ impl Kernel {
 
     /// Whether an option was built in; `None` if the configuration cannot be read.
     fn has(&self, option: &str) -> Option<bool> {
-        (!self.config.is_empty()).then(|| is_built_in(&self.config, option))
+        (!self.config.is_empty()).then(|| is_built_in(self.config, option))
     }
 
     /// A parameter that is `1`, `0`, or as it was built.
@@ -189,8 +186,12 @@ mod tests {
     use super::*;
     use crate::root::root;
 
+    fn under(root: &Path, release: &str, build: &str) -> BTreeMap<String, String> {
+        conditions(root, &config(root, release).unwrap_or_default(), build)
+    }
+
     fn of(files: &[(&str, &str)]) -> BTreeMap<String, String> {
-        conditions(root(files).path(), "6.8.0-50-generic", "#51 SMP PREEMPT_DYNAMIC")
+        under(root(files).path(), "6.8.0-50-generic", "#51 SMP PREEMPT_DYNAMIC")
     }
 
     #[test]
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(preemption(&[argument]), "full");
         let debugfs = ("sys/kernel/debug/sched/preempt", "none voluntary full (lazy)\n");
         assert_eq!(preemption(&[argument, debugfs]), "lazy");
-        let found = conditions(root(&[]).path(), "6.1", "#1 SMP PREEMPT_RT Debian");
+        let found = under(root(&[]).path(), "6.1", "#1 SMP PREEMPT_RT Debian");
         assert_eq!(found.get("preemption").map(String::as_str), Some("rt"));
         let off = of(&[config, ("proc/cmdline", "init_on_alloc=0")]);
         assert_eq!(off.get("init_on_alloc").map(String::as_str), Some("off"));
@@ -280,7 +281,7 @@ mod tests {
         let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         std::io::Write::write_all(&mut gzip, b"CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y\n").unwrap();
         gzip.finish().unwrap();
-        let found = conditions(folder.path(), "6.18", "");
+        let found = under(folder.path(), "6.18", "");
         assert_eq!(found.get("init_on_alloc").map(String::as_str), Some("on"));
     }
 }

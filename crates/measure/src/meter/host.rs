@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_getres};
 
 use super::accounting;
-use super::conditions::{conditions, in_the_path};
+use super::conditions::{conditions, config, in_the_path};
 use crate::root::read;
 use crate::workload;
 use zc_run::{CpuFacts, EMULATOR, Host, MemoryFacts};
@@ -70,7 +70,10 @@ pub fn host() -> Host {
     host.hostname = uname.nodename().to_string_lossy().into_owned();
     host.kernel_release = uname.release().to_string_lossy().into_owned();
     host.kernel_version = uname.version().to_string_lossy().into_owned();
-    host.conditions = conditions(Path::new("/"), &host.kernel_release, &host.kernel_version);
+    let config = config(Path::new("/"), &host.kernel_release);
+    let conditions =
+        conditions(Path::new("/"), config.as_deref().unwrap_or_default(), &host.kernel_version);
+    host.conditions = conditions;
     host.conditions.extend(in_the_path());
     host.machine = uname.machine().to_string_lossy().into_owned();
     host.cpu.allowed = zc_kernel::sched::allowed_cpus().unwrap_or_default();
@@ -78,7 +81,7 @@ pub fn host() -> Host {
     host.memlock_bytes = zc_kernel::process::memlock_limit_bytes();
     host.nofile = zc_kernel::process::nofile_limit();
     host.euid = zc_kernel::process::euid();
-    accounting::fill(&mut host);
+    accounting::fill(&mut host, config.as_deref());
     host
 }
 

@@ -46,7 +46,7 @@ pub use pid_stat::{descendants, kernel_threads, kernel_workers, with_descendants
 pub use pinning::cannot_pin;
 pub use processes::{ByName, Processes};
 pub use sampler::{SampledThreads, Sampler};
-pub use service::{NetReading, Network, Target, TargetReading};
+pub use service::{NetReading, Network, Target, TargetReading, socket_inodes};
 pub use soakers::Soakers;
 pub use soaking::{Below, Soaking};
 pub use tasks::{TaskMeter, workers_of};

@@ -115,8 +115,8 @@ impl Machine {
         SoakReading { ksoftirqd_ns: self.ksoftirqd.cpu_ns(), ..self.soakers.read() }
     }
 
-    /// Reads the clocks of the cgroups and the kernel's counters, and between them the CPU time of everything that belongs
-    /// to zc: the soakers, the calling thread, and `others_ns` of other threads.
+    /// Reads the clocks of the cgroups and the kernel's counters, and between them the CPU time of
+    /// everything that belongs to zc: the soakers, the calling thread, and `others_ns` of other threads.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.

@@ -3,5 +3,5 @@
 mod sockets;
 mod target;
 
-pub use sockets::{NetReading, Network};
+pub use sockets::{NetReading, Network, socket_inodes};
 pub use target::{Target, TargetReading};

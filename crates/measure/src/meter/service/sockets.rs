@@ -126,21 +126,27 @@ impl NetReading {
 fn inodes(pids: &[i32]) -> std::result::Result<HashSet<u32>, String> {
     let mut found = HashSet::new();
     for pid in pids {
-        let files = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-            Ok(files) => files,
+        match socket_inodes(*pid) {
+            Ok(inodes) => found.extend(inodes),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 return Err(format!("the files of process {pid} are not seen without root"));
             }
-            Err(_) => continue, // it has just ended
-        };
-        for file in files.flatten() {
-            let Ok(to) = std::fs::read_link(file.path()) else { continue };
-            let to = to.to_string_lossy();
-            let inode = to.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
-            found.extend(inode.and_then(|inode| inode.parse::<u32>().ok()));
+            Err(_) => {} // it has just ended
         }
     }
     Ok(found)
+}
+
+/// The inodes of the sockets that a process has open: proc_pid_fd(5).
+///
+/// # Errors
+/// EACCES: its files are not seen without root. ENOENT: it has ended.
+pub fn socket_inodes(pid: i32) -> std::io::Result<Vec<u32>> {
+    let inode = |file: std::fs::DirEntry| {
+        let to = std::fs::read_link(file.path()).ok()?;
+        to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().filter_map(inode).collect())
 }
 
 /// Segments of TCP and datagrams of UDP, sent and received: pairs of lines, names and values.

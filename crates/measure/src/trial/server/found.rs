@@ -8,7 +8,7 @@ use std::path::Path;
 use zc_kernel::clock;
 
 use super::nfs::NFS_PORT;
-use crate::meter::{kernel_threads, with_descendants};
+use crate::meter::{kernel_threads, socket_inodes, with_descendants};
 use crate::root::{numbered, read};
 
 /// `TCP_LISTEN` of include/net/tcp_states.h, as /proc/net/tcp has it.
@@ -82,7 +82,8 @@ fn holders(listens_at: &[SocketAddr]) -> Option<Vec<i32>> {
     let sockets = listening_at(listens_at, &listening())?;
     let (mut holders, mut unseen) = (HashSet::new(), sockets.clone());
     for pid in numbered(Path::new("/"), "proc") {
-        for inode in sockets_of(pid).iter().filter(|inode| sockets.contains(inode)) {
+        let open = socket_inodes(pid).unwrap_or_default();
+        for inode in open.iter().filter(|inode| sockets.contains(inode)) {
             unseen.remove(inode);
             if pid != FIRST {
                 holders.insert(pid);
@@ -156,16 +157,6 @@ fn of_line(line: &str) -> Option<(SocketAddr, u32)> {
 /// Four bytes that were printed as a number of this machine's order.
 fn word(hexadecimal: &str) -> Option<[u8; 4]> {
     Some(u32::from_str_radix(hexadecimal, 16).ok()?.to_ne_bytes())
-}
-
-/// The inodes of the sockets that a process has open, as far as they are seen.
-fn sockets_of(pid: i32) -> Vec<u32> {
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let inode = |file: std::fs::DirEntry| {
-        let to = std::fs::read_link(file.path()).ok()?;
-        to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    };
-    files.filter_map(inode).collect()
 }
 
 #[cfg(test)]
