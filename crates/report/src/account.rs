@@ -1,11 +1,10 @@
 //! The account by which costs were computed, in words: blocks and windows that count, what other
 //! programs used meanwhile, and what other tasks worked for the traffic.
 
-use super::account_text;
 use super::digits::{percent, with_half_width};
 use super::note::{Note, note};
 use super::text::{list, shown};
-use zc_analysis::{Estimates, OtherPrograms, Unattributed, us_per_mb};
+use zc_analysis::{AccountKind, Estimates, OtherPrograms, Unattributed, WhyWallTime, us_per_mb};
 use zc_run::{OtherProgram, Run};
 
 /// Shares below it print as nothing.
@@ -112,5 +111,31 @@ pub(super) fn unattributed(estimates: &Estimates) -> Option<Note> {
 
 /// By which account costs are.
 pub(super) fn account(estimates: &Estimates) -> Note {
-    note("account", account_text::account(estimates.account))
+    note("account", in_words(estimates.account))
+}
+
+/// What costs come from, and why it is not their own clocks.
+pub(super) fn in_words(kind: AccountKind) -> String {
+    match kind {
+        AccountKind::OwnClocks => "by own clocks: other programs are in no cost".to_owned(),
+        AccountKind::WallLessOthers => format!(
+            "by wall time, less what other programs used by the clocks of their cgroups: {}",
+            why(WhyWallTime::InterruptsApart)
+        ),
+        AccountKind::WallTime { because } => {
+            format!("by wall time, with what other programs use in them: {}", why(because))
+        }
+    }
+}
+
+fn why(because: WhyWallTime) -> &'static str {
+    match because {
+        WhyWallTime::NoClocks => "the run has no clocks of soakers, as those before format 3.7",
+        WhyWallTime::UnknownTasks => "tasks that zc does not know work for the traffic",
+        WhyWallTime::InterruptsApart => {
+            "the kernel keeps interrupts out of task clocks (CONFIG_IRQ_TIME_ACCOUNTING)"
+        }
+        WhyWallTime::ClocksTick => "thread clocks advance by ticks",
+        WhyWallTime::ComparedRun => "it is compared with a run whose costs are",
+    }
 }

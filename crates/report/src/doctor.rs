@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::account_text;
+use super::account;
 use super::digits::bytes;
 use super::text::{shown, wrap};
 use zc_analysis::AccountKind;
@@ -153,7 +153,7 @@ fn costs(host: &Host, rows: &[SupportRow]) -> String {
     }
     let cgroups = rows.iter().find(|row| row.name == CGROUP_CLOCKS);
     let has_cgroups = cgroups.is_some_and(|row| row.support == Support::Yes);
-    account_text::account(AccountKind::permitted_by(host, has_cgroups))
+    account::in_words(AccountKind::permitted_by(host, has_cgroups))
 }
 
 fn machine(host: &Host, rows: &[SupportRow], indent: usize, columns: usize) -> String {

@@ -3,7 +3,6 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
 mod account;
-mod account_text;
 pub mod advise;
 mod advise_costs;
 mod answer;
