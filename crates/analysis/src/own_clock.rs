@@ -192,6 +192,41 @@ mod tests {
     }
 
     #[test]
+    fn what_ksoftirqd_did_is_in_the_cost_of_its_cpu_and_is_no_other_task_s() {
+        // 5 ms that the soaker of the sender's CPU did not have.
+        let before = cost(|_, _| {}).unwrap();
+        let after = cost(|trial, _| {
+            let soak = &mut trial.closed.soak;
+            soak.cpu_ns[0] -= 5_000_000;
+            soak.units[0] -= 5_000_000 / 3000;
+            soak.ksoftirqd_ns[0] += 5_000_000;
+        });
+        let after = after.unwrap();
+        let more = |of: fn(&TrialCost) -> f64| of(&after) - of(&before);
+        assert!((more(|cost| cost.gross.sender_ns.unwrap()) - 5e6).abs() < 0.01 * 5e6, "{after:?}");
+        assert_eq!(more(|cost| cost.gross.receiver_ns.unwrap()), 0.0);
+        let unattributed_ns = more(|cost| cost.unattributed.unwrap().both_ns);
+        assert!(unattributed_ns.abs() < 0.02 * 5e6, "{unattributed_ns}");
+    }
+
+    #[test]
+    fn an_idle_window_in_which_a_soaker_hardly_ran_does_not_tell_its_speed() {
+        let ns = |cost: Option<TrialCost>| cost.unwrap().ns_per_kib(Side::Sender).unwrap();
+        let whole = ns(cost(|_, _| {}));
+        // Twice as fast, for 1 % and for half of the window.
+        let beside = |share: f64| {
+            ns(cost(|_, idle| {
+                let (opened, closed) = (&idle.opened.soak, &mut idle.closed.soak);
+                let left = |from: u64, to: u64, by: f64| from + ((to - from) as f64 * by) as u64;
+                closed.units[0] = left(opened.units[0], closed.units[0], 2.0 * share);
+                closed.cpu_ns[0] = left(opened.cpu_ns[0], closed.cpu_ns[0], share);
+            }))
+        };
+        assert!((beside(0.01) / whole - 1.0).abs() < 0.01, "{} {whole}", beside(0.01));
+        assert!((beside(0.5) / whole - 1.0).abs() > 0.1, "{} {whole}", beside(0.5));
+    }
+
+    #[test]
     fn a_window_in_which_a_clock_ran_backwards_has_no_cost() {
         assert!(cost(|_, _| {}).is_some());
         type Spoil = fn(&mut Trial);
