@@ -352,6 +352,8 @@ fn softirq_burned_ns(trial: &Trial) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept::KeptBlocks;
+    use crate::other_programs;
     use zc_run::{IdleWindow, Run};
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
@@ -440,7 +442,8 @@ mod tests {
             let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
             costs.into_iter().flatten().map(Option::unwrap).collect::<Vec<_>>()
         };
-        let before = costs(&run);
+        let of_others = |run: &Run| other_programs::of(&KeptBlocks::of(run)).unwrap().share;
+        let (before, others_before) = (costs(&run), of_others(&run));
         // SIGSTOP for three seconds, in which both CPUs are idle.
         let slots = &mut run.blocks[8].slots;
         let is_trial = |slot: &Slot| matches!(slot, Slot::Trial(_));
@@ -455,7 +458,8 @@ mod tests {
                 reading.stat.cpus.iter_mut().for_each(|cpu| cpu.idle += 300);
             }
         }
-        let after = costs(&run);
+        let (after, others_after) = (costs(&run), of_others(&run));
+        assert!(others_after < others_before, "{others_before} {others_after}");
         assert_eq!(before.len(), after.len());
         for (before, after) in before.iter().zip(&after) {
             let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();

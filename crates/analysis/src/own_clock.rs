@@ -28,10 +28,13 @@ use crate::steal::StealInClocks;
 use crate::taken::{LEAST_SHARE, TakenFrom};
 
 /// The length of a soaked window, and how much of each of a machine's CPUs neither its soaker,
-/// ksoftirqd nor the hypervisor had.
+/// ksoftirqd nor the hypervisor had, and in which it was not idle.
 pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
     let window = Clocks::of(slot, machine)?;
-    let left_ns = |cpu: &Clock| window.elapsed_ns - cpu.soaker_ns - cpu.ksoftirqd_ns - cpu.steal_ns;
+    let left_ns = |cpu: &Clock| {
+        let not_others_ns = cpu.soaker_ns + cpu.ksoftirqd_ns + cpu.steal_ns + cpu.stopped_ns;
+        window.elapsed_ns - not_others_ns
+    };
     Some((window.elapsed_ns, window.by_cpu.iter().map(left_ns).collect()))
 }
 
