@@ -128,10 +128,10 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 }
 
 /// The share of its nominal rate that a cell reached in soaked windows, by the part of the rate that
-/// was `possible` beside other programs' share of its CPUs. A window may contain one
-/// burst more or less, which would move a median. And a host may take the CPUs of a guest for the
-/// length of many bursts, which says nothing of the other windows and would move the mean. So
-/// windows count by no more than a burst beyond the typical one.
+/// was `possible` in them on average beside other programs. A window may contain one burst more or
+/// less, which would move a median. And a host may take the CPUs of a guest for the length of many
+/// bursts, which says nothing of the other windows and would move the mean. So windows count by no more
+/// than a burst beyond the typical one.
 ///
 /// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its rate is
 /// kept from it by them. Where less was possible than it reached, it reached all of it.
@@ -143,18 +143,21 @@ fn reached(
     let plan = &kept.header.plan;
     let fixed = plan.fixed.at(&cell.levels);
     let place = plan.cells.iter().position(|each| each.label == cell.label)?;
-    let share = |block: usize, trial| {
-        let share = per(throughput(trial)?, fixed.rate_bytes_per_s)?;
-        let possible = possible(block, place)?;
-        Some(if possible < 1.0 { per(share, possible).unwrap_or(1.0).min(1.0) } else { share })
-    };
-    let windows: Vec<(f64, f64)> = kept
-        .trials(&cell.label, TrialKind::Soaked)
-        .filter_map(|(block, trial)| Some((share(block, trial)?, elapsed_ns(trial)? as f64)))
-        .collect();
-    let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
+    let (mut shares, mut lengths, mut sum_possible) = (Vec::new(), Vec::new(), 0.0);
+    for (block, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
+        let share = throughput(trial).and_then(|speed| per(speed, fixed.rate_bytes_per_s));
+        let Some(((share, length_ns), possible)) =
+            share.zip(elapsed_ns(trial)).zip(possible(block, place))
+        else {
+            continue;
+        };
+        shares.push(share);
+        lengths.push(length_ns as f64);
+        sum_possible += possible;
+    }
     let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
-    finite(huber_location(&shares, burst)?)
+    let (share, possible) = (huber_location(&shares, burst)?, sum_possible / shares.len() as f64);
+    finite(if possible < 1.0 { per(share, possible).map_or(1.0, |by| by.min(1.0)) } else { share })
 }
 
 /// The share of its rate that the traffic of a soaked window, by the indices of its block and its cell,

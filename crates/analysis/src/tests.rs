@@ -216,6 +216,25 @@ fn windows_in_which_the_host_took_the_cpus_do_not_make_a_cell_saturated() {
 }
 
 #[test]
+fn a_burst_more_or_less_in_a_window_saturates_no_cell_where_others_use_a_little() {
+    let mut run = Synthetic { blocks: 20, foreign_share: 0.01, ..Synthetic::default() }.run();
+    for (at, block) in run.blocks.iter_mut().enumerate() {
+        for slot in &mut block.slots {
+            let Slot::Trial(trial) = slot else { continue };
+            let sent = trial.closed.received.bytes - trial.opened.received.bytes;
+            match at % 2 {
+                0 => trial.closed.received.bytes += sent / 12,
+                _ => trial.closed.received.bytes -= sent / 12,
+            }
+        }
+    }
+    for cell in &estimate(&run).cells {
+        let reached = cell.perturbation.soaked_by_possible.unwrap();
+        assert!(reached > 0.99 && !cell.perturbation.saturated, "{}: {reached}", cell.label);
+    }
+}
+
+#[test]
 fn a_rate_that_other_programs_keep_from_the_traffic_saturates_no_cell() {
     let held_back = |foreign_share: f64| {
         let mut run = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() }.run();

@@ -255,7 +255,9 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
                     ends.high.map_or_else(no_bound, |high| percent(high - 1.0))
                 )),
                 match positive.fits {
-                    Some(true) if positive.seen == Some(false) => ": TOO WIDE to see it".to_owned(),
+                    Some(true) if positive.seen == Some(false) => {
+                        format!(": TOO WIDE to see it{}", unjudged(estimates))
+                    }
                     Some(true) if positive.is_too_wide() => {
                         format!(": {}", too_wide(positive.resolution))
                     }

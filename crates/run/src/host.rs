@@ -89,10 +89,16 @@ pub const INSTEAD_OF_THROTTLED: &str =
 /// A thread clock with longer steps than this, in ns, tells nothing about a window of 80 ms.
 const LONG_STEP_NS: u64 = 100_000;
 
+/// Whether a thread clock with such steps advances by ticks, as where the kernel has no better clock
+/// than jiffies.
+pub fn clock_ticks(step_ns: Option<u64>) -> bool {
+    step_ns.is_some_and(|step_ns| step_ns > LONG_STEP_NS)
+}
+
 impl Host {
-    /// Whether thread clocks advance by ticks, as where the kernel has no better clock than jiffies.
+    /// Whether thread clocks advance by ticks.
     pub fn thread_clocks_tick(&self) -> bool {
-        self.thread_clock_step_ns.is_some_and(|step_ns| step_ns > LONG_STEP_NS)
+        clock_ticks(self.thread_clock_step_ns)
     }
 
     /// Whether the CPU is emulated. An instruction then takes what its translation takes on another

@@ -50,7 +50,7 @@ pub use factor::{
 pub use file::{append_block, close, open, schema, whole};
 pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
-    MemoryFacts, WHY_EMULATED, why_throttled,
+    MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,
 };
 pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};

@@ -123,6 +123,9 @@ pub struct SoakStart {
     /// (CONFIG_IRQ_TIME_ACCOUNTING); null where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irq_time_accounting: Option<bool>,
+    /// By how much thread clocks advance at a time, in ns; null where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_clock_step_ns: Option<u64>,
 }
 
 impl SoakStart {

@@ -13,7 +13,8 @@ use zc_run::Severity;
 /// distance of 1. A control that resolves less is too wide.
 pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
-/// A positive control that misses by more than this share of what was added withholds all verdicts.
+/// A positive control that is shown to miss by more than this share of what was added withholds all
+/// verdicts.
 const MOST_OFF: f64 = 0.5;
 
 /// The verdicts about a run's cells.
@@ -35,8 +36,9 @@ pub struct Verdict {
     pub comparisons: usize,
     /// Where a control misses: the error that it shows, at most, as a share. That is by how much
     /// the A/A control differs from the reference, or what was found of the positive control from
-    /// what its cost should be; the larger of the two. No difference that this could explain is
-    /// among the comparisons. `None` where neither misses.
+    /// what its cost should be; the larger of the two. A positive control that may have found nothing
+    /// shows what it may have missed. No difference that this could explain is among the comparisons.
+    /// `None` where neither misses.
     pub control_error: Option<f64>,
     /// The smallest difference that both controls could have seen, as a share: half of the width of
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
@@ -90,8 +92,8 @@ pub enum Withheld {
         high: Option<f64>,
     },
     /// The positive control was not found: the interval of its ratio to the reference does not
-    /// contain what was added. Among a run's own verdicts only where what was found is less than
-    /// half of what was added or more than one and a half times that; `control_error` otherwise.
+    /// contain what was added. Among a run's own verdicts only where that interval lies below half of
+    /// what was added or above one and a half times that; `control_error` otherwise.
     PositiveControlMissed {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -110,7 +112,8 @@ pub enum Withheld {
         resolution: Option<f64>,
     },
     /// The positive control is so wide that it could not have seen what was added: its interval
-    /// contains 1 as well.
+    /// contains 1 as well. In comparisons of runs only: among a run's own verdicts, `control_error` says
+    /// what is left undecided.
     PositiveControlUnseen {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -184,22 +187,27 @@ impl Withheld {
     /// The error that this shows, a factor of at least 1; infinite without a bound. `None` where
     /// no ratio can be trusted whatever its size.
     ///
-    /// A positive control that misses by more than half of what was added shows an instrument that
-    /// does not see a kind of cost, or sees what is not there. How much of another path's cost that
-    /// is, it cannot tell.
+    /// A positive control that is shown to miss by more than half of what was added shows an instrument
+    /// that does not see a kind of cost, or sees what is not there. How much of another path's cost
+    /// that is, it cannot tell.
     pub fn error(&self) -> Option<f64> {
+        let of_ends = |low: f64, high: Option<f64>, expected: f64| {
+            farthest_from_one(low / expected, high.map(|high| high / expected))
+        };
         match *self {
             Self::ControlDiffers { low, high, .. } => Some(farthest_from_one(low, high)),
-            Self::PositiveControlMissed { expected, found, low, high } => {
-                let off = (found - expected).abs() / (expected - 1.0);
-                let by_expected = |end: f64| end / expected;
-                (off <= MOST_OFF)
-                    .then(|| farthest_from_one(by_expected(low), high.map(by_expected)))
+            Self::PositiveControlMissed { expected, low, high, .. } => {
+                let most_off = MOST_OFF * (expected - 1.0);
+                let is_shown = low > expected + most_off
+                    || high.is_some_and(|high| high < expected - most_off);
+                (!is_shown).then(|| of_ends(low, high, expected))
+            }
+            Self::PositiveControlUnseen { expected, low, high } => {
+                Some(of_ends(low, high, expected)).filter(|error| error.is_finite())
             }
             // What it leaves open is no error that it shows.
             Self::ControlTooWide { resolution } => resolution.map(|_| 1.0),
-            Self::PositiveControlUnseen { .. }
-            | Self::BelowZero { .. }
+            Self::BelowZero { .. }
             | Self::NoControl
             | Self::NoReference
             | Self::TooFewBlocks { .. }

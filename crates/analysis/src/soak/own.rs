@@ -12,7 +12,7 @@ use super::execution::half_width;
 use super::interrupts::{OfSoakers, all, beyond_idle};
 use super::window::{elapsed_ns, ksoftirqd_ns, soaker_ns, stat_cpus};
 use crate::taken::{For, Taken, TakenFrom, losses};
-use zc_run::{CommandRun, SoakStart, SoakWindow};
+use zc_run::{CommandRun, SoakStart, SoakWindow, clock_ticks};
 
 /// What an execution cost beyond the clocks of its tasks, in CPU seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,9 +29,9 @@ pub(super) struct Own {
 }
 
 /// Whether own clocks tell the cost of a command on this kernel: the clocks of tasks contain interrupts
-/// (`update_rq_clock_task` in kernel/sched/core.c).
+/// (`update_rq_clock_task` in kernel/sched/core.c) and do not advance by ticks.
 pub fn own_clocks_tell(start: &SoakStart) -> bool {
-    start.irq_time_accounting != Some(true)
+    start.irq_time_accounting != Some(true) && !clock_ticks(start.thread_clock_step_ns)
 }
 
 /// Whether the soakers say when nothing interrupted them.

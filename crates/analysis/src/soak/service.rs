@@ -475,6 +475,7 @@ mod tests {
                 emulated: false,
                 cpu_quota: None,
                 irq_time_accounting: None,
+                thread_clock_step_ns: None,
             },
             windows: (0..10).map(window).collect(),
             no_sockets: None,

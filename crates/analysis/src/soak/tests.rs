@@ -48,6 +48,7 @@ fn start(idle: Vec<SoakWindow>) -> SoakStart {
         emulated: false,
         cpu_quota: None,
         irq_time_accounting: None,
+        thread_clock_step_ns: None,
     }
 }
 

@@ -88,6 +88,7 @@ fn seen(runs: Vec<CommandRun>) -> SoakCommand {
         emulated: false,
         cpu_quota: None,
         irq_time_accounting: Some(false),
+        thread_clock_step_ns: Some(50),
     };
     SoakCommand { command: vec!["true".into()], start, runs }
 }
@@ -204,8 +205,12 @@ fn where_tasks_clocks_leave_interrupts_out_wall_time_tells_the_cost() {
     let found = command_cost(&seen, None).unwrap();
     assert_eq!(found.by, CostBy::WallTime);
     assert_eq!(found.cpu_s, found.soaked_cpu_s);
-    // What lacks the soakers' own clocks, too.
     seen.start.irq_time_accounting = None;
+    seen.start.thread_clock_step_ns = Some(4_000_000);
+    assert!(!own_clocks_tell(&seen.start), "thread clocks that tick");
+    seen.start.thread_clock_step_ns = None;
+    assert!(own_clocks_tell(&seen.start));
+    // What lacks the soakers' own clocks, too.
     seen.runs[0].window.closed.undisturbed.clear();
     assert_eq!(command_cost(&seen, None).unwrap().by, CostBy::WallTime);
 }

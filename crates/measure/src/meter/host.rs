@@ -253,12 +253,6 @@ fn is_tcg(cpuinfo: &str, signature: Option<&str>) -> bool {
         || model == "Arm implementer 0x00 part 0x051"
 }
 
-/// Whether this kernel accounts for interrupt time separately, outside of the clocks of tasks; `None`
-/// where that is not known.
-pub(super) fn irq_time_accounting() -> Option<bool> {
-    irq_time_by(&read(Path::new("/"), "proc/stat")?)
-}
-
 /// Whether interrupt time is accounted separately. Where it is not, ticks almost never find a CPU
 /// in a hard interrupt, so the irq column of /proc/stat stays at 0 however long the machine runs.
 /// Where it is, every timer interrupt adds to it. This is better than CONFIG_IRQ_TIME_ACCOUNTING,

@@ -2,7 +2,7 @@
 
 use super::environment::quota_below;
 use super::helper_process::SoakerProcess;
-use super::host::{irq_time_accounting, is_emulated};
+use super::host::{host, is_emulated};
 use super::kernel::KernelMeters;
 use super::ksoftirqd::Ksoftirqd;
 use zc_run::{
@@ -95,9 +95,8 @@ impl LoadMeter {
         let after = self.soakers.pace();
         let pace = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
-        let emulated = is_emulated();
         let cpu_quota = quota_below(cpus.len());
-        let irq_time_accounting = irq_time_accounting();
+        let host = host();
         let soaker = self.kind;
         Ok(SoakStart {
             cpus,
@@ -106,9 +105,10 @@ impl LoadMeter {
             idle,
             pace,
             taken,
-            emulated,
+            emulated: host.is_emulated(),
             cpu_quota,
-            irq_time_accounting,
+            irq_time_accounting: host.irq_time_accounting,
+            thread_clock_step_ns: host.thread_clock_step_ns,
         })
     }
 }

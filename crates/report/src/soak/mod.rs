@@ -209,6 +209,7 @@ mod tests {
             emulated: false,
             cpu_quota: None,
             irq_time_accounting: None,
+            thread_clock_step_ns: None,
         }
     }
 

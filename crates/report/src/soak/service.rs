@@ -157,6 +157,7 @@ mod tests {
                 emulated: false,
                 cpu_quota: None,
                 irq_time_accounting: None,
+                thread_clock_step_ns: None,
             },
             windows: Vec::new(),
             no_sockets: None,
