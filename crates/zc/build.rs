@@ -1,6 +1,6 @@
-//! Records what `zc --version --verbose` says about the build: commit, target, profile, features and
-//! compiler. Nothing that differs between two builds of one commit is recorded, no time and no path.
-//! Compresses the JSON Schemas.
+//! Records what `zc --version --verbose` says about the build: commit, target, profile, features
+//! and compiler. Nothing that differs between two builds of one commit is recorded, no time and no
+//! path. Compresses the JSON Schemas.
 
 use std::env;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Changes of a JSON document, derived from the fuzzer's bytes. A document that begins valid and has
-//! a few of them gets past the parser, where random bytes end.
+//! Changes of a JSON document, derived from the fuzzer's bytes. A document that begins valid and
+//! has a few of them gets past the parser, where random bytes end.
 
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
@@ -180,7 +180,8 @@ impl Edit {
         }
     }
 
-    /// Changes a member of the object, or an element of the list, at the place before the last step.
+    /// Changes a member of the object, or an element of the list, at the place before the last
+    /// step.
     fn change_parent(&self, document: &mut Value) {
         let depth = usize::from(self.path.depth % 9);
         let Some(last) = depth.checked_sub(1) else { return };

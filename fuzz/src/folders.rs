@@ -1,5 +1,5 @@
-//! Folders of fleets as another user may have left them: a plan with changes, and anything under the names of runs,
-//! exit codes and logs; and what must hold for what is made of them.
+//! Folders of fleets as another user may have left them: a plan with changes, and anything under
+//! the names of runs, exit codes and logs; and what must hold for what is made of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -131,8 +131,8 @@ impl Content {
     }
 }
 
-/// What is no folder of a fleet is refused; what is one has a state for each measurement, in words that a terminal
-/// can have. Nothing outside of it is read or named, and it names no programs.
+/// What is no folder of a fleet is refused; what is one has a state for each measurement, in words
+/// that a terminal can have. Nothing outside of it is read or named, and it names no programs.
 pub fn check(given: &FleetFolder) {
     // Where there is no disk: each input is a dozen files.
     let at = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());

@@ -112,8 +112,8 @@ fn by_libc(bytes: &[u8]) -> Option<Option<Completion>> {
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
         );
         if is_error && length >= size_of::<libc::cmsghdr>() + size_of::<libc::sock_extended_err>() {
-            // SAFETY: by its length, which was checked, the structure follows the header. It is read
-            // without regard to alignment.
+            // SAFETY: by its length, which was checked, the structure follows the header. It is
+            // read without regard to alignment.
             let error = unsafe {
                 libc::CMSG_DATA(header).cast::<libc::sock_extended_err>().read_unaligned()
             };

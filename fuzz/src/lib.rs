@@ -1,5 +1,5 @@
-//! What the fuzz targets share: inputs that are mostly valid, and checks of what must hold for every
-//! input. A target itself (`fuzz_targets/`) is a call of one function here.
+//! What the fuzz targets share: inputs that are mostly valid, and checks of what must hold for
+//! every input. A target itself (`fuzz_targets/`) is a call of one function here.
 //!
 //! A check panics where something does not hold. libFuzzer then saves the input and ends.
 

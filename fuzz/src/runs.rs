@@ -42,8 +42,8 @@ enum Shape {
 /// Runs of several shapes, with everything that a run can have, as JSON.
 static RUNS: LazyLock<Vec<Value>> = LazyLock::new(|| runs().iter().map(value).collect());
 
-/// Places of texts in each of them that may be anything: names, reasons, symbols. (Most texts of a run
-/// are names that zc knows, and with another one it is no run.)
+/// Places of texts in each of them that may be anything: names, reasons, symbols. (Most texts of a
+/// run are names that zc knows, and with another one it is no run.)
 static TEXTS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| RUNS.iter().map(free_texts).collect());
 
 fn free_texts(run: &Value) -> Vec<String> {

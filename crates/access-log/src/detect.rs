@@ -48,8 +48,8 @@ impl Fit {
         Self { known, format, readings, whole, begun, begun_bytes, read }
     }
 
-    /// By whole lines first, so that `combined` is not read as `common`; then by how much of the lines
-    /// is explained, so that `combined` with a field behind it is not either.
+    /// By whole lines first, so that `combined` is not read as `common`; then by how much of the
+    /// lines is explained, so that `combined` with a field behind it is not either.
     fn rank(&self) -> (bool, usize, usize, usize, usize) {
         (!self.known.is_last_resort, self.whole, self.begun, self.begun_bytes, self.read)
     }

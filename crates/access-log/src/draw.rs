@@ -6,8 +6,9 @@ use rand_pcg::Pcg64Mcg;
 use super::entry::{Entry, Stamp};
 use super::reader::Collect;
 
-/// A draw of so many responses at most, each of the log with the same chance, that is still going on:
-/// reservoir sampling (Vitter, 1985: algorithm R). Entries are in the order in which they are added.
+/// A draw of so many responses at most, each of the log with the same chance, that is still going
+/// on: reservoir sampling (Vitter, 1985: algorithm R). Entries are in the order in which they are
+/// added.
 #[derive(Debug)]
 pub struct Draw {
     /// The place in the log, and the size in bytes.
@@ -29,8 +30,8 @@ pub struct Drawn {
 }
 
 impl Draw {
-    /// A draw of at most `most` responses of at most `longest_bytes`. The same seed draws the same ones
-    /// from the same logs.
+    /// A draw of at most `most` responses of at most `longest_bytes`. The same seed draws the same
+    /// ones from the same logs.
     pub fn new(most: usize, longest_bytes: u64, seed: u64) -> Self {
         let random = Pcg64Mcg::seed_from_u64(seed);
         Self { kept: Vec::new(), most, longest_bytes, seen: 0, left_out: 0, random }

@@ -1,5 +1,6 @@
-//! What is taken of a line: when, how it was asked for, how it was answered, and how many bytes that
-//! was. Addresses, paths, users and agents are not taken, so nothing behind this type can hold them.
+//! What is taken of a line: when, how it was asked for, how it was answered, and how many bytes
+//! that was. Addresses, paths, users and agents are not taken, so nothing behind this type can hold
+//! them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,8 +51,8 @@ pub enum Stamp {
     End,
 }
 
-/// The bytes of a response, by what was counted. A line that can be read has at least one of them, or
-/// `-` in place of the bytes of a response with a body.
+/// The bytes of a response, by what was counted. A line that can be read has at least one of them,
+/// or `-` in place of the bytes of a response with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bytes {
     /// Of the body alone: nginx `$body_bytes_sent`, Apache `%b`.
@@ -75,9 +76,9 @@ impl Bytes {
     /// Sets the bytes of what `counted` names, of a format that has `-` for some responses.
     ///
     /// Apache's `%b` writes `-` for 0 bytes. Others write it where they do not know the length when
-    /// the response begins: morgan of Express, of every chunked one. So of a response that may have a
-    /// body nothing is known, and any other has 0 bytes. One whose bytes with the header are known was
-    /// logged by Apache's `%O`, and its `-` is 0.
+    /// the response begins: morgan of Express, of every chunked one. So of a response that may have
+    /// a body nothing is known, and any other has 0 bytes. One whose bytes with the header are
+    /// known was logged by Apache's `%O`, and its `-` is 0.
     pub(crate) fn set_dash(&mut self, counted: Counted, method: Method, status: Option<u16>) {
         let may_have_body = method != Method::Head && matches!(status, Some(200..=203 | 206..=299));
         if !may_have_body || self.wire.is_some() {

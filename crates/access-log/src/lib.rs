@@ -14,8 +14,8 @@
 //! assert_eq!((mix.all.requests, mix.all.bytes), (2, 203_023));
 //! ```
 //!
-//! It reads from what it is given and touches no file, clock or terminal. What is personal in a log,
-//! addresses, paths, users and agents, is not kept: [`Entry`] has no field that could hold it.
+//! It reads from what it is given and touches no file, clock or terminal. What is personal in a
+//! log, addresses, paths, users and agents, is not kept: [`Entry`] has no field that could hold it.
 
 mod detect;
 mod draw;

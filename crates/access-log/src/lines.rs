@@ -1,6 +1,6 @@
-//! The lines of a stream. A line longer than [`LONGEST_LINE`] is passed over, so that memory does not
-//! depend on what the stream has. NULs at the beginning of a line are no part of it: a log that was
-//! truncated while its server went on writing at the old place has a hole there (logrotate's
+//! The lines of a stream. A line longer than [`LONGEST_LINE`] is passed over, so that memory does
+//! not depend on what the stream has. NULs at the beginning of a line are no part of it: a log that
+//! was truncated while its server went on writing at the old place has a hole there (logrotate's
 //! `copytruncate`).
 
 use std::io::{self, BufRead};
@@ -28,8 +28,8 @@ pub(crate) enum Line<'l> {
 /// Calls `each` with every line, until it breaks.
 ///
 /// # Errors
-/// That of reading. The lines before it have been given to `each`, and of the one that it broke what
-/// there was.
+/// That of reading. The lines before it have been given to `each`, and of the one that it broke
+/// what there was.
 pub(crate) fn each<B>(
     mut stream: impl BufRead,
     mut each: impl FnMut(Line<'_>) -> ControlFlow<B>,

@@ -1,5 +1,5 @@
-//! What stands behind a known format on each line, and can be read if it is described: the durations
-//! that nginx adds to `combined`, `rt=0.012`.
+//! What stands behind a known format on each line, and can be read if it is described: the
+//! durations that nginx adds to `combined`, `rt=0.012`.
 
 use super::format::Format;
 
@@ -12,8 +12,8 @@ pub struct Offer {
     pub log_format: String,
 }
 
-/// What is read of a log of this format beyond it, if durations are: numbers with three decimals, as
-/// nginx writes `$request_time` alone.
+/// What is read of a log of this format beyond it, if durations are: numbers with three decimals,
+/// as nginx writes `$request_time` alone.
 pub(crate) fn of(format: &Format, sample: &[&[u8]]) -> Option<Offer> {
     let described = format.as_log_format()?;
     let behind: Vec<&[u8]> = sample.iter().filter_map(|line| format.behind(line)).collect();

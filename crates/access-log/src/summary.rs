@@ -14,7 +14,8 @@ pub struct LogSummary {
     pub lines: u64,
     /// Those with a request.
     pub requests: u64,
-    /// Those that could not be read, with the longer ones than [`LONGEST_LINE`](crate::LONGEST_LINE).
+    /// Those that could not be read, with the longer ones than
+    /// [`LONGEST_LINE`](crate::LONGEST_LINE).
     pub unreadable: u64,
     /// The first of them. They may have what is personal.
     pub first_unreadable: Vec<UnreadableLine>,

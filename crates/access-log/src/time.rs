@@ -11,13 +11,13 @@ use super::number::{scaled, two, whole};
 pub struct Moment {
     /// Since 1970-01-01T00:00Z without leap seconds, in ms.
     pub unix_ms: i64,
-    /// The offset of the server's clock from UTC, in s. `None`: the log has no zone, and the time was
-    /// read as if it were UTC.
+    /// The offset of the server's clock from UTC, in s. `None`: the log has no zone, and the time
+    /// was read as if it were UTC.
     pub offset_s: Option<i32>,
 }
 
-/// The last moment that is accepted: a day before the end of the year 9999, so that it has a date in
-/// every zone.
+/// The last moment that is accepted: a day before the end of the year 9999, so that it has a date
+/// in every zone.
 const LAST_MS: i64 = 253_402_207_199_999;
 
 impl Moment {
@@ -41,8 +41,8 @@ impl Moment {
 /// The length of a time in the common log format, without its zone.
 const CLF_LOCAL_LENGTH: usize = "17/May/2015:10:05:03".len();
 
-/// The length of the time with its zone that a text begins with, `17/May/2015:10:05:03 +0000` or with
-/// a fraction behind the second; `None` if the text is shorter.
+/// The length of the time with its zone that a text begins with, `17/May/2015:10:05:03 +0000` or
+/// with a fraction behind the second; `None` if the text is shorter.
 pub(crate) fn clf_length(text: &[u8]) -> Option<usize> {
     let (_, rest) = text.split_at_checked(CLF_LOCAL_LENGTH)?;
     let is_of_fraction = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
@@ -77,7 +77,8 @@ pub(crate) fn clf(text: &[u8]) -> Option<Moment> {
     moment([y0, y1, y2, y3], month, two(&[d0, d1])?, time, fraction_ms, zone)
 }
 
-/// A date and a time of ISO 8601 with `T` or a space between them; without a zone it is read as UTC.
+/// A date and a time of ISO 8601 with `T` or a space between them; without a zone it is read as
+/// UTC.
 pub(crate) fn iso(text: &[u8]) -> Option<Moment> {
     let (local, rest) = text.split_at_checked("2015-05-17T10:05:03".len())?;
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b'T' | b' ', ref time @ ..] = local else {

@@ -1,5 +1,5 @@
-//! Logs as others have met them: written by a format that is less usual, damaged by their rotation, in
-//! another encoding, without what a reader would like to have.
+//! Logs as others have met them: written by a format that is less usual, damaged by their rotation,
+//! in another encoding, without what a reader would like to have.
 
 use zc_access_log::{
     DurationUnit, Fields, Format, LogSummary, MixBuilder, RequestMix, Tally, Unusable, read_log,

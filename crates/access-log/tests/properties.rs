@@ -1,5 +1,5 @@
-//! What holds for every input: no parser panics, what is written as a server writes it is read as it
-//! was, and counts add up.
+//! What holds for every input: no parser panics, what is written as a server writes it is read as
+//! it was, and counts add up.
 
 use proptest::prelude::*;
 

@@ -9,8 +9,8 @@ use crate::model::estimates::{BlockAccount, Conditions, DropCounts};
 use crate::rules;
 use zc_run::{Block, Dropped, Run};
 
-/// The blocks of a run whose costs are by this account: where it is not the run's own, the rules are
-/// applied that the run did without.
+/// The blocks of a run whose costs are by this account: where it is not the run's own, the rules
+/// are applied that the run did without.
 pub(super) fn blocks(run: &Run, account: AccountKind) -> BlockAccount {
     let compared = AccountKind::WallTime { because: WhyWallTime::ComparedRun };
     let dropped_by = |block: &Block| {

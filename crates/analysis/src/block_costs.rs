@@ -2,10 +2,10 @@
 //!
 //! A common factor of a block (from a neighbour's load) moves all its costs together. It would bend
 //! what is fitted to several cells if some of them were missing from that block, or hide where two
-//! lines cross, so it is removed first. A block's level is the median over cells of the cost divided
-//! by the cell's own median. Each cost is divided by its block's level, and fitted coefficients are
-//! multiplied again by the level over all resampled blocks, so that their intervals include the
-//! variation between blocks.
+//! lines cross, so it is removed first. A block's level is the median over cells of the cost
+//! divided by the cell's own median. Each cost is divided by its block's level, and fitted
+//! coefficients are multiplied again by the level over all resampled blocks, so that their
+//! intervals include the variation between blocks.
 
 use zc_stats::{Midmean, median};
 
@@ -68,8 +68,8 @@ impl BlockCosts {
         self.levels.iter().map(move |own| Some((*own)? / level))
     }
 
-    /// A coefficient with its interval, from its values over all resamples of [`drawn`](Self::drawn)
-    /// costs.
+    /// A coefficient with its interval, from its values over all resamples of
+    /// [`drawn`](Self::drawn) costs.
     pub(super) fn coefficient(
         &self,
         values: impl Iterator<Item = Option<f64>> + Clone,

@@ -127,14 +127,14 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     }
 }
 
-/// The share of its nominal rate that a cell reached in soaked windows, by the part of the rate that
-/// was `possible` in them on average beside other programs. A window may contain one burst more or
-/// less, which would move a median. And a host may take the CPUs of a guest for the length of many
-/// bursts, which says nothing of the other windows and would move the mean. So windows count by no more
-/// than a burst beyond the typical one.
+/// The share of its nominal rate that a cell reached in soaked windows, by the part of the rate
+/// that was `possible` in them on average beside other programs. A window may contain one burst
+/// more or less, which would move a median. And a host may take the CPUs of a guest for the length
+/// of many bursts, which says nothing of the other windows and would move the mean. So windows
+/// count by no more than a burst beyond the typical one.
 ///
-/// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its rate is
-/// kept from it by them. Where less was possible than it reached, it reached all of it.
+/// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its
+/// rate is kept from it by them. Where less was possible than it reached, it reached all of it.
 fn reached(
     kept: &KeptBlocks,
     cell: &Cell,
@@ -160,8 +160,8 @@ fn reached(
     finite(if possible < 1.0 { per(share, possible).map_or(1.0, |by| by.min(1.0)) } else { share })
 }
 
-/// The share of its rate that the traffic of a soaked window, by the indices of its block and its cell,
-/// had CPU time for. `None` where soakers hardly ran and do not tell what others used.
+/// The share of its rate that the traffic of a soaked window, by the indices of its block and its
+/// cell, had CPU time for. `None` where soakers hardly ran and do not tell what others used.
 fn possible(kept: &KeptBlocks, block: usize, place: usize) -> Option<f64> {
     match kept.costs[block][place].as_ref() {
         Some(cost) => Some(1.0 - cost.others_share),

@@ -7,7 +7,8 @@ use crate::machine::Machine;
 use crate::ticks::{TICK_NS, ticks_by_cpu};
 use crate::window::units;
 
-/// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of rounding.
+/// Idle time of a CPU that ticks may show although it was not idle: a tick, and what follows of
+/// rounding.
 const LEAST_STOP_NS: f64 = 2.0 * TICK_NS;
 
 /// Units and clocks of a window.

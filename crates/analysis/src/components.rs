@@ -2,9 +2,9 @@
 //!
 //! A cost per byte holds for the rate at which it was measured, because what is paid for each
 //! wake-up is shared by more bytes at a higher rate. Where `rate` is a factor of the plan, cells
-//! that differ only in rate and message size form a series, and the three coefficients are fitted to
-//! it. How far they can be trusted at another rate is not assumed: each rate is left out once, and
-//! its cells are compared with what the others predict.
+//! that differ only in rate and message size form a series, and the three coefficients are fitted
+//! to it. How far they can be trusted at another rate is not assumed: each rate is left out once,
+//! and its cells are compared with what the others predict.
 
 use zc_stats::{DEFAULT_RESAMPLES, nonnegative_fit};
 

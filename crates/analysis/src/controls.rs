@@ -1,13 +1,14 @@
 //! What the controls of a run leave open.
 //!
-//! A control whose interval excludes the truth shows an **error**, and nothing is said that it could
-//! explain. A control that agrees with the truth tells no more than its interval does: an error of
-//! half of its width it would have missed every second time. That is its **resolution**. No ratio
-//! that is not farther from 1 is called a difference, and none is called the same where the
-//! resolution is beyond the margin of that. A verdict needs both controls: the A/A control to see
-//! that there is no error of its size, and the positive control to see that a cost of its size is
-//! found. A positive control that may have seen nothing of what was added shows no error, and may have
-//! missed one as large as the farther end of its interval is from the truth. That counts as an error.
+//! A control whose interval excludes the truth shows an **error**, and nothing is said that it
+//! could explain. A control that agrees with the truth tells no more than its interval does: an
+//! error of half of its width it would have missed every second time. That is its **resolution**.
+//! No ratio that is not farther from 1 is called a difference, and none is called the same where
+//! the resolution is beyond the margin of that. A verdict needs both controls: the A/A control to
+//! see that there is no error of its size, and the positive control to see that a cost of its size
+//! is found. A positive control that may have seen nothing of what was added shows no error, and
+//! may have missed one as large as the farther end of its interval is from the truth. That counts
+//! as an error.
 
 use crate::cells;
 use crate::figures::finite;

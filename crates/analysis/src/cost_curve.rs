@@ -1,8 +1,8 @@
 //! The cost of a response of any length, from the lengths that were measured.
 //!
-//! Costs rise from a floor, the request, to a straight line, the bytes; lengths are a factor of four
-//! apart. On logarithmic axes such a curve bends little between two of them, and a factor that is
-//! common to all costs does not change its shape.
+//! Costs rise from a floor, the request, to a straight line, the bytes; lengths are a factor of
+//! four apart. On logarithmic axes such a curve bends little between two of them, and a factor that
+//! is common to all costs does not change its shape.
 
 use zc_stats::MonotoneCubic;
 
@@ -25,8 +25,8 @@ struct Measured {
 }
 
 impl CostCurve {
-    /// The curve through costs in ns by length in bytes, by rising length. `None` with fewer than two,
-    /// and where a length or a cost is not above 0.
+    /// The curve through costs in ns by length in bytes, by rising length. `None` with fewer than
+    /// two, and where a length or a cost is not above 0.
     pub(crate) fn new(points: &[(f64, f64)]) -> Option<Self> {
         let logs: Vec<(f64, f64)> =
             points.iter().map(|(bytes, ns)| (bytes.ln(), ns.ln())).collect();

@@ -8,18 +8,18 @@
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
-//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too, and
-//! part of the cost where it is shown to be there: [`TrialCost::unattributed`], `unattributed`.
+//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too,
+//! and part of the cost where it is shown to be there: [`TrialCost::unattributed`], `unattributed`.
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
 //! nothing, and what it cost is taken off the costs of the block's other trials. Runs from
 //! before format 3.1 have no such trials: their costs are gross.
 //!
-//! **Net of the load.** A server that zc did not start may run on any CPU, beside the thread that asks
-//! it. The loss of all CPUs is then that of both, and the CPU time of that thread by its clock, in the
-//! same window, is taken off. Interrupts and softirqs on soakers' time stay in, whichever of the two
-//! they were for.
+//! **Net of the load.** A server that zc did not start may run on any CPU, beside the thread that
+//! asks it. The loss of all CPUs is then that of both, and the CPU time of that thread by its
+//! clock, in the same window, is taken off. Interrupts and softirqs on soakers' time stay in,
+//! whichever of the two they were for.
 //!
 //! Both the session, which checks its progress, and the estimates use these costs.
 
@@ -45,11 +45,12 @@ pub struct TrialCost {
     /// Everything that was taken in the window, the harness included.
     pub gross: Losses,
     /// What other tasks used in the window beyond what they used in the idle windows beside it, by
-    /// the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what the soakers lost by
-    /// wall time, in which it is.
+    /// the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what the soakers
+    /// lost by wall time, in which it is.
     pub unattributed: Option<Losses>,
     /// The share of the CPU time, on that CPU of [`Side::Both`] which they used most, that other
-    /// programs used, or in which zc was stopped; 0 where `gross` is what the soakers lost by wall time.
+    /// programs used, or in which zc was stopped; 0 where `gross` is what the soakers lost by wall
+    /// time.
     pub others_share: f64,
     /// The part of [`Side::Both`] that the load of a server took, where it is in there.
     pub load_ns: f64,
@@ -97,8 +98,8 @@ impl TrialCost {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
     }
 
-    /// What other tasks used beyond what they used in idle windows, per KiB of payload; `None` where the
-    /// cost is by wall time.
+    /// What other tasks used beyond what they used in idle windows, per KiB of payload; `None`
+    /// where the cost is by wall time.
     pub fn unattributed_ns_per_kib(&self, side: Side) -> Option<f64> {
         self.unattributed?.of(side).map(|ns| self.per_kib(ns))
     }
@@ -116,10 +117,10 @@ impl TrialCost {
 }
 
 /// The costs of the soaked trials of blocks that were measured one after the other: by block, and
-/// within it in the order of the plan's cells. `None` for a cell without one: there is no such trial,
-/// no bytes arrived, an idle window or a soaker's counter is missing, the block lacks the paced trial of
-/// its harness, or the soakers hardly ran. On an emulated machine nothing has a cost. `index` is that of
-/// the plan.
+/// within it in the order of the plan's cells. `None` for a cell without one: there is no such
+/// trial, no bytes arrived, an idle window or a soaker's counter is missing, the block lacks the
+/// paced trial of its harness, or the soakers hardly ran. On an emulated machine nothing has a
+/// cost. `index` is that of the plan.
 pub fn trial_costs(
     blocks: &[&Block],
     header: &Header,
@@ -713,8 +714,8 @@ mod tests {
             ns.sum::<f64>() / each.len() as f64
         };
         let quiet = cost(0.0, false);
-        // Where the server ran is not known. So the soakers of all CPUs together tell what interrupts
-        // took from others, and most of them came where the soakers had least.
+        // Where the server ran is not known. So the soakers of all CPUs together tell what
+        // interrupts took from others, and most of them came where the soakers had least.
         for (foreign_share, within) in [(0.0, 0.01), (0.3, 0.05)] {
             let beside = cost(foreign_share, true);
             assert!((beside / quiet - 1.0).abs() < within, "{foreign_share}: {beside}, {quiet}");

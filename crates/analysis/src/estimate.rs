@@ -62,8 +62,8 @@ pub fn estimate(run: &Run) -> Estimates {
     }
 }
 
-/// Whether every comparison of a run in progress is decided, and its verdict stands, with intervals of
-/// this confidence level.
+/// Whether every comparison of a run in progress is decided, and its verdict stands, with intervals
+/// of this confidence level.
 pub fn is_decided(run: &Run, level: f64) -> bool {
     let kept = KeptBlocks::at_level(run, level);
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));

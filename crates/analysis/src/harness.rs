@@ -1,15 +1,17 @@
 //! What is taken off costs for zc's own pacing and metering.
 //!
-//! A block has one paced trial for each rate, and a short one. Taken off the costs of its own block, it
-//! would put its noise into each of them (docs/performance.md, "Idle windows"). What the harness costs
-//! changes with the machine, in seconds. So a block's is the median of those of the blocks around it.
+//! A block has one paced trial for each rate, and a short one. Taken off the costs of its own
+//! block, it would put its noise into each of them (docs/performance.md, "Idle windows"). What the
+//! harness costs changes with the machine, in seconds. So a block's is the median of those of the
+//! blocks around it.
 
 use zc_stats::median;
 
 use crate::costs::{Losses, Side, TrialCost};
 use zc_run::Plan;
 
-/// Blocks on either side whose harness counts: with them, some seven seconds of a run with all paths.
+/// Blocks on either side whose harness counts: with them, some seven seconds of a run with all
+/// paths.
 const REACH: usize = 7;
 
 /// Replaces the harness of each cost (by block, then by cell) by that of the blocks around it.

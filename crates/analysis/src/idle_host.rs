@@ -27,13 +27,13 @@ const WITHIN_ONE: f64 = 0.682_689;
 
 /// CPU time per KiB of each cell on an idle host, in the order of the plan: the mean over all pairs
 /// of an unsoaked control and the unsoaked paced trial of its block, with Student's interval, which
-/// is no narrower than it would be with the scatter of all pairs of the run: few pairs may lie close
-/// together by chance, and the steps of the clock do not. It is
-/// a mean because the idle clock has steps: single pairs are coarse, and their errors cancel.
+/// is no narrower than it would be with the scatter of all pairs of the run: few pairs may lie
+/// close together by chance, and the steps of the clock do not. It is a mean because the idle clock
+/// has steps: single pairs are coarse, and their errors cancel.
 ///
-/// `None` for a run without such pairs, for one without an idle clock or on an emulated machine, and
-/// for a cell that does not hold its rate without soakers: the two trials of a pair would not be paced
-/// alike.
+/// `None` for a run without such pairs, for one without an idle clock or on an emulated machine,
+/// and for a cell that does not hold its rate without soakers: the two trials of a pair would not
+/// be paced alike.
 pub(super) fn costs(kept: &KeptBlocks) -> Vec<Option<Figure>> {
     let cells = &kept.header.plan.cells;
     if is_emulated(kept.header) {
@@ -103,8 +103,8 @@ struct Scatter {
 }
 
 impl Scatter {
-    /// By the pairs of all cells that have more than one, without gross errors. Values lie nearer to
-    /// their own median than to what it estimates: n / (n - 1) makes up for that.
+    /// By the pairs of all cells that have more than one, without gross errors. Values lie nearer
+    /// to their own median than to what it estimates: n / (n - 1) makes up for that.
     fn of(cells: &[Vec<Pair>]) -> Option<Self> {
         let several = || cells.iter().filter(|pairs| pairs.len() > 1);
         let deviations = several().filter_map(|pairs| {

@@ -13,11 +13,12 @@
 //! for that. So simulated runs keep the confidence whatever the width at which they stop
 //! (`crates/stats/tests/coverage.rs`); with the whole error at every analysis they would not.
 //!
-//! A run of `--quick` stops because of where its intervals lie: once every comparison is decided. What
-//! that gains by chance, the spending bounds: each analysis has no more than its own part of the error,
-//! the end too, and the parts add up to the whole. So whichever analysis such a run stops at, and for
-//! whatever reason, a true verdict of no difference is refused, or an interval wrong, in no more than
-//! 1 - [`CONFIDENCE`] of all runs. Its analyses lie closer together, as its blocks are few at first.
+//! A run of `--quick` stops because of where its intervals lie: once every comparison is decided.
+//! What that gains by chance, the spending bounds: each analysis has no more than its own part of
+//! the error, the end too, and the parts add up to the whole. So whichever analysis such a run
+//! stops at, and for whatever reason, a true verdict of no difference is refused, or an interval
+//! wrong, in no more than 1 - [`CONFIDENCE`] of all runs. Its analyses lie closer together, as its
+//! blocks are few at first.
 //!
 //! This does not cover a person who stops the run by Ctrl-C because the figures please.
 
@@ -46,9 +47,9 @@ pub struct InterimAnalyses {
 }
 
 impl InterimAnalyses {
-    /// Whether the next analysis of a plan is due when this share (0 to 1) of the budget is spent and
-    /// this many blocks are kept. An analysis with too few blocks for an interval does not take place
-    /// and spends no error.
+    /// Whether the next analysis of a plan is due when this share (0 to 1) of the budget is spent
+    /// and this many blocks are kept. An analysis with too few blocks for an interval does not take
+    /// place and spends no error.
     pub fn due(&self, plan: &Plan, spent_share: f64, blocks_kept: usize) -> bool {
         planned(plan).get(self.taken).is_some_and(|planned| spent_share >= *planned)
             && wilcoxon_min_n(self.level(plan)).is_some_and(|least| blocks_kept >= least)

@@ -53,8 +53,8 @@ impl<'a> KeptBlocks<'a> {
         Self::only(run, level, Permitted::Best, |block| block.dropped.is_none())
     }
 
-    /// The same by wall time, as of a run without own clocks: in its costs is what other programs took,
-    /// so blocks in which they took much do not count.
+    /// The same by wall time, as of a run without own clocks: in its costs is what other programs
+    /// took, so blocks in which they took much do not count.
     fn by_wall_time(run: &'a Run) -> Self {
         let level = level_of(&run.header.plan, run.end.as_ref());
         Self::only(run, level, Permitted::WallTime, |block| {
@@ -62,7 +62,8 @@ impl<'a> KeptBlocks<'a> {
         })
     }
 
-    /// These, or the blocks of the same run with costs by wall time where these are by a better account.
+    /// These, or the blocks of the same run with costs by wall time where these are by a better
+    /// account.
     pub(super) fn at_wall_time(self, run: &'a Run) -> Self {
         if self.account.leaves_others_out() { Self::by_wall_time(run) } else { self }
     }
@@ -110,8 +111,8 @@ impl<'a> KeptBlocks<'a> {
         }
     }
 
-    /// The median of costs that are below 0 by more than their noise; `None` if they are not. One in
-    /// twenty runs whose costs are all 0 has one by chance (Bonferroni).
+    /// The median of costs that are below 0 by more than their noise; `None` if they are not. One
+    /// in twenty runs whose costs are all 0 has one by chance (Bonferroni).
     pub(super) fn below_zero(&self, costs: &[f64]) -> Option<Figure> {
         below_zero(costs, &self.header.plan, self.level)
     }

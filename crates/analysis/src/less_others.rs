@@ -1,18 +1,18 @@
 //! What traffic took from CPUs in one window where no task clock contains interrupts
 //! (CONFIG_IRQ_TIME_ACCOUNTING): the wall time that soakers lost, less what other programs used.
 //!
-//! The clocks of the top-level cgroups, less those of zc's own threads, tell what other programs used of
-//! the whole machine. The time that is left over by soakers and by other programs is the traffic's, but
-//! for what interrupts and the hypervisor take without it, as in the idle windows:
+//! The clocks of the top-level cgroups, less those of zc's own threads, tell what other programs
+//! used of the whole machine. The time that is left over by soakers and by other programs is the
+//! traffic's, but for what interrupts and the hypervisor take without it, as in the idle windows:
 //!
 //! ```text
 //! left over  = window - units / (units per ns of the soaker's clock when idle) - others
 //! taken      = left over in the window - left over in idle windows, in the same time
 //! ```
 //!
-//! That needs a soaker on every CPU. Which CPUs other programs used in a window is not known: they are
-//! taken to have used each as in the idle windows of the block, so that the cost of one end alone has
-//! more noise than that of both together. What the hypervisor takes stays in the costs.
+//! That needs a soaker on every CPU. Which CPUs other programs used in a window is not known: they
+//! are taken to have used each as in the idle windows of the block, so that the cost of one end
+//! alone has more noise than that of both together. What the hypervisor takes stays in the costs.
 
 use zc_run::{Block, Header, Reading, Slot};
 
@@ -23,8 +23,8 @@ use crate::sides::{Account, Threads};
 use crate::steal::StealInClocks;
 use crate::taken::TakenFrom;
 
-/// Whether the costs of the trial in slot number `slot` can be told so. What a server uses is in the
-/// clocks of other programs, and so is what another zc on this machine uses.
+/// Whether the costs of the trial in slot number `slot` can be told so. What a server uses is in
+/// the clocks of other programs, and so is what another zc on this machine uses.
 pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
     let plan = &header.plan;
     let has_server = plan.server.is_some() || plan.responses.is_some() || plan.nfs.is_some();
@@ -35,8 +35,8 @@ pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
     !has_server && !same_machine(header) && Machine::all(header).all(is_read)
 }
 
-/// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
-/// backwards.
+/// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or
+/// ran backwards.
 pub(crate) fn account(
     block: &Block,
     slot: usize,
@@ -84,7 +84,8 @@ struct IdleCpu {
 }
 
 impl Idle {
-    /// From the idle windows before and after a slot, and the shares of others from all of the block.
+    /// From the idle windows before and after a slot, and the shares of others from all of the
+    /// block.
     fn around(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
         let of_slot = |slot: &Slot| IdleWindow::of(slot, machine);
         let windows: Vec<IdleWindow> = block.slots.iter().filter_map(of_slot).collect();
@@ -105,8 +106,8 @@ impl Idle {
     }
 }
 
-/// The CPUs' shares of what other programs used in these windows: of the time that the soakers did not
-/// have, as almost all of it was theirs.
+/// The CPUs' shares of what other programs used in these windows: of the time that the soakers did
+/// not have, as almost all of it was theirs.
 fn shares(windows: &[IdleWindow], cpus: usize) -> Vec<f64> {
     let of_cpu = |cpu: usize| -> f64 {
         windows.iter().map(|window| window.unused_by_soaker[cpu].max(0.0)).sum()

@@ -12,7 +12,8 @@ pub struct Machine<'a> {
     /// Whether its kernel accounts interrupt time separately (CONFIG_IRQ_TIME_ACCOUNTING); `None`
     /// when that is not known.
     pub irq_time: Option<bool>,
-    /// Whether its task clocks contain what the hypervisor takes (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
+    /// Whether its task clocks contain what the hypervisor takes (no
+    /// CONFIG_PARAVIRT_TIME_ACCOUNTING).
     pub steal_in_clocks: bool,
     /// Whether its thread clocks advance by ticks.
     pub clocks_tick: bool,
@@ -86,9 +87,9 @@ fn edges(slot: &Slot, is_remote: bool) -> Option<(&Reading, &Reading)> {
     }
 }
 
-/// Whether a machine that is measured is emulated. No time that its CPUs took, by whichever account, is
-/// then a cost of anything: every estimate that comes from one is absent. Counts, bytes and speeds are
-/// what they are.
+/// Whether a machine that is measured is emulated. No time that its CPUs took, by whichever
+/// account, is then a cost of anything: every estimate that comes from one is absent. Counts, bytes
+/// and speeds are what they are.
 pub fn is_emulated(header: &Header) -> bool {
     Machine::all(header).any(|machine| machine.is_emulated)
 }

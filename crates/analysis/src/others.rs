@@ -35,8 +35,8 @@ pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) ->
     }
 }
 
-/// CPU time per KiB of the two threads in one window; `None` for a window without bytes, of a server
-/// whose processes zc does not know, and on an emulated machine.
+/// CPU time per KiB of the two threads in one window; `None` for a window without bytes, of a
+/// server whose processes zc does not know, and on an emulated machine.
 fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
     let plan = &kept.header.plan;
     let is_unknown = plan.server_ran_already() && !plan.has_all_clocks();

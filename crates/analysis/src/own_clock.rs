@@ -1,20 +1,21 @@
 //! What traffic took from CPUs in one window, by the clocks of the soakers and of its threads.
 //!
-//! A soaker's thread clock runs while it has its CPU, and while an interrupt or a softirq has it in its
-//! place. Its units say how much of that time was its own: as many as it would have done in idle
-//! windows in the same time *of its clock*. The rest was taken by interrupts. So what traffic took is
+//! A soaker's thread clock runs while it has its CPU, and while an interrupt or a softirq has it in
+//! its place. Its units say how much of that time was its own: as many as it would have done in
+//! idle windows in the same time *of its clock*. The rest was taken by interrupts. So what traffic
+//! took is
 //!
 //! ```text
 //! clocks of its threads + clock of ksoftirqd + (clock of the soaker - units / units per ns when idle)
 //! ```
 //!
-//! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves take
-//! is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of task clocks
-//! (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
+//! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves
+//! take is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of
+//! task clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
-//! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen cgroup, a
-//! CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for it, so that time
-//! is no part of the window.
+//! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen
+//! cgroup, a CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for
+//! it, so that time is no part of the window.
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING no task clock contains interrupts (`update_rq_clock_task` in
 //! kernel/sched/core.c): see [`crate::less_others`].
@@ -38,8 +39,8 @@ pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<
     Some((window.elapsed_ns, window.by_cpu.iter().map(left_ns).collect()))
 }
 
-/// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or ran
-/// backwards.
+/// The account of a machine in the window of slot number `slot`. `None` if a clock is missing or
+/// ran backwards.
 pub(crate) fn account(
     block: &Block,
     slot: usize,
@@ -78,8 +79,8 @@ pub(crate) fn account(
 }
 
 /// Units per ns of its own clock of each soaker at the middle of a window, if it were idle: in a
-/// straight line between the idle windows before and after in which it had some of its CPU, or as in
-/// one of them where the other is missing. `None` for a soaker that hardly ran in any.
+/// straight line between the idle windows before and after in which it had some of its CPU, or as
+/// in one of them where the other is missing. `None` for a soaker that hardly ran in any.
 pub(crate) fn speeds(
     block: &Block,
     slot: usize,
@@ -89,8 +90,8 @@ pub(crate) fn speeds(
     when_idle(block, slot, machine, |window, cpu| speed(window, cpu, steal.on(machine)))
 }
 
-/// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a window,
-/// as [`speeds`]; what the hypervisor took is in them. 0 where no idle window tells.
+/// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a
+/// window, as [`speeds`]; what the hypervisor took is in them. 0 where no idle window tells.
 fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
     let share = |window: &Clocks, cpu: usize| {
         let Clock { soaker_ns, ksoftirqd_ns, .. } = window.by_cpu[cpu];
@@ -100,9 +101,9 @@ fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option
     Some(shares.into_iter().map(|share| share.unwrap_or(0.0)).collect())
 }
 
-/// What a figure of each CPU in idle windows was at the middle of the window in slot number `slot`: in a
-/// straight line between those before and after that have it, or as in one of them where the other is
-/// missing. The outer `None` where the slot has no readings.
+/// What a figure of each CPU in idle windows was at the middle of the window in slot number `slot`:
+/// in a straight line between those before and after that have it, or as in one of them where the
+/// other is missing. The outer `None` where the slot has no readings.
 fn when_idle(
     block: &Block,
     slot: usize,
@@ -149,8 +150,8 @@ fn speed(window: &Clocks, cpu: usize, steal: f64) -> Option<f64> {
     ran.then(|| clock.units / soaker_ns)
 }
 
-/// The CPUs of this machine on which the soaker hardly ran in the idle windows of these blocks: other
-/// programs had the rest.
+/// The CPUs of this machine on which the soaker hardly ran in the idle windows of these blocks:
+/// other programs had the rest.
 pub(crate) fn starved(blocks: &[&Block], machine: &Machine<'_>) -> Vec<usize> {
     let slots = blocks.iter().flat_map(|block| &block.slots);
     let windows: Vec<Clocks> = slots.filter_map(|slot| idle_clocks(slot, machine)).collect();

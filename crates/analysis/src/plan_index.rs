@@ -1,7 +1,7 @@
 //! The cells of a plan by label, and what each is divided by.
 //!
-//! Everything is looked up once. A plan may have thousands of cells, and a walk over all of them for
-//! each one would take most of the time of an estimate.
+//! Everything is looked up once. A plan may have thousands of cells, and a walk over all of them
+//! for each one would take most of the time of an estimate.
 
 use std::collections::HashMap;
 
@@ -48,22 +48,22 @@ impl<'p> PlanIndex<'p> {
         self.reference
     }
 
-    /// Whether two cells run the same path, and so wander together. Each state of a server runs code
-    /// of its own.
+    /// Whether two cells run the same path, and so wander together. Each state of a server runs
+    /// code of its own.
     pub fn wander_together(&self, cell: usize, other: usize) -> bool {
         let (cell, other) = (&self.plan.cells[cell], &self.plan.cells[other]);
         cell.runs_the_path_of(other)
             && (self.plan.server.is_none() || cell.levels.state == other.levels.state)
     }
 
-    /// Whether a cell wanders with what it is divided by: a control does, and a cell that is compared
-    /// with itself in another state of the host.
+    /// Whether a cell wanders with what it is divided by: a control does, and a cell that is
+    /// compared with itself in another state of the host.
     pub fn wanders_with_its_baseline(&self, cell: usize) -> bool {
         self.baseline(cell).is_some_and(|base| self.wander_together(cell, base))
     }
 
-    /// The place of a cell's baseline: the cell that it names, else the plan's reference. `None` for
-    /// the reference, which has no baseline, and where the named cell is not in the plan.
+    /// The place of a cell's baseline: the cell that it names, else the plan's reference. `None`
+    /// for the reference, which has no baseline, and where the named cell is not in the plan.
     pub fn baseline(&self, cell: usize) -> Option<usize> {
         let base = match self.plan.cells.get(cell)?.by.as_deref() {
             Some(label) => self.place(label),

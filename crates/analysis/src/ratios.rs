@@ -86,8 +86,8 @@ impl Ratio {
 ///
 /// `level` is the confidence level of the interval (see [`super::interim`]), `wander` what such
 /// ratios wander: `None` where both costs are of one path, which wander together. `None` without a
-/// pair, when the estimate of the baseline's cost is not positive, or when that of the cell's is not and
-/// the ratio has no upper end.
+/// pair, when the estimate of the baseline's cost is not positive, or when that of the cell's is
+/// not and the ratio has no upper end.
 pub fn ratio(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
     let is_finite = |pair: &Pair| pair.cost.is_finite() && pair.base.is_finite();
     let pairs: Vec<Pair> = pairs.iter().copied().filter(is_finite).collect();
@@ -152,8 +152,9 @@ fn inflation(half: Option<f64>, blocks: usize, level: f64, wander: Option<Wander
     wander.and_then(|wander| wander.inflation(half?, blocks, level)).unwrap_or(1.0)
 }
 
-/// The p-value of a ratio `value`, whose interval over blocks has the half-width `half` in logarithms:
-/// that of the signed ranks of `values`, or of the distance from 1 in wander, whichever is larger.
+/// The p-value of a ratio `value`, whose interval over blocks has the half-width `half` in
+/// logarithms: that of the signed ranks of `values`, or of the distance from 1 in wander, whichever
+/// is larger.
 fn p_value(
     values: &[f64],
     value: f64,

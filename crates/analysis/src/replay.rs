@@ -1,9 +1,9 @@
-//! A log that was replayed: what its responses cost as they were sent, and what their lengths tell that
-//! they cost, in the same blocks of the same run.
+//! A log that was replayed: what its responses cost as they were sent, and what their lengths tell
+//! that they cost, in the same blocks of the same run.
 //!
-//! It is the check of [`advise`](crate::advise::advise): that a response costs what one of its length does when
-//! it is alone in its cell, and that a curve between lengths tells the others. What slows a whole block
-//! is in both, and cancels in their ratio.
+//! It is the check of [`advise`](crate::advise::advise): that a response costs what one of its
+//! length does when it is alone in its cell, and that a curve between lengths tells the others.
+//! What slows a whole block is in both, and cancels in their ratio.
 
 use std::collections::BTreeMap;
 
@@ -107,8 +107,8 @@ fn pairs(costs: &[Option<f64>], bases: &[Option<f64>]) -> Vec<Pair> {
         .collect()
 }
 
-/// The lengths of a log's responses, those that are nearly equal together: the mean of each bin, and how
-/// many are in it.
+/// The lengths of a log's responses, those that are nearly equal together: the mean of each bin,
+/// and how many are in it.
 struct Bins {
     each: Vec<(f64, f64)>,
     responses: f64,

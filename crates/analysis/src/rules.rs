@@ -19,8 +19,8 @@ pub const DRIFT_LIMIT: f64 = 0.10;
 /// A block is dropped when other processes used more than this share of the soaked CPUs.
 pub const FOREIGN_LIMIT: f64 = 0.02;
 
-/// The first rule that the block breaks; `None` for a block that is kept. None applies to a block whose
-/// costs leave other programs out, unless the plan is strict.
+/// The first rule that the block breaks; `None` for a block that is kept. None applies to a block
+/// whose costs leave other programs out, unless the plan is strict.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     if !header.plan.strict
         && AccountKind::of_block(block, header, Permitted::Best).leaves_others_out()
@@ -35,8 +35,8 @@ pub(crate) fn broken(block: &Block, header: &Header) -> Option<Dropped> {
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
 }
 
-/// Whether the costs of a run with this header leave out what other programs and the hypervisor took,
-/// and no block is dropped for them.
+/// Whether the costs of a run with this header leave out what other programs and the hypervisor
+/// took, and no block is dropped for them.
 pub fn leaves_others_out(header: &Header) -> bool {
     !header.plan.strict && account_kind::own_clocks_can_tell(header)
 }
@@ -98,7 +98,8 @@ pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
 
 /// Share of the machine's soaked CPUs that was used by neither zc's process there nor the kernel on
 /// its behalf, over the block's soaked windows. Where both ends are on one machine, both processes
-/// are zc's. What a server used that zc did not start is not known, so the idle windows alone count.
+/// are zc's. What a server used that zc did not start is not known, so the idle windows alone
+/// count.
 pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
     let irq_time = machine.irq_time;
     // A remote end with soakers of its own works on other CPUs.

@@ -7,8 +7,8 @@ use crate::own_clock;
 use crate::plan_index::PlanIndex;
 use zc_run::{Block, Run};
 
-/// The CPUs of this machine whose soakers hardly ran, in a run none of whose cells has a cost because
-/// of it. Empty in any other run, and where the costs are not by own clocks.
+/// The CPUs of this machine whose soakers hardly ran, in a run none of whose cells has a cost
+/// because of it. Empty in any other run, and where the costs are not by own clocks.
 pub fn starved_cpus(run: &Run) -> Vec<usize> {
     let kept: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
     let account = AccountKind::of_run(kept.iter().copied(), &run.header, Permitted::Best);

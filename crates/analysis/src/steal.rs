@@ -1,11 +1,11 @@
 //! What the hypervisor took, where task clocks contain it (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
 //!
-//! There a soaker's clock runs on while its CPU is stolen, which looks as if an interrupt had it. In
-//! random order that is no bias, but noise. /proc/stat knows steal to a tick of 10 ms, which is long
-//! beside a window: a tick may belong to the window before, or lack what was stolen since. So what is
-//! taken off is the part of each tick by which soakers were slower in idle windows that had one: the
-//! slope of a regression, which is near to 1 where steal comes in bursts of many ticks and near to 0
-//! where a tick says little about its window.
+//! There a soaker's clock runs on while its CPU is stolen, which looks as if an interrupt had it.
+//! In random order that is no bias, but noise. /proc/stat knows steal to a tick of 10 ms, which is
+//! long beside a window: a tick may belong to the window before, or lack what was stolen since. So
+//! what is taken off is the part of each tick by which soakers were slower in idle windows that had
+//! one: the slope of a regression, which is near to 1 where steal comes in bursts of many ticks and
+//! near to 0 where a tick says little about its window.
 
 use zc_run::{Block, Header};
 
@@ -36,8 +36,8 @@ impl StealInClocks {
     }
 }
 
-/// Time that a soaker lost in an idle window, per time that the window had of steal by ticks, both beyond
-/// what the idle windows beside it had.
+/// Time that a soaker lost in an idle window, per time that the window had of steal by ticks, both
+/// beyond what the idle windows beside it had.
 fn slope(blocks: &[&Block], machine: &Machine<'_>) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for block in blocks {
@@ -96,7 +96,8 @@ mod tests {
         StealInClocks::of(&blocks, &run.header).local
     }
 
-    /// Root mean square of the errors of the reference's costs, relative to its cost, and their mean.
+    /// Root mean square of the errors of the reference's costs, relative to its cost, and their
+    /// mean.
     fn errors(run: &Run) -> (f64, f64) {
         let blocks: Vec<&Block> = run.blocks.iter().collect();
         let found = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));

@@ -1,9 +1,9 @@
 //! What was taken from the CPUs in one window, and which side it is the cost of.
 //!
-//! Interrupts that come while another program has a CPU are in that program's clock, and in no other.
-//! They come as often as while the soaker has it. So what they took from the soakers of a cell, by the
-//! soakers' time, tells what they took from others. In a single window a soaker may hardly have run, so
-//! the blocks around it tell it together, as the machine changes in seconds.
+//! Interrupts that come while another program has a CPU are in that program's clock, and in no
+//! other. They come as often as while the soaker has it. So what they took from the soakers of a
+//! cell, by the soakers' time, tells what they took from others. In a single window a soaker may
+//! hardly have run, so the blocks around it tell it together, as the machine changes in seconds.
 
 use crate::division::per;
 use crate::losses::Losses;
@@ -13,12 +13,12 @@ use zc_stats::median;
 /// seconds of a run with all paths.
 const REACH: usize = 7;
 
-/// The least share of the time that the traffic left over which the soakers of a CPU must have had in
-/// these blocks: what they lost in less says little about what others lost in the rest.
+/// The least share of the time that the traffic left over which the soakers of a CPU must have had
+/// in these blocks: what they lost in less says little about what others lost in the rest.
 pub(crate) const LEAST_SHARE: f64 = 0.05;
 
-/// By how much a reader that other programs keep from its CPU closes a window late, at most: more than
-/// the scheduling delays of a loaded machine.
+/// By how much a reader that other programs keep from its CPU closes a window late, at most: more
+/// than the scheduling delays of a loaded machine.
 const LATE_NS: f64 = 250e6;
 
 /// The side that something was taken for.
@@ -34,8 +34,8 @@ pub(crate) enum For {
 /// CPU time that was taken from a set of CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct TakenFrom {
-    /// What is known of it: the clocks of the traffic's threads and of ksoftirqd, and what interrupts
-    /// took from the soakers; by wall time all that the soakers lost.
+    /// What is known of it: the clocks of the traffic's threads and of ksoftirqd, and what
+    /// interrupts took from the soakers; by wall time all that the soakers lost.
     pub(crate) known_ns: f64,
     /// What interrupts took from the soakers.
     pub(crate) interrupts_ns: f64,
@@ -47,8 +47,8 @@ pub(crate) struct TakenFrom {
     pub(crate) stopped_ns: f64,
     /// What neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
     pub(crate) left_ns: f64,
-    /// The same beyond what that was in idle windows; by wall time 0. What the hypervisor took is in it:
-    /// its ticks are longer than most windows, and it takes as much from idle ones.
+    /// The same beyond what that was in idle windows; by wall time 0. What the hypervisor took is
+    /// in it: its ticks are longer than most windows, and it takes as much from idle ones.
     pub(crate) beyond_idle_ns: f64,
 }
 
@@ -85,8 +85,8 @@ impl TakenFrom {
     }
 
     /// With what interrupts took from other programs, by what they took from the soakers in the
-    /// windows `around`, which are this one and its neighbours, added up. `None` where these soakers
-    /// hardly ran.
+    /// windows `around`, which are this one and its neighbours, added up. `None` where these
+    /// soakers hardly ran.
     ///
     /// That is `interrupts / soakers` of all of them times this window's `others`. A share of what
     /// this window's soakers lost beyond that is added: 0 on average, it makes costs scatter by as
@@ -106,11 +106,11 @@ impl TakenFrom {
         Some(self.known_ns + share * self.others_ns + others_by_soakers * beyond_ns)
     }
 
-    /// What other tasks used beyond what they use in idle windows, without what interrupts took from
-    /// them, which [`settled_ns`](Self::settled_ns) has.
+    /// What other tasks used beyond what they use in idle windows, without what interrupts took
+    /// from them, which [`settled_ns`](Self::settled_ns) has.
     fn unattributed_ns(&self, around: &Self) -> Option<f64> {
-        // None come in time that the hypervisor took, which is too little here by that much. It is known
-        // in ticks alone, whose noise would be in all windows around alike.
+        // None come in time that the hypervisor took, which is too little here by that much. It is
+        // known in ticks alone, whose noise would be in all windows around alike.
         let share = per(around.interrupts_ns, around.soakers_ns).unwrap_or(0.0);
         Some(self.beyond_idle_ns - share * self.left_ns)
     }
@@ -126,8 +126,8 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// The share of the time of CPUs, other than those that only [`For::OtherCpus`] has, which other
-    /// programs used, or in which zc was stopped: of the set with the largest. From 0 to 1.
+    /// The share of the time of CPUs, other than those that only [`For::OtherCpus`] has, which
+    /// other programs used, or in which zc was stopped: of the set with the largest. From 0 to 1.
     pub(crate) fn others_share(&self) -> f64 {
         let own = self.parts.iter().filter(|(side, _)| *side != For::OtherCpus);
         own.map(|(_, part)| part.others_share()).fold(0.0, f64::max)
@@ -136,14 +136,15 @@ impl Taken {
 
 /// What was lost in the windows of one cell, by block. `None` where it is not known.
 ///
-/// A window that is much longer than the others is of a process that was stopped while other programs had
-/// the CPUs. Nothing of the traffic interrupted them, so it tells no cost, its own or its neighbours'.
+/// A window that is much longer than the others is of a process that was stopped while other
+/// programs had the CPUs. Nothing of the traffic interrupted them, so it tells no cost, its own or
+/// its neighbours'.
 pub(crate) fn losses(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
     by_block(windows, TakenFrom::settled_ns)
 }
 
-/// What other tasks used in the windows of one cell beyond what they used in the idle windows beside
-/// them, by block.
+/// What other tasks used in the windows of one cell beyond what they used in the idle windows
+/// beside them, by block.
 pub(crate) fn unattributed(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
     by_block(windows, TakenFrom::unattributed_ns)
 }

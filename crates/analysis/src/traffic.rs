@@ -96,8 +96,8 @@ struct Fragments {
 }
 
 impl Fragments {
-    /// Those of the unsoaked controls, which are paced as the soaked trials are; without any, of the
-    /// trials at top speed.
+    /// Those of the unsoaked controls, which are paced as the soaked trials are; without any, of
+    /// the trials at top speed.
     fn of(kept: &KeptBlocks, cell: &Cell) -> Self {
         let mut sum = Self::default();
         for kind in [TrialKind::UnsoakedControl, TrialKind::TopSpeed] {

@@ -1,20 +1,21 @@
 //! Work that traffic made in tasks that are nobody's: kworkers, a server that zc did not start, a
 //! helper of a container.
 //!
-//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. What other tasks used in a
-//! window, beyond what they used in the idle windows beside it, is known as exactly
-//! ([`TrialCost::unattributed`]). If it is more than nothing, the traffic made it. Less than nothing is
-//! displacement: other programs had to wait for the traffic, which says nothing of their work.
+//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. What other tasks used
+//! in a window, beyond what they used in the idle windows beside it, is known as exactly
+//! ([`TrialCost::unattributed`]). If it is more than nothing, the traffic made it. Less than
+//! nothing is displacement: other programs had to wait for the traffic, which says nothing of their
+//! work.
 //!
 //! Programs that work in bursts put as much into idle windows as into trials, on average. Shares of
-//! longer windows scatter less, and the difference of two is skewed to the right, so that signed ranks
-//! err towards less than nothing.
+//! longer windows scatter less, and the difference of two is skewed to the right, so that signed
+//! ranks err towards less than nothing.
 //!
-//! **One decision for a run.** Where it is shown for one cell, it is added to all of them, window by
-//! window, on each side: a ratio of a cell that has it to one that lacks it would compare two accounts,
-//! and to add only what is significant would make the ratio depend on the noise. Cells whose interval
-//! lies below 0 are left as they are, because displacement is no saving. What is not shown is not added:
-//! it would put the noise of other programs back into every cost.
+//! **One decision for a run.** Where it is shown for one cell, it is added to all of them, window
+//! by window, on each side: a ratio of a cell that has it to one that lacks it would compare two
+//! accounts, and to add only what is significant would make the ratio depend on the noise. Cells
+//! whose interval lies below 0 are left as they are, because displacement is no saving. What is not
+//! shown is not added: it would put the noise of other programs back into every cost.
 
 use zc_stats::{hodges_lehmann, median, wilcoxon_interval};
 
@@ -24,12 +25,13 @@ use crate::model::estimates::Unattributed;
 use crate::model::figure::Figure;
 use zc_run::Plan;
 
-/// Less than this share of what a cell costs is not looked for: clocks are read one after the other and
-/// rounded, which is always to the same side.
+/// Less than this share of what a cell costs is not looked for: clocks are read one after the other
+/// and rounded, which is always to the same side.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's interval
-/// shows that there is such. Returns the cell with the most of it; `None` without costs by own clocks.
+/// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's
+/// interval shows that there is such. Returns the cell with the most of it; `None` without costs by
+/// own clocks.
 pub(super) fn settle(
     costs: &mut [Vec<Option<TrialCost>>],
     plan: &Plan,
@@ -102,7 +104,8 @@ mod tests {
         Synthetic { blocks: 20, ..Synthetic::default() }
     }
 
-    /// Has another task use so much of each trial of a cell on the sender's CPU, in place of its soaker.
+    /// Has another task use so much of each trial of a cell on the sender's CPU, in place of its
+    /// soaker.
     fn with_work(mut run: Run, cell: &str, ns: impl Fn(usize) -> i64) -> Run {
         for (at, block) in run.blocks.iter_mut().enumerate() {
             for slot in &mut block.slots {
@@ -174,7 +177,8 @@ mod tests {
 
     #[test]
     fn bursts_of_other_programs_are_not_taken_for_work_of_the_traffic() {
-        // One window in three has a burst of 20 ms on the sender's CPU, idle ones of 40 ms likewise.
+        // One window in three has a burst of 20 ms on the sender's CPU, idle ones of 40 ms
+        // likewise.
         let mut shown = 0;
         for seed in 0..40u64 {
             let mut run = Synthetic { seed, ..world() }.run();
@@ -196,7 +200,8 @@ mod tests {
                 }
                 closed.soak.cpu_ns[0] -= taken_ns;
             }
-            // Units are as before: the soaker is faster by its clock, which costs, but not others' time.
+            // Units are as before: the soaker is faster by its clock, which costs, but not others'
+            // time.
             shown += usize::from(KeptBlocks::of(&run).unattributed.unwrap().added);
         }
         assert!(shown <= 4, "{shown} of 40");

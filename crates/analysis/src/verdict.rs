@@ -5,9 +5,9 @@
 //! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
 //! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
 //! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
-//! controls are not among the comparisons. What the error that they show could explain is undecided,
-//! and so is what they could not have seen ([`crate::controls`]).
-//! A positive control that misses by more than half of what was added withholds all verdicts.
+//! controls are not among the comparisons. What the error that they show could explain is
+//! undecided, and so is what they could not have seen ([`crate::controls`]). A positive control
+//! that misses by more than half of what was added withholds all verdicts.
 
 use crate::controls::{Controls, Limits};
 use crate::costs::Side;
@@ -138,8 +138,8 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
 /// for normal values. Where a control shows an error, cells that it could make as cheap are in the
 /// list, too, and so are those that differ by less than the controls resolve. A cell that has a
-/// verdict against it is not: one that is dearer than the baseline, and a baseline than which one is
-/// cheaper.
+/// verdict against it is not: one that is dearer than the baseline, and a baseline than which one
+/// is cheaper.
 fn cheapest<'v>(
     kept: &KeptBlocks,
     cells: &[CellEstimate],

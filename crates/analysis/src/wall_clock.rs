@@ -1,10 +1,10 @@
 //! What was taken from the soakers in one window, by wall time: all that ran in their place.
 //!
-//! A soaker's rate in the window is compared with the idle rate of the same CPU *at that moment*. The
-//! idle rate is interpolated linearly in time between the idle windows before and after, each taken at
-//! its middle. The missing part of that rate is the share of the CPU that was taken, whichever task was
-//! charged for it: the traffic, other programs, the hypervisor. Rates of other blocks are never used,
-//! because clock frequencies and the load of neighbours drift.
+//! A soaker's rate in the window is compared with the idle rate of the same CPU *at that moment*.
+//! The idle rate is interpolated linearly in time between the idle windows before and after, each
+//! taken at its middle. The missing part of that rate is the share of the CPU that was taken,
+//! whichever task was charged for it: the traffic, other programs, the hypervisor. Rates of other
+//! blocks are never used, because clock frequencies and the load of neighbours drift.
 
 use crate::machine::Machine;
 use crate::sides::{Account, Threads};
@@ -12,8 +12,8 @@ use crate::taken::TakenFrom;
 use crate::window::units;
 use zc_run::{Block, Reading, Slot};
 
-/// The account of a machine in the window of slot number `slot`. `None` without idle windows around it,
-/// or if a counter is missing or ran backwards.
+/// The account of a machine in the window of slot number `slot`. `None` without idle windows around
+/// it, or if a counter is missing or ran backwards.
 pub(crate) fn account(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Account> {
     let (window, idle_units_per_ns) = rates(block, slot, machine)?;
     let of_cpu = |(units_per_ns, idle): (&f64, f64)| {

@@ -3,8 +3,8 @@
 //!
 //! It is one figure for all ratios of a run, and one for all costs: a minute has too few stretches
 //! to tell it for each path. A control runs the path that it is divided by, wanders with it, and
-//! has no part in this; neither has a path in one state of the host divided by itself in another. In
-//! 60 runs the ratio of the A/A control scattered by less than its blocks say.
+//! has no part in this; neither has a path in one state of the host divided by itself in another.
+//! In 60 runs the ratio of the A/A control scattered by less than its blocks say.
 
 use zc_stats::{Wander, wander};
 

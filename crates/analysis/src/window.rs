@@ -28,8 +28,8 @@ pub(super) fn throughput(trial: &Trial) -> Option<f64> {
     Some(bytes(trial) as f64 * 1e9 / elapsed_ns(trial)? as f64)
 }
 
-/// The length of a soaked window in ns, above 0, and the units that each soaker of the machine finished
-/// in it. `None` when the window has no length, or a counter is missing or ran backwards.
+/// The length of a soaked window in ns, above 0, and the units that each soaker of the machine
+/// finished in it. `None` when the window has no length, or a counter is missing or ran backwards.
 pub(super) fn units(
     opened: &Reading,
     closed: &Reading,

@@ -83,8 +83,8 @@ impl Folder {
         Ok((numbers.flatten().max().unwrap_or(0_u64) + 1).to_string())
     }
 
-    /// The last line of what Slurm wrote of each task that said anything, and its job: by index of the pair and of
-    /// the cell. Of several jobs the last one counts.
+    /// The last line of what Slurm wrote of each task that said anything, and its job: by index of
+    /// the pair and of the cell. Of several jobs the last one counts.
     pub(super) fn said_by_slurm(&self) -> BTreeMap<(usize, usize), (String, String)> {
         let mut files: Vec<(u64, (usize, usize), PathBuf)> = Vec::new();
         for entry in self.path.join("logs").read_dir().into_iter().flatten().flatten() {
@@ -105,7 +105,8 @@ impl Folder {
         files.iter().filter_map(said).collect()
     }
 
-    /// The last error that a file of the folder tells, else its last line; `None` if it says nothing.
+    /// The last error that a file of the folder tells, else its last line; `None` if it says
+    /// nothing.
     pub(super) fn last_line(&self, path: &Path) -> Option<String> {
         let text = match self.tail(path) {
             Ok(text) => text,
@@ -117,7 +118,8 @@ impl Folder {
         error.or_else(|| lines.next_back()).map(str::to_owned)
     }
 
-    /// Whether a saved run came to its own end: neither interrupted, nor killed. Only its last line is read.
+    /// Whether a saved run came to its own end: neither interrupted, nor killed. Only its last line
+    /// is read.
     ///
     /// # Errors
     /// It cannot be read.

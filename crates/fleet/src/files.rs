@@ -1,8 +1,8 @@
-//! Reads files of a folder in which others may have written: regular files alone, through no symbolic link, without
-//! waiting for a writer, and never more than a bound.
+//! Reads files of a folder in which others may have written: regular files alone, through no
+//! symbolic link, without waiting for a writer, and never more than a bound.
 //!
-//! The kernel checks links at each part of a name as it walks (open(2), `O_NOFOLLOW`), and kind and owner are
-//! those of the file that is open (fstat(2)): a name may lead elsewhere a moment later.
+//! The kernel checks links at each part of a name as it walks (open(2), `O_NOFOLLOW`), and kind and
+//! owner are those of the file that is open (fstat(2)): a name may lead elsewhere a moment later.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -39,10 +39,12 @@ impl Whose {
     }
 }
 
-/// Opens the regular file `name` below the folder `root`. Links of `root` itself are followed: the user named it.
+/// Opens the regular file `name` below the folder `root`. Links of `root` itself are followed: the
+/// user named it.
 ///
 /// # Errors
-/// Those of open(2); a part of the name is a link, the file is not a regular one, or another user's.
+/// Those of open(2); a part of the name is a link, the file is not a regular one, or another
+/// user's.
 pub fn open(root: &Path, name: &Path, whose: Whose) -> io::Result<File> {
     let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = rustix::fs::open(root, folder_flags, Mode::empty())?;

@@ -12,8 +12,8 @@ use crate::kubernetes_options::KubernetesOptions;
 use crate::one_line;
 use crate::programs::Programs;
 
-/// A fleet as its file describes it, with the values that are checked by their types. [`FleetFile::parse`]
-/// checks the others.
+/// A fleet as its file describes it, with the values that are checked by their types.
+/// [`FleetFile::parse`] checks the others.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FleetFile {
@@ -27,10 +27,12 @@ pub struct FleetFile {
     pub zc: String,
     /// What the order is drawn by; drawn itself where it is missing.
     pub seed: Option<u64>,
-    /// Whether other jobs may use the hosts meanwhile. Figures are then doubtful, and the report says so.
+    /// Whether other jobs may use the hosts meanwhile. Figures are then doubtful, and the report
+    /// says so.
     #[serde(default)]
     pub shared: bool,
-    /// Features and facts of hosts that a report groups by; all features and the kernel where it is missing.
+    /// Features and facts of hosts that a report groups by; all features and the kernel where it is
+    /// missing.
     pub by: Option<Vec<String>>,
     /// The hosts.
     pub hosts: Vec<HostEntry>,
@@ -169,8 +171,8 @@ pub struct SlurmOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SshOptions {
-    /// The command, split at spaces, before the name of the host. It is used from here to the host that
-    /// sends, and from that to the one that receives.
+    /// The command, split at spaces, before the name of the host. It is used from here to the host
+    /// that sends, and from that to the one that receives.
     pub command: String,
 }
 
@@ -203,12 +205,12 @@ fn one() -> usize {
 }
 
 impl FleetFile {
-    /// Parses a file, and checks what does not depend on other files or on a scheduler. `engine` is in place
-    /// of the file's own.
+    /// Parses a file, and checks what does not depend on other files or on a scheduler. `engine` is
+    /// in place of the file's own.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no TOML, has a key that is none, or a value that
-    /// is none. The message has the line, or names the key.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no TOML, has a key that is none, or a value
+    /// that is none. The message has the line, or names the key.
     pub fn parse(text: &str, name: &str, engine: Option<Engine>) -> Result<Self> {
         let wrong = |what: String| {
             Error::input(format!("cannot read the fleet \"{name}\": {what}"))
@@ -292,7 +294,8 @@ impl FleetFile {
     /// The hosts, in the order of the file. `with_feature` lists the nodes that have a feature.
     ///
     /// # Errors
-    /// A list is none, a host is in two entries, or there are fewer than two; those of `with_feature`.
+    /// A list is none, a host is in two entries, or there are fewer than two; those of
+    /// `with_feature`.
     pub fn hosts(&self, with_feature: impl Fn(&str) -> Result<Vec<String>>) -> Result<Vec<Host>> {
         let mut hosts = Vec::new();
         let mut seen = BTreeSet::new();

@@ -14,8 +14,8 @@
 //!
 //! A measurement that is made again has a run of another name, so nothing is ever written over.
 //!
-//! A folder is code: its jobs are run on the hosts by whoever submits them. So another user's is not used unless that
-//! is wanted, and all of its files are read by [`files`].
+//! A folder is code: its jobs are run on the hosts by whoever submits them. So another user's is
+//! not used unless that is wanted, and all of its files are read by [`files`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -51,8 +51,8 @@ impl Folder {
     /// One that has a plan, and the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, its plan cannot be read, or it is not of those whose
-    /// files are read.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, its plan cannot be read, or it is
+    /// not of those whose files are read.
     pub fn open(path: &Path, whose: Whose) -> Result<(Self, FleetPlan)> {
         let absolute = path.canonicalize().map_err(|error| {
             Error::input(format!(

@@ -1,4 +1,5 @@
-//! How measurements are made pods of a Kubernetes cluster: the table `[kubernetes]` of a fleet's file.
+//! How measurements are made pods of a Kubernetes cluster: the table `[kubernetes]` of a fleet's
+//! file.
 
 use std::collections::BTreeMap;
 

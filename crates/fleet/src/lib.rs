@@ -1,10 +1,10 @@
-//! Measurements on many hosts: which pairs measure what, as jobs for a scheduler, and what has come of
-//! them.
+//! Measurements on many hosts: which pairs measure what, as jobs for a scheduler, and what has come
+//! of them.
 //!
 //! Data passes through once: a file of the user's ([`fleet_file`]) becomes a plan ([`plan`]: hosts,
 //! [`pairs`], cells, their order), which is written into a folder ([`folder`]) with the jobs of an
-//! engine ([`slurm`], [`ssh`], [`kubernetes`]). From then on the folder is all there is: what is done is what lies
-//! there, and what runs is what the scheduler says.
+//! engine ([`slurm`], [`ssh`], [`kubernetes`]). From then on the folder is all there is: what is
+//! done is what lies there, and what runs is what the scheduler says.
 
 mod attempts;
 pub mod files;

@@ -1,5 +1,5 @@
-//! The lock of a fleet's folder: only one `zc fleet plan` or `zc fleet submit` is at work in it. The kernel lets go
-//! of it when the process ends, however it ends (flock(2)).
+//! The lock of a fleet's folder: only one `zc fleet plan` or `zc fleet submit` is at work in it.
+//! The kernel lets go of it when the process ends, however it ends (flock(2)).
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -28,8 +28,8 @@ impl Folder {
     /// Takes its lock for a command: `zc fleet submit`.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind): another process has it, and the message says which; the file cannot
-    /// be written.
+    /// [`ErrorKind::Output`](zc_run::ErrorKind): another process has it, and the message says
+    /// which; the file cannot be written.
     pub fn lock(&self, command: &str) -> Result<Lock> {
         let path = self.path.join(NAME);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;

@@ -11,12 +11,12 @@ use crate::folder::{Folder, PARTS, PLAN};
 use crate::lock::{self, Lock};
 
 impl Folder {
-    /// A new one, with nothing in it yet, and its lock. What a `zc fleet plan` has left that came to no end is
-    /// removed.
+    /// A new one, with nothing in it yet, and its lock. What a `zc fleet plan` has left that came
+    /// to no end is removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists and is not empty, is another user's, another process makes
-    /// it now, or it cannot be made.
+    /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists and is not empty, is another user's,
+    /// another process makes it now, or it cannot be made.
     pub fn create(path: &Path) -> Result<(Self, Lock)> {
         let name = escape(&path.to_string_lossy(), 400);
         let failed = |error: io::Error| {

@@ -1,5 +1,5 @@
-//! Checks that every text of a fleet is of one line: most of them become parts of scripts, commands and names of files, where
-//! a line break would begin something else.
+//! Checks that every text of a fleet is of one line: most of them become parts of scripts, commands
+//! and names of files, where a line break would begin something else.
 
 use serde_json::Value;
 use zc_run::is_safe;

@@ -2,10 +2,10 @@
 //!
 //! All pairs of n hosts are n(n-1)/2, too many beyond some tens of hosts. Where each host has k
 //! partners, every host's cost is measured equally often, and hosts are connected through their
-//! partners: an incomplete block design with blocks of two, balanced in its replications (Cochran and
-//! Cox, "Experimental Designs", 2nd edition, 1957, chapter 9). Partners are the next ones on a circle on
-//! which the hosts stand in random order, so that no host of such a design is without a connection to
-//! another.
+//! partners: an incomplete block design with blocks of two, balanced in its replications (Cochran
+//! and Cox, "Experimental Designs", 2nd edition, 1957, chapter 9). Partners are the next ones on a
+//! circle on which the hosts stand in random order, so that no host of such a design is without a
+//! connection to another.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ const MOST_PAIRS: usize = 100_000;
 /// The pairs as indices of hosts, each pair once, in random order and with a random host first.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::ErrorKind): the reference is no host, there is no pair, or there are more than 100,000.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the reference is no host, there is no pair, or there
+/// are more than 100,000.
 pub fn pairs(
     choice: &PairChoice,
     hosts: &[Host],
@@ -81,8 +82,8 @@ fn groups(choice: &PairChoice, hosts: &[Host]) -> Vec<Vec<usize>> {
 }
 
 /// Adds the pairs of hosts that stand on a circle, each with the next ones. With an odd number of
-/// partners each has the one opposite too; with an odd number of hosts that leaves one of them over,
-/// which has one partner more.
+/// partners each has the one opposite too; with an odd number of hosts that leaves one of them
+/// over, which has one partner more.
 fn within(circle: &[usize], partners: usize, pairs: &mut Vec<[usize; 2]>) -> Result<()> {
     let hosts = circle.len();
     let partners = partners.min(hosts.saturating_sub(1));

@@ -1,5 +1,5 @@
-//! The plan of a fleet: every measurement that is to be made, in its order. It is what a folder is about
-//! and is read from it again by each command.
+//! The plan of a fleet: every measurement that is to be made, in its order. It is what a folder is
+//! about and is read from it again by each command.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -31,7 +31,8 @@ pub struct FleetPlan {
     pub zc_version: String,
     /// The fleet's name.
     pub name: String,
-    /// The name of all its jobs, which no other folder's have: the fleet's, and a number that is drawn.
+    /// The name of all its jobs, which no other folder's have: the fleet's, and a number that is
+    /// drawn.
     pub job_name: String,
     /// What the order was drawn by.
     pub seed: u64,
@@ -82,8 +83,8 @@ pub fn file_of_plan(name: &str) -> String {
 pub struct Planned {
     /// Its name.
     pub name: String,
-    /// The words after `zc run`, budget included, without where the run goes and with whom. A plan that is
-    /// a file is named by its path in the folder.
+    /// The words after `zc run`, budget included, without where the run goes and with whom. A plan
+    /// that is a file is named by its path in the folder.
     pub words: Vec<String>,
     /// The file with its plan, relative to the folder; `None` for a built-in one.
     pub file: Option<String>,
@@ -111,8 +112,8 @@ pub struct Cell {
     pub plan: usize,
 }
 
-/// What a run takes beyond its budget: both ends are started, paths proven and probed, and the last block
-/// finished.
+/// What a run takes beyond its budget: both ends are started, paths proven and probed, and the last
+/// block finished.
 const BEYOND_BUDGET_NS: u64 = 180_000_000_000;
 
 impl Planned {
@@ -123,11 +124,13 @@ impl Planned {
 }
 
 impl FleetPlan {
-    /// Draws the pairs and the order. `plans` are the words after `zc run` and the file of each plan of
-    /// the file, in its order; `draw` is a number of this plan's own, and the seed where the file has none.
+    /// Draws the pairs and the order. `plans` are the words after `zc run` and the file of each
+    /// plan of the file, in its order; `draw` is a number of this plan's own, and the seed where
+    /// the file has none.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no pair, or there are too many measurements.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no pair, or there are too many
+    /// measurements.
     pub fn of(file: &FleetFile, hosts: Vec<Host>, plans: Vec<Planned>, draw: u64) -> Result<Self> {
         let seed = file.seed.unwrap_or(draw);
         let mut random = Pcg64::seed_from_u64(seed);
@@ -185,11 +188,12 @@ impl FleetPlan {
         })
     }
 
-    /// Reads a saved plan. What becomes words of commands and names of files is checked again: anyone
-    /// may have written it.
+    /// Reads a saved plan. What becomes words of commands and names of files is checked again:
+    /// anyone may have written it.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none, of a later format, or has a name or an index that is none.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none, of a later format, or has a name or an
+    /// index that is none.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |what: String| Error::input(format!("the plan of the fleet {what}"));
         let cannot = |error: &serde_json::Error| {
@@ -236,7 +240,8 @@ impl FleetPlan {
         }
     }
 
-    /// Whether its jobs are called as [`FleetPlan::of`] calls them: jobs of that name are cancelled.
+    /// Whether its jobs are called as [`FleetPlan::of`] calls them: jobs of that name are
+    /// cancelled.
     fn has_own_job_name(&self) -> bool {
         let drawn = self.job_name.strip_prefix(&format!("zc-{}-", self.name));
         drawn.is_some_and(|drawn| {

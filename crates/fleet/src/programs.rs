@@ -1,6 +1,7 @@
-//! The programs that `zc fleet` starts on this machine: ssh and kubectl. A saved plan never names them: whoever wrote
-//! it would choose what the one who reads it runs. They are taken from the fleet's own file at each call, if that is
-//! still as it was when the fleet was planned, and are else found on the PATH.
+//! The programs that `zc fleet` starts on this machine: ssh and kubectl. A saved plan never names
+//! them: whoever wrote it would choose what the one who reads it runs. They are taken from the
+//! fleet's own file at each call, if that is still as it was when the fleet was planned, and are
+//! else found on the PATH.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -25,13 +26,14 @@ impl Default for Programs {
     }
 }
 
-/// The file of a fleet that names other programs than the default ones, as it was when the fleet was planned.
+/// The file of a fleet that names other programs than the default ones, as it was when the fleet
+/// was planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedBy {
     /// Its absolute path.
     pub path: PathBuf,
-    /// When its inode last changed, in ns since 1970 (`st_ctim` of stat(2)). Nobody can choose that, so a plan that
-    /// came from elsewhere names no file that did.
+    /// When its inode last changed, in ns since 1970 (`st_ctim` of stat(2)). Nobody can choose
+    /// that, so a plan that came from elsewhere names no file that did.
     pub changed_ns: i64,
 }
 

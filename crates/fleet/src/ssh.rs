@@ -1,8 +1,8 @@
 //! A handful of hosts that are reached by ssh: one pair after the other, from here.
 //!
-//! The host that sends runs zc, which starts the one that receives with `--via`. The run is made in a
-//! temporary folder there, comes back on stdout, and is removed. When this end goes away, the other end's
-//! stdin ends, and its zc is told to stop.
+//! The host that sends runs zc, which starts the one that receives with `--via`. The run is made in
+//! a temporary folder there, comes back on stdout, and is removed. When this end goes away, the
+//! other end's stdin ends, and its zc is told to stop.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

@@ -194,8 +194,8 @@ struct SeenRun<'a> {
 }
 
 impl Seen<'_> {
-    /// The first run that is whole, else the last one that was cut off, of those that a report uses. Else those that
-    /// none uses, and else why the last attempt has none.
+    /// The first run that is whole, else the last one that was cut off, of those that a report
+    /// uses. Else those that none uses, and else why the last attempt has none.
     fn state(&self) -> CellState {
         let runs: Vec<SeenRun<'_>> =
             self.attempts.iter().filter_map(|each| self.run(each)).collect();

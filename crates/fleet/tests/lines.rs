@@ -1,4 +1,5 @@
-//! No field of a fleet's file can add a line to a script: what sbatch takes for an option begins a line of its own.
+//! No field of a fleet's file can add a line to a script: what sbatch takes for an option begins a
+//! line of its own.
 
 use proptest::prelude::*;
 use serde_json::Value;

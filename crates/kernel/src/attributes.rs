@@ -46,8 +46,8 @@ pub(crate) fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, Dec
     Ok(None)
 }
 
-/// The number in the first attribute of `kind`, of one or of four bytes. `None` too if it has another
-/// length.
+/// The number in the first attribute of `kind`, of one or of four bytes. `None` too if it has
+/// another length.
 pub(crate) fn number(attributes: &[u8], kind: u16) -> Result<Option<u32>, DecodeError> {
     Ok(child(attributes, kind)?.and_then(|value| match *value {
         [byte] => Some(u32::from(byte)),

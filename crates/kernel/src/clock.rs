@@ -32,8 +32,8 @@ pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// How long this machine has been suspended since boot, in ns: by how much CLOCK_BOOTTIME is ahead of
-/// CLOCK_MONOTONIC, which stands still then.
+/// How long this machine has been suspended since boot, in ns: by how much CLOCK_BOOTTIME is ahead
+/// of CLOCK_MONOTONIC, which stands still then.
 ///
 /// # References
 /// [clock_gettime(2)]

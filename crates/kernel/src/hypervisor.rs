@@ -1,8 +1,8 @@
 //! The hypervisor or emulator of this machine, by what the CPU says of it.
 
 /// The signature that a hypervisor or emulator shows in the CPU's identification: `KVMKVMKVM`,
-/// `TCGTCGTCGTCG` ... `None` on a physical machine, where it is hidden, and on an architecture whose
-/// programs cannot ask for it.
+/// `TCGTCGTCGTCG` ... `None` on a physical machine, where it is hidden, and on an architecture
+/// whose programs cannot ask for it.
 ///
 /// # References
 /// - Linux, Documentation/virt/kvm/x86/cpuid.rst: leaf 0x40000000

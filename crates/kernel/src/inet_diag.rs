@@ -39,8 +39,8 @@ pub struct TcpSocket {
     pub info: TcpInfo,
 }
 
-/// All TCP sockets of the calling thread's network namespace that have counters, over IPv4 and IPv6,
-/// with SOCK_DIAG_BY_FAMILY. Some 2 us for each.
+/// All TCP sockets of the calling thread's network namespace that have counters, over IPv4 and
+/// IPv6, with SOCK_DIAG_BY_FAMILY. Some 2 us for each.
 ///
 /// # Errors
 /// - ENOENT: the kernel has no inet_diag (CONFIG_INET_DIAG).

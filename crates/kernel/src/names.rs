@@ -1,12 +1,13 @@
-//! Addresses of hosts, and where names are looked up in a build that is linked statically with glibc.
+//! Addresses of hosts, and where names are looked up in a build that is linked statically with
+//! glibc.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 
 use super::netlink::Devices;
 
-/// The address that a text is, an IPv6 one with a zone perhaps (`fe80::1%eth0`, `fe80::1%2`: name or
-/// index of an interface of this namespace); `None` if it is a name.
+/// The address that a text is, an IPv6 one with a zone perhaps (`fe80::1%eth0`, `fe80::1%2`: name
+/// or index of an interface of this namespace); `None` if it is a name.
 ///
 /// # Errors
 /// - ENODEV: there is no interface of this name.

@@ -2,8 +2,8 @@
 //! MTU and counters.
 //!
 //! A netlink socket stays in the network namespace in which it was created, and threads in other
-//! namespaces may use it. The messages are few, each a header of fixed size with attributes, and are
-//! encoded here: the crate that knows them all took as long to compile as the rest of this one.
+//! namespaces may use it. The messages are few, each a header of fixed size with attributes, and
+//! are encoded here: the crate that knows them all took as long to compile as the rest of this one.
 //!
 //! # References
 //! - netlink(7)
@@ -128,8 +128,8 @@ impl Devices {
         self.describe(0, &[text(libc::IFLA_IFNAME, name)])
     }
 
-    /// Device by which a packet to `address`, in its zone, leaves, by RTM_GETROUTE and RTM_GETLINK. The
-    /// port has no meaning.
+    /// Device by which a packet to `address`, in its zone, leaves, by RTM_GETROUTE and RTM_GETLINK.
+    /// The port has no meaning.
     ///
     /// # Errors
     /// - ENETUNREACH: there is no route.
@@ -430,7 +430,8 @@ impl Devices {
                 IpAddr::from(Ipv6Addr::from(u128::from(address) & !host_bits))
             }
         };
-        // struct rtmsg: family, bits of destination and source, TOS, table, protocol, scope, type, flags
+        // struct rtmsg: family, bits of destination and source, TOS, table, protocol, scope, type,
+        // flags
         let header: [u8; ROUTE_BYTES] = [
             family(address),
             prefix_bits,
@@ -492,7 +493,8 @@ impl Devices {
     }
 }
 
-/// A link as the kernel describes it: of its `struct ifinfomsg` what matters here, and its attributes.
+/// A link as the kernel describes it: of its `struct ifinfomsg` what matters here, and its
+/// attributes.
 #[derive(Debug)]
 pub(crate) struct Link {
     index: u32,
@@ -507,7 +509,8 @@ struct Route {
     attributes: Vec<u8>,
 }
 
-/// `struct ifinfomsg`: family, padding, type of hardware, device, flags, and which of them are meant.
+/// `struct ifinfomsg`: family, padding, type of hardware, device, flags, and which of them are
+/// meant.
 fn link_header(index: u32, flags: u32) -> [u8; LINK_BYTES] {
     let mut header = [0; LINK_BYTES];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -516,8 +519,8 @@ fn link_header(index: u32, flags: u32) -> [u8; LINK_BYTES] {
     header
 }
 
-/// The first eight counters of `struct rtnl_link_stats64`: packets, bytes, errors and dropped packets,
-/// received and sent.
+/// The first eight counters of `struct rtnl_link_stats64`: packets, bytes, errors and dropped
+/// packets, received and sent.
 fn counters_in(counted: &[u8]) -> io::Result<DeviceCounters> {
     let mut counters = [0; 8];
     for (place, counter) in counters.iter_mut().enumerate() {

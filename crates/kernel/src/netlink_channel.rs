@@ -1,5 +1,5 @@
-//! Requests over a netlink socket: one blocking socket, one request with its answer at a time. What a
-//! message says after its header is the business of its family: `netlink`, `ethtool`, `nftables`,
+//! Requests over a netlink socket: one blocking socket, one request with its answer at a time. What
+//! a message says after its header is the business of its family: `netlink`, `ethtool`, `nftables`,
 //! `inet_diag`.
 //!
 //! netlink-packet-core encodes headers and attributes; it is not visible outside this crate.
@@ -107,8 +107,8 @@ impl Channel {
     }
 }
 
-/// Takes the messages of one datagram that answer the request `sequence`. Returns whether the answer
-/// is complete: what follows its end is ignored.
+/// Takes the messages of one datagram that answer the request `sequence`. Returns whether the
+/// answer is complete: what follows its end is ignored.
 pub(crate) fn take(
     mut datagram: &[u8],
     sequence: u32,

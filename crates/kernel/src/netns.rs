@@ -38,8 +38,8 @@ impl NetNs {
         Ok(Self { fd: File::open("/proc/thread-self/ns/net")?.into() })
     }
 
-    /// Opens a network namespace by a file that refers to it: /proc/PID/ns/net, or /proc/PID/fd/N of
-    /// a process that holds it.
+    /// Opens a network namespace by a file that refers to it: /proc/PID/ns/net, or /proc/PID/fd/N
+    /// of a process that holds it.
     ///
     /// # Errors
     /// - ENOENT, EACCES: there is no such file, or this process may not open it.
@@ -140,8 +140,8 @@ pub fn unshare_user() -> io::Result<()> {
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
 }
 
-/// Creates a mount namespace for the calling thread with unshare(2), CLONE_NEWNS. What is mounted in
-/// it from now on is seen nowhere else, and is gone with the last process in it.
+/// Creates a mount namespace for the calling thread with unshare(2), CLONE_NEWNS. What is mounted
+/// in it from now on is seen nowhere else, and is gone with the last process in it.
 ///
 /// # Errors
 /// - EPERM: CAP_SYS_ADMIN is needed.
@@ -180,8 +180,8 @@ pub fn enter_mounts(namespace: impl AsFd) -> io::Result<()> {
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?)
 }
 
-/// Creates a mount namespace for the calling thread ([`unshare_mounts`]) and mounts a sysfs on `/sys`
-/// in it with mount(2). It shows the network devices of the thread's network namespace.
+/// Creates a mount namespace for the calling thread ([`unshare_mounts`]) and mounts a sysfs on
+/// `/sys` in it with mount(2). It shows the network devices of the thread's network namespace.
 ///
 /// # Errors
 /// - EPERM: CAP_SYS_ADMIN is needed, or other mounts hide parts of /sys (containers).

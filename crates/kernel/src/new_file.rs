@@ -21,16 +21,16 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file, never over an existing one, and holds a lock on it (flock(2)) for as long as
-    /// it is open.
+    /// Creates the file, never over an existing one, and holds a lock on it (flock(2)) for as long
+    /// as it is open.
     ///
-    /// An empty regular file of this user that nobody has locked counts as new: it is what a process
-    /// leaves that was killed between creating its file and writing to it, and there is nothing in it
-    /// to lose. Another user's can be written and read by that user.
+    /// An empty regular file of this user that nobody has locked counts as new: it is what a
+    /// process leaves that was killed between creating its file and writing to it, and there is
+    /// nothing in it to lose. Another user's can be written and read by that user.
     ///
     /// # Errors
-    /// Those of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in that
-    /// place.
+    /// Those of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
+    /// that place.
     pub fn claim(path: &Path) -> io::Result<Self> {
         let (folder, name) = OpenFolder::of(path)?;
         let file = match folder.create_new(&name, 0o666) {

@@ -1,10 +1,10 @@
-//! Writes files where other users may write, too: steps from folder to folder by descriptors, so that
-//! nothing that is moved meanwhile leads elsewhere.
+//! Writes files where other users may write, too: steps from folder to folder by descriptors, so
+//! that nothing that is moved meanwhile leads elsewhere.
 //!
 //! The path of a folder, and a file that the user names, may lead through symbolic links. They are
-//! followed as fs.protected_symlinks demands, also where that is off: another user's link in a folder
-//! in which anybody may write is refused. A name within an open folder never leads through a link.
-//! What is there of another user in a folder in which anybody may write is not replaced
+//! followed as fs.protected_symlinks demands, also where that is off: another user's link in a
+//! folder in which anybody may write is refused. A name within an open folder never leads through a
+//! link. What is there of another user in a folder in which anybody may write is not replaced
 //! (fs.protected_regular).
 //!
 //! # References
@@ -44,8 +44,8 @@ impl OpenFolder {
     /// The folder at `path`, which the user has named.
     ///
     /// # Errors
-    /// Those of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in which
-    /// anybody may write.
+    /// Those of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in
+    /// which anybody may write.
     pub fn open(path: &Path) -> io::Result<Self> {
         walk(path, Last::Folder).map(|(folder, _)| folder)
     }
@@ -58,7 +58,8 @@ impl OpenFolder {
         walk(path, Last::NewFolder).map(|(folder, _)| folder)
     }
 
-    /// The folder that holds `path`, and the file's name in it. If that is a link, it is not followed.
+    /// The folder that holds `path`, and the file's name in it. If that is a link, it is not
+    /// followed.
     ///
     /// # Errors
     /// As for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
@@ -184,8 +185,8 @@ impl OpenFolder {
         }
     }
 
-    /// Has `fill` write the file `name` and puts it in the place of an older one, whose mode it keeps,
-    /// once it is whole. Until then it has another name, which nobody can foretell.
+    /// Has `fill` write the file `name` and puts it in the place of an older one, whose mode it
+    /// keeps, once it is whole. Until then it has another name, which nobody can foretell.
     ///
     /// # Errors
     /// Those of [`check_owner`](Self::check_owner), open(2) and rename(2), and of `fill`. The older
@@ -249,8 +250,8 @@ enum Last {
     File,
 }
 
-/// Steps along a path and the targets of its links. Returns the folder in which it ends, and of a file
-/// its name.
+/// Steps along a path and the targets of its links. Returns the folder in which it ends, and of a
+/// file its name.
 fn walk(path: &Path, last: Last) -> io::Result<(OpenFolder, Option<OsString>)> {
     let start = |name: &str| Ok::<_, Errno>(OpenFolder(open_folder(CWD, OsStr::new(name))?));
     // The working folder may be one that this user may not enter.

@@ -117,8 +117,8 @@ impl Drop for Pages {
 /// Bytes of a page, by sysconf(3), `_SC_PAGESIZE`: a constant of the kernel that every process is
 /// given when it starts.
 ///
-/// It is not taken from rustix, which before Linux 6.4 reads it from /proc/self/auxv, and panics where
-/// there is no /proc or the file belongs to root, as after a change of user.
+/// It is not taken from rustix, which before Linux 6.4 reads it from /proc/self/auxv, and panics
+/// where there is no /proc or the file belongs to root, as after a change of user.
 ///
 /// # References
 /// [sysconf(3)]

@@ -125,8 +125,8 @@ pub struct TracePoint {
 }
 
 impl TracePoint {
-    /// Opens a counter with perf_event_open(2), of the trace point with this `id`: the number in the file
-    /// events/GROUP/NAME/id of tracefs.
+    /// Opens a counter with perf_event_open(2), of the trace point with this `id`: the number in
+    /// the file events/GROUP/NAME/id of tracefs.
     ///
     /// # Errors
     /// - EACCES, EPERM: the user lacks CAP_PERFMON.

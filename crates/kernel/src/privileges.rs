@@ -1,8 +1,8 @@
 //! Rights that a process gives up for good: capabilities, its user, and those that set-user-ID
 //! programs and file capabilities would give it.
 //!
-//! All of this belongs to the calling thread. Threads and processes that it starts afterwards inherit
-//! it, so a process that gives up rights does so before it has other threads.
+//! All of this belongs to the calling thread. Threads and processes that it starts afterwards
+//! inherit it, so a process that gives up rights does so before it has other threads.
 
 use std::io;
 
@@ -48,8 +48,9 @@ pub fn has_capabilities() -> bool {
 }
 
 /// Permitted capabilities of the calling thread that are not ambient. Those of a user who is not
-/// root come from the file of the program that was executed: capabilities that a user has and passes
-/// on to any program are ambient, and a program whose file has capabilities gets no ambient ones.
+/// root come from the file of the program that was executed: capabilities that a user has and
+/// passes on to any program are ambient, and a program whose file has capabilities gets no ambient
+/// ones.
 ///
 /// (AT_SECURE of getauxval(3) does not tell as much: transitions of security modules set it too.)
 ///
@@ -76,7 +77,8 @@ pub fn capabilities_beyond_ambient() -> io::Result<CapabilitySet> {
 /// permitted ones, and all inheritable ones. The kernel lowers the ambient ones with those.
 ///
 /// # Errors
-/// None known. A seccomp filter could forbid the call. Where none is to be given up, it is not made.
+/// None known. A seccomp filter could forbid the call. Where none is to be given up, it is not
+/// made.
 ///
 /// # References
 /// - [capset(2)]

@@ -182,8 +182,8 @@ pub fn own_thread_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// Resource usage of the children that this process has waited for, and of theirs that they had waited
-/// for, by getrusage(2), RUSAGE_CHILDREN.
+/// Resource usage of the children that this process has waited for, and of theirs that they had
+/// waited for, by getrusage(2), RUSAGE_CHILDREN.
 ///
 /// # Errors
 /// As [`usage`].
@@ -291,8 +291,8 @@ fn fork(attempt: impl FnOnce() -> u8) -> io::Result<libc::pid_t> {
     }
 }
 
-/// Has the kernel kill the calling process when its parent ends, by PR_SET_PDEATHSIG. A change of the
-/// process's user undoes it.
+/// Has the kernel kill the calling process when its parent ends, by PR_SET_PDEATHSIG. A change of
+/// the process's user undoes it.
 ///
 /// # Errors
 /// None known. A seccomp filter could forbid the call.

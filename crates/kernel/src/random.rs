@@ -1,5 +1,5 @@
-//! Unpredictable bytes from the kernel, by the system call alone. (`rand::random` opens a device where
-//! libc is linked statically, and panics where there is none, as in an empty root.)
+//! Unpredictable bytes from the kernel, by the system call alone. (`rand::random` opens a device
+//! where libc is linked statically, and panics where there is none, as in an empty root.)
 
 use std::io;
 

@@ -1,8 +1,8 @@
 //! The guard of real-time threads: one that does not sleep in time becomes an ordinary one.
 //!
-//! A real-time thread that never sleeps keeps its CPU from everything else. The kernel counts the CPU
-//! time of each since it slept last (RLIMIT_RTTIME), and sends SIGXCPU to the one that has exceeded the
-//! limit. The handler takes the policy from that thread, so it goes on as any other.
+//! A real-time thread that never sleeps keeps its CPU from everything else. The kernel counts the
+//! CPU time of each since it slept last (RLIMIT_RTTIME), and sends SIGXCPU to the one that has
+//! exceeded the limit. The handler takes the policy from that thread, so it goes on as any other.
 
 use std::io;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ pub struct RealtimeGuard {
 }
 
 impl RealtimeGuard {
-    /// Limits the CPU time that a real-time thread of this process uses between two sleeps, to a lower
-    /// limit if one is in place. The kernel counts in ticks of 1 to 10 ms. Programs that the process
-    /// starts inherit the limit. SIGXCPU of RLIMIT_CPU counts as one of this limit.
+    /// Limits the CPU time that a real-time thread of this process uses between two sleeps, to a
+    /// lower limit if one is in place. The kernel counts in ticks of 1 to 10 ms. Programs that the
+    /// process starts inherit the limit. SIGXCPU of RLIMIT_CPU counts as one of this limit.
     ///
     /// # Errors
     /// - EPERM: a seccomp filter.
     ///
     /// # References
     /// - [getrlimit(2)], RLIMIT_RTTIME
-    /// - `check_thread_timers` in kernel/time/posix-cpu-timers.c: the signal goes to the thread that
-    ///   exceeded the limit, whose soft value then grows by a second.
+    /// - `check_thread_timers` in kernel/time/posix-cpu-timers.c: the signal goes to the thread
+    ///   that exceeded the limit, whose soft value then grows by a second.
     ///
     /// [getrlimit(2)]: https://man7.org/linux/man-pages/man2/getrlimit.2.html
     #[doc(alias = "setrlimit")]
@@ -41,16 +41,16 @@ impl RealtimeGuard {
         let exceeded = Arc::clone(&was_exceeded);
         let at_signal = move || {
             let param = libc::sched_param { sched_priority: 0 };
-            // SAFETY: the call reads one sched_param through the pointer, which outlives it, and may be
-            // made in a handler. Thread id 0 is the calling thread, and giving the policy up needs no
-            // privilege.
+            // SAFETY: the call reads one sched_param through the pointer, which outlives it, and
+            // may be made in a handler. Thread id 0 is the calling thread, and giving the policy up
+            // needs no privilege.
             unsafe {
                 libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const param);
             }
             exceeded.store(true, Ordering::Relaxed);
         };
-        // SAFETY: the handler makes a system call and stores an atomic. It neither allocates nor locks;
-        // what it owns is never dropped, as it is not unregistered.
+        // SAFETY: the handler makes a system call and stores an atomic. It neither allocates nor
+        // locks; what it owns is never dropped, as it is not unregistered.
         unsafe { low_level::register(libc::SIGXCPU, at_signal) }?;
         let Rlimit { current, maximum } = getrlimit(Resource::Rttime);
         // At the hard limit the kernel ends the process.
@@ -62,8 +62,8 @@ impl RealtimeGuard {
         Ok(guard)
     }
 
-    /// Whether a thread has exceeded the limit since this was asked last, and has become an ordinary
-    /// one. The limit then applies to the next one as before.
+    /// Whether a thread has exceeded the limit since this was asked last, and has become an
+    /// ordinary one. The limit then applies to the next one as before.
     ///
     /// # Errors
     /// As [`limit`](Self::limit).
@@ -95,8 +95,8 @@ mod tests {
         after_name.split_whitespace().nth(41 - 3).unwrap().parse().unwrap()
     }
 
-    /// Works without a pause under SCHED_RR until the guard says so, or for a second and a half of CPU
-    /// time, which is more than the limit grows to. The policy before and after.
+    /// Works without a pause under SCHED_RR until the guard says so, or for a second and a half of
+    /// CPU time, which is more than the limit grows to. The policy before and after.
     fn runs_on(guard: &RealtimeGuard) -> io::Result<(u32, u32, bool)> {
         let in_a_thread = || {
             set_round_robin(1)?;

@@ -102,7 +102,8 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 /// Restricts another thread to `cpus` with sched_setaffinity(2): one of the kernel's, for example.
 ///
 /// # Errors
-/// - EINVAL: as [`pin`], or `tid` is not above 0; the kernel does not allow it for this thread of its own.
+/// - EINVAL: as [`pin`], or `tid` is not above 0; the kernel does not allow it for this thread of
+///   its own.
 /// - EPERM: the thread is another user's.
 /// - ESRCH: there is no such thread.
 ///

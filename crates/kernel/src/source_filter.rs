@@ -25,8 +25,8 @@ const SOURCE_V6: u32 = 8;
 
 /// Drops every packet to a listening socket that is not from `source`, by a classic BPF program
 /// (SO_ATTACH_FILTER): nobody else can connect, nor fill its backlog. The kernel drops the SYN, so
-/// others see a port that does not answer. Sockets that are accepted inherit the filter, and run it for
-/// each packet: see [`lift`].
+/// others see a port that does not answer. Sockets that are accepted inherit the filter, and run it
+/// for each packet: see [`lift`].
 ///
 /// # Errors
 /// - ENOMEM: no memory for the program (`net.core.optmem_max`).

@@ -10,16 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::process::{Resource, getrlimit};
 
-/// The size of the memory below a stack that cannot be touched: the largest page of the architectures
-/// that have an implementation here.
+/// The size of the memory below a stack that cannot be touched: the largest page of the
+/// architectures that have an implementation here.
 const GUARD_BYTES: usize = 64 << 10;
 
-/// Calls `work` with a stack of at least `bytes`: that of the calling thread if RLIMIT_STACK lets it
-/// grow so far, else one in memory of its own, in which an overflow is a SIGSEGV, too. To be called by
-/// the main thread, near the beginning of the program.
+/// Calls `work` with a stack of at least `bytes`: that of the calling thread if RLIMIT_STACK lets
+/// it grow so far, else one in memory of its own, in which an overflow is a SIGSEGV, too. To be
+/// called by the main thread, near the beginning of the program.
 ///
-/// Where there is no memory, and on architectures without an implementation here, `work` is called on
-/// the stack that there is.
+/// Where there is no memory, and on architectures without an implementation here, `work` is called
+/// on the stack that there is.
 ///
 /// # References
 /// - [getrlimit(2)], RLIMIT_STACK
@@ -86,7 +86,8 @@ fn on<T>(stack: &Stack, work: impl FnOnce() -> T) -> T {
     };
     let mut job: &mut dyn FnMut() = &mut job;
     // SAFETY: the top of the stack is aligned to more than 16 bytes, the memory below it is nobody
-    // else's and lives as long as `stack`. `call` gets the pointer that it wants, and does not unwind.
+    // else's and lives as long as `stack`. `call` gets the pointer that it wants, and does not
+    // unwind.
     unsafe { switch(stack.top(), call, (&raw mut job).cast()) };
     match result {
         Some(Ok(value)) => value,
@@ -105,8 +106,8 @@ extern "C" fn call(job: *mut c_void) {
 /// Calls `work` with `argument` while the stack pointer is `top`.
 ///
 /// # Safety
-/// Below `top`, which is aligned to 16 bytes, there is memory for a stack that nobody uses. `work` can
-/// be called with `argument`, and does not unwind.
+/// Below `top`, which is aligned to 16 bytes, there is memory for a stack that nobody uses. `work`
+/// can be called with `argument`, and does not unwind.
 #[cfg(target_arch = "x86_64")]
 unsafe fn switch(top: *mut c_void, work: extern "C" fn(*mut c_void), argument: *mut c_void) {
     // SAFETY: by the System V ABI the callee restores r12, which has the old stack pointer, and
@@ -127,12 +128,12 @@ unsafe fn switch(top: *mut c_void, work: extern "C" fn(*mut c_void), argument: *
 /// Calls `work` with `argument` while the stack pointer is `top`.
 ///
 /// # Safety
-/// Below `top`, which is aligned to 16 bytes, there is memory for a stack that nobody uses. `work` can
-/// be called with `argument`, and does not unwind.
+/// Below `top`, which is aligned to 16 bytes, there is memory for a stack that nobody uses. `work`
+/// can be called with `argument`, and does not unwind.
 #[cfg(target_arch = "aarch64")]
 unsafe fn switch(top: *mut c_void, work: extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: by the AAPCS64 the callee restores x21, which has the old stack pointer, and clobbers no
-    // more than clobber_abi says.
+    // SAFETY: by the AAPCS64 the callee restores x21, which has the old stack pointer, and clobbers
+    // no more than clobber_abi says.
     unsafe {
         std::arch::asm!(
             "mov x21, sp",

@@ -1,8 +1,9 @@
-//! The wish that the program ends: SIGINT, SIGTERM and SIGHUP set a flag that whoever waits looks at.
+//! The wish that the program ends: SIGINT, SIGTERM and SIGHUP set a flag that whoever waits looks
+//! at.
 //!
-//! Not every wait can look: looking a name up, opening a FIFO, reading from a file system that hangs.
-//! So the first signal starts a timer. If nobody has looked at the flag when it is over, the program
-//! ends there and then, as it does at a second signal.
+//! Not every wait can look: looking a name up, opening a FIFO, reading from a file system that
+//! hangs. So the first signal starts a timer. If nobody has looked at the flag when it is over, the
+//! program ends there and then, as it does at a second signal.
 
 use std::io;
 use std::sync::Arc;
@@ -51,9 +52,9 @@ impl Stop {
         is_set
     }
 
-    /// Sets it when one of `signals` arrives for the first time. If it is not looked at within a second,
-    /// and at the second signal, the program ends with exit code `code`. For once in a process: it takes
-    /// SIGALRM.
+    /// Sets it when one of `signals` arrives for the first time. If it is not looked at within a
+    /// second, and at the second signal, the program ends with exit code `code`. For once in a
+    /// process: it takes SIGALRM.
     ///
     /// # Errors
     /// - EINVAL: not a signal number, or one that cannot be handled.
@@ -72,14 +73,14 @@ impl Stop {
         let state = Arc::clone(&self.0);
         let at_alarm = move || {
             if !state.is_heard.load(Ordering::Relaxed) {
-                // SAFETY: the bytes are static. The call may be made in a handler, and where it fails
-                // nothing is said.
+                // SAFETY: the bytes are static. The call may be made in a handler, and where it
+                // fails nothing is said.
                 unsafe { libc::write(2, SAID.as_ptr().cast(), SAID.len()) };
                 low_level::exit(code);
             }
         };
-        // SAFETY: the handler reads an atomic, and calls write(2) and _exit(2). It neither allocates
-        // nor locks; what it owns is never dropped, as it is not unregistered.
+        // SAFETY: the handler reads an atomic, and calls write(2) and _exit(2). It neither
+        // allocates nor locks; what it owns is never dropped, as it is not unregistered.
         unsafe { low_level::register(libc::SIGALRM, at_alarm) }?;
         for &signal in signals {
             let state = Arc::clone(&self.0);

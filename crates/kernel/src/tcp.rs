@@ -640,11 +640,11 @@ impl Unconnected {
 }
 
 /// Begins a connection to `to` with connect(2) on a socket that never blocks (SOCK_NONBLOCK), from
-/// the address `source` if one is given and a port of the kernel's choice. The connection stands, or
-/// has failed ([`take_error`]), once the socket is writable ([`wait_connected`]).
+/// the address `source` if one is given and a port of the kernel's choice. The connection stands,
+/// or has failed ([`take_error`]), once the socket is writable ([`wait_connected`]).
 ///
-/// With IP_BIND_ADDRESS_NO_PORT, which holds for IPv6 too, the port is chosen at connect(2), where it
-/// may be one that another destination uses too. Where the kernel lacks it (before 4.2), bind(2)
+/// With IP_BIND_ADDRESS_NO_PORT, which holds for IPv6 too, the port is chosen at connect(2), where
+/// it may be one that another destination uses too. Where the kernel lacks it (before 4.2), bind(2)
 /// chooses a port that nobody uses.
 ///
 /// # Errors
@@ -676,8 +676,8 @@ pub fn begin_connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<O
     }
 }
 
-/// The address of `source` with any port; in the zone of `to` if it has none, as a link-local one needs
-/// one (ipv6(7)).
+/// The address of `source` with any port; in the zone of `to` if it has none, as a link-local one
+/// needs one (ipv6(7)).
 fn in_zone_of(source: SocketAddr, to: SocketAddr) -> SocketAddr {
     match (source, to) {
         (SocketAddr::V6(source), SocketAddr::V6(to)) => {

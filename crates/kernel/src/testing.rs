@@ -1,4 +1,5 @@
-//! Helpers for tests: a connected pair of sockets, a file with given bytes, and a network namespace.
+//! Helpers for tests: a connected pair of sockets, a file with given bytes, and a network
+//! namespace.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-/// Begins to write back what is dirty of a part of a file, and does not wait for it. It waits until an earlier
-/// writing back of that part has ended: the kernel passes over pages that are being written back.
+/// Begins to write back what is dirty of a part of a file, and does not wait for it. It waits until
+/// an earlier writing back of that part has ended: the kernel passes over pages that are being
+/// written back.
 ///
-/// The kernel writes as for its own reasons (WB_SYNC_NONE): a client of NFS sends UNSTABLE WRITEs, which
-/// fsync(2) has the server commit.
+/// The kernel writes as for its own reasons (WB_SYNC_NONE): a client of NFS sends UNSTABLE WRITEs,
+/// which fsync(2) has the server commit.
 ///
 /// # Errors
 /// - EIO, ENOSPC: an earlier write back has failed.

@@ -131,8 +131,8 @@ fn a_user_namespace_gives_every_capability() {
 }
 
 fn a_new_session_is_made() {
-    // It leads none yet, as it has just been forked. Which it is in is not asked: the leader may be in
-    // another PID namespace, and getsid(2) then returns 0, on which rustix panics.
+    // It leads none yet, as it has just been forked. Which it is in is not asked: the leader may be
+    // in another PID namespace, and getsid(2) then returns 0, on which rustix panics.
     new_session().unwrap();
     let session = rustix::process::getsid(None).unwrap();
     assert_eq!(session, rustix::process::getpid());

@@ -9,8 +9,8 @@ pub const WATCHDOG: &str = "watchdog";
 pub const KEEPER: &str = "keeper";
 /// The process that serves NFS (`trial::serve_nfs`); the argument after it is its job as JSON.
 pub const NFS_SERVE: &str = "nfs-serve";
-/// The process that reads from mounts of NFS (`trial::read_by_mounts`); the arguments after it are the
-/// files by which it is told what to do.
+/// The process that reads from mounts of NFS (`trial::read_by_mounts`); the arguments after it are
+/// the files by which it is told what to do.
 pub const NFS_READ: &str = "nfs-read";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";

@@ -1,11 +1,11 @@
-//! Files that the user names and that are read whole: certificates, tokens, plans. What never ends, as
-//! /dev/zero, is read no further than such a file can be; a pipe is read to its end.
+//! Files that the user names and that are read whole: certificates, tokens, plans. What never ends,
+//! as /dev/zero, is read no further than such a file can be; a pipe is read to its end.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// What the file has from here on; `None` if that is more than `most` bytes. Of a pipe without a writer
-/// the read does not end, until a signal ends the program.
+/// What the file has from here on; `None` if that is more than `most` bytes. Of a pipe without a
+/// writer the read does not end, until a signal ends the program.
 ///
 /// # Errors
 /// That of read(2).

@@ -1,5 +1,5 @@
-//! The rights that zc gives up before it reads what others wrote: a far end's messages, a stranger's
-//! saved run.
+//! The rights that zc gives up before it reads what others wrote: a far end's messages, a
+//! stranger's saved run.
 //!
 //! Rights belong to threads (see `zc_kernel::privileges`), so all of this is for a process that has
 //! one. Root keeps being root: without capabilities it may still write what is root's own. Where
@@ -61,18 +61,19 @@ impl Work {
                     if realtime { CapabilitySet::SYS_NICE } else { CapabilitySet::empty() };
                 policy
                     | CapabilitySet::from_iter([
-                        // A congestion control that is not allowed to every user, and what packets pass on
-                        // this host.
+                        // A congestion control that is not allowed to every user, and what packets
+                        // pass on this host.
                         CapabilitySet::NET_ADMIN,
                         // Pages that MSG_ZEROCOPY and io_uring pin, beyond RLIMIT_MEMLOCK.
                         CapabilitySet::IPC_LOCK,
                         // Pipes, as above.
                         CapabilitySet::SYS_RESOURCE,
-                        // The program that burns a known cost in softirqs (the positive control); before
-                        // Linux 5.8 it takes CAP_SYS_ADMIN.
+                        // The program that burns a known cost in softirqs (the positive control);
+                        // before Linux 5.8 it takes CAP_SYS_ADMIN.
                         CapabilitySet::BPF,
                         CapabilitySet::PERFMON,
-                        // The files that are sent, and the folder of the result, are the user's to choose.
+                        // The files that are sent, and the folder of the result, are the user's to
+                        // choose.
                         CapabilitySet::DAC_OVERRIDE,
                         CapabilitySet::DAC_READ_SEARCH,
                     ])
@@ -86,8 +87,9 @@ impl Work {
     }
 }
 
-/// Gives up all capabilities but those that `work` needs. Programs that are executed afterwards cannot
-/// get others either, unless commands of the user are to be started: as root these have all again.
+/// Gives up all capabilities but those that `work` needs. Programs that are executed afterwards
+/// cannot get others either, unless commands of the user are to be started: as root these have all
+/// again.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`]: a seccomp filter forbids it.
@@ -120,8 +122,8 @@ pub fn has_capabilities_of_its_file() -> bool {
 }
 
 /// Runs `make` in a child process without any rights: of the user `nobody`, where there is one, and
-/// without capabilities. `make` gets the error if they could not be given up. Returns the bytes that it
-/// made, and how the child ended.
+/// without capabilities. `make` gets the error if they could not be given up. Returns the bytes
+/// that it made, and how the child ended.
 ///
 /// # Errors
 /// There can be no child: the process has other threads, or may have no further one.

@@ -7,14 +7,15 @@ pub(crate) fn read(root: &Path, path: &str) -> Option<String> {
     Some(std::fs::read_to_string(root.join(path)).ok()?.trim().to_owned())
 }
 
-/// The numbers that have folders in a folder: processes in /proc, threads in its `task` folders. None if
-/// it cannot be read, as when a process has just ended.
+/// The numbers that have folders in a folder: processes in /proc, threads in its `task` folders.
+/// None if it cannot be read, as when a process has just ended.
 pub(crate) fn numbered(root: &Path, folder: &str) -> Vec<i32> {
     let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// A folder to be used as `/`, with the files of another machine, given as paths below it and texts.
+/// A folder to be used as `/`, with the files of another machine, given as paths below it and
+/// texts.
 #[cfg(test)]
 pub(crate) fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();

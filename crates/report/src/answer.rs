@@ -39,8 +39,8 @@ pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) ->
     }
 }
 
-/// The verdict and the conclusion of the experiment. That about a server says all of the verdict, per
-/// request.
+/// The verdict and the conclusion of the experiment. That about a server says all of the verdict,
+/// per request.
 pub(super) fn in_full(run: &Run, estimates: &Estimates, conclusion: Option<String>) -> Vec<String> {
     let mut sentences = match (&conclusion, &run.header.plan.server) {
         (Some(_), Some(_)) => Vec::new(),

@@ -122,8 +122,8 @@ fn only_difference<'a>(own: &[&'a str], other: &[&'a str]) -> Option<Difference<
     places.next().is_none().then_some(Difference { place, own, base })
 }
 
-/// What cells are compared with that do not all differ in the same factor: for each factor one level, or
-/// the level before in the table. `None` if it is neither.
+/// What cells are compared with that do not all differ in the same factor: for each factor one
+/// level, or the level before in the table. `None` if it is neither.
 fn in_words(pivot: &Pivot, factors: &[Factor], differences: &[Difference]) -> Option<String> {
     let mut parts = Vec::new();
     for (place, factor) in factors.iter().enumerate() {

@@ -149,9 +149,10 @@ pub(super) fn text(lines: Vec<Vec<String>>) -> String {
     String::from_utf8(bytes).expect("strings and commas are UTF-8")
 }
 
-/// A cell that no spreadsheet takes for a formula, <https://owasp.org/www-community/attacks/CSV_Injection>:
-/// with an apostrophe before what would begin one, unless it is a number. An apostrophe gets another,
-/// so that one can be taken off again. Tabs and line breaks are escaped already.
+/// A cell that no spreadsheet takes for a formula,
+/// <https://owasp.org/www-community/attacks/CSV_Injection>: with an apostrophe before what would
+/// begin one, unless it is a number. An apostrophe gets another, so that one can be taken off
+/// again. Tabs and line breaks are escaped already.
 fn without_formula(mut cell: String) -> String {
     const BEGIN: [char; 9] =
         ['=', '+', '-', '@', '\'', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];

@@ -1,5 +1,5 @@
-//! `zc doctor` as text and JSON: the machine, what is available to this user, and conditions that weaken
-//! measurements.
+//! `zc doctor` as text and JSON: the machine, what is available to this user, and conditions that
+//! weaken measurements.
 
 use schemars::JsonSchema;
 use serde::Serialize;

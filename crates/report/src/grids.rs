@@ -48,8 +48,8 @@ const SERVER: &str = "the server";
 const BOTH: &str = "both ends";
 const CLIENT: &str = "the client";
 
-/// Whose all of the measured cost is, where that is the sender's alone: in the run of a server of NFS it is
-/// the server.
+/// Whose all of the measured cost is, where that is the sender's alone: in the run of a server of
+/// NFS it is the server.
 pub(super) fn alone(run: &Run) -> &'static str {
     let nfs = run.header.plan.nfs.as_ref();
     if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }

@@ -309,8 +309,8 @@ fn states(run: &Run) -> Option<Note> {
     Some(note("states", format!("{each}; {restored}{found}")))
 }
 
-/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic runs`.
-/// Sender and receiver mostly have the same.
+/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic
+/// runs`. Sender and receiver mostly have the same.
 pub(super) fn read_back(run: &Run) -> Option<String> {
     let readings = &run.header.state_readings;
     let words = |reading: &StateReading| {

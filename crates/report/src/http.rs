@@ -54,8 +54,8 @@ pub struct HttpResult {
     /// Connections that the server was to close after a response and left open: zc closed them a
     /// second later.
     pub unclosed: u64,
-    /// How long zc itself stood still though requests were due: it was stopped or had no CPU, or the
-    /// machine was suspended. Then no latency is told.
+    /// How long zc itself stood still though requests were due: it was stopped or had no CPU, or
+    /// the machine was suspended. Then no latency is told.
     pub stalled_seconds: f64,
     /// From when a request was due, or without a rate begun, to the end of its response. Null
     /// without a response, and where zc stood still.

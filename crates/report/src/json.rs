@@ -1,7 +1,7 @@
 //! The report as one JSON document. Numbers are numbers, missing values null, and the name of a
 //! field contains its unit. The unit of cost is microseconds of CPU time per MB (10^6 bytes),
-//! `us_per_mb`, as in the table and in every other machine-readable output but metrics, which are in
-//! base units.
+//! `us_per_mb`, as in the table and in every other machine-readable output but metrics, which are
+//! in base units.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
 //! Layout of a report for a terminal: width, extent and colours. Colours are SGR escapes (ECMA-48,
 //! 8.3.117), which never count as width. Without colour there are no escapes.
 
-/// The width of text that is not for a terminal: mail and commit messages are read in 80 columns, and
-/// quoted.
+/// The width of text that is not for a terminal: mail and commit messages are read in 80 columns,
+/// and quoted.
 pub const TEXT_COLUMNS: usize = 72;
 
 /// The layout of a report for a terminal.

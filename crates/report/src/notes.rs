@@ -272,11 +272,11 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
     Some(note("positive", text))
 }
 
-/// What helps where the controls are too wide as the traffic takes hardly more of the CPUs than idle
-/// windows scatter by: over a slow link, or at a low rate.
+/// What helps where the controls are too wide as the traffic takes hardly more of the CPUs than
+/// idle windows scatter by: over a slow link, or at a low rate.
 pub(super) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
-    /// By this much of a CPU windows differ from one another whatever the traffic is: two CPUs whose
-    /// idle windows scatter by some 0.5 %.
+    /// By this much of a CPU windows differ from one another whatever the traffic is: two CPUs
+    /// whose idle windows scatter by some 0.5 %.
     const SCATTER_CPUS: f64 = 0.01;
     let is_wide = estimates.control.as_ref().is_some_and(Control::is_too_wide)
         || estimates.positive_control.as_ref().is_some_and(PositiveControl::is_too_wide);
@@ -358,7 +358,8 @@ pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
     (!each.is_empty()).then(|| note("two states", each.join("; ")))
 }
 
-/// By how much ratios and costs wander, where an interval is more than `least` times as wide for it.
+/// By how much ratios and costs wander, where an interval is more than `least` times as wide for
+/// it.
 pub(super) fn wander(estimates: &Estimates, least: f64) -> Option<Note> {
     let (ratios, costs) = (estimates.wander.ratios?, estimates.wander.costs?);
     let cells = estimates.cells.iter().filter_map(|cell| cell.ratio.both);

@@ -84,8 +84,8 @@ impl<'a> Pivot<'a> {
     }
 }
 
-/// The cells of a plan with their figures, in the plan's order, without the control and without those
-/// that replay a log, which have no level of the factor `message`.
+/// The cells of a plan with their figures, in the plan's order, without the control and without
+/// those that replay a log, which have no level of the factor `message`.
 pub(super) fn placed<'a>(
     run: &'a Run,
     estimates: &'a Estimates,

@@ -28,8 +28,8 @@ impl Field {
 
     /// Whether a table of these estimates has the column: that of the receiver only where there is
     /// one, that of fragments only where they were counted, that of gross costs only where they are
-    /// other than the costs, that of an idle host only where it is known of a cell. A server's calls
-    /// are not counted.
+    /// other than the costs, that of an idle host only where it is known of a cell. A server's
+    /// calls are not counted.
     pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
         let any = |has: fn(&CellEstimate) -> bool| estimates.cells.iter().any(has);
         let calls = [SEND_CALLS, RECV_CALLS, SWITCHES, ENOBUFS];

@@ -82,8 +82,8 @@ impl Tally {
         }
     }
 
-    /// `13 % more with read+send and undecided with sendfile`; of more than two rows `less in 7 of 9 (0.31 to 0.84), the
-    /// same in 1 of 9 and undecided in 1 of 9`.
+    /// `13 % more with read+send and undecided with sendfile`; of more than two rows `less in 7 of
+    /// 9 (0.31 to 0.84), the same in 1 of 9 and undecided in 1 of 9`.
     fn text(&self) -> Option<String> {
         if self.compared == 2 {
             let each = self.named.iter().map(|(text, rows)| format!("{text} with {}", list(rows)));

@@ -1,5 +1,5 @@
-//! A run on an emulated machine: in whatever form it is shown, no cost is, the reason is, and what was
-//! counted is.
+//! A run on an emulated machine: in whatever form it is shown, no cost is, the reason is, and what
+//! was counted is.
 
 use super::*;
 use crate::tests_server::by_length;

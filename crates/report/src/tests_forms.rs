@@ -28,8 +28,8 @@ pub(crate) struct Family {
     pub(crate) samples: BTreeMap<String, f64>,
 }
 
-/// Parses an exposition by what OpenMetrics text 1.0 and Prometheus text 0.0.4 both allow, as far as
-/// zc's output uses it: the older format knows gauges, but no info and no state set.
+/// Parses an exposition by what OpenMetrics text 1.0 and Prometheus text 0.0.4 both allow, as far
+/// as zc's output uses it: the older format knows gauges, but no info and no state set.
 pub(crate) fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();

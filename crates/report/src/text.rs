@@ -49,9 +49,9 @@ fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize>
     order
 }
 
-/// Escaped Markdown: no cell borders, emphasis or HTML. It is read as plain text too, so a `_` is escaped
-/// only where it could begin or end emphasis (CommonMark, 6.2): not within a word, and not where no
-/// other one could end what it begins.
+/// Escaped Markdown: no cell borders, emphasis or HTML. It is read as plain text too, so a `_` is
+/// escaped only where it could begin or end emphasis (CommonMark, 6.2): not within a word, and not
+/// where no other one could end what it begins.
 pub(super) fn markdown_text(text: &str) -> String {
     let text = escape(text, 2000);
     let characters: Vec<char> = text.chars().collect();
@@ -83,7 +83,8 @@ pub(super) fn markdown_text(text: &str) -> String {
     out
 }
 
-/// A left-aligned column of this width, with at least one space behind it, however long the text is.
+/// A left-aligned column of this width, with at least one space behind it, however long the text
+/// is.
 pub(super) fn left(text: &str, width: usize) -> String {
     format!("{text:<0$} ", width.saturating_sub(1))
 }

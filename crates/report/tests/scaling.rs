@@ -1,5 +1,5 @@
-//! A saved run may come from a stranger, with tens of thousands of cells: writing what is known of it
-//! takes time in proportion to them.
+//! A saved run may come from a stranger, with tens of thousands of cells: writing what is known of
+//! it takes time in proportion to them.
 
 use zc_analysis::{Estimates, estimate};
 use zc_report::Layout;

@@ -10,8 +10,8 @@ use super::{Cell, Levels, Plan, ServerState};
 /// The states that ask one address: scheme, host and port of the URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration<'s> {
-    /// What the names of its states begin with, up to a separator, if that tells it from all others;
-    /// else its host and port.
+    /// What the names of its states begin with, up to a separator, if that tells it from all
+    /// others; else its host and port.
     pub name: String,
     /// Its states, in the order in which they were typed.
     pub states: Vec<&'s ServerState>,

@@ -113,8 +113,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether it ends a run: the files have changed, or the other machine or the server is gone. Other errors of
-    /// a trial affect only its cell.
+    /// Whether it ends a run: the files have changed, or the other machine or the server is gone.
+    /// Other errors of a trial affect only its cell.
     pub fn ends_a_run(self) -> bool {
         matches!(self, Self::Input | Self::Remote)
     }

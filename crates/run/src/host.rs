@@ -25,15 +25,15 @@ pub struct Host {
     pub hypervisor: Option<String>,
     /// Kernel timer frequency CONFIG_HZ; null if it is unknown.
     pub tick_hz: Option<u32>,
-    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on, so that no task clock contains
-    /// interrupts and softirqs; null if that is unknown.
+    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on, so that no task clock
+    /// contains interrupts and softirqs; null if that is unknown.
     pub irq_time_accounting: Option<bool>,
     /// Whether CONFIG_PARAVIRT_TIME_ACCOUNTING is on, so that no task clock contains steal; null if
     /// that is unknown (since format 3.7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paravirt_time_accounting: Option<bool>,
-    /// Whether CONFIG_VIRT_CPU_ACCOUNTING_GEN is built in: CPUs that run without ticks count the time
-    /// of tasks at each entry to the kernel; null if that is unknown (since format 3.7).
+    /// Whether CONFIG_VIRT_CPU_ACCOUNTING_GEN is built in: CPUs that run without ticks count the
+    /// time of tasks at each entry to the kernel; null if that is unknown (since format 3.7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virt_cpu_accounting: Option<bool>,
     /// The median step of a thread's CPU clock that is read over and over, in ns; null if it is
@@ -47,8 +47,8 @@ pub struct Host {
     /// sysctls that affect sending, by name, with the value as read.
     pub sysctls: std::collections::BTreeMap<String, String>,
     /// Other settings of the kernel, and facilities in the path of packets, that change costs, by
-    /// name: transparent huge pages, init_on_alloc, the preemption model, an IOMMU, the microcode ...
-    /// (since format 3.2).
+    /// name: transparent huge pages, init_on_alloc, the preemption model, an IOMMU, the microcode
+    /// ... (since format 3.2).
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub conditions: std::collections::BTreeMap<String, String>,
     /// RLIMIT_MEMLOCK in bytes; null is unlimited.
@@ -73,8 +73,8 @@ pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instruc
 /// What has costs instead.
 pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual one with KVM";
 
-/// Why soakers tell nothing in a cgroup that may use fewer CPUs than are soaked: they use all that it
-/// may, and then everything in it is throttled.
+/// Why soakers tell nothing in a cgroup that may use fewer CPUs than are soaked: they use all that
+/// it may, and then everything in it is throttled.
 pub fn why_throttled(quota_cpus: f64, soaked: usize) -> String {
     format!(
         "this cgroup may use {quota_cpus:.2} CPUs and {soaked} are soaked: the kernel will stop all of \
@@ -89,8 +89,8 @@ pub const INSTEAD_OF_THROTTLED: &str =
 /// A thread clock with longer steps than this, in ns, tells nothing about a window of 80 ms.
 const LONG_STEP_NS: u64 = 100_000;
 
-/// Whether a thread clock with such steps advances by ticks, as where the kernel has no better clock
-/// than jiffies.
+/// Whether a thread clock with such steps advances by ticks, as where the kernel has no better
+/// clock than jiffies.
 pub fn clock_ticks(step_ns: Option<u64>) -> bool {
     step_ns.is_some_and(|step_ns| step_ns > LONG_STEP_NS)
 }

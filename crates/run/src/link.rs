@@ -45,9 +45,9 @@ impl Default for AckOptions {
     }
 }
 
-/// As Intel's drivers hold interrupts back by default (`ethtool -c`: rx-usecs). An interrupt between
-/// CPUs is expensive, above all in a virtual machine: with one for every 64 KiB it was a third of
-/// what `sendfile` cost.
+/// As Intel's drivers hold interrupts back by default (`ethtool -c`: rx-usecs). An interrupt
+/// between CPUs is expensive, above all in a virtual machine: with one for every 64 KiB it was a
+/// third of what `sendfile` cost.
 fn held_back_ns() -> u64 {
     50_000
 }

@@ -65,9 +65,10 @@ impl NfsOperation {
 }
 
 /// READs or WRITEs: a client asks a server for parts of one file or gives it these, one call of the
-/// sender's to each, and bytes of data as payload. The server has the sender's CPU and the client the
-/// receiver's, with the softirqs of each, whichever way the data goes. A server that is there already is
-/// elsewhere, and the client has this machine; or the client is elsewhere, and the server has this machine.
+/// sender's to each, and bytes of data as payload. The server has the sender's CPU and the client
+/// the receiver's, with the softirqs of each, whichever way the data goes. A server that is there
+/// already is elsewhere, and the client has this machine; or the client is elsewhere, and the
+/// server has this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsPlan {
     /// Who serves.
@@ -79,36 +80,39 @@ pub struct NfsPlan {
     pub shares_machine: bool,
     /// Who asks.
     pub client: NfsClient,
-    /// The command that leads to the machine of the client, if that is not this one. Then every cost is the
-    /// server's, and the calls of a window are its length times the rate at which they were answered.
+    /// The command that leads to the machine of the client, if that is not this one. Then every
+    /// cost is the server's, and the calls of a window are its length times the rate at which they
+    /// were answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_at: Option<String>,
-    /// Whether readings have the CPU clocks of all who work for the calls on this machine: of a server
-    /// that was there, whose processes were found by the sockets that listen on its port, or its
-    /// threads of the kernel by their name; of the kernel's client the kernel's workers (since format
-    /// 3.7).
+    /// Whether readings have the CPU clocks of all who work for the calls on this machine: of a
+    /// server that was there, whose processes were found by the sockets that listen on its port, or
+    /// its threads of the kernel by their name; of the kernel's client the kernel's workers (since
+    /// format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_clocks: bool,
     /// READs or WRITEs at a time, at most.
     pub depth: usize,
     /// Length in bytes of the file, or of its part that is read.
     pub file_bytes: u64,
-    /// CRC-32 of these bytes, as the client read them before the first block: that of the files which were
-    /// to be served, or of what the client had written there.
+    /// CRC-32 of these bytes, as the client read them before the first block: that of the files
+    /// which were to be served, or of what the client had written there.
     pub crc32: u32,
-    /// What client and server agreed on, for each version, and for each size and number of connections where
-    /// the client has a mount for each.
+    /// What client and server agreed on, for each version, and for each size and number of
+    /// connections where the client has a mount for each.
     pub mounts: Vec<NfsMount>,
 }
 
 impl NfsPlan {
-    /// Whether every cost is the client's: the server is on another machine, where nothing measures.
+    /// Whether every cost is the client's: the server is on another machine, where nothing
+    /// measures.
     pub fn is_of_the_client(&self) -> bool {
         let is_there = self.server == NfsServer::External;
         is_there && !self.shares_machine && self.client_at.is_none()
     }
 
-    /// Whether every cost is the server's: the client is on another machine, where nothing measures.
+    /// Whether every cost is the server's: the client is on another machine, where nothing
+    /// measures.
     pub fn is_of_the_server(&self) -> bool {
         self.client_at.is_some() && !self.shares_machine
     }
@@ -119,17 +123,19 @@ impl NfsPlan {
 pub struct NfsMount {
     /// Version and operation, which are the send path of its cells.
     pub path: SendPath,
-    /// The size of a READ or WRITE that was asked for, in bytes; `None`: the client sends them of any size.
+    /// The size of a READ or WRITE that was asked for, in bytes; `None`: the client sends them of
+    /// any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Connections to the server (`nconnect`).
     pub connections: usize,
     /// Where the file is, and how it is mounted, as the client was told.
     pub url: String,
-    /// The longest READ or WRITE, in bytes, that the server allows, or that client and server agreed on.
+    /// The longest READ or WRITE, in bytes, that the server allows, or that client and server
+    /// agreed on.
     pub largest: u64,
-    /// Of the READs by which the whole file was read once, before the first block, those that the kernel's
-    /// server spliced from the page cache; `None`: it is not known.
+    /// Of the READs by which the whole file was read once, before the first block, those that the
+    /// kernel's server spliced from the page cache; `None`: it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spliced: Option<u64>,
     /// And those that it copied.

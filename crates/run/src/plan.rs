@@ -176,8 +176,8 @@ pub struct FixedParams {
     pub piece_bytes: usize,
     /// Connections at a time, each with its own sender and receiver thread.
     pub flows: usize,
-    /// TCP congestion control of the sender; `unset`: net.ipv4.tcp_congestion_control applied (since
-    /// format 3.6).
+    /// TCP congestion control of the sender; `unset`: net.ipv4.tcp_congestion_control applied
+    /// (since format 3.6).
     pub congestion: String,
     /// SO_SNDBUF as requested; null leaves the kernel's autotuning on.
     pub sndbuf_bytes: Option<usize>,
@@ -203,8 +203,8 @@ pub struct FixedParams {
     /// Which CPUs the two sides are pinned to.
     #[serde(default = "separate")]
     pub placement: Placement,
-    /// Whether the threads of flows have the policy SCHED_RR where they send at a rate: `--realtime`
-    /// (since format 3.7).
+    /// Whether the threads of flows have the policy SCHED_RR where they send at a rate:
+    /// `--realtime` (since format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub realtime: bool,
     /// Levels of all other factors.

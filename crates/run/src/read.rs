@@ -203,8 +203,8 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
     Ok(Lines { blocks, bad, last, tail })
 }
 
-/// Reads lines to the end of the blocks, and passes them on while they are taken. Returns the number
-/// of the last line, and what follows.
+/// Reads lines to the end of the blocks, and passes them on while they are taken. Returns the
+/// number of the last line, and what follows.
 fn hand_out(
     from: &mut impl BufRead,
     broken: &AtomicBool,

@@ -38,10 +38,11 @@ pub struct ReplayPlan {
     pub too_long: u64,
     /// Requests per second at which it is replayed, at constant spacing.
     pub requests_per_s: f64,
-    /// The lengths of the bodies that are sent, in the order of the log, from which they were drawn.
+    /// The lengths of the bodies that are sent, in the order of the log, from which they were
+    /// drawn.
     pub body_bytes: Vec<u64>,
-    /// Labels of the cells that send them. What such a cell has as the length of its messages is the
-    /// mean.
+    /// Labels of the cells that send them. What such a cell has as the length of its messages is
+    /// the mean.
     pub cells: Vec<String>,
 }
 

@@ -60,7 +60,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// That of a run by this version of zc, before anything is known but what it measures, and where.
+    /// That of a run by this version of zc, before anything is known but what it measures, and
+    /// where.
     pub fn new(
         started_at: String,
         command: Vec<String>,
@@ -244,8 +245,8 @@ pub struct Trial {
     /// drain: what time(1) would show for a program that did only this. io_uring's workers are
     /// other threads and are not included.
     pub whole_sender_usage: Option<Usage>,
-    /// What the sockets of the flows had as the window closed; `None` where zc has none of them: they
-    /// are a server's (since format 3.6).
+    /// What the sockets of the flows had as the window closed; `None` where zc has none of them:
+    /// they are a server's (since format 3.6).
     pub sockets: Option<SocketFacts>,
     /// All meters of the other machine, if a zc measures there.
     pub remote: Option<Box<RemoteWindow>>,
@@ -253,9 +254,10 @@ pub struct Trial {
     pub remote_report: Option<RemoteReport>,
 }
 
-/// What the kernel says of the sockets of a trial's flows: what they really used, whatever was asked
-/// for. Numbers are those of the first flow. The congestion window is in
-/// [`TcpReading`](super::TcpReading); the size of GSO packets follows from the counters of the link.
+/// What the kernel says of the sockets of a trial's flows: what they really used, whatever was
+/// asked for. Numbers are those of the first flow. The congestion window is in
+/// [`TcpReading`](super::TcpReading); the size of GSO packets follows from the counters of the
+/// link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketFacts {
     /// TCP_CONGESTION of the senders. Where flows differ in it, each name once, with `, ` between.

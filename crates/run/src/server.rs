@@ -11,24 +11,24 @@ use super::{HostState, NfsPlan, Plan};
 pub struct ServerPlan {
     /// The states, in the order in which they were typed.
     pub states: Vec<ServerState>,
-    /// The command with which zc started the server, on the sender's CPU. That CPU does the server's
-    /// softirqs too, so that its loss is the cost. `None` if the server ran already, on whichever
-    /// CPUs its owner gave it: the cost is then that of all soaked CPUs less the CPU time of the
-    /// load's thread, which is the receiver of every reading.
+    /// The command with which zc started the server, on the sender's CPU. That CPU does the
+    /// server's softirqs too, so that its loss is the cost. `None` if the server ran already, on
+    /// whichever CPUs its owner gave it: the cost is then that of all soaked CPUs less the CPU time
+    /// of the load's thread, which is the receiver of every reading.
     pub serve: Option<String>,
-    /// Of a server that ran already: whether zc found its processes, by the sockets that listen on its
-    /// port. Their CPU time is then that of the sender of every reading, which else has none (since
-    /// format 3.7).
+    /// Of a server that ran already: whether zc found its processes, by the sockets that listen on
+    /// its port. Their CPU time is then that of the sender of every reading, which else has none
+    /// (since format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found: bool,
     /// The machine that the load comes from, by its address or by the command that leads there;
-    /// `None`: this one. Then nothing of the load is in the cost, and the responses of a window are its
-    /// length times the rate at which they came.
+    /// `None`: this one. Then nothing of the load is in the cost, and the responses of a window are
+    /// its length times the rate at which they came.
     #[serde(default)]
     pub load_from: Option<String>,
-    /// The load generator that asked in place of zc's own load, and its arguments; empty: none. Then
-    /// the rate is the generator's, the responses of a window are the bytes that the server sent by
-    /// the size of one response, and latencies are not known.
+    /// The load generator that asked in place of zc's own load, and its arguments; empty: none.
+    /// Then the rate is the generator's, the responses of a window are the bytes that the server
+    /// sent by the size of one response, and latencies are not known.
     #[serde(default)]
     pub generator: Vec<String>,
     /// Connections to each origin. Of a load generator they are not known: these are zc's own.
@@ -46,8 +46,8 @@ impl Plan {
         self.server.is_some() || self.responses.is_some() || of_nfs
     }
 
-    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`]. Of one of NFS
-    /// whose client zc has started elsewhere, neither has processes that zc knows.
+    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`]. Of one
+    /// of NFS whose client zc has started elsewhere, neither has processes that zc knows.
     pub fn server_ran_already(&self) -> bool {
         let of_nfs = self.nfs.as_ref().is_some_and(|nfs| nfs.client_at.is_some());
         self.server.as_ref().is_some_and(ServerPlan::ran_already) || of_nfs
@@ -115,8 +115,8 @@ pub struct ResponseFacts {
     pub crc32: u32,
 }
 
-/// How long the requests of a cell took, from when each was due, in a soaked trial of each block that
-/// counts.
+/// How long the requests of a cell took, from when each was due, in a soaked trial of each block
+/// that counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// The cell's label.

@@ -115,8 +115,8 @@ pub struct SoakStart {
     /// Whether the CPU is emulated, so that nothing has a cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emulated: bool,
-    /// The CPUs that zc's cgroup may use, where these are fewer than carry a soaker: the kernel stops
-    /// the soakers in turns, and nothing has a cost; null where they are not.
+    /// The CPUs that zc's cgroup may use, where these are fewer than carry a soaker: the kernel
+    /// stops the soakers in turns, and nothing has a cost; null where they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
     /// Whether the kernel leaves interrupts out of the clocks of tasks
@@ -181,8 +181,8 @@ pub struct ProcessTime {
 }
 
 /// The CPU clocks of the processes around one execution of a command. A process that ended
-/// meanwhile is missing, and one that began is in it from its beginning. zc and its soakers are left
-/// out, and the command's first process too.
+/// meanwhile is missing, and one that began is in it from its beginning. zc and its soakers are
+/// left out, and the command's first process too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessTimes {
     /// Time between the readings before and after the command.

@@ -42,8 +42,8 @@ pub struct Span {
 pub struct TcpSpan {
     /// The time between them.
     pub elapsed_ns: u64,
-    /// Segments that sockets of the service sent and received, of those that were open at the second
-    /// reading.
+    /// Segments that sockets of the service sent and received, of those that were open at the
+    /// second reading.
     pub own_segments: u64,
     /// The same of all sockets.
     pub open_segments: u64,
@@ -51,7 +51,8 @@ pub struct TcpSpan {
     pub all_segments: u64,
     /// UDP datagrams that it sent and received.
     pub datagrams: u64,
-    /// Payload bytes that sockets of the service sent, of those that were open at the second reading.
+    /// Payload bytes that sockets of the service sent, of those that were open at the second
+    /// reading.
     pub own_bytes: u64,
 }
 
@@ -60,8 +61,8 @@ pub struct TcpSpan {
 pub struct ServiceWindow {
     /// The soakers.
     pub window: SoakWindow,
-    /// CPU time of the service's processes in ns by their CPU clocks, with that of descendants which
-    /// ended and were waited for.
+    /// CPU time of the service's processes in ns by their CPU clocks, with that of descendants
+    /// which ended and were waited for.
     pub clocks: Span,
     /// CPU time of the cgroup in ns; null without one.
     pub cgroup: Option<Span>,

@@ -34,13 +34,13 @@ pub struct BlockedAnova {
     pub freedom: usize,
 }
 
-/// Tests whether classes differ, net of the blocks that values are in: an additive model of blocks and
-/// classes by weighted least squares, and the F test of the classes (Scheffe, "The Analysis of
+/// Tests whether classes differ, net of the blocks that values are in: an additive model of blocks
+/// and classes by weighted least squares, and the F test of the classes (Scheffe, "The Analysis of
 /// Variance", 1959, section 4.4). Exact for independent normal values.
 ///
-/// Classes that cannot be compared with the first one are left out with their values. `None` if then
-/// fewer than two classes or no degrees of freedom are left, for values and weights beyond 1e100,
-/// weights that are not above 0, and where all values of a class in a block are equal, so
+/// Classes that cannot be compared with the first one are left out with their values. `None` if
+/// then fewer than two classes or no degrees of freedom are left, for values and weights beyond
+/// 1e100, weights that are not above 0, and where all values of a class in a block are equal, so
 /// that nothing tells the errors. O(n + classes^3).
 ///
 /// ```

@@ -1,5 +1,5 @@
-//! Symmetric positive definite matrices: Cholesky's factor, systems of equations, and the inverse of
-//! the factor.
+//! Symmetric positive definite matrices: Cholesky's factor, systems of equations, and the inverse
+//! of the factor.
 //!
 //! Matrices are dense, in rows. Loops go over some rows at a time, so that a row is fetched from
 //! memory once for all of them.
@@ -7,7 +7,8 @@
 /// Rows that share one pass over another row.
 const ROWS: usize = 8;
 
-/// Whether the square of a number, and sums of such squares, are numbers. Of NaN and infinity they are not.
+/// Whether the square of a number, and sums of such squares, are numbers. Of NaN and infinity they
+/// are not.
 pub(crate) fn is_squarable(number: f64) -> bool {
     number.abs() <= 1e100
 }

@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn the_paper_s_example() {
-        // Benjamini and Hochberg (1995), section 4.2: fifteen tests of thrombolysis; their procedure
-        // rejects the first four at 5 %.
+        // Benjamini and Hochberg (1995), section 4.2: fifteen tests of thrombolysis; their
+        // procedure rejects the first four at 5 %.
         let p = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
             0.5719, 0.6528, 0.7590, 1.0000,

@@ -1,11 +1,11 @@
 //! The mixed-model equations of values in levels, with the effects of units and of partners: their
 //! solution at given variances, the restricted likelihood, and its derivatives.
 //!
-//! With y the values, X and Z the levels, units and partners that they belong to, and R the diagonal
-//! matrix of their own variances, Henderson's equations ("Best Linear Unbiased Estimation and
-//! Prediction under a Selection Model", Biometrics 31, 1975) are W'R^-1 W + G^-1 times the effects =
-//! W'R^-1 y, with W = (X Z) and G the variances of the effects. The block of the units is diagonal
-//! and is eliminated: what is left is a dense matrix over levels and partners.
+//! With y the values, X and Z the levels, units and partners that they belong to, and R the
+//! diagonal matrix of their own variances, Henderson's equations ("Best Linear Unbiased Estimation
+//! and Prediction under a Selection Model", Biometrics 31, 1975) are W'R^-1 W + G^-1 times the
+//! effects = W'R^-1 y, with W = (X Z) and G the variances of the effects. The block of the units is
+//! diagonal and is eliminated: what is left is a dense matrix over levels and partners.
 
 use crate::dense::{Cholesky, Columns, Symmetric, dot};
 

@@ -7,23 +7,25 @@ use crate::student_t::StudentT;
 const MIDDLE: f64 = 0.5;
 const TAIL: f64 = 0.95;
 
-/// Variance of the quotient of these quantiles, for normal values, times their number: by the densities of
+/// Variance of the quotient of these quantiles, for normal values, times their number: by the
+/// densities of
 /// |z| at both (0.636 at 0.674, 0.117 at 1.960).
 const VARIANCE: f64 = 14.8;
 
-/// Standard errors by which the quotient must be above that of a normal distribution to be another one.
+/// Standard errors by which the quotient must be above that of a normal distribution to be another
+/// one.
 const SURE: f64 = 2.0;
 
 /// Fewest degrees of freedom: those of Cauchy's distribution.
 const LEAST: f64 = 1.0;
 
-/// The degrees of freedom of the Student's t distribution whose tails are as heavy as those of `values`,
-/// which have a median of about 0; `None` where a normal distribution is not ruled out, or with a
-/// value that is not finite.
+/// The degrees of freedom of the Student's t distribution whose tails are as heavy as those of
+/// `values`, which have a median of about 0; `None` where a normal distribution is not ruled out,
+/// or with a value that is not finite.
 ///
-/// By the quotient of two quantiles of absolute values (in the manner of Hogg, Journal of the American
-/// Statistical Association 69:909, 1974). A few values that lie far off hardly change it; a twentieth
-/// of all do.
+/// By the quotient of two quantiles of absolute values (in the manner of Hogg, Journal of the
+/// American Statistical Association 69:909, 1974). A few values that lie far off hardly change it;
+/// a twentieth of all do.
 ///
 /// O(n log n).
 ///

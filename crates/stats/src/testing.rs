@@ -3,8 +3,8 @@
 use rand::RngExt as _;
 use rand_pcg::Pcg64;
 
-/// Yields of dyestuff from six batches of five samples: Box and Tiao, "Bayesian Inference in Statistical
-/// Analysis" (1973), table 5.1.2.
+/// Yields of dyestuff from six batches of five samples: Box and Tiao, "Bayesian Inference in
+/// Statistical Analysis" (1973), table 5.1.2.
 pub(crate) const DYESTUFF: [[f64; 5]; 6] = [
     [1545.0, 1440.0, 1440.0, 1520.0, 1580.0],
     [1540.0, 1555.0, 1490.0, 1560.0, 1495.0],

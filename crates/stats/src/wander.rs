@@ -131,10 +131,9 @@ impl Wander {
     /// after the other, for which it is the wander itself.
     ///
     /// Flicker noise grows with the logarithm of the time: by the autocovariance of its integral,
-    /// t^2 ln t, the mean squared difference of two stretches is as
-    /// (r+1)^2 ln(r+1) + (r-1)^2 ln(r-1) - 2 r^2 ln r (Barnes et al. 1971, table of variances). It
-    /// is 2.7 times as much at 10, and 6.3 times at 1,440: a day, for minutes. Less than 1 counts as
-    /// 1.
+    /// t^2 ln t, the mean squared difference of two stretches is as (r+1)^2 ln(r+1) + (r-1)^2
+    /// ln(r-1) - 2 r^2 ln r (Barnes et al. 1971, table of variances). It is 2.7 times as much at
+    /// 10, and 6.3 times at 1,440: a day, for minutes. Less than 1 counts as 1.
     ///
     /// ```
     /// let wander = zc_stats::Wander { variance: 1.0, degrees_of_freedom: 7.0 };
@@ -235,7 +234,8 @@ mod tests {
 
     #[test]
     fn halves_that_differ_are_wander_by_hand() {
-        // Six values: one pair of parts of three. Clipped at quantiles that are the extremes, nearly.
+        // Six values: one pair of parts of three. Clipped at quantiles that are the extremes,
+        // nearly.
         let found = wander(&[vec![0.0, 0.0, 0.0, 1.0, 1.0, 1.0]]).unwrap();
         assert_eq!(found.degrees_of_freedom, 1.0);
         let by_hand = (0.5 - 0.5 / 5.0 / 3.0) / 0.81;

@@ -1,5 +1,5 @@
-//! Properties of fitted effects and of changes of level that hold for any values: equivariance, finite
-//! results, no panics.
+//! Properties of fitted effects and of changes of level that hold for any values: equivariance,
+//! finite results, no panics.
 
 use proptest::prelude::*;
 use zc_stats::{

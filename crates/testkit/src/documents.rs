@@ -12,7 +12,8 @@ pub fn value(run: &Run) -> Value {
     serde_json::from_str(&zc_run::whole(run)).expect("zc writes JSON")
 }
 
-/// The document as zc writes it, whatever it holds: the header on one line, then one block per line.
+/// The document as zc writes it, whatever it holds: the header on one line, then one block per
+/// line.
 #[must_use]
 pub fn by_lines(document: &Value) -> String {
     let mut head = document.as_object().cloned().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! How the CPU time of a computation grows with what is computed: for tests that it is in proportion.
+//! How the CPU time of a computation grows with what is computed: for tests that it is in
+//! proportion.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,11 +9,12 @@ const MORE: usize = 8;
 /// Between what is in proportion and what grows with the square: 8 and 64 times.
 pub const LIMIT: f64 = 2.5 * MORE as f64;
 
-/// CPU time of this process, all its threads, in ticks of the kernel: beside other programs, what takes
-/// long waits for its CPUs, and what is short may not.
+/// CPU time of this process, all its threads, in ticks of the kernel: beside other programs, what
+/// takes long waits for its CPUs, and what is short may not.
 fn ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name, in brackets, may have spaces. utime and stime are the 12th and the 13th field after it.
+    // The name, in brackets, may have spaces. utime and stime are the 12th and the 13th field after
+    // it.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }

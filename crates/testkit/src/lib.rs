@@ -2,9 +2,9 @@
 //!
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
 //! are known: tests of analysis and of reports check their results against them. [`server`] has the
-//! run of a server. [`documents`] has
-//! a run as JSON that can be changed by place. [`growth`] tells how CPU time grows. [`imports`] scans source files for tests of the
-//! directions in which modules import one another (feature `imports`, on by default).
+//! run of a server. [`documents`] has a run as JSON that can be changed by place. [`growth`] tells
+//! how CPU time grows. [`imports`] scans source files for tests of the directions in which modules
+//! import one another (feature `imports`, on by default).
 
 #![forbid(unsafe_code)]
 

@@ -10,8 +10,8 @@ use crate::synthetic::{Synthetic, TrueCell};
 /// Bytes of a response.
 const BODY_BYTES: u64 = 102_400;
 
-/// A server in two states, `off` and `on`, on `on_by_off` times as much CPU in the latter. A request
-/// costs 100 us in `off`, of which the server's processes are charged for a share.
+/// A server in two states, `off` and `on`, on `on_by_off` times as much CPU in the latter. A
+/// request costs 100 us in `off`, of which the server's processes are charged for a share.
 pub fn server(on_by_off: f64) -> Run {
     let of = |name: &str, ns_per_kib: f64| {
         let mut cell = TrueCell::new(SendPath::Server, ns_per_kib, 300.0);

@@ -115,8 +115,8 @@ pub struct Synthetic {
     pub blocks: usize,
     /// The seed of all noise.
     pub seed: u64,
-    /// Share of the sender's CPU that pacing takes in every paced trial. Unless it is 0, each block has
-    /// a paced trial of the reference; below 0 only to simulate a fault of the instrument.
+    /// Share of the sender's CPU that pacing takes in every paced trial. Unless it is 0, each block
+    /// has a paced trial of the reference; below 0 only to simulate a fault of the instrument.
     pub harness_share: f64,
     /// Standard deviation of the logarithm of each trial's cost.
     pub noise: f64,
@@ -661,7 +661,8 @@ impl<'a> Machine<'a> {
                     * (1.0 + world.idle_drift_per_s * at)
                     * (1.0 + world.idle_noise * noise);
                 self.units[cpu] += left_ns * idle_rate;
-                // Interrupts are in the clocks of those who had the CPU, in proportion to their time.
+                // Interrupts are in the clocks of those who had the CPU, in proportion to their
+                // time.
                 let had_ns = length_ns - stolen_ns - tasks_ns;
                 let others_ns = foreign_ns / (1.0 - (busy - tasks_ns) / had_ns);
                 if world.interrupts_apart {

@@ -1,12 +1,12 @@
-//! How many lines of access log `zc advise` reads in a second, beside `grep -c` and goaccess, and how
-//! much memory it takes, also of a log that wants much of it.
+//! How many lines of access log `zc advise` reads in a second, beside `grep -c` and goaccess, and
+//! how much memory it takes, also of a log that wants much of it.
 //!
-//! A sample is repeated, each time three days later, until there are enough lines. The programs take
-//! turns; ratios are medians over rounds.
+//! A sample is repeated, each time three days later, until there are enough lines. The programs
+//! take turns; ratios are medians over rounds.
 //!
-//! `cargo bench --bench advise`. Environment: `ZC_LOG` (a log of the format combined to repeat; default:
-//! 500 real lines), `ZC_LINES` (default 2000000), `ZC_ROUNDS` (default 10), `ZC_KEEP` (a folder where
-//! the logs are left).
+//! `cargo bench --bench advise`. Environment: `ZC_LOG` (a log of the format combined to repeat;
+//! default: 500 real lines), `ZC_LINES` (default 2000000), `ZC_ROUNDS` (default 10), `ZC_KEEP` (a
+//! folder where the logs are left).
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -136,7 +136,8 @@ fn compress(from: &Path, to: &Path) -> std::io::Result<()> {
     encoder.finish()?.flush()
 }
 
-/// Every line of another minute, at random between the years 1970 and 9999, and of a size of its own.
+/// Every line of another minute, at random between the years 1970 and 9999, and of a size of its
+/// own.
 fn write_hostile(lines: usize, path: &Path) -> std::io::Result<()> {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let mut out = BufWriter::new(File::create(path)?);

@@ -3,9 +3,9 @@
 //!
 //! `ZC_PAIRS_OF="a.json b.json ..." cargo bench --bench compare` compares real runs of one state,
 //! each with the one that is `ZC_APART` (1) places later, and counts what is called. With
-//! `ZC_DEARER=0.05` each cell in turn is made dearer by that share in the later run of each pair: it
-//! receives fewer bytes for the same CPU time. `ZC_JOINED=4` first makes one run of four consecutive
-//! ones, as if the budget had been four times as long. Without runs, with made-up ones.
+//! `ZC_DEARER=0.05` each cell in turn is made dearer by that share in the later run of each pair:
+//! it receives fewer bytes for the same CPU time. `ZC_JOINED=4` first makes one run of four
+//! consecutive ones, as if the budget had been four times as long. Without runs, with made-up ones.
 
 mod common;
 

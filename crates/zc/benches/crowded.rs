@@ -2,13 +2,14 @@
 //! measured a minute earlier and later on the same machine without them.
 //!
 //! `cargo bench --bench crowded` runs `zc run` beside each kind of other programs, in random order,
-//! with a run beside nothing between any two, and prints one row per kind. The truth of that minute is
-//! the mean of the runs beside nothing before and after. It has an interval too, so a ratio counts as
-//! held where the two differ by no more than the root of the sum of the squares of their half-widths,
-//! which 95 % should. A second column tells how many intervals hold the median of all runs of the link
-//! beside nothing, which the machine wanders away from and back to. Environment: `ZC_ROUNDS` of all kinds (default 1), `ZC_BUDGET` of a run (default 22s),
-//! `ZC_LINKS` (default `veth`; separated by blanks), `ZC_KINDS` (default all), and `ZC_FOLDER`, in which
-//! the saved runs stay. Runs that are there already are read, not measured.
+//! with a run beside nothing between any two, and prints one row per kind. The truth of that minute
+//! is the mean of the runs beside nothing before and after. It has an interval too, so a ratio
+//! counts as held where the two differ by no more than the root of the sum of the squares of their
+//! half-widths, which 95 % should. A second column tells how many intervals hold the median of all
+//! runs of the link beside nothing, which the machine wanders away from and back to. Environment:
+//! `ZC_ROUNDS` of all kinds (default 1), `ZC_BUDGET` of a run (default 22s), `ZC_LINKS` (default
+//! `veth`; separated by blanks), `ZC_KINDS` (default all), and `ZC_FOLDER`, in which the saved runs
+//! stay. Runs that are there already are read, not measured.
 
 mod common;
 
@@ -284,8 +285,8 @@ fn nice_loops() {
     std::thread::sleep(Duration::MAX);
 }
 
-/// Compiles a small program again and again. A compilation that is left when this ends takes less than
-/// a second.
+/// Compiles a small program again and again. A compilation that is left when this ends takes less
+/// than a second.
 fn compile() {
     let source = "fn main() { let all: Vec<String> = std::env::args().map(|one| one.repeat(2)).collect(); \
                   println!(\"{all:?}\"); }";

@@ -9,9 +9,9 @@
 //!
 //! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64
 //! KiB; with `--skip-rx-copy` (iperf3 3.17) into 128 KiB, discarded by MSG_TRUNC. The minimal loops
-//! walk the same 63 files as zc. The peers resend one hot buffer, so for the comparison with them zc
-//! sends a file set of one file of that size: `mmap+write` is then a write from hot memory, as theirs
-//! is, and `sendfile` their sendfile.
+//! walk the same 63 files as zc. The peers resend one hot buffer, so for the comparison with them
+//! zc sends a file set of one file of that size: `mmap+write` is then a write from hot memory, as
+//! theirs is, and `sendfile` their sendfile.
 
 mod common;
 

@@ -1,11 +1,11 @@
-//! Known loads under `zc soak -- COMMAND` and `zc soak --pid N`: how many of its intervals hold what the
-//! load used by its own clock, quiet and beside another load.
+//! Known loads under `zc soak -- COMMAND` and `zc soak --pid N`: how many of its intervals hold
+//! what the load used by its own clock, quiet and beside another load.
 //!
-//! `cargo bench --bench soak_truth` prints a Markdown table, from runs in random order. A load is this
-//! program as a burner: it uses a share of a CPU, in cycles of 2 or 100 ms that a timer begins. The
-//! timer's interrupt and the switch to the burner are charged to what they interrupt, so a cycle costs
-//! more than the burner's clock shows: by as much as it does in a burner of 0 %. A second column has
-//! intervals that hold both.
+//! `cargo bench --bench soak_truth` prints a Markdown table, from runs in random order. A load is
+//! this program as a burner: it uses a share of a CPU, in cycles of 2 or 100 ms that a timer
+//! begins. The timer's interrupt and the switch to the burner are charged to what they interrupt,
+//! so a cycle costs more than the burner's clock shows: by as much as it does in a burner of 0 %. A
+//! second column has intervals that hold both.
 //!
 //! Environment: `ZC_ROUNDS` (default 10), of all loads each; `ZC_SECONDS` of one execution (default
 //! 0.4) or ten windows of a service.

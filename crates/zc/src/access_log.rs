@@ -1,9 +1,10 @@
 //! The requests of a web server's access log: what was asked for, in the order of the log.
 //!
-//! A line is read from its quoted request on, `"GET /path HTTP/1.1" 200`, as Apache's formats `common`,
-//! `combined` and `vhost_combined` and nginx's `combined` have it. Requests that a GET without
-//! further headers repeats are taken: those of GET that were answered with 200. With 304 or 206 the
-//! client had asked for less than all (RFC 9110, 13 and 14), with another status there was nothing.
+//! A line is read from its quoted request on, `"GET /path HTTP/1.1" 200`, as Apache's formats
+//! `common`, `combined` and `vhost_combined` and nginx's `combined` have it. Requests that a GET
+//! without further headers repeats are taken: those of GET that were answered with 200. With 304 or
+//! 206 the client had asked for less than all (RFC 9110, 13 and 14), with another status there was
+//! nothing.
 
 use std::io::{self, BufRead, Read as _};
 

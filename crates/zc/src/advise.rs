@@ -111,8 +111,8 @@ fn check(out: &Path, args: &AdviseArgs) -> Result<()> {
     replace::check(out)
 }
 
-/// Reads the beginning of logs that are files, before a minute is spent on measuring: what cannot be
-/// read at all is found now.
+/// Reads the beginning of logs that are files, before a minute is spent on measuring: what cannot
+/// be read at all is found now.
 fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
     /// Enough to tell the format by.
     const BEGINNING_BYTES: u64 = 1 << 20;

@@ -3,8 +3,8 @@
 //!
 //! Measuring needs the rights of the user, and reading logs is to have none. So what is to be
 //! measured is measured first, after the beginning of each log has been read in a process without
-//! rights: a log of no known format is an error before a minute is spent. A child that reads logs to
-//! their end before would have to hand over what it read, which is what this process should not
+//! rights: a log of no known format is an error before a minute is spent. A child that reads logs
+//! to their end before would have to hand over what it read, which is what this process should not
 //! trust. Runs of others are read without rights too.
 
 use std::path::PathBuf;
@@ -43,12 +43,12 @@ const LEAST_BLOCKS: usize = 6;
 /// The options of `zc advise` about costs.
 #[derive(Debug, clap::Args)]
 pub(super) struct CostArgs {
-    /// A saved run of zc run requests that costs are taken from; may be of another machine [default:
-    /// one of this machine in this folder, else one that is measured and saved there]
+    /// A saved run of zc run requests that costs are taken from; may be of another machine
+    /// [default: one of this machine in this folder, else one that is measured and saved there]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Costs")]
     from_run: Option<PathBuf>,
-    /// A saved run of zc run server that costs are taken from: states of it that ask one address are
-    /// one configuration, at the lengths of their responses
+    /// A saved run of zc run server that costs are taken from: states of it that ask one address
+    /// are one configuration, at the lengths of their responses
     #[arg(
         long,
         value_name = "FILE",
@@ -208,8 +208,8 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
     }
 }
 
-/// The plan, options and command of a measurement. The command is that of `zc run`, by which the run
-/// can be repeated, and has no name of a log in it.
+/// The plan, options and command of a measurement. The command is that of `zc run`, by which the
+/// run can be repeated, and has no name of a log in it.
 fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<String>)> {
     let experiment = Experiment::Requests;
     let budget = args.budget.clone().unwrap_or_else(|| BUDGET.to_owned());
@@ -273,8 +273,8 @@ fn warn_of_another_machine(run: &Run, name: &str) {
     }
 }
 
-/// Checks that a run is of the kind that its option is for: the costs of zc's own server and those of
-/// another one are not taken for each other.
+/// Checks that a run is of the kind that its option is for: the costs of zc's own server and those
+/// of another one are not taken for each other.
 fn check_kind(run: &Run, name: &str, named: NamedBy) -> Result<()> {
     let plan = &run.header.plan;
     match named {

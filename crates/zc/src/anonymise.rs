@@ -1,5 +1,5 @@
-//! `--anonymise`: what of the command line stays in the saved run. An option's name always does, its
-//! value only if it is a number, or a name that zc has given.
+//! `--anonymise`: what of the command line stays in the saved run. An option's name always does,
+//! its value only if it is a number, or a name that zc has given.
 
 use clap::{Args as _, Command};
 

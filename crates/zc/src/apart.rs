@@ -1,5 +1,5 @@
-//! Reads saved runs, which strangers may have written, in a process that has no rights: root's zc has
-//! it parse, estimate and render, and itself writes what comes back.
+//! Reads saved runs, which strangers may have written, in a process that has no rights: root's zc
+//! has it parse, estimate and render, and itself writes what comes back.
 
 use serde_json::{Value, json};
 

@@ -41,8 +41,8 @@ pub(super) enum Command {
     ///
     /// Sends a set of files over a link inside this machine by every send path in turn, and
     /// measures the CPU time that each takes from the whole machine, by what it leaves to soakers
-    /// (threads of lowest priority on every CPU, which count). The run is saved after every block of measurements, so Ctrl-C loses nothing and
-    /// prints the results so far.
+    /// (threads of lowest priority on every CPU, which count). The run is saved after every block
+    /// of measurements, so Ctrl-C loses nothing and prints the results so far.
     Run(RunArgs),
     /// Sample the CPUs while each path sends, and print what its cost consists of
     ///
@@ -72,27 +72,29 @@ pub(super) enum Command {
     /// Print by how much costs differ from run to run where nothing was changed
     ///
     /// Takes several saved runs of one plan on one machine (`zc run --like`), and prints the
-    /// standard deviation between them beyond what their own intervals show, and the smallest change
-    /// that zc compare would find. zc compare --calibration takes the same runs, and uses their
-    /// deviation in place of what the two runs show of it.
+    /// standard deviation between them beyond what their own intervals show, and the smallest
+    /// change that zc compare would find. zc compare --calibration takes the same runs, and uses
+    /// their deviation in place of what the two runs show of it.
     Calibrate(CalibrateArgs),
     /// Measure on many hosts, by the scheduler that is there, and print what all say together
     ///
-    /// A file says which hosts there are, which pairs of them measure, and what. zc fleet plan makes jobs
-    /// for Slurm of it (or goes from pair to pair by ssh), zc fleet submit submits what is missing, and zc
-    /// fleet report reads what has come back: costs by path and group of hosts, hosts and pairs that are
-    /// odd, and what conditions explain. docs/fleet.md walks through it.
+    /// A file says which hosts there are, which pairs of them measure, and what. zc fleet plan
+    /// makes jobs for Slurm of it (or goes from pair to pair by ssh), zc fleet submit submits what
+    /// is missing, and zc fleet report reads what has come back: costs by path and group of hosts,
+    /// hosts and pairs that are odd, and what conditions explain. docs/fleet.md walks through it.
     Fleet(FleetArgs),
     /// Print how costs changed from night to night, from an archive of saved runs
     ///
-    /// A line for each path and group of hosts, net of which hosts were measured, with the nights in which
-    /// its level changed, each with its interval. With --fail-if-worse the exit code is the answer: 0 no
-    /// line's latest level is above the one before by more than that, 1 one is, 10 it cannot be told.
+    /// A line for each path and group of hosts, net of which hosts were measured, with the nights
+    /// in which its level changed, each with its interval. With --fail-if-worse the exit code is
+    /// the answer: 0 no line's latest level is above the one before by more than that, 1 one is, 10
+    /// it cannot be told.
     Trend(TrendArgs),
-    /// Write the figures of all runs of an archive as one table of CSV, for DuckDB, pandas or a spreadsheet
+    /// Write the figures of all runs of an archive as one table of CSV, for DuckDB, pandas or a
+    /// spreadsheet
     ///
-    /// A line for each run, path and end: when, between which hosts, of which kernel, CPU and features, and
-    /// the cost with its standard error.
+    /// A line for each run, path and end: when, between which hosts, of which kernel, CPU and
+    /// features, and the cost with its standard error.
     Export(ExportArgs),
     /// Show the load of this machine, or measure what a command costs all of it, by what it leaves
     /// to soakers (threads of lowest priority on every CPU)
@@ -106,18 +108,19 @@ pub(super) enum Command {
     /// responses
     ///
     /// Prints requests per second, latencies, faults, and what the sending cost. With --rate,
-    /// requests are due at constant spacing, whatever the server does, and latencies count from when
-    /// each was due. A CPU of it made 148,000 requests per second of 4 KiB, of wrk 126,000, of h2load
-    /// 115,000 and of oha 69,000, on the same server (docs/http.md).
+    /// requests are due at constant spacing, whatever the server does, and latencies count from
+    /// when each was due. A CPU of it made 148,000 requests per second of 4 KiB, of wrk 126,000, of
+    /// h2load 115,000 and of oha 69,000, on the same server (docs/http.md).
     Http(HttpArgs),
     /// Print what access logs have, and the cores that another send path would save
     ///
-    /// Reads the logs of web servers, caches and CDNs, in one go, compressed with gzip or zstd or not. The
-    /// format is told by the first lines: combined and others of Apache and nginx, JSON lines of nginx,
-    /// Caddy, Envoy and Traefik, HAProxy, Squid, IIS, Amazon S3 and CloudFront. Addresses, paths and agents
-    /// are neither kept nor printed. What requests cost by each path is from a saved run of zc run
-    /// requests: the one of --from-run, else the newest of this machine in this folder, else one that
-    /// is measured now, in 90 s. Exits with 3 if a log cannot be read, or nothing in it.
+    /// Reads the logs of web servers, caches and CDNs, in one go, compressed with gzip or zstd or
+    /// not. The format is told by the first lines: combined and others of Apache and nginx, JSON
+    /// lines of nginx, Caddy, Envoy and Traefik, HAProxy, Squid, IIS, Amazon S3 and CloudFront.
+    /// Addresses, paths and agents are neither kept nor printed. What requests cost by each path is
+    /// from a saved run of zc run requests: the one of --from-run, else the newest of this machine
+    /// in this folder, else one that is measured now, in 90 s. Exits with 3 if a log cannot be
+    /// read, or nothing in it.
     Advise(AdviseArgs),
     /// Print the JSON Schema of a saved run, or of the JSON that other commands print
     ///

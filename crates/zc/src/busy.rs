@@ -55,8 +55,8 @@ pub(super) fn judged(run: &Run) -> impl Iterator<Item = &Block> {
     run.blocks.iter().filter(is_judged)
 }
 
-/// What other programs use of the CPUs in the blocks measured last, where costs leave it out: `others
-/// 1.3 of 2 CPUs`. `None` where they use hardly anything, or blocks are dropped for it.
+/// What other programs use of the CPUs in the blocks measured last, where costs leave it out:
+/// `others 1.3 of 2 CPUs`. `None` where they use hardly anything, or blocks are dropped for it.
 pub(super) fn others_left_out(run: &Run) -> Option<String> {
     if !rules::leaves_others_out(&run.header) {
         return None;
@@ -77,8 +77,8 @@ impl fmt::Display for Busy {
     }
 }
 
-/// The error of a run that kept no block, or in which no cell has a cost as another program had a CPU
-/// all the time; `None` for any other.
+/// The error of a run that kept no block, or in which no cell has a cost as another program had a
+/// CPU all the time; `None` for any other.
 pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
     let error = |message: String| Error::new(ErrorKind::NothingKept, message);
     if run.blocks.iter().any(|block| block.dropped.is_none()) {
@@ -101,8 +101,8 @@ pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
     })
 }
 
-/// What is known to disturb a run, which need not be looked for: zc's own limit, its own far end, or
-/// programs that were seen.
+/// What is known to disturb a run, which need not be looked for: zc's own limit, its own far end,
+/// or programs that were seen.
 fn known_cause(run: &Run, busy: &Busy) -> Option<Error> {
     let Busy { kept, judged, .. } = busy;
     let error = |why: &str| {

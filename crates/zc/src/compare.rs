@@ -39,12 +39,12 @@ pub(super) struct CompareArgs {
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
-    /// With --fail-if-worse: exit with 0, with 1, or with 125 for whatever else, which git bisect run
-    /// skips
+    /// With --fail-if-worse: exit with 0, with 1, or with 125 for whatever else, which git bisect
+    /// run skips
     #[arg(long, requires = "fail_if_worse", conflicts_with = "profile")]
     pub(super) bisect: bool,
-    /// Measure by how much runs differ where nothing changed, from saved runs of one state. It takes
-    /// all files after it, so give it last [default: what the compared runs wander]
+    /// Measure by how much runs differ where nothing changed, from saved runs of one state. It
+    /// takes all files after it, so give it last [default: what the compared runs wander]
     #[arg(
         long,
         value_name = "RUN",
@@ -224,8 +224,8 @@ struct Named {
 
 impl Files {
     /// Splits `run.json:sendfile`, and opens the file. If a file has the whole name, it is that
-    /// file. Otherwise the argument is split at the last colon that follows a file's name, as labels
-    /// and names of files may contain colons.
+    /// file. Otherwise the argument is split at the last colon that follows a file's name, as
+    /// labels and names of files may contain colons.
     fn named(&mut self, text: &OsStr) -> Result<Named> {
         if !is_there(text) {
             let split = splits(text).find(|(file, _)| is_there(file));

@@ -1,5 +1,5 @@
-//! Decompresses what was compressed with gzip or zstd, and tells other compressions. Which it is stands
-//! in the first bytes: names lie, and pipes have none.
+//! Decompresses what was compressed with gzip or zstd, and tells other compressions. Which it is
+//! stands in the first bytes: names lie, and pipes have none.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 

@@ -1,5 +1,5 @@
-//! Finds the rates of earlier runs in the folder of a new one, so that the new one can be compared with
-//! them. Only headers are read, of regular files that belong to this user.
+//! Finds the rates of earlier runs in the folder of a new one, so that the new one can be compared
+//! with them. Only headers are read, of regular files that belong to this user.
 
 use std::cmp::Reverse;
 use std::fs::{File, OpenOptions};
@@ -18,8 +18,8 @@ const MOST_FILES: usize = 64;
 /// Entries of the folder beyond which it is taken for something else than a folder of runs.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The runs of an experiment on this host whose rates zc chose, in the folder in which `out` will be; the
-/// newest first. What cannot be read is passed over.
+/// The runs of an experiment on this host whose rates zc chose, in the folder in which `out` will
+/// be; the newest first. What cannot be read is passed over.
 pub(super) fn rates(out: &Path, experiment: &str) -> Vec<EarlierRates> {
     if is_stdout(out) {
         return Vec::new();
@@ -68,8 +68,8 @@ mod tests {
     use zc_run::Run;
     use zc_testkit::synthetic::Synthetic;
 
-    /// Saves a run of this host whose rate zc chose, but for what `change` makes of it; each is newer than
-    /// the one before.
+    /// Saves a run of this host whose rate zc chose, but for what `change` makes of it; each is
+    /// newer than the one before.
     fn save(folder: &Path, name: &str, age: u64, change: impl FnOnce(&mut Run)) {
         let mut run = Synthetic { blocks: 1, ..Synthetic::default() }.run();
         run.header.plan.experiment = "paths".to_owned();

@@ -192,8 +192,8 @@ pub(super) fn of_experiment(experiment: Experiment) -> &'static [Example] {
     }
 }
 
-/// The command with its examples, and those of its subcommands, at the end of each long help. Commands of
-/// a subcommand may be called as another one is, and have none.
+/// The command with its examples, and those of its subcommands, at the end of each long help.
+/// Commands of a subcommand may be called as another one is, and have none.
 pub(super) fn with(command: Command) -> Command {
     with_own(command).mut_subcommands(with_own)
 }

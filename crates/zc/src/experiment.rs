@@ -1,5 +1,5 @@
-//! What the experiments that measure have in common, whether they follow a plan or have options of their
-//! own.
+//! What the experiments that measure have in common, whether they follow a plan or have options of
+//! their own.
 
 use std::io::IsTerminal as _;
 use std::path::Path;

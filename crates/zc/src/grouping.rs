@@ -9,8 +9,8 @@ use zc_run::{Error, ErrorKind, Result, escape};
 /// Options that choose and group runs.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct GroupingArgs {
-    /// Group hosts by these features and facts: generation,kernel,cpu [default: features of hosts, and for
-    /// a report the kernel]
+    /// Group hosts by these features and facts: generation,kernel,cpu [default: features of hosts,
+    /// and for a report the kernel]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     by: Vec<String>,
     /// Only runs of this experiment

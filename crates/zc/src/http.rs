@@ -43,8 +43,8 @@ pub(super) struct HttpArgs {
     /// What to ask for: http://HOST:PORT/PATH, or https://
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: String,
-    /// Ask for what the GET requests of this access log asked for, in its order, over and over; URL then
-    /// names the server only
+    /// Ask for what the GET requests of this access log asked for, in its order, over and over; URL
+    /// then names the server only
     #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath)]
     from: Option<PathBuf>,
     /// Requests per second, as in 2000/s [default: as fast as the server answers]
@@ -91,12 +91,12 @@ pub(super) struct HttpArgs {
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`](zc_run::ErrorKind): an option is not valid.
-/// - [`ErrorKind::Remote`](zc_run::ErrorKind): the server cannot be reached, or what it answers is of
-///   no use: a redirect, a status other than 2xx.
-/// - [`ErrorKind::Failed`](zc_run::ErrorKind): the rate was not reached, or responses had faults. The
-///   result has been printed.
-/// - [`ErrorKind::NothingKept`]: the load stood still, as its process was stopped. The result without
-///   latencies has been printed.
+/// - [`ErrorKind::Remote`](zc_run::ErrorKind): the server cannot be reached, or what it answers is
+///   of no use: a redirect, a status other than 2xx.
+/// - [`ErrorKind::Failed`](zc_run::ErrorKind): the rate was not reached, or responses had faults.
+///   The result has been printed.
+/// - [`ErrorKind::NothingKept`]: the load stood still, as its process was stopped. The result
+///   without latencies has been printed.
 /// - [`ErrorKind::Interrupted`](zc_run::ErrorKind): Ctrl-C. The result so far has been printed.
 pub(super) fn run(args: &HttpArgs) -> Result<()> {
     let rate_per_s = args.rate.as_deref().map(units::per_second).transpose();

@@ -8,8 +8,8 @@ use zc_analysis::{is_decided, progress, rules};
 use zc_measure::session::{Hopeless, Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
-/// Shares of the budget after which a run ends that has judged so many blocks and has a cost in none.
-/// Few blocks of a short run may fall into one burst of other work, so they get more time.
+/// Shares of the budget after which a run ends that has judged so many blocks and has a cost in
+/// none. Few blocks of a short run may fall into one burst of other work, so they get more time.
 const PATIENCE: [(f64, usize); 2] = [(0.25, 5), (0.5, 2)];
 
 /// The planned looks of a running measurement.

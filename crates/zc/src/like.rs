@@ -1,5 +1,5 @@
-//! `zc run --like FILE`: the plan, the options and the rate of a saved run once more, to compare with
-//! it.
+//! `zc run --like FILE`: the plan, the options and the rate of a saved run once more, to compare
+//! with it.
 //!
 //! The options are those of the command line that the run has saved. A saved run may come from
 //! anybody, so what makes zc run a command or connect to another machine is not taken from it.

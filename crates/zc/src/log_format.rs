@@ -14,8 +14,8 @@ const MOST_UNREADABLE: f64 = 0.01;
 /// How much is shown of a line, in characters.
 const SHOWN: usize = 80;
 
-/// The format that was named, with the keys of JSON lines that were; `None` if it is to be told by the
-/// first lines. `of` is what the names of the two options begin with: nothing, or `log-`.
+/// The format that was named, with the keys of JSON lines that were; `None` if it is to be told by
+/// the first lines. `of` is what the names of the two options begin with: nothing, or `log-`.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such format or key.
@@ -130,8 +130,8 @@ fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     }
 }
 
-/// The first lines that could not be read. They may have what is personal, so they are shown to whoever
-/// reads the log and are in no document.
+/// The first lines that could not be read. They may have what is personal, so they are shown to
+/// whoever reads the log and are in no document.
 fn show(name: &str, lines: &[UnreadableLine]) {
     for UnreadableLine { number, text } in lines {
         tell::note(&format!("{name}:{number}: {}", escape(text, SHOWN)));

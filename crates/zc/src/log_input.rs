@@ -16,8 +16,8 @@ pub(super) struct LogInput {
 }
 
 impl LogInput {
-    /// Opens a log; `-` is stdin. Of a file what it has now is read, so that a log that grows has an
-    /// end.
+    /// Opens a log; `-` is stdin. Of a file what it has now is read, so that a log that grows has
+    /// an end.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or is a directory.

@@ -1,5 +1,5 @@
-//! `zc run nfs`: what a READ or WRITE of NFS costs server and client, by its size. It takes some of the
-//! options of `zc run`, and refuses the others instead of ignoring them.
+//! `zc run nfs`: what a READ or WRITE of NFS costs server and client, by its size. It takes some of
+//! the options of `zc run`, and refuses the others instead of ignoring them.
 
 use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
@@ -12,8 +12,8 @@ use zc_run::{
     Result, SendPath, units,
 };
 
-/// The options of its own that it takes, those of a sender, and those of another machine: --remote is
-/// refused for a reason of its own.
+/// The options of its own that it takes, those of a sender, and those of another machine: --remote
+/// is refused for a reason of its own.
 const OWN: [&str; 17] = [
     "--nfs-server",
     "--nfs-client",
@@ -57,8 +57,8 @@ pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
 /// Measures NFS and prints the result; `given` are the options that were typed.
 ///
 /// # Errors
-/// An argument is not valid, server or client cannot be had, nothing could be measured, or a run ended
-/// early.
+/// An argument is not valid, server or client cannot be had, nothing could be measured, or a run
+/// ended early.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     takes_no_other(Experiment::Nfs, &TAKES, given, EXAMPLE)?;
     let options = options(args, command())?;

@@ -11,7 +11,8 @@ use zc_run::{NfsClient, NfsServer};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "NFS (zc run nfs)")]
 pub(super) struct NfsArgs {
-    /// Who serves: knfsd, ganesha, external (--nfs-file) [default: ganesha; with --nfs-file external]
+    /// Who serves: knfsd, ganesha, external (--nfs-file) [default: ganesha; with --nfs-file
+    /// external]
     #[arg(long, value_name = "SERVER", value_parser = known(NfsServer::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) nfs_server: Option<String>,
@@ -19,8 +20,8 @@ pub(super) struct NfsArgs {
     #[arg(long, value_name = "CLIENT", value_parser = known(NfsClient::NAMES.iter().copied()),
           hide_possible_values = true)]
     pub(super) nfs_client: Option<String>,
-    /// A file of a server that is there: HOST:/PATH, or one in a mount of this machine. The client's
-    /// cost is measured; with --via the server's, which is on this machine
+    /// A file of a server that is there: HOST:/PATH, or one in a mount of this machine. The
+    /// client's cost is measured; with --via the server's, which is on this machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) nfs_file: Option<String>,
     /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]
@@ -30,8 +31,8 @@ pub(super) struct NfsArgs {
     /// [default: tcp]
     #[arg(long, value_name = "NAMES", allow_hyphen_values = true)]
     pub(super) nfs_transport: Option<String>,
-    /// WRITEs in place of READs: async (UNSTABLE, with a COMMIT after the last), sync (FILE_SYNC), or
-    /// both, separated by a comma
+    /// WRITEs in place of READs: async (UNSTABLE, with a COMMIT after the last), sync (FILE_SYNC),
+    /// or both, separated by a comma
     #[arg(long, value_name = "KINDS", allow_hyphen_values = true)]
     pub(super) write: Option<String>,
     /// Bytes of a READ or WRITE, separated by commas, 1k to 1m [default: 4k,16k,64k,256k,1m]

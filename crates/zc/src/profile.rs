@@ -91,8 +91,8 @@ pub(super) struct ProfileArgs {
     /// Write folded stacks too, as flame graph tools read them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     folded: Option<PathBuf>,
-    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the saved
-    /// run
+    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the
+    /// saved run
     #[arg(long, help_heading = "Output")]
     anonymise: bool,
     #[command(flatten)]

@@ -132,7 +132,8 @@ impl Saved {
         }
     }
 
-    /// Reads the run, which may be compressed with gzip or zstd. Warns when its end was cut off, and when a newer zc has saved it.
+    /// Reads the run, which may be compressed with gzip or zstd. Warns when its end was cut off,
+    /// and when a newer zc has saved it.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not a run that this program can read.

@@ -24,8 +24,8 @@ const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 /// Arguments that name another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RemoteArgs {
-    /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to take
-    /// bytes also iperf3://HOST or discard://HOST:PORT
+    /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to
+    /// take bytes also iperf3://HOST or discard://HOST:PORT
     #[arg(
         long,
         value_name = "HOST[:PORT]",
@@ -62,8 +62,8 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote",
           help_heading = "Another machine")]
     token_file: Option<PathBuf>,
-    /// Try again until somebody listens there, at most this long and outside of the budget [default:
-    /// once]
+    /// Try again until somebody listens there, at most this long and outside of the budget
+    /// [default: once]
     #[arg(
         long,
         value_name = "DURATION",

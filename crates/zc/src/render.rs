@@ -10,8 +10,8 @@ use zc_measure::session::is_stdout;
 use zc_report::{Layout, TEXT_COLUMNS};
 use zc_run::{Error, Result, Run};
 
-/// A run as text in the wanted format. A table is the short one unless it is to be verbose. Markdown
-/// has a line for each paragraph, to be rendered, unless a width was asked for.
+/// A run as text in the wanted format. A table is the short one unless it is to be verbose.
+/// Markdown has a line for each paragraph, to be rendered, unless a width was asked for.
 pub(super) fn document(run: &Run, args: FormatArgs) -> String {
     match Format::from(args) {
         Format::Table => zc_report::table(run, &estimate(run), layout(args.verbose, args.width)),
@@ -22,7 +22,8 @@ pub(super) fn document(run: &Run, args: FormatArgs) -> String {
     }
 }
 
-/// Prints a run that was saved at `out`, and says where it is; nothing if stdout has the run itself.
+/// Prints a run that was saved at `out`, and says where it is; nothing if stdout has the run
+/// itself.
 ///
 /// # Errors
 /// stdout is closed.

@@ -72,8 +72,8 @@ pub(super) fn or_stdout(path: Option<&Path>, document: &[u8]) -> Result<()> {
     path.map_or_else(|| tell::result(document), |path| file(path, document))
 }
 
-/// Writes a document to the file that the user has named, replacing an older one. Through a symbolic
-/// link its target is replaced, and not the link.
+/// Writes a document to the file that the user has named, replacing an older one. Through a
+/// symbolic link its target is replaced, and not the link.
 ///
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.

@@ -1,6 +1,7 @@
 //! The log of `zc run replay`: its options, and what is drawn from it.
 //!
-//! It holds what strangers asked for, so it is read in a process without rights, and numbers come back.
+//! It holds what strangers asked for, so it is read in a process without rights, and numbers come
+//! back.
 
 use std::path::PathBuf;
 
@@ -26,8 +27,8 @@ const MOST_DRAWN: u64 = 100_000;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "A log (zc run replay)")]
 pub(super) struct ReplayArgs {
-    /// The access log whose responses are sent once more, in its order; compressed with gzip or zstd or
-    /// not
+    /// The access log whose responses are sent once more, in its order; compressed with gzip or
+    /// zstd or not
     #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath)]
     log: Option<PathBuf>,
     /// Its format, as zc advise --format takes it [default: told by the first lines]
@@ -45,8 +46,8 @@ pub(super) struct ReplayArgs {
     speedup: Option<String>,
 }
 
-/// What the process without rights hands over: requests, bytes and requests per second of the log, the
-/// bytes of each body that was drawn, and how many were too long.
+/// What the process without rights hands over: requests, bytes and requests per second of the log,
+/// the bytes of each body that was drawn, and how many were too long.
 type Read = (u64, u64, f64, Vec<u64>, u64);
 
 impl ReplayArgs {

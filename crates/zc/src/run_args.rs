@@ -261,8 +261,8 @@ pub(super) struct RunArgs {
     /// [default: zc-DATE.json in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) out: Option<PathBuf>,
-    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the saved
-    /// run
+    /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the
+    /// saved run
     #[arg(long, help_heading = "Output")]
     pub(super) anonymise: bool,
     #[command(flatten)]

@@ -39,9 +39,9 @@ const SCHEMAS: [Schema; 10] = schemas![
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`, `doctor`: that of zc compare --json, zc
-    /// calibrate --json and so on (zc fleet report --json); `service`: that of zc soak --service --json
-    /// [default: run]
+    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`, `doctor`: that of zc
+    /// compare --json, zc calibrate --json and so on (zc fleet report --json); `service`: that of
+    /// zc soak --service --json [default: run]
     #[arg(
         value_name = "NAME",
         value_parser = known(SCHEMAS.iter().map(|(name, _)| *name)),

@@ -42,7 +42,8 @@ pub(super) struct ServeArgs {
         conflicts_with = "iperf3",
     )]
     data_port: Option<u16>,
-    /// End after the first session, with exit code 0; a client that does not know the token has none
+    /// End after the first session, with exit code 0; a client that does not know the token has
+    /// none
     #[arg(long, conflicts_with_all = ["stdio", "iperf3"])]
     once: bool,
     /// Be an iperf3 server, for iperf3 clients (port 5201)
@@ -51,8 +52,8 @@ pub(super) struct ServeArgs {
     /// Serve the parent process, over stdin and stdout: what --via does
     #[arg(long)]
     stdio: bool,
-    /// With --stdio, be a client of NFS too, which keeps the right to mount: what --via of `zc run nfs`
-    /// does
+    /// With --stdio, be a client of NFS too, which keeps the right to mount: what --via of `zc run
+    /// nfs` does
     #[arg(long, requires = "stdio")]
     nfs: bool,
 }

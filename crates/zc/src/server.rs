@@ -1,5 +1,5 @@
-//! `zc run server`: what a request costs a server, in two or more states of it. It takes some of the
-//! options of `zc run`, and refuses the others instead of ignoring them.
+//! `zc run server`: what a request costs a server, in two or more states of it. It takes some of
+//! the options of `zc run`, and refuses the others instead of ignoring them.
 
 use std::time::Duration;
 

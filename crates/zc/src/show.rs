@@ -20,8 +20,8 @@ pub(super) struct ShowArgs {
     /// Print the folded stacks of a run of `zc profile`, as flame graph tools read them
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
     pub(super) folded: bool,
-    /// Add a table of costs with so many ns for each fragment of a packet, which a network card maps
-    /// for DMA (runs over the link null)
+    /// Add a table of costs with so many ns for each fragment of a packet, which a network card
+    /// maps for DMA (runs over the link null)
     #[arg(
         long,
         value_name = "NS",

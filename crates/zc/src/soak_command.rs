@@ -50,8 +50,8 @@ pub(super) struct Shared<'a> {
 /// Options of a command.
 #[derive(Debug, clap::Args)]
 pub(super) struct OfCommandArgs {
-    /// Times that the command is executed [default: until its cost is known within 2.5 %, eight times
-    /// or more, or --budget is spent]
+    /// Times that the command is executed [default: until its cost is known within 2.5 %, eight
+    /// times or more, or --budget is spent]
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "command")]
     runs: Option<String>,
     /// Times that it is executed before that, without being measured
@@ -69,8 +69,8 @@ pub(super) struct OfCommandArgs {
     /// A line for sh that is executed after each execution, and not measured
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
-    /// Cost of one of what the command did, by what wrk, ab, h2load, oha, hey, iperf3 -J, fio, curl -w,
-    /// dd, rsync --stats, pgbench or redis-benchmark prints, or by --status-url or --link; of a
+    /// Cost of one of what the command did, by what wrk, ab, h2load, oha, hey, iperf3 -J, fio, curl
+    /// -w, dd, rsync --stats, pgbench or redis-benchmark prints, or by --status-url or --link; of a
     /// service, by its sockets or --status-url
     #[arg(long, value_name = "bytes|requests|transactions", requires = "costing")]
     per: Option<String>,
@@ -135,8 +135,8 @@ impl OfCommandArgs {
     }
 }
 
-/// Executes the command and writes what it costs. Returns the exit code: that of its last execution,
-/// or [`OWN_FAILURE`] after an error, which has been printed.
+/// Executes the command and writes what it costs. Returns the exit code: that of its last
+/// execution, or [`OWN_FAILURE`] after an error, which has been printed.
 ///
 /// # Errors
 /// The options are wrong.

@@ -27,8 +27,8 @@ pub(super) struct TrendArgs {
     /// What happened when: lines of a day and a few words, as in "2026-11-24 kernel 6.12.1"
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     events: Option<PathBuf>,
-    /// Exit with 1 if the latest level of any line is above the one before it by more than this, and 10 if
-    /// that cannot be told
+    /// Exit with 1 if the latest level of any line is above the one before it by more than this,
+    /// and 10 if that cannot be told
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     fail_if_worse: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! `zc --version --verbose`: which build this is, one `key: value` on each line, as rustc prints it.
-//! For reports of errors, and for telling whether two hosts have the same zc.
+//! `zc --version --verbose`: which build this is, one `key: value` on each line, as rustc prints
+//! it. For reports of errors, and for telling whether two hosts have the same zc.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -101,8 +101,8 @@ fn elsewhere(known: &clap::Command, command: Option<&str>, arg: &str) -> Option<
     own.map(|(_, own)| (*own).to_owned())
 }
 
-/// `"--service", "--cgroup" or "--pid"`: the arguments of which one is missing, as clap names a group:
-/// `<--service <NAME>|--cgroup <PATH>|--pid <N>>`.
+/// `"--service", "--cgroup" or "--pid"`: the arguments of which one is missing, as clap names a
+/// group: `<--service <NAME>|--cgroup <PATH>|--pid <N>>`.
 fn alternatives(group: &str) -> String {
     let inner = group.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     let each: Vec<String> = match inner.filter(|inner| inner.contains('|')) {

@@ -1,5 +1,5 @@
-//! Reads zstd as a stream: frames one after the other, as `cat` and parallel compressors write them,
-//! skippable ones passed over (RFC 8878, 3.1). A decoder of ruzstd reads one frame.
+//! Reads zstd as a stream: frames one after the other, as `cat` and parallel compressors write
+//! them, skippable ones passed over (RFC 8878, 3.1). A decoder of ruzstd reads one frame.
 
 use std::error::Error;
 use std::io::{self, BufRead, Read};

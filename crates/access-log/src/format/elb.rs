@@ -2,9 +2,9 @@
 //! lines begin with the time.
 //! <https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html>
 //!
-//! The time is that of the response. Three times in s make the duration: until the request went to the
-//! target, until it answered, until the answer went to the client; each is `-1` where there was none.
-//! Whether headers are in the bytes is not said.
+//! The time is that of the response. Three times in s make the duration: until the request went to
+//! the target, until it answered, until the answer went to the client; each is `-1` where there was
+//! none. Whether headers are in the bytes is not said.
 
 use super::reading::Reading;
 use super::scheme;

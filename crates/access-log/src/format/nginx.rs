@@ -14,8 +14,8 @@ pub(super) const COMMON: &str =
 /// The format that nginx writes if it is not told otherwise.
 pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
-/// The format of nginx's own configuration file, under the name `main`: `combined`, and the addresses
-/// that proxies have added.
+/// The format of nginx's own configuration file, under the name `main`: `combined`, and the
+/// addresses that proxies have added.
 pub(super) const MAIN: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#;
 
 /// The format of the ingress controller of Kubernetes.

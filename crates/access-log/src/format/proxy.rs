@@ -1,5 +1,5 @@
-//! The text formats that Traefik, Envoy and Istio write if they are not told otherwise. Each is of one
-//! fixed form.
+//! The text formats that Traefik, Envoy and Istio write if they are not told otherwise. Each is of
+//! one fixed form.
 
 use super::error::FormatError;
 use super::template::{Field, Piece, Template};
@@ -7,8 +7,8 @@ use crate::entry::{Counted, Stamp};
 
 const MS_US: u64 = 1000;
 
-/// Traefik's `common`: Apache's `combined`, and behind it the number of the request, the router, the
-/// server's URL and the duration, `12ms`. Bytes are those of the body.
+/// Traefik's `common`: Apache's `combined`, and behind it the number of the request, the router,
+/// the server's URL and the duration, `12ms`. Bytes are those of the body.
 /// <https://doc.traefik.io/traefik/observability/access-logs/>
 pub(super) fn traefik() -> Result<Template, FormatError> {
     let mut pieces = vec![
@@ -50,8 +50,8 @@ pub(super) fn istio() -> Result<Template, FormatError> {
     of_envoy(ISTIO)
 }
 
-/// A format of Envoy's: text with operators between percent signs. `%BYTES_SENT%` is the body of the
-/// response, `%DURATION%` in ms from the request's first byte to the response's last.
+/// A format of Envoy's: text with operators between percent signs. `%BYTES_SENT%` is the body of
+/// the response, `%DURATION%` in ms from the request's first byte to the response's last.
 /// <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage>
 fn of_envoy(text: &str) -> Result<Template, FormatError> {
     let pieces = text.split('%').enumerate().filter(|(_, part)| !part.is_empty());

@@ -1,8 +1,8 @@
 //! Amazon S3's server access logs.
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html>
 //!
-//! Bytes sent are those without "HTTP protocol overhead", `-` if zero; the total time is in ms, from
-//! when the request was received, which is also the time of the line.
+//! Bytes sent are those without "HTTP protocol overhead", `-` if zero; the total time is in ms,
+//! from when the request was received, which is also the time of the line.
 
 use super::reading::Reading;
 use crate::entry::{Bytes, Entry};

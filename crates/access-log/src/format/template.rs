@@ -23,8 +23,8 @@ pub(super) enum Field {
     IsoTime,
     /// `1431857103.123`, or a whole number of ms or us.
     UnixTime,
-    /// A time, or a part of it, as strftime(3) writes it by this description. Several such fields are
-    /// one time.
+    /// A time, or a part of it, as strftime(3) writes it by this description. Several such fields
+    /// are one time.
     Strftime(String),
     /// What a time has beyond its second, in units of so many us.
     Fraction {
@@ -136,8 +136,8 @@ impl Template {
         Ok(Self { before, parts, needed, written_time, stamp })
     }
 
-    /// Reads what is taken of a line. More may stand behind it, so that a format with further fields
-    /// is read by one without.
+    /// Reads what is taken of a line. More may stand behind it, so that a format with further
+    /// fields is read by one without.
     pub(super) fn read(&self, line: &[u8]) -> Reading {
         match self.take(line, self.needed) {
             Some((entry, _)) => Reading::Entry(entry),

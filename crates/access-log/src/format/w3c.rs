@@ -2,8 +2,8 @@
 //! CloudFront. <https://www.w3.org/TR/WD-logfile.html>
 //!
 //! Times are in UTC, and those of the end of a request. `sc-bytes` are all bytes that were sent,
-//! with the header. `time-taken` is in seconds by the W3C's draft and at CloudFront, and in ms at IIS.
-//! <https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging>
+//! with the header. `time-taken` is in seconds by the W3C's draft and at CloudFront, and in ms at
+//! IIS. <https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging>
 //! <https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html>
 
 use memchr::{memchr, memmem};
@@ -26,7 +26,8 @@ pub(super) enum Writer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct W3c {
     writer: Writer,
-    /// `None` before the line `#Fields:`, and where its columns or `#Software:` are another writer's.
+    /// `None` before the line `#Fields:`, and where its columns or `#Software:` are another
+    /// writer's.
     columns: Option<Columns>,
     is_anothers: bool,
 }

@@ -1,7 +1,7 @@
-//! Requests by minute, and the busiest ones. Logs are not sorted: requests are logged when they end,
-//! files of one set are named in any order, and several hosts' logs follow one another. So minutes
-//! stay open, and of a log that touches more of them than memory may hold, those that were not
-//! touched for longest are closed.
+//! Requests by minute, and the busiest ones. Logs are not sorted: requests are logged when they
+//! end, files of one set are named in any order, and several hosts' logs follow one another. So
+//! minutes stay open, and of a log that touches more of them than memory may hold, those that were
+//! not touched for longest are closed.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The request mix: what a server sent, by the kind of the response, its size, its status, its method
-//! and its time. It is all that is kept of a log, and its size does not depend on the log's.
+//! The request mix: what a server sent, by the kind of the response, its size, its status, its
+//! method and its time. It is all that is kept of a log, and its size does not depend on the log's.
 
 mod builder;
 mod classes;

@@ -48,8 +48,8 @@ pub struct RequestMix {
     pub slices: Vec<Slice>,
 }
 
-/// Responses over TLS and without it. Of one by HTTP/2 or HTTP/3 the log need not say it: no browser
-/// speaks these without TLS.
+/// Responses over TLS and without it. Of one by HTTP/2 or HTTP/3 the log need not say it: no
+/// browser speaks these without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Tls {
     /// Over TLS.
@@ -80,8 +80,8 @@ pub struct Counts {
 pub struct Durations {
     /// Requests whose duration is logged.
     pub requests: u64,
-    /// All of them together, in us. Divided by the span of the log this is the mean number of requests
-    /// at a time (Little's law).
+    /// All of them together, in us. Divided by the span of the log this is the mean number of
+    /// requests at a time (Little's law).
     pub sum_us: u64,
 }
 
@@ -91,8 +91,9 @@ impl RequestMix {
         (self.last_unix_s - self.first_unix_s).max(0) as u64 + 1
     }
 
-    /// The mean number of requests at a time, where durations are logged. `None` also where they are
-    /// longer on average than the log is: its time is not enough for it, or their unit is another.
+    /// The mean number of requests at a time, where durations are logged. `None` also where they
+    /// are longer on average than the log is: its time is not enough for it, or their unit is
+    /// another.
     pub fn concurrency(&self) -> Option<f64> {
         let durations = self.durations.filter(|_| !self.durations_exceed_the_log())?;
         Some(durations.sum_us as f64 / 1e6 / self.span_s() as f64)
@@ -105,8 +106,8 @@ impl RequestMix {
         self.durations.is_some_and(|durations| mean_s(durations) > self.span_s() as f64)
     }
 
-    /// Whether the bytes that the format says nothing about are those of bodies or have the headers in
-    /// them, by the responses that have no body. `None`: it cannot be told.
+    /// Whether the bytes that the format says nothing about are those of bodies or have the headers
+    /// in them, by the responses that have no body. `None`: it cannot be told.
     pub fn unsaid_are_bodies(&self) -> Option<bool> {
         match (self.counted.bodiless_with_bytes, self.counted.bodiless_without_bytes) {
             (0, 1..) => Some(true),

@@ -1,6 +1,6 @@
-//! Responses by slice of time. Their number is bounded: when there are too many, each two neighbours
-//! become one of twice the length. So memory does not depend on how long the log is, and whoever
-//! resamples slices (a bootstrap) has some hundreds of them for any log.
+//! Responses by slice of time. Their number is bounded: when there are too many, each two
+//! neighbours become one of twice the length. So memory does not depend on how long the log is, and
+//! whoever resamples slices (a bootstrap) has some hundreds of them for any log.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -255,8 +255,8 @@ impl PathCosts {
 }
 
 /// What the responses of a minute cost. Its number of responses and their bytes are exact; their
-/// sizes are those of the slices that it is in. So each costs what a request does, and each byte as much
-/// more as those of the slices do on average.
+/// sizes are those of the slices that it is in. So each costs what a request does, and each byte as
+/// much more as those of the slices do on average.
 fn in_minute(
     minute: &BusyMinute,
     of_slices: &Counts,
@@ -341,8 +341,8 @@ struct PathAdvisor<'a> {
 type OfPath<'f> = &'f dyn Fn(&PathCosts) -> &[Option<f64>];
 
 impl PathAdvisor<'_> {
-    /// A path's quantities, each as it is and by how much it is less than today's. `today` is `None`
-    /// for the path of today.
+    /// A path's quantities, each as it is and by how much it is less than today's. `today` is
+    /// `None` for the path of today.
     fn advice(
         &self,
         name: &str,

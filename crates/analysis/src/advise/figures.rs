@@ -67,8 +67,8 @@ impl Sampled {
         with_interval(figure.value, figure.interval.map(above_0), figure.blocks)
     }
 
-    /// What a path that costs `path` saves. With the cost of today's path as C and the ratio as r it is
-    /// C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
+    /// What a path that costs `path` saves. With the cost of today's path as C and the ratio as r
+    /// it is C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
     pub(super) fn saving(&self, values: &Values, path: f64, level: f64) -> Figure {
         let parts = [
             self.costs.map(|wander| scaled(wander, values.observed)),

@@ -23,8 +23,8 @@ pub struct CostAdvice {
     pub keepalive: bool,
     /// Paths, or configurations, of which the run has one length only, and so no costs here.
     pub left_out: Vec<String>,
-    /// Paths, or configurations, that have no cost here although they have several lengths: one of them
-    /// was measured in no block that counts, or scatter made its cost less than nothing.
+    /// Paths, or configurations, that have no cost here although they have several lengths: one of
+    /// them was measured in no block that counts, or scatter made its cost less than nothing.
     pub without_cost: Vec<String>,
     /// What responses have that are shorter than the shortest in the run. Each is counted with the
     /// cost of that one.
@@ -40,8 +40,8 @@ pub struct CostAdvice {
     /// The error that the run's controls show, as a share. Savings that it could explain are not
     /// told.
     pub control_error: Option<f64>,
-    /// The smallest difference that the run's controls could have seen, as a share. No smaller saving
-    /// is told. `None` where they could have seen none.
+    /// The smallest difference that the run's controls could have seen, as a share. No smaller
+    /// saving is told. `None` where they could have seen none.
     pub resolution: Option<f64>,
     /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
     pub rates: Rates,

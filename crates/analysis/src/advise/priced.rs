@@ -32,8 +32,8 @@ pub(super) struct PricedPath {
 
 impl Priced {
     /// # Errors
-    /// The run's messages are no responses; it has fewer than two lengths of everything; or two states
-    /// of a configuration have responses of the same length.
+    /// The run's messages are no responses; it has fewer than two lengths of everything; or two
+    /// states of a configuration have responses of the same length.
     pub(super) fn of(run: &Run) -> Result<Self, Unfit> {
         let plan = &run.header.plan;
         let (all, keepalive, usual) = match (&plan.server, &plan.responses) {

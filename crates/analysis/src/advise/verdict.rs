@@ -1,8 +1,8 @@
 //! Whether a path saves, costs more, or neither can be told.
 //!
 //! Each path is compared with that of today, so there are as many comparisons as other paths:
-//! intervals that decide have the error divided by their number (Bonferroni), and are a little wider
-//! than those that are printed.
+//! intervals that decide have the error divided by their number (Bonferroni), and are a little
+//! wider than those that are printed.
 
 use super::figures::{Sampled, Values};
 use super::model::{PathVerdict, Untold};

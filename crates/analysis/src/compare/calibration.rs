@@ -4,9 +4,9 @@
 //! Two runs show it of themselves, by what they wander, but not well: a minute has few stretches to
 //! compare. Several runs show it better. Each run gives one value for each cell, with the standard
 //! error that its blocks show, and [`zc_stats::variance_component`] says how much more the values
-//! differ than that. Two quantities are estimated: of *costs*, and of the part of a cost that is its
-//! path's own, from costs relative to those of all other cells in the same blocks. Both are as a
-//! comparison uses them.
+//! differ than that. Two quantities are estimated: of *costs*, and of the part of a cost that is
+//! its path's own, from costs relative to those of all other cells in the same blocks. Both are as
+//! a comparison uses them.
 
 use std::f64::consts::SQRT_2;
 

@@ -2,10 +2,10 @@
 //!
 //! There are two kinds. A difference that makes the cost another quantity *disqualifies*: another
 //! link (other code does the work), another rate (batching changes with it), another length of a
-//! server's responses, another soaker, another placement (other CPUs are counted), a receiver in only
-//! one of the runs. All other differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what
-//! the comparison is about, at either end. What differs between any two runs (the seed, the time, the
-//! amount of free memory, a round trip and what was chosen by it) is not listed.
+//! server's responses, another soaker, another placement (other CPUs are counted), a receiver in
+//! only one of the runs. All other differences *explain*: a kernel, a sysctl, an MTU or a buffer
+//! may be what the comparison is about, at either end. What differs between any two runs (the seed,
+//! the time, the amount of free memory, a round trip and what was chosen by it) is not listed.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ use zc_run::{
 /// for themselves.
 const MEMORY_WITHIN: f64 = 0.05;
 
-/// A sysctl of three sizes that the kernel derives from its free memory at boot, where nobody sets it
-/// (tcp_init_mem in net/ipv4/tcp.c).
+/// A sysctl of three sizes that the kernel derives from its free memory at boot, where nobody sets
+/// it (tcp_init_mem in net/ipv4/tcp.c).
 const TCP_MEM: &str = "net.ipv4.tcp_mem";
 
-/// Round-trip times that differ by less than this factor are equal: each is the least one of a single
-/// connection.
+/// Round-trip times that differ by less than this factor are equal: each is the least one of a
+/// single connection.
 const ROUND_TRIP_WITHIN: f64 = 2.0;
 
 /// The differences between two runs that concern all cells, disqualifying ones first.
@@ -62,8 +62,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
-/// What tells two machines apart, or two kernels of one: their names, hardware and kernel. Settings,
-/// which may differ from hour to hour, are not in it.
+/// What tells two machines apart, or two kernels of one: their names, hardware and kernel.
+/// Settings, which may differ from hour to hour, are not in it.
 pub fn between_machines(old: &Host, new: &Host) -> Vec<Difference> {
     let mut found = Found::default();
     machine(&mut found, old, new);
@@ -252,8 +252,8 @@ fn alike_sizes(old: &Option<String>, new: &Option<String>) -> bool {
     old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(*old, *new))
 }
 
-/// Whether two runs were timed alike, apart from what the round trip adds: it is measured, and no two
-/// measurements are the same.
+/// Whether two runs were timed alike, apart from what the round trip adds: it is measured, and no
+/// two measurements are the same.
 fn same_timing(old: &Header, new: &Header) -> bool {
     let parts = |header: &Header| {
         let timing = &header.plan.timing;

@@ -8,8 +8,8 @@
 //! standard error comes from the width of the Mann-Whitney interval, which has the right size if
 //! blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and
 //! blocks take tenths of seconds. So the variance is multiplied by the blocks' autocorrelation time
-//! ([`zc_stats::autocorrelation_time`]). What two runs of one state differ by is added as a variance
-//! component (`spread`). The result has Student's t distribution.
+//! ([`zc_stats::autocorrelation_time`]). What two runs of one state differ by is added as a
+//! variance component (`spread`). The result has Student's t distribution.
 
 use zc_stats::{
     MannWhitney, StudentT, Wander, hodges_lehmann, mann_whitney, welch_interval, wilcoxon_interval,
@@ -153,8 +153,8 @@ impl Effect {
         }
     }
 
-    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`] with the
-    /// error of the controls on top, and no less than they could have seen.
+    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`] with
+    /// the error of the controls on top, and no less than they could have seen.
     pub(super) fn within(&self) -> Option<f64> {
         let Limits { error, resolution } = self.limits();
         let factor = (1.0 + self.change()?.within()?) * error;

@@ -61,7 +61,8 @@ pub(super) fn common(
             let (cell, new_cell) = (&of_old[at], &of_new[other]);
             let differences =
                 config_diff::between_cells((before.header, cell), (after.header, new_cell));
-            // Within one run levels are compared on purpose. A length is no level: costs are per byte.
+            // Within one run levels are compared on purpose. A length is no level: costs are per
+            // byte.
             let counts = |each: &Difference| !one_run || each.what == Aspect::ResponseLength;
             let mut forbidding =
                 differences.iter().filter(|each| each.weight == Weight::Disqualifies);

@@ -1,15 +1,15 @@
 //! Compares two runs, or two cells of one run: each cell's new cost divided by its old one, and a
 //! verdict.
 //!
-//! **In one run** both cells were measured in the same blocks, so the ratio is taken within
-//! blocks. **Between two runs** there are two ratios with different meanings. The *cost* ratio
-//! is the new cost divided by the old one, as measured. It includes whatever the machine did in
-//! between (neighbours that use memory, another clock, another placement of pages), and its interval
-//! is wide for that. The *relative* ratio first divides every cost by others of the
-//! same block, where most of that cancels. It is several times more precise, but does not show a
-//! change of all paths alike. So the reference is judged by its cost, and the other cells by their
-//! relative ratios. If the reference itself has moved, ratios to it mean nothing for a cell, and
-//! all cells are judged by their costs.
+//! **In one run** both cells were measured in the same blocks, so the ratio is taken within blocks.
+//! **Between two runs** there are two ratios with different meanings. The *cost* ratio is the new
+//! cost divided by the old one, as measured. It includes whatever the machine did in between
+//! (neighbours that use memory, another clock, another placement of pages), and its interval is
+//! wide for that. The *relative* ratio first divides every cost by others of the same block, where
+//! most of that cancels. It is several times more precise, but does not show a change of all paths
+//! alike. So the reference is judged by its cost, and the other cells by their relative ratios. If
+//! the reference itself has moved, ratios to it mean nothing for a cell, and all cells are judged
+//! by their costs.
 //!
 //! Costs are divided by the geometric mean of all other cells that both runs have, which has
 //! less noise than the reference alone and does not depend on it. If the reference has moved

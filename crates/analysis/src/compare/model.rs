@@ -24,7 +24,8 @@ pub struct Compared {
     /// Whether costs are net of zc's own harness. They are not where a run did not measure it: then
     /// it is in the costs of all.
     pub net: bool,
-    /// The account by which costs were computed: of runs that differ in it, the one that all permit.
+    /// The account by which costs were computed: of runs that differ in it, the one that all
+    /// permit.
     pub account: AccountKind,
     /// Whether the ratios are within or between runs.
     pub basis: Basis,

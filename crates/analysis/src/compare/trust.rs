@@ -11,10 +11,10 @@ use crate::verdict;
 use zc_run::Run;
 
 /// Records the reasons to withhold verdicts, and doubts. By chance, a control of one run in twenty
-/// misses, which is a doubt. In one run, whose own ratios are compared, the limits of its controls are
-/// returned: as in the run's own report, nothing is said that their error could explain, or that they
-/// could not have seen. Between two runs they say nothing, as the reference is not what costs are
-/// divided by.
+/// misses, which is a doubt. In one run, whose own ratios are compared, the limits of its controls
+/// are returned: as in the run's own report, nothing is said that their error could explain, or
+/// that they could not have seen. Between two runs they say nothing, as the reference is not what
+/// costs are divided by.
 pub(super) fn assess(
     compared: &mut Compared,
     old: &Selection<'_>,

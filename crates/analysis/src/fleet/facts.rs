@@ -10,8 +10,8 @@ use zc_run::{Header, Host, Offloads};
 
 use super::model::HostFacts;
 
-/// The facts of the machine that sends, and of the one that receives if a zc measured there, each with
-/// those of its device.
+/// The facts of the machine that sends, and of the one that receives if a zc measured there, each
+/// with those of its device.
 pub(super) fn of(header: &Header) -> (HostFacts, Option<HostFacts>) {
     let mut near = of_host(&header.host);
     let link = &header.link;

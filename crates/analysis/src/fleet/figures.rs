@@ -138,8 +138,8 @@ pub(super) fn cost(costs: &[f64]) -> Option<Logarithm> {
     logarithm(us_per_mb(value).ln(), error)
 }
 
-/// The Hodges-Lehmann estimate of the ratio. `None` where noise takes so many costs to 0 that it has
-/// no logarithm.
+/// The Hodges-Lehmann estimate of the ratio. `None` where noise takes so many costs to 0 that it
+/// has no logarithm.
 pub(super) fn ratio(pairs: &[Pair]) -> Option<Logarithm> {
     let logs: Vec<f64> = pairs.iter().filter_map(Pair::log).collect();
     logarithm(hodges_lehmann(&logs)?, OF_HODGES_LEHMANN * error(&logs)?)

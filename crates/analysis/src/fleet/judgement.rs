@@ -2,8 +2,8 @@
 //!
 //! A line with a change is judged by its last one: worse if the whole interval of the last level
 //! divided by the one before is above the margin, not worse if it is below. A line without a change
-//! is never worse. It is not worse if its second half divided by its first has an interval below the
-//! margin; else there are too few nights, or too much scatter, to tell.
+//! is never worse. It is not worse if its second half divided by its first has an interval below
+//! the margin; else there are too few nights, or too much scatter, to tell.
 
 use zc_stats::StudentT;
 

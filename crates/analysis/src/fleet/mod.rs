@@ -1,5 +1,5 @@
-//! Many runs of many hosts: what each path costs in each group of hosts, which hosts and pairs are odd,
-//! what their conditions explain, and how it changes from night to night.
+//! Many runs of many hosts: what each path costs in each group of hosts, which hosts and pairs are
+//! odd, what their conditions explain, and how it changes from night to night.
 
 mod changed_facts;
 mod conditions;

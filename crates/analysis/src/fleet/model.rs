@@ -1,7 +1,8 @@
 //! The result types of a fleet's analysis and of its trend: every field of the JSON with its unit.
 //!
-//! Units: costs are microseconds of CPU time per MB (10^6 bytes) where a field says `us_per_mb`; ratios
-//! are one cost divided by another; shares run from 0 to 1. `None` means not available, never 0.
+//! Units: costs are microseconds of CPU time per MB (10^6 bytes) where a field says `us_per_mb`;
+//! ratios are one cost divided by another; shares run from 0 to 1. `None` means not available,
+//! never 0.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one saved run adds to a fleet: some kB where a run has 100 kB, so that thousands are in memory
-/// at a time, and may be kept in an index.
+/// What one saved run adds to a fleet: some kB where a run has 100 kB, so that thousands are in
+/// memory at a time, and may be kept in an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Name of its file, relative to the archive.
@@ -19,7 +20,8 @@ pub struct RunFigures {
     pub started_at: String,
     /// The version of zc that measured.
     pub zc_version: String,
-    /// The experiment, and the link: `paths`, `remote`. Only runs of the same are analysed together.
+    /// The experiment, and the link: `paths`, `remote`. Only runs of the same are analysed
+    /// together.
     pub experiment: String,
     /// See `experiment`.
     pub link: String,
@@ -46,7 +48,8 @@ pub struct RunFigures {
 pub struct HostFacts {
     /// Its name.
     pub host: String,
-    /// Facts by name: `kernel`, `cpu`, `governor`, `mitigation spectre_v2`, `sysctl net.ipv4.tcp_wmem` ...
+    /// Facts by name: `kernel`, `cpu`, `governor`, `mitigation spectre_v2`, `sysctl
+    /// net.ipv4.tcp_wmem` ...
     pub facts: BTreeMap<String, String>,
 }
 
@@ -61,7 +64,8 @@ pub struct CellFigures {
     pub receiver: Option<Logarithm>,
     /// See `sender`.
     pub both: Option<Logarithm>,
-    /// Cost of the sender's side (of both, where sides are not apart) divided by that of the reference.
+    /// Cost of the sender's side (of both, where sides are not apart) divided by that of the
+    /// reference.
     pub ratio: Option<Logarithm>,
 }
 
@@ -111,10 +115,11 @@ pub struct Fleet {
     pub last_at: String,
     /// Versions of zc that measured them, in order.
     pub zc_versions: Vec<String>,
-    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and where that
-    /// is not known.
+    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and
+    /// where that is not known.
     pub shared_runs: usize,
-    /// Runs that are in the figures although their own verdicts are withheld, as was asked for, and why.
+    /// Runs that are in the figures although their own verdicts are withheld, as was asked for, and
+    /// why.
     pub withheld: Vec<LeftOut>,
     /// Runs that are not in the figures.
     pub left_out: Vec<LeftOut>,
@@ -134,7 +139,8 @@ pub struct Fleet {
     pub odd_pairs: Vec<OddPair>,
     /// Pairs that were examined for that.
     pub pairs_examined: usize,
-    /// Facts that hosts of one group differ in and whose values go with their costs, the surest first.
+    /// Facts that hosts of one group differ in and whose values go with their costs, the surest
+    /// first.
     pub conditions: Vec<Condition>,
     /// Facts that were examined for that.
     pub conditions_examined: usize,
@@ -197,8 +203,8 @@ pub struct GroupMean {
     pub one_more_high: Option<f64>,
 }
 
-/// How the costs of a cell differ within groups, beyond what the blocks of each run explain: standard
-/// deviations as shares of the cost. Estimated by REML, over all groups together.
+/// How the costs of a cell differ within groups, beyond what the blocks of each run explain:
+/// standard deviations as shares of the cost. Estimated by REML, over all groups together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SpreadOf {
     /// Between hosts whose cost it is.
@@ -280,8 +286,8 @@ pub struct Condition {
     pub same_as: Vec<String>,
     /// As what the hosts differ.
     pub end: End,
-    /// Its values, the most common first, each with its hosts, and their costs divided by those of the
-    /// first value, net of groups.
+    /// Its values, the most common first, each with its hosts, and their costs divided by those of
+    /// the first value, net of groups.
     pub values: Vec<ConditionValue>,
     /// Share of the variance between hosts of a group that it explains.
     pub explains: f64,
@@ -296,8 +302,8 @@ pub struct ConditionValue {
     pub value: String,
     /// Hosts that have it.
     pub hosts: usize,
-    /// Their costs divided by those of the hosts with the first value, with the interval; `None` for
-    /// the first.
+    /// Their costs divided by those of the hosts with the first value, with the interval; `None`
+    /// for the first.
     pub by: Option<f64>,
     /// See `by`.
     pub low: Option<f64>,
@@ -324,8 +330,8 @@ pub struct Trend {
     pub runs: usize,
     /// Hosts in them.
     pub hosts: usize,
-    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and where that
-    /// is not known.
+    /// Runs beside which other jobs could use the hosts; 0 where all hosts were exclusive, and
+    /// where that is not known.
     pub shared_runs: usize,
     /// Runs that are not.
     pub left_out: Vec<LeftOut>,

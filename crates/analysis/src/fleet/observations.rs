@@ -1,5 +1,5 @@
-//! What runs say of one cell, or of all cells on average, in the form that random effects are fitted
-//! to.
+//! What runs say of one cell, or of all cells on average, in the form that random effects are
+//! fitted to.
 
 use std::collections::BTreeSet;
 
@@ -109,16 +109,16 @@ impl<'a> Observed<'a> {
             Some((run, self.crossed(run, quantity.end(), value)))
         };
         let mut values: Vec<(usize, Crossed)> = (0..self.runs.len()).filter_map(of_run).collect();
-        // A machine scatters more in its dearer moments: runs that are weighed by errors of their own give
-        // a mean that is 1 or 2 % too low, where the blocks are recorded ones. So a block has the
-        // same variance in all runs, and weights go with the number of blocks (Doncaster and
-        // Spake, Methods in Ecology and Evolution 9:634, 2018).
+        // A machine scatters more in its dearer moments: runs that are weighed by errors of their
+        // own give a mean that is 1 or 2 % too low, where the blocks are recorded ones. So a block
+        // has the same variance in all runs, and weights go with the number of blocks (Doncaster
+        // and Spake, Methods in Ecology and Evolution 9:634, 2018).
         self.moderate(&mut values, |_, all| all);
         values
     }
 
-    /// Gives each run the error that `of` makes of the variance of a block: of the run's own with the number of
-    /// its blocks, and of that of all runs, their median.
+    /// Gives each run the error that `of` makes of the variance of a block: of the run's own with
+    /// the number of its blocks, and of that of all runs, their median.
     fn moderate(&self, values: &mut [(usize, Crossed)], of: impl Fn((f64, f64), f64) -> f64) {
         let blocks = |run: usize| self.runs[run].blocks_kept.max(1) as f64;
         let of_block = |(run, value): &(usize, Crossed)| value.error.powi(2) * blocks(*run);
@@ -150,9 +150,9 @@ impl<'a> Observed<'a> {
         };
         let mut values: Vec<(usize, Crossed)> = (0..self.runs.len()).filter_map(of_run).collect();
         // Which hosts are odd is asked with the errors of each, drawn to those of all: they are
-        // estimated, from few blocks at times, and one that is small by chance must not outweigh all
-        // others. It is the posterior mean with a prior of a few degrees of freedom (Smyth, Statistical
-        // Applications in Genetics and Molecular Biology 3, 2004).
+        // estimated, from few blocks at times, and one that is small by chance must not outweigh
+        // all others. It is the posterior mean with a prior of a few degrees of freedom (Smyth,
+        // Statistical Applications in Genetics and Molecular Biology 3, 2004).
         self.moderate(&mut values, |(own, blocks), all| {
             let freedom = (blocks - 1.0) * EFFICIENCY;
             (PRIOR_FREEDOM * all + freedom * own) / (PRIOR_FREEDOM + freedom)

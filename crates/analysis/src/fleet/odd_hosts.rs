@@ -1,15 +1,16 @@
 //! Hosts whose costs are unlike those of their group.
 //!
-//! A host is judged as sender and as receiver, by what it costs in all its cells on average. Its mean
-//! is compared with that of its group without it, and the distance with what hosts of the group
-//! differ by. Odd hosts must not hide in the spread that they make themselves: those that lie more
-//! than two and a half robust standard deviations from their group are set apart, with a mean of their own,
-//! and the others are fitted again, until no further one is found. What is left is the spread of hosts
-//! that are alike, cut at that distance, and its variance is divided by that of a normal distribution
-//! that is cut there. Where sessions have heavy tails ([`odd_pairs`]), means of hosts have them too, and
-//! distances are compared with a Student's t distribution: of n sessions with n^0.5 times the degrees of
-//! freedom, whose tail is about that of a mean of n at six standard deviations. Pairs that lie far off
-//! are left out before: a pair is two hosts, and no host is odd for one wire.
+//! A host is judged as sender and as receiver, by what it costs in all its cells on average. Its
+//! mean is compared with that of its group without it, and the distance with what hosts of the
+//! group differ by. Odd hosts must not hide in the spread that they make themselves: those that lie
+//! more than two and a half robust standard deviations from their group are set apart, with a mean
+//! of their own, and the others are fitted again, until no further one is found. What is left is
+//! the spread of hosts that are alike, cut at that distance, and its variance is divided by that of
+//! a normal distribution that is cut there. Where sessions have heavy tails ([`odd_pairs`]), means
+//! of hosts have them too, and distances are compared with a Student's t distribution: of n
+//! sessions with n^0.5 times the degrees of freedom, whose tail is about that of a mean of n at six
+//! standard deviations. Pairs that lie far off are left out before: a pair is two hosts, and no
+//! host is odd for one wire.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,8 @@ const NEAR: f64 = 0.987_581;
 /// Fewest hosts of a group that has a spread of its own; smaller ones have that of all hosts.
 const LEAST_HOSTS: usize = 8;
 
-/// Fewest others of a group that a host is judged by: of two hosts, nobody knows which is the odd one.
+/// Fewest others of a group that a host is judged by: of two hosts, nobody knows which is the odd
+/// one.
 const LEAST_OTHERS: usize = 2;
 
 /// The share of a group that is set apart at most: more are no odd ones.
@@ -245,8 +247,8 @@ fn robust_scale<'a>(judged: impl Iterator<Item = &'a Judged>) -> Option<f64> {
     (found > 0.1).then_some(found)
 }
 
-/// With p-values: Student's t by the spread of the other hosts that are not apart, of the group if it
-/// is large enough.
+/// With p-values: Student's t by the spread of the other hosts that are not apart, of the group if
+/// it is large enough.
 fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
     let squares: Vec<(usize, f64)> = judged
         .iter()

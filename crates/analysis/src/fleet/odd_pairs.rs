@@ -1,19 +1,20 @@
 //! Pairs of hosts, by direction, that cost what their hosts do not tell: a wire, a switch, a port.
 //!
-//! The test is that of a shift of all runs of one pair: with d the indicator of these runs and P the
-//! projection of the fit, the shift is d'P y / d'P d, and its variance 1 / d'P d (as for an outlier
-//! in a linear model: Cook and Weisberg, "Residuals and Influence in Regression", 1982, section
-//! 2.2). What effects of hosts have already taken of it is given back. Shifts of both ends count
-//! together, as wholly correlated: the sessions are the same.
+//! The test is that of a shift of all runs of one pair: with d the indicator of these runs and P
+//! the projection of the fit, the shift is d'P y / d'P d, and its variance 1 / d'P d (as for an
+//! outlier in a linear model: Cook and Weisberg, "Residuals and Influence in Regression", 1982,
+//! section 2.2). What effects of hosts have already taken of it is given back. Shifts of both ends
+//! count together, as wholly correlated: the sessions are the same.
 //!
-//! A pair that is far off moves the effects of its hosts, and makes their other pairs look odd, in the
-//! other direction. So the pairs that lie farthest off, one for each host, are left out and the others
-//! fitted again, until none is far off. What was left out is compared with what the fit of the others
-//! predicts.
+//! A pair that is far off moves the effects of its hosts, and makes their other pairs look odd, in
+//! the other direction. So the pairs that lie farthest off, one for each host, are left out and the
+//! others fitted again, until none is far off. What was left out is compared with what the fit of
+//! the others predicts.
 //!
-//! On some machines sessions are not normal: a host that is in one state for a while, and in a dearer
-//! one for another, has sessions far off, none of which says anything of a wire. Where shifts have heavier
-//! tails than normal values, they are compared with a Student's t distribution of such tails.
+//! On some machines sessions are not normal: a host that is in one state for a while, and in a
+//! dearer one for another, has sessions far off, none of which says anything of a wire. Where
+//! shifts have heavier tails than normal values, they are compared with a Student's t distribution
+//! of such tails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,8 +117,8 @@ pub(super) fn odd_pairs(
     (found.into_iter().map(|(_, odd)| odd).collect(), shifts.len())
 }
 
-/// Pairs that lie so far off that they are left out of the fits, and degrees of freedom of the tails of
-/// sessions where these are heavy. `averages` are what runs cost at each end.
+/// Pairs that lie so far off that they are left out of the fits, and degrees of freedom of the
+/// tails of sessions where these are heavy. `averages` are what runs cost at each end.
 pub(super) fn far_off(
     observed: &Observed<'_>,
     averages: &[(End, Vec<(usize, Crossed)>)],

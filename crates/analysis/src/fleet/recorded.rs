@@ -1,6 +1,6 @@
-//! Runs of fleets that do not exist, made of blocks that were measured: each is a stretch of one recorded
-//! run. So it has the outliers of a real machine, what neighbouring blocks and the cells of a block have
-//! in common, and the wander by which sessions differ.
+//! Runs of fleets that do not exist, made of blocks that were measured: each is a stretch of one
+//! recorded run. So it has the outliers of a real machine, what neighbouring blocks and the cells
+//! of a block have in common, and the wander by which sessions differ.
 
 use super::figures::{cost, ratio};
 use super::model::{CellFigures, Logarithm};
@@ -11,9 +11,9 @@ use zc_stats::median;
 
 /// Costs of sender and receiver by block (a line) and cell, in ns per KiB.
 ///
-/// `zc run --link veth --paths read+send,sendfile,splice,msg-zerocopy --budget 200s` on the two CPUs of a
-/// virtual machine (AMD EPYC, Linux 6.18), 26 November 2026: 541 of 672 blocks count; its own verdicts
-/// tell of two states and of a wander of 4 %. See [`tests::costs_of_a_recorded_run`].
+/// `zc run --link veth --paths read+send,sendfile,splice,msg-zerocopy --budget 200s` on the two
+/// CPUs of a virtual machine (AMD EPYC, Linux 6.18), 26 November 2026: 541 of 672 blocks count; its
+/// own verdicts tell of two states and of a wander of 4 %. See [`tests::costs_of_a_recorded_run`].
 const VETH: &str = include_str!("testdata/veth.csv");
 
 /// What was measured: of each block, each cell and each end the cost, divided by its median.
@@ -47,8 +47,8 @@ impl Recorded {
         self.blocks[0].len()
     }
 
-    /// The cells of a run of `count` blocks at a random moment, with these logarithms of costs (us per MB) of
-    /// both ends. The first cell is the reference.
+    /// The cells of a run of `count` blocks at a random moment, with these logarithms of costs (us
+    /// per MB) of both ends. The first cell is the reference.
     pub(super) fn cells(
         &self,
         random: &mut Random,
@@ -81,7 +81,8 @@ impl Recorded {
         figures.collect()
     }
 
-    /// A run of `count` blocks at a random moment, as logarithms relative to what it is made with: as [`means`](Self::means).
+    /// A run of `count` blocks at a random moment, as logarithms relative to what it is made with:
+    /// as [`means`](Self::means).
     pub(super) fn moment(&self, random: &mut Random, count: usize) -> Vec<[f64; 3]> {
         self.off(random.below(self.blocks.len()), count)
     }
@@ -93,9 +94,9 @@ impl Recorded {
         self.from(start, count, &costs).into_iter().map(of).collect()
     }
 
-    /// What runs of `count` blocks give on average, as logarithms relative to what they are made with, by cell:
-    /// of the sender, of the receiver, and of the ratio. It is not 0, as a run has the median of its
-    /// blocks, and the machine was in one state for longer than in the other.
+    /// What runs of `count` blocks give on average, as logarithms relative to what they are made
+    /// with, by cell: of the sender, of the receiver, and of the ratio. It is not 0, as a run has
+    /// the median of its blocks, and the machine was in one state for longer than in the other.
     pub(super) fn means(&self, count: usize) -> Vec<[f64; 3]> {
         let mut sums = vec![[0.0; 3]; self.cell_count()];
         for start in 0..self.blocks.len() {

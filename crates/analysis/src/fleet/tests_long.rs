@@ -1,5 +1,5 @@
-//! Simulations whose figures are in docs/performance.md, "Fleets":
-//! `cargo test --release -p zc-analysis --lib tests_long -- --ignored --nocapture --test-threads 1`.
+//! Simulations whose figures are in docs/performance.md, "Fleets": `cargo test --release -p
+//! zc-analysis --lib tests_long -- --ignored --nocapture --test-threads 1`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,10 +1,11 @@
 //! The same plan over nights: a line for each cell, end and group, and where its level changes.
 //!
-//! A night is a day of UTC, by when a run began. Runs of an evening that lasts beyond midnight are of two
-//! nights: start them after midnight, UTC. What a night costs is net of which hosts were measured in it:
-//! effects of nights are fitted beside those of pairs of hosts (of hosts, where pairs change from night to
-//! night), so that a night without the cheapest host is not dearer. Changes are those of [`zc_stats::change_points`], at a chance of a
-//! false one that holds for all lines together.
+//! A night is a day of UTC, by when a run began. Runs of an evening that lasts beyond midnight are
+//! of two nights: start them after midnight, UTC. What a night costs is net of which hosts were
+//! measured in it: effects of nights are fitted beside those of pairs of hosts (of hosts, where
+//! pairs change from night to night), so that a night without the cheapest host is not dearer.
+//! Changes are those of [`zc_stats::change_points`], at a chance of a false one that holds for all
+//! lines together.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +36,8 @@ const MOST_FACTS: usize = 10;
 /// What runs of one experiment over one link say over nights.
 ///
 /// Lines are for the groups that the caller asks for; with `kernel` among their names, a new kernel
-/// begins a new line instead of changing one. `margin` is the share by which a line must be dearer to
-/// be worse, for [`Trend::judgement`].
+/// begins a new line instead of changing one. `margin` is the share by which a line must be dearer
+/// to be worse, for [`Trend::judgement`].
 ///
 /// # Errors
 ///
@@ -246,7 +247,8 @@ impl Context<'_> {
         runs.iter().map(|(_, value)| Crossed { partner: partner(value), ..*value }).collect()
     }
 
-    /// Facts of the hosts of these runs that changed after the night `before` and not after `latest`.
+    /// Facts of the hosts of these runs that changed after the night `before` and not after
+    /// `latest`.
     fn changed_facts(
         &self,
         runs: &[(usize, Crossed)],

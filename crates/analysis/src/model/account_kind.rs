@@ -7,12 +7,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum AccountKind {
-    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs and
-    /// the hypervisor take is in none of them.
+    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs
+    /// and the hypervisor take is in none of them.
     #[default]
     OwnClocks,
     /// The wall time that the soakers lost, less what other programs used, by the clocks of the
-    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in it.
+    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in
+    /// it.
     WallLessOthers,
     /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
     WallTime {

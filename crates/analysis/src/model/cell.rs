@@ -58,8 +58,8 @@ pub struct CellEstimate {
     /// (before format 3.1, and under `zc profile`); its costs are gross.
     #[serde(rename = "harness_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub harness_ns_per_kib: Option<Figure>,
-    /// CPU time of both sides in ns per KiB on a host that is idle otherwise, net of the harness: by
-    /// the idle time that the traffic takes where no soaker runs. `None` where that was not
+    /// CPU time of both sides in ns per KiB on a host that is idle otherwise, net of the harness:
+    /// by the idle time that the traffic takes where no soaker runs. `None` where that was not
     /// measured (before format 3.3, to another machine, under `zc profile`), where /proc/uptime is
     /// not the kernel's, and where the rate is not held.
     #[serde(rename = "idle_host_us_per_mb", serialize_with = "from_ns_per_kib")]
@@ -70,8 +70,8 @@ pub struct CellEstimate {
     pub other_cpus_ns_per_kib: Option<Figure>,
     /// Cost divided by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
-    /// The two states that the cell is in, block by block, where it has two; the ratio of both sides
-    /// then lies between them.
+    /// The two states that the cell is in, block by block, where it has two; the ratio of both
+    /// sides then lies between them.
     pub two_states: Option<TwoStates>,
     /// The cost of both sides is at the noise floor: its interval reaches 0.
     pub at_noise_floor: bool,

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::figure::Figure;
 
-/// Cost = `wake_up_ns` x wake-ups + `call_ns` x calls + cost of a byte x bytes, fitted to cells that
-/// differ only in their rate and message size, by least squares of relative errors, with no
+/// Cost = `wake_up_ns` x wake-ups + `call_ns` x calls + cost of a byte x bytes, fitted to cells
+/// that differ only in their rate and message size, by least squares of relative errors, with no
 /// coefficient negative. The values are the coefficients of this one fit, not medians over blocks;
 /// the intervals are bootstrap intervals over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -48,7 +48,8 @@ pub struct Estimates {
     /// The positive control: the reference with a known cost on top. `None` in runs from before
     /// format 3.1, and where the plan has none.
     pub positive_control: Option<PositiveControl>,
-    /// What other tasks worked for the traffic; `None` where costs are by wall time, in which it is.
+    /// What other tasks worked for the traffic; `None` where costs are by wall time, in which it
+    /// is.
     pub unattributed: Option<Unattributed>,
     /// The account by which costs were computed.
     pub account: AccountKind,
@@ -88,21 +89,21 @@ pub struct Unattributed {
     /// cells. Below 0 where other programs had to wait for the traffic.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Figure,
-    /// Whether it is shown to be there. Then it is in the costs of all cells, except of those where it
-    /// is shown to be less than nothing.
+    /// Whether it is shown to be there. Then it is in the costs of all cells, except of those where
+    /// it is shown to be less than nothing.
     pub added: bool,
 }
 
-/// What other programs used of the soaked CPUs, over all soaked windows of the blocks that count. It is
-/// in no cost.
+/// What other programs used of the soaked CPUs, over all soaked windows of the blocks that count.
+/// It is in no cost.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OtherPrograms {
     /// Share of all soaked CPUs.
     pub share: f64,
     /// Number of these CPUs, those of the remote machine included.
     pub cpus: usize,
-    /// Share of each soaked CPU of the sending machine. Empty where the traffic's threads may run on any
-    /// of them.
+    /// Share of each soaked CPU of the sending machine. Empty where the traffic's threads may run
+    /// on any of them.
     pub by_cpu: Vec<CpuShare>,
     /// Soaked windows of cells in the blocks that count.
     pub windows: usize,

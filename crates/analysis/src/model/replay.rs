@@ -5,15 +5,16 @@ use serde::Serialize;
 
 use super::figure::{Figure, RatioFigure};
 
-/// What the responses of a log cost, as they were sent and as predicted from the cells of one length.
+/// What the responses of a log cost, as they were sent and as predicted from the cells of one
+/// length.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Replay {
     /// Responses that each trial sent.
     pub responses: usize,
     /// Their mean length in bytes.
     pub mean_bytes: f64,
-    /// The share of their bytes that is in responses longer than the longest length of the plan, whose
-    /// costs are extrapolated.
+    /// The share of their bytes that is in responses longer than the longest length of the plan,
+    /// whose costs are extrapolated.
     pub beyond_bytes_share: f64,
     /// The paths, in the order of the plan.
     pub paths: Vec<ReplayedPath>,
@@ -34,8 +35,8 @@ pub struct ReplayedPath {
     pub replayed_by_predicted: Option<RatioFigure>,
     /// Whether that interval contains 1; `None` without an interval.
     pub agrees: Option<bool>,
-    /// The cost of the replay divided by that of the path that others are compared with; `None` for that
-    /// path.
+    /// The cost of the replay divided by that of the path that others are compared with; `None` for
+    /// that path.
     pub replayed_ratio: Option<RatioFigure>,
     /// The same of the predicted costs.
     pub predicted_ratio: Option<RatioFigure>,

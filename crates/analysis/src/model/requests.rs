@@ -20,8 +20,8 @@ pub struct RequestCost {
     pub process_us_per_request: Option<f64>,
     /// What a request costs less than in the first state (of responses of the same length), in
     /// microseconds; below 0 it costs more. From the first state's cost and the ratio to it, whose
-    /// errors are taken as independent: what the blocks of both states have in common cancels in the
-    /// ratio. `None` for the first state and its copies, the controls.
+    /// errors are taken as independent: what the blocks of both states have in common cancels in
+    /// the ratio. `None` for the first state and its copies, the controls.
     pub saved_us_per_request: Option<Figure>,
     /// Responses per second in the soaked windows.
     pub requests_per_s: Option<f64>,

@@ -36,9 +36,9 @@ pub struct Verdict {
     pub comparisons: usize,
     /// Where a control misses: the error that it shows, at most, as a share. That is by how much
     /// the A/A control differs from the reference, or what was found of the positive control from
-    /// what its cost should be; the larger of the two. A positive control that may have found nothing
-    /// shows what it may have missed. No difference that this could explain is among the comparisons.
-    /// `None` where neither misses.
+    /// what its cost should be; the larger of the two. A positive control that may have found
+    /// nothing shows what it may have missed. No difference that this could explain is among the
+    /// comparisons. `None` where neither misses.
     pub control_error: Option<f64>,
     /// The smallest difference that both controls could have seen, as a share: half of the width of
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
@@ -50,8 +50,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict of the cell of this label; the cells must not be changed after the first time. It is
-    /// asked for each of what may be tens of thousands of cells.
+    /// The verdict of the cell of this label; the cells must not be changed after the first time.
+    /// It is asked for each of what may be tens of thousands of cells.
     pub fn of(&self, label: &str) -> Option<&CellVerdict> {
         let places = self.places.get_or_init(|| {
             // Of several of one name the first one.
@@ -92,8 +92,8 @@ pub enum Withheld {
         high: Option<f64>,
     },
     /// The positive control was not found: the interval of its ratio to the reference does not
-    /// contain what was added. Among a run's own verdicts only where that interval lies below half of
-    /// what was added or above one and a half times that; `control_error` otherwise.
+    /// contain what was added. Among a run's own verdicts only where that interval lies below half
+    /// of what was added or above one and a half times that; `control_error` otherwise.
     PositiveControlMissed {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -112,8 +112,8 @@ pub enum Withheld {
         resolution: Option<f64>,
     },
     /// The positive control is so wide that it could not have seen what was added: its interval
-    /// contains 1 as well. In comparisons of runs only: among a run's own verdicts, `control_error` says
-    /// what is left undecided.
+    /// contains 1 as well. In comparisons of runs only: among a run's own verdicts, `control_error`
+    /// says what is left undecided.
     PositiveControlUnseen {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -187,9 +187,9 @@ impl Withheld {
     /// The error that this shows, a factor of at least 1; infinite without a bound. `None` where
     /// no ratio can be trusted whatever its size.
     ///
-    /// A positive control that is shown to miss by more than half of what was added shows an instrument
-    /// that does not see a kind of cost, or sees what is not there. How much of another path's cost
-    /// that is, it cannot tell.
+    /// A positive control that is shown to miss by more than half of what was added shows an
+    /// instrument that does not see a kind of cost, or sees what is not there. How much of another
+    /// path's cost that is, it cannot tell.
     pub fn error(&self) -> Option<f64> {
         let of_ends = |low: f64, high: Option<f64>, expected: f64| {
             farthest_from_one(low / expected, high.map(|high| high / expected))

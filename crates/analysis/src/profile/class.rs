@@ -125,10 +125,10 @@ impl Class {
         }
     }
 
-    /// Whether samples of this event tell what the class costs. A timer that falls where interrupts are
-    /// off is sampled where they are enabled again: at the entry into softirqs, for the handler of the
-    /// interrupt before it, and behind an interrupt that is sent to another CPU. (Those at the end of
-    /// a lock are counted to the caller of the unlocking function.)
+    /// Whether samples of this event tell what the class costs. A timer that falls where interrupts
+    /// are off is sampled where they are enabled again: at the entry into softirqs, for the handler
+    /// of the interrupt before it, and behind an interrupt that is sent to another CPU. (Those at
+    /// the end of a lock are counted to the caller of the unlocking function.)
     pub fn is_resolved_by(self, event: SampledEvent) -> bool {
         match event {
             SampledEvent::Cycles => true,

@@ -17,8 +17,8 @@ pub(crate) struct SeriesCells {
     row: Vec<Level>,
 }
 
-/// The series of a plan, in the order of their first cells; none if `message` is not a factor. Cells
-/// that replay a log have messages of many lengths, and are in none.
+/// The series of a plan, in the order of their first cells; none if `message` is not a factor.
+/// Cells that replay a log have messages of many lengths, and are in none.
 pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     let plan = &header.plan;
     if !plan.factors.contains(&Factor::Message) {

@@ -1,5 +1,6 @@
 //! What a command's CPU time consists of: its own, that of the other tasks by their CPU clocks, and
-//! interrupts by the soakers' clocks; and what of the soakers' loss by wall time is in none of these.
+//! interrupts by the soakers' clocks; and what of the soakers' loss by wall time is in none of
+//! these.
 
 use zc_stats::mean_interval;
 
@@ -47,8 +48,8 @@ impl Each<'_> {
         run.processes.each.iter().filter(is_other).map(net_s)
     }
 
-    /// Whether other tasks worked more beside the command than in the idle windows, and not by chance.
-    /// A single execution tells it where they worked more than twice as much.
+    /// Whether other tasks worked more beside the command than in the idle windows, and not by
+    /// chance. A single execution tells it where they worked more than twice as much.
     pub(super) fn others_worked(&self) -> bool {
         let net_s = self.others_s();
         if let ([run], [net_s]) = (self.runs, &*net_s) {

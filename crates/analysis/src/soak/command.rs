@@ -113,8 +113,8 @@ fn cost_per(
     })
 }
 
-/// The mean over executions with Student's interval; of one execution, with the half-width that it has
-/// `alone`.
+/// The mean over executions with Student's interval; of one execution, with the half-width that it
+/// has `alone`.
 fn estimate(values: &[f64], alone: Option<f64>) -> Option<PlusMinus> {
     let half_width = match values {
         [_] => alone,
@@ -128,8 +128,9 @@ fn over_executions(values: &[f64]) -> Option<f64> {
     mean_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0)
 }
 
-/// Why the cost is not to be shown, if it is not; `soaked` is the cost where it is by wall time, in which
-/// is what others took. (It cannot be more than the CPUs had: no soaker counts less than nothing.)
+/// Why the cost is not to be shown, if it is not; `soaked` is the cost where it is by wall time, in
+/// which is what others took. (It cannot be more than the CPUs had: no soaker counts less than
+/// nothing.)
 fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: Option<PlusMinus>) -> Option<String> {
     if let Some((why, _)) = seen.start.without_costs() {
         return Some(why);

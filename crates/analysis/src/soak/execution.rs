@@ -51,8 +51,8 @@ impl Execution {
 impl Soaked {
     fn of(run: &CommandRun) -> Option<Self> {
         let before = idle_rates(&run.idle_before)?;
-        // After an interrupt there may be no idle windows. Then the rate before is used, and there is
-        // no interval.
+        // After an interrupt there may be no idle windows. Then the rate before is used, and there
+        // is no interval.
         let after = idle_rates(&run.idle_after);
         let rates: Vec<f64> = match &after {
             Some(after) if after.len() == before.len() => {
@@ -92,9 +92,9 @@ fn idle_half_width(run: &CommandRun, rates: &[f64], load: &Load) -> Option<f64> 
 }
 
 /// Half-width of the interval of a load in one execution, in CPUs, that is measured beyond its
-/// `apparent` level in the idle windows. There are three components: the interval of the mean of the
-/// windows before and after; half of the shift between them, because the moment of the shift is unknown;
-/// and the scatter of a window as long as the command's.
+/// `apparent` level in the idle windows. There are three components: the interval of the mean of
+/// the windows before and after; half of the shift between them, because the moment of the shift is
+/// unknown; and the scatter of a window as long as the command's.
 pub(super) fn half_width(
     run: &CommandRun,
     apparent: impl Fn(&SoakWindow) -> Option<f64>,

@@ -1,9 +1,10 @@
 //! What interrupts and softirqs took from the soakers in a window.
 //!
-//! A soaker that is interrupted is charged with the interrupt and does not count meanwhile. So what its
-//! own clock says beyond the time that its units need is interrupts. How long a unit takes is known from
-//! those of the same window that nothing interrupted: the speed of a CPU changes by a percent from one
-//! second to the next, and by what its neighbour does, which is as much as interrupts take.
+//! A soaker that is interrupted is charged with the interrupt and does not count meanwhile. So what
+//! its own clock says beyond the time that its units need is interrupts. How long a unit takes is
+//! known from those of the same window that nothing interrupted: the speed of a CPU changes by a
+//! percent from one second to the next, and by what its neighbour does, which is as much as
+//! interrupts take.
 
 use super::window::{soaker_ns, undisturbed, units};
 use zc_run::SoakWindow;
@@ -27,8 +28,8 @@ impl OfSoakers {
     }
 }
 
-/// How long a unit takes on a CPU that nothing interrupts. `None` where too few were like that, or where
-/// the soakers do not tell it.
+/// How long a unit takes on a CPU that nothing interrupts. `None` where too few were like that, or
+/// where the soakers do not tell it.
 pub(super) fn ns_per_unit(window: &SoakWindow, cpu: usize) -> Option<f64> {
     let (all, undisturbed) = (units(window, cpu)?, undisturbed(window, cpu)?);
     let enough = undisturbed.units > 0 && undisturbed.units as f64 >= LEAST_UNDISTURBED * all;
@@ -41,8 +42,8 @@ fn on(window: &SoakWindow, cpu: usize, ns_per_unit: f64) -> Option<OfSoakers> {
     Some(OfSoakers { had_ns, interrupts_ns: had_ns - units(window, cpu)? * ns_per_unit })
 }
 
-/// All interrupts on the time of the soakers in windows, by CPU. A soaker that was never undisturbed has
-/// none, as if it had not been there.
+/// All interrupts on the time of the soakers in windows, by CPU. A soaker that was never
+/// undisturbed has none, as if it had not been there.
 pub(super) fn all<'w>(
     windows: impl Iterator<Item = &'w SoakWindow> + Clone,
     cpus: usize,
@@ -56,8 +57,8 @@ pub(super) fn all<'w>(
     (0..cpus).map(of_cpu).collect()
 }
 
-/// Interrupts on the time of all soakers in a window beyond those that there are in `idle` windows in
-/// as much of the soakers' time. A soaker whose speed is known in none of them is left out.
+/// Interrupts on the time of all soakers in a window beyond those that there are in `idle` windows
+/// in as much of the soakers' time. A soaker whose speed is known in none of them is left out.
 pub(super) fn beyond_idle<'w>(
     window: &SoakWindow,
     idle: impl Iterator<Item = &'w SoakWindow> + Clone,

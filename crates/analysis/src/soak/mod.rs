@@ -1,9 +1,9 @@
 //! Computes loads and CPU seconds from the windows of `zc soak`.
 //!
-//! A load is a subtraction: the share of a soaker's idle rate that it did not reach. A cost is that of
-//! the workload's clocks, and of what interrupts took from the soakers by theirs. The interval of a
-//! command's CPU seconds comes from its executions, or, if there is one only, from the scatter and shift
-//! of the idle windows around it; docs/soak.md has the formula.
+//! A load is a subtraction: the share of a soaker's idle rate that it did not reach. A cost is that
+//! of the workload's clocks, and of what interrupts took from the soakers by theirs. The interval
+//! of a command's CPU seconds comes from its executions, or, if there is one only, from the scatter
+//! and shift of the idle windows around it; docs/soak.md has the formula.
 
 mod accounts;
 mod command;

@@ -86,8 +86,8 @@ pub struct CommandCost {
     pub cpu_s: Option<PlusMinus>,
     /// How that was found.
     pub by: CostBy,
-    /// CPU seconds that the soakers lost beside it by wall time, to whatever ran; `None` where that is
-    /// withheld or a soaker made no progress.
+    /// CPU seconds that the soakers lost beside it by wall time, to whatever ran; `None` where that
+    /// is withheld or a soaker made no progress.
     pub soaked_cpu_s: Option<PlusMinus>,
     /// Why the cost is withheld: a lower-case sentence.
     pub withheld: Option<String>,
@@ -105,7 +105,8 @@ pub struct CommandCost {
     pub against_getrusage: Against,
     /// What the cost consists of, and the tasks beside it; `None` where that is withheld.
     pub accounts: Option<Accounts>,
-    /// Cost of one of what an execution did; `None` where that is unknown, withheld, or not asked for.
+    /// Cost of one of what an execution did; `None` where that is unknown, withheld, or not asked
+    /// for.
     pub per: Option<PerCost>,
     /// Relative change of the idle rate from before to after; median over executions.
     pub idle_shift: Option<f64>,
@@ -124,8 +125,8 @@ pub enum CostBy {
     WallTime,
 }
 
-/// Who had CPU time beside the soakers during an execution, in CPU seconds, each but the command's less
-/// what it was in the idle windows.
+/// Who had CPU time beside the soakers during an execution, in CPU seconds, each but the command's
+/// less what it was in the idle windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accounts {
     /// The command and its descendants that were waited for, by getrusage.
@@ -142,8 +143,8 @@ pub struct Accounts {
     pub others_are_in: bool,
     /// zc itself: it starts the command. Not in a cost by own clocks.
     pub zc_s: f64,
-    /// Interrupts and softirqs beside the command: CPU time that the soakers were charged with and did
-    /// not count in, and by own clocks as much of other programs' time.
+    /// Interrupts and softirqs beside the command: CPU time that the soakers were charged with and
+    /// did not count in, and by own clocks as much of other programs' time.
     pub interrupts_s: f64,
     /// Whether those on other programs' time are missing: the soakers hardly ran.
     pub interrupts_unseen: bool,

@@ -4,9 +4,10 @@
 //! clocks of its tasks + clock of ksoftirqd + what interrupts took from soakers and other programs
 //! ```
 //!
-//! the last two less what they are in the idle windows before and after it. The time of other programs is
-//! in no term, and neither is what the hypervisor takes. What interrupts took from other programs is in
-//! their clocks alone: it is as much as the soakers lost in as much time ([`crate::taken`]).
+//! the last two less what they are in the idle windows before and after it. The time of other
+//! programs is in no term, and neither is what the hypervisor takes. What interrupts took from
+//! other programs is in their clocks alone: it is as much as the soakers lost in as much time
+//! ([`crate::taken`]).
 
 use super::execution::half_width;
 use super::interrupts::{OfSoakers, all, beyond_idle};
@@ -19,8 +20,8 @@ use zc_run::{CommandRun, SoakStart, SoakWindow, clock_ticks};
 pub(super) struct Own {
     /// Interrupts and softirqs on the time of soakers and of other programs.
     pub(super) interrupts_s: f64,
-    /// Whether the soakers had so little of the time that the command left that those on other programs'
-    /// time are not in it.
+    /// Whether the soakers had so little of the time that the command left that those on other
+    /// programs' time are not in it.
     pub(super) unseen: bool,
     /// Softirqs that were put off.
     pub(super) ksoftirqd_s: f64,
@@ -28,8 +29,8 @@ pub(super) struct Own {
     pub(super) half_width_s: Option<f64>,
 }
 
-/// Whether own clocks tell the cost of a command on this kernel: the clocks of tasks contain interrupts
-/// (`update_rq_clock_task` in kernel/sched/core.c) and do not advance by ticks.
+/// Whether own clocks tell the cost of a command on this kernel: the clocks of tasks contain
+/// interrupts (`update_rq_clock_task` in kernel/sched/core.c) and do not advance by ticks.
 pub fn own_clocks_tell(start: &SoakStart) -> bool {
     start.irq_time_accounting != Some(true) && !clock_ticks(start.thread_clock_step_ns)
 }

@@ -1,5 +1,5 @@
-//! What an execution of a command did, by what it printed: bytes, requests, transactions. The cost of
-//! one is what two commands are compared by.
+//! What an execution of a command did, by what it printed: bytes, requests, transactions. The cost
+//! of one is what two commands are compared by.
 
 use regex_lite::Regex;
 use schemars::JsonSchema;
@@ -114,8 +114,8 @@ impl Per {
         }
     }
 
-    /// How many there were by what a command printed, and who said so. `None` where nothing matches,
-    /// or the number is 0. O(length) for each program that counts such a thing.
+    /// How many there were by what a command printed, and who said so. `None` where nothing
+    /// matches, or the number is 0. O(length) for each program that counts such a thing.
     pub fn count(&self, printed: &str) -> Option<Did> {
         let found = self.readers.iter().find_map(|(number, by)| Some((sum(number, printed)?, *by)));
         let (count, by) = found.filter(|(count, _)| *count > 0.0 && count.is_finite())?;

@@ -33,8 +33,8 @@ pub struct ServiceCost {
     pub windows: usize,
     /// Their length together, in seconds.
     pub elapsed_s: f64,
-    /// The service, in CPUs: its processes, and its share of interrupts. `None` where no soaker shows
-    /// interrupts.
+    /// The service, in CPUs: its processes, and its share of interrupts. `None` where no soaker
+    /// shows interrupts.
     pub cpus: Option<PlusMinus>,
     /// Why that is missing.
     pub withheld: Option<String>,
@@ -231,8 +231,8 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
 }
 
 /// The rates of the soakers of each window in units per ns, if nothing interrupted them. A CPU that
-/// showed none in a window has that of its other windows; one that never did, that of the other CPUs, or
-/// of its pace.
+/// showed none in a window has that of its other windows; one that never did, that of the other
+/// CPUs, or of its pace.
 fn rates(seen: &SoakService) -> Vec<Option<Vec<f64>>> {
     let cpus = seen.start.cpus.len();
     let paces = paces(&seen.start);

@@ -25,7 +25,8 @@ struct Did {
 const IDLE: Did =
     Did { seconds: 0.1, had_s: 0.2, interrupted: 0.01, slower: 1.0, undisturbed: 0.9 };
 
-/// The window of an execution of 1.5 CPU s in which others had 2 CPU s, and interrupts took another 1 %.
+/// The window of an execution of 1.5 CPU s in which others had 2 CPU s, and interrupts took another
+/// 1 %.
 const BESIDE_OTHERS: Did =
     Did { seconds: 4.0, had_s: 4.5, interrupted: 0.02, slower: 1.0, undisturbed: 0.8 };
 

@@ -10,7 +10,8 @@ const MOST_SAID_BYTES: u64 = 64 << 10;
 /// Runs a command, and returns what it printed.
 ///
 /// # Errors
-/// It cannot be started; [`io::ErrorKind::FileTooLarge`]: it printed more than `most` bytes, and was ended.
+/// It cannot be started; [`io::ErrorKind::FileTooLarge`]: it printed more than `most` bytes, and
+/// was ended.
 pub(super) fn output(mut command: Command, most: u64) -> io::Result<Output> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut said = child.stderr.take();

@@ -1,5 +1,5 @@
-//! Takes the log of the end that sends apart: Kubernetes keeps stdout and stderr of a container in one log,
-//! line by line, so the lines of the saved run are among those of what zc said.
+//! Takes the log of the end that sends apart: Kubernetes keeps stdout and stderr of a container in
+//! one log, line by line, so the lines of the saved run are among those of what zc said.
 
 use serde::de::IgnoredAny;
 
@@ -16,7 +16,8 @@ pub(super) struct Log {
 const HEAD: &str = "{\"zc_run\"";
 const TAIL: &str = "],\"end\":";
 
-/// Takes a log apart. A run whose log was cut off, or is damaged, ends before the first line that is not whole.
+/// Takes a log apart. A run whose log was cut off, or is damaged, ends before the first line that
+/// is not whole.
 pub(super) fn apart(log: &str) -> Log {
     let (mut run, mut said) = (String::new(), String::new());
     let (mut is_whole, mut has_end) = (true, false);
@@ -45,7 +46,8 @@ pub(super) fn apart(log: &str) -> Log {
     Log { run: Some(run).filter(|run| !run.is_empty()), said }
 }
 
-/// Whether a line of a saved run is as long as it was written: each is JSON but for what joins them.
+/// Whether a line of a saved run is as long as it was written: each is JSON but for what joins
+/// them.
 fn is_line_of_run(line: &str, is_first: bool) -> bool {
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     match line.strip_prefix("],") {

@@ -1,5 +1,5 @@
-//! The manifests of a fleet: a list of two Jobs for each measurement, and what all of them use. They are
-//! JSON, which kubectl takes as well as YAML.
+//! The manifests of a fleet: a list of two Jobs for each measurement, and what all of them use.
+//! They are JSON, which kubectl takes as well as YAML.
 
 use serde_json::{Map, Value, json};
 
@@ -13,8 +13,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const TOKEN: &str = "/etc/zc";
 const PLANS: &str = "/etc/zc-plans";
 
-/// What all measurements use: the service by which the end that sends finds the other one, the token, and
-/// the plans that are files, by the names of their plans.
+/// What all measurements use: the service by which the end that sends finds the other one, the
+/// token, and the plans that are files, by the names of their plans.
 pub(super) fn of_fleet(plan: &FleetPlan, token: &str, plans: &[(String, String)]) -> Value {
     let names = Names::of(plan);
     let metadata = json!({ "name": names.fleet, "labels": { words::FLEET: names.fleet } });
@@ -26,7 +26,8 @@ pub(super) fn of_fleet(plan: &FleetPlan, token: &str, plans: &[(String, String)]
             "spec": {
                 "clusterIP": "None",
                 "selector": { words::FLEET: names.fleet, words::END: words::FAR },
-                // Names are there before anybody listens: the end that sends tries until somebody does.
+                // Names are there before anybody listens: the end that sends tries until somebody
+                // does.
                 "publishNotReadyAddresses": true,
                 "ports": [{ "name": "control", "port": plan.kubernetes.port }],
             },
@@ -139,7 +140,8 @@ impl End<'_> {
         let most_ns = options.wait_ns() + planned.most_ns();
         let mut spec = json!({
             "restartPolicy": "Never",
-            // Of the pod and not of its Job: it counts from the start of the pod, and the pod stays, with its log.
+            // Of the pod and not of its Job: it counts from the start of the pod, and the pod
+            // stays, with its log.
             "activeDeadlineSeconds": most_ns.div_ceil(SECOND_NS),
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,

@@ -1,9 +1,10 @@
-//! Kubernetes runs the measurements: zc writes two Jobs for each, one of which sends and one receives, and calls
-//! kubectl.
+//! Kubernetes runs the measurements: zc writes two Jobs for each, one of which sends and one
+//! receives, and calls kubectl.
 //!
-//! Jobs are deleted once their measurement is in the folder, so those that are there are what waits, runs, or is
-//! to be brought home. Without a gang scheduler zc submits a measurement only when its hosts are free of its own
-//! ones: two pods that each have one host and wait for the other's would wait for good.
+//! Jobs are deleted once their measurement is in the folder, so those that are there are what
+//! waits, runs, or is to be brought home. Without a gang scheduler zc submits a measurement only
+//! when its hosts are free of its own ones: two pods that each have one host and wait for the
+//! other's would wait for good.
 
 mod bounded;
 mod kubectl;
@@ -114,8 +115,8 @@ pub fn now(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> 
     Ok(Now { states, submitted, left })
 }
 
-/// As [`now`], for the one who submits: what is left of a measurement whose Job that sends is gone is deleted. For
-/// others it may be one that is being submitted at this moment.
+/// As [`now`], for the one who submits: what is left of a measurement whose Job that sends is gone
+/// is deleted. For others it may be one that is being submitted at this moment.
 ///
 /// # Errors
 /// As for [`now`].
@@ -201,9 +202,9 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     folder.write(&exit, &format!("{code}\n{why}"))
 }
 
-/// Which measurements can be submitted: those that are open, of those that `wanted` names, whose hosts, wires and
-/// machines nothing of this fleet has; those first that were never tried. With a gang scheduler hosts are its
-/// business.
+/// Which measurements can be submitted: those that are open, of those that `wanted` names, whose
+/// hosts, wires and machines nothing of this fleet has; those first that were never tried. With a
+/// gang scheduler hosts are its business.
 pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut hosts, mut wires) = (BTreeSet::new(), BTreeSet::new());
@@ -278,8 +279,8 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
     Ok(())
 }
 
-/// Brings home what has ended, and deletes all that a fleet has in the cluster. Returns how many measurements
-/// waited or ran: those are lost.
+/// Brings home what has ended, and deletes all that a fleet has in the cluster. Returns how many
+/// measurements waited or ran: those are lost.
 ///
 /// # Errors
 /// As for [`now`].

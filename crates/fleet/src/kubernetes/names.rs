@@ -1,4 +1,5 @@
-//! What a fleet's objects are called. Names of Kubernetes are lower case, and at most 63 letters long.
+//! What a fleet's objects are called. Names of Kubernetes are lower case, and at most 63 letters
+//! long.
 
 use crate::plan::FleetPlan;
 
@@ -24,7 +25,8 @@ const MOST: usize = 30;
 /// The names of a fleet's objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
-    /// The value of the label of all of them; the service, the secret and the config map are called so.
+    /// The value of the label of all of them; the service, the secret and the config map are called
+    /// so.
     pub(super) fleet: String,
 }
 

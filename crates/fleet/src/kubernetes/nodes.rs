@@ -37,8 +37,8 @@ struct NodeStatus {
 /// Checks that pods can have hosts for themselves.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): a node is none of the cluster, or does not have exactly one of
-/// the resource.
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): a node is none of the cluster, or does not have
+/// exactly one of the resource.
 pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
     let text = Kubectl::of(plan).output(&["get", "nodes", "--output=json"])?;
     let nodes: Nodes = serde_json::from_str(&text).map_err(|error| {

@@ -11,8 +11,8 @@ pub(super) enum Stage {
     Waiting(String),
     /// See `Waiting`.
     Running(String),
-    /// The end that receives is of no use any more: the pod that sends is to be ended, which then saves what it
-    /// has.
+    /// The end that receives is of no use any more: the pod that sends is to be ended, which then
+    /// saves what it has.
     ToEnd {
         /// The pod that sends.
         pod: String,
@@ -32,7 +32,8 @@ pub(super) struct Ending {
     pub(super) attempt: String,
     /// The pod that sent, whose log has the run.
     pub(super) pod: Option<String>,
-    /// Whether its zc may be writing still: a kubelet of 1.20 calls a pod failed that it has only told to end.
+    /// Whether its zc may be writing still: a kubelet of 1.20 calls a pod failed that it has only
+    /// told to end.
     pub(super) may_write: bool,
     /// The pod that received, whose log may say why it failed.
     pub(super) far_pod: Option<String>,
@@ -159,8 +160,8 @@ impl End {
         self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
     }
 
-    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job may have
-    /// made another one already, which waits for that node.
+    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job
+    /// may have made another one already, which waits for that node.
     fn lost(&self) -> Option<String> {
         let is_lost = |pod: &&Object| {
             let is_silent =
@@ -203,7 +204,8 @@ impl End {
         })
     }
 
-    /// The node of a pod that runs and is not heard of any more. A pod without a probe is ready while it runs.
+    /// The node of a pod that runs and is not heard of any more. A pod without a probe is ready
+    /// while it runs.
     fn silent_node(&self) -> Option<String> {
         let pod = self.pod().filter(|pod| pod.status.phase == "Running")?;
         let is_silent = pod.condition("Ready", "False").is_some();
@@ -216,7 +218,8 @@ mod tests {
     use super::super::objects::parse;
     use super::*;
 
-    /// What a cluster of Kubernetes 1.20 said of one measurement, with the fields that are not read left out.
+    /// What a cluster of Kubernetes 1.20 said of one measurement, with the fields that are not read
+    /// left out.
     fn recorded(text: &str) -> Measurement {
         let (number, measurement) = parse(text).unwrap().pop_first().unwrap();
         assert!(number <= 1);

@@ -38,7 +38,8 @@ pub struct Submission {
 /// The states of all measurements, by what lies in the folder and what Slurm says.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no Slurm here; [`ErrorKind::Remote`](zc_run::ErrorKind): it does not answer.
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no Slurm here;
+/// [`ErrorKind::Remote`](zc_run::ErrorKind): it does not answer.
 pub fn states_now(
     folder: &Folder,
     plan: &FleetPlan,
@@ -78,8 +79,8 @@ fn queue(folder: &Folder, plan: &FleetPlan) -> Result<Queue> {
     }))
 }
 
-/// What is to be submitted: a job for each pair that has open measurements, and the one that writes the
-/// report after them.
+/// What is to be submitted: a job for each pair that has open measurements, and the one that writes
+/// the report after them.
 pub fn submissions(folder: &Folder, plan: &FleetPlan, states: &[CellState]) -> Vec<Submission> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -108,8 +109,8 @@ pub fn submissions(folder: &Folder, plan: &FleetPlan, states: &[CellState]) -> V
 /// Submits a job, and returns its number.
 ///
 /// # Errors
-/// [`ErrorKind::Remote`](zc_run::ErrorKind): Slurm refuses it; [`ErrorKind::Input`](zc_run::ErrorKind): its script is
-/// not of those that are read.
+/// [`ErrorKind::Remote`](zc_run::ErrorKind): Slurm refuses it;
+/// [`ErrorKind::Input`](zc_run::ErrorKind): its script is not of those that are read.
 pub fn submit(folder: &Folder, submission: &Submission) -> Result<String> {
     let script = submission.pair.map_or_else(|| folder.report_job(), |pair| folder.job(pair));
     folder.check_job(&script)?;
@@ -140,7 +141,8 @@ pub fn cancel(plan: &FleetPlan) -> Result<()> {
 /// Checks that jobs can have hosts for themselves.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): the partition shares hosts whatever a job asks for.
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): the partition shares hosts whatever a job asks
+/// for.
 pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
     let mut words = vec!["--oneliner", "show", "partition"];
     words.extend(plan.slurm.partition.as_deref());

@@ -36,8 +36,8 @@ pub(crate) enum Script {
     Report,
 }
 
-/// Reads the lines of squeue. `script_of` says what a script is for; `None` if it is another folder's.
-/// What is no line of this format is passed over.
+/// Reads the lines of squeue. `script_of` says what a script is for; `None` if it is another
+/// folder's. What is no line of this format is passed over.
 pub(crate) fn parse(text: &str, script_of: impl Fn(&str) -> Option<Script>) -> Queue {
     let mut queue = Queue::default();
     for line in text.lines() {

@@ -81,8 +81,8 @@ impl AckBurn {
     /// Loads the program with bpf(2).
     ///
     /// # Errors
-    /// - At [`Stage::Map`] or [`Stage::Load`]: EPERM without CAP_BPF, ENOSYS or EINVAL if the kernel
-    ///   has no BPF.
+    /// - At [`Stage::Map`] or [`Stage::Load`]: EPERM without CAP_BPF, ENOSYS or EINVAL if the
+    ///   kernel has no BPF.
     /// - At [`Stage::Mmap`]: if it cannot map BPF maps (before 5.5).
     ///
     /// # References

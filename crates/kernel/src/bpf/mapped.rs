@@ -60,9 +60,9 @@ impl<T> Mapped<T> {
 
     pub(super) fn at(&self, index: usize) -> &T {
         debug_assert!(index < self.count);
-        // SAFETY: the array has `count` values of this size: the object says so, and mmap(2) refuses
-        // more than the map has. It is page-aligned and lives as long as `self`. It is accessed
-        // through atomics only, which a concurrent writer may change.
+        // SAFETY: the array has `count` values of this size: the object says so, and mmap(2)
+        // refuses more than the map has. It is page-aligned and lives as long as `self`. It is
+        // accessed through atomics only, which a concurrent writer may change.
         unsafe { self.base.add(index % self.count).as_ref() }
     }
 }

@@ -1,10 +1,10 @@
-//! The BPF programs of zc: the null link's, on the egress of a device, and the burner of the positive
-//! control, on a socket.
+//! The BPF programs of zc: the null link's, on the egress of a device, and the burner of the
+//! positive control, on a socket.
 //!
 //! Each program is a C file in this folder, which describes what it does, and is committed in
 //! compiled form. aya loads and attaches them, and is not visible outside this module. Nothing is
-//! pinned: file descriptors, the device and sockets keep maps and programs alive, so all are freed when
-//! the process and the device's namespace end.
+//! pinned: file descriptors, the device and sockets keep maps and programs alive, so all are freed
+//! when the process and the device's namespace end.
 //!
 //! # References
 //! - bpf(2)

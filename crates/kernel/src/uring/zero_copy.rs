@@ -106,8 +106,9 @@ impl ZeroCopy {
     ///
     /// `register` first registers the memory with the ring, which pins all of it;
     /// [`registering_is_over_the_limit`] identifies that failure. `more` sets MSG_MORE on every
-    /// send. `patience` bounds each wait in which there is no notification and the peer acknowledges
-    /// nothing. A send of no bytes determines whether the kernel has the operation for this socket.
+    /// send. `patience` bounds each wait in which there is no notification and the peer
+    /// acknowledges nothing. A send of no bytes determines whether the kernel has the operation for
+    /// this socket.
     ///
     /// # Errors
     /// - Those of io_uring_setup(2) and io_uring_register(2).

@@ -1,5 +1,5 @@
-//! The server's part of a load on another machine: sends HTTP requests to the client's machine, and to
-//! no other, while the client measures there.
+//! The server's part of a load on another machine: sends HTTP requests to the client's machine, and
+//! to no other, while the client measures there.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Opens the connections. `from` is the client's address, where that is known: then requests go
-    /// to it, and nowhere else. Where it is not, a command of the client's user has started this zc,
-    /// as whatever else that user may start here.
+    /// to it, and nowhere else. Where it is not, a command of the client's user has started this
+    /// zc, as whatever else that user may start here.
     ///
     /// # Errors
     /// What is wanted is not valid or too much, or the server does not answer.
@@ -98,9 +98,9 @@ impl Asking {
     }
 }
 
-/// Responses per second, in the middle of a phase. Over all of it there is one more or less at its ends,
-/// which is a hundredth where there are a hundred, and the last ones are missing by the time that a
-/// response takes. So it is the rate of the schedule where that was kept.
+/// Responses per second, in the middle of a phase. Over all of it there is one more or less at its
+/// ends, which is a hundredth where there are a hundred, and the last ones are missing by the time
+/// that a response takes. So it is the rate of the schedule where that was kept.
 fn responses_per_s(phase: &Phase) -> f64 {
     match phase.pace {
         Pace::At { per_s } if phase.kept_its_rate() => per_s,
@@ -128,8 +128,8 @@ fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr>
     }
 }
 
-/// Does what may take its time on a thread of its own, and waits for it as long as somebody wants it.
-/// What nobody wants any more ends by itself, at the latest after the time for a response.
+/// Does what may take its time on a thread of its own, and waits for it as long as somebody wants
+/// it. What nobody wants any more ends by itself, at the latest after the time for a response.
 pub(super) fn while_wanted<T: Send + 'static>(
     still_wanted: StillWanted<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,

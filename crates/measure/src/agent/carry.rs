@@ -1,5 +1,5 @@
-//! Carries zc to a far end that has none: the script there asks for it (via.sh), and it is sent over
-//! the same stream. What can be carried is decided here, from what the far end has said about
+//! Carries zc to a far end that has none: the script there asks for it (via.sh), and it is sent
+//! over the same stream. What can be carried is decided here, from what the far end has said about
 //! itself and from the program's own header.
 //!
 //! A program that needs libraries of this machine may not find them at the far end. That shows when

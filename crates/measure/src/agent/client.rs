@@ -24,8 +24,8 @@ use zc_run::{Error, RemoteWindow, Result};
 /// seconds on the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a client of NFS may take to be compiled and to start there, and to open a file: it waits 40 s for
-/// its server.
+/// How long a client of NFS may take to be compiled and to start there, and to open a file: it
+/// waits 40 s for its server.
 const FOR_NFS: Duration = Duration::from_secs(60);
 
 /// How long it may take to end its calls: it waits 15 s for its server.
@@ -93,7 +93,8 @@ pub struct Found {
 }
 
 impl<T: Transport> Client<T> {
-    /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes first.
+    /// The client over a connection whose handshake is done. [`prepare`](Self::prepare) comes
+    /// first.
     pub fn new(connection: Connection, transport: T) -> Self {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
@@ -106,8 +107,8 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Prepares the server and finds an address for data: `named`, whatever its port, or one of those
-    /// that the server reports.
+    /// Prepares the server and finds an address for data: `named`, whatever its port, or one of
+    /// those that the server reports.
     ///
     /// # Errors
     /// It cannot measure, or cannot be reached at any of them.
@@ -152,8 +153,8 @@ impl<T: Transport> Client<T> {
         Ok(Found { ready, data, rtt_ns })
     }
 
-    /// Has the server open the connections of a load, in place of [`prepare`](Self::prepare). Returns
-    /// whether it runs on this machine.
+    /// Has the server open the connections of a load, in place of [`prepare`](Self::prepare).
+    /// Returns whether it runs on this machine.
     ///
     /// # Errors
     /// It refuses, or cannot reach what is to be asked.
@@ -166,8 +167,8 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Has the server start a client of NFS, in place of [`prepare`](Self::prepare). Returns whether it runs on
-    /// this machine.
+    /// Has the server start a client of NFS, in place of [`prepare`](Self::prepare). Returns
+    /// whether it runs on this machine.
     ///
     /// # Errors
     /// It refuses, or has no such client.

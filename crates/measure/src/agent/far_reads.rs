@@ -31,7 +31,8 @@ impl<T: Transport> FarReads<T> {
         self.same_machine
     }
 
-    /// Has it open a file, which gets the next number: as [`Reader::open`](crate::trial::Reader::open).
+    /// Has it open a file, which gets the next number: as
+    /// [`Reader::open`](crate::trial::Reader::open).
     ///
     /// # Errors
     /// As there.

@@ -1,5 +1,5 @@
-//! Limits how many wrong tokens one source may try: thousands a second would make a short token worth
-//! trying.
+//! Limits how many wrong tokens one source may try: thousands a second would make a short token
+//! worth trying.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

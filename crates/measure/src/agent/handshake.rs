@@ -130,8 +130,8 @@ impl Challenge {
         Line::Serve { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&self.0) }
     }
 
-    /// Checks what a client has sent since the challenge was posed. Whatever follows its line before
-    /// the welcome violates the protocol.
+    /// Checks what a client has sent since the challenge was posed. Whatever follows its line
+    /// before the welcome violates the protocol.
     pub fn hear(&self, said: &[u8], secret: &Secret) -> Heard {
         match said.iter().position(|&byte| byte == b'\n') {
             None if said.len() > MOST_BYTES => Heard::TooLong,

@@ -1,10 +1,10 @@
 //! Authenticates clients and bounds what unauthenticated ones can cost.
 //!
 //! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`, and
-//! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has the
-//! most is dropped: a client that knows the token needs one round trip, and in that time nobody else
-//! can take its place, however fast connections come from elsewhere. Among those of its own source it
-//! is dropped once `MOST_PENDING` others have come.
+//! there are at most `MOST_PENDING`. When another one arrives, the oldest of the source that has
+//! the most is dropped: a client that knows the token needs one round trip, and in that time nobody
+//! else can take its place, however fast connections come from elsewhere. Among those of its own
+//! source it is dropped once `MOST_PENDING` others have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _, Write as _};

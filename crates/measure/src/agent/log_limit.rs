@@ -1,5 +1,5 @@
-//! A limit on how often is reported what strangers cause: the first few events in a period, then the
-//! number of the rest. A flood of connections does not become a flood of messages.
+//! A limit on how often is reported what strangers cause: the first few events in a period, then
+//! the number of the rest. A flood of connections does not become a flood of messages.
 
 use std::time::{Duration, Instant};
 

@@ -79,8 +79,8 @@ pub enum Request {
     },
     /// End the phase, and say what it was.
     Pause,
-    /// In place of `prepare`: be a client of an NFS server on the client's machine, when it says so. Only a
-    /// server that was started for it does so (`zc serve --stdio --nfs`).
+    /// In place of `prepare`: be a client of an NFS server on the client's machine, when it says
+    /// so. Only a server that was started for it does so (`zc serve --stdio --nfs`).
     Nfs(NfsWanted),
     /// Open a file of that server, and read it once.
     OpenNfs(FarFile),
@@ -156,8 +156,8 @@ pub struct FarOrigin {
 /// What a phase of requests was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FarPhase {
-    /// Responses per second: those that were asked for, where the schedule was kept, else those from the
-    /// first request to the pause.
+    /// Responses per second: those that were asked for, where the schedule was kept, else those
+    /// from the first request to the pause.
     pub responses_per_s: f64,
     /// Whole responses, those after the pause included.
     pub responses: u64,

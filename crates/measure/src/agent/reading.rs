@@ -1,9 +1,10 @@
-//! The server's part of a client of NFS on another machine: reads a file of a server on the client's machine,
-//! and of no other, while the client measures there.
+//! The server's part of a client of NFS on another machine: reads a file of a server on the
+//! client's machine, and of no other, while the client measures there.
 //!
-//! It compiles a program or mounts, as whoever it is. So it is one only where the command that started it says
-//! so (`zc serve --stdio --nfs`), which whoever started it may as well have told it to do in a shell. What is
-//! mounted is made here, of parts that are checked: a client names an address, a path and numbers.
+//! It compiles a program or mounts, as whoever it is. So it is one only where the command that
+//! started it says so (`zc serve --stdio --nfs`), which whoever started it may as well have told it
+//! to do in a shell. What is mounted is made here, of parts that are checked: a client names an
+//! address, a path and numbers.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,8 +46,8 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Starts the client, on the CPU that a receiver gets. It is `allowed` where the command that started
-    /// this zc says so.
+    /// Starts the client, on the CPU that a receiver gets. It is `allowed` where the command that
+    /// started this zc says so.
     ///
     /// # Errors
     /// It is not allowed, or there is no such client here.

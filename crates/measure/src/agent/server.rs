@@ -54,7 +54,8 @@ pub struct DataPort {
     pub at: SocketAddr,
     /// Whether another port may be used if this one is taken.
     pub or_another: bool,
-    /// The only address that may connect to it, from any port; `None` where the client's is not known.
+    /// The only address that may connect to it, from any port; `None` where the client's is not
+    /// known.
     pub from: Option<SocketAddr>,
 }
 

@@ -164,8 +164,8 @@ impl Via {
         }
     }
 
-    /// Reads lines until zc's hello, and sends what the script asks for. Returns the hello, and when
-    /// the handshake must be over.
+    /// Reads lines until zc's hello, and sends what the script asks for. Returns the hello, and
+    /// when the handshake must be over.
     fn hello(
         &mut self,
         connection: &mut Connection,
@@ -545,7 +545,8 @@ mod tests {
         let elsewhere = OwnFile { path: own.path.clone(), only_file: elsewhere };
         let error = refused(&host.command(), Some(&elsewhere), SOON);
         assert!(error.message.starts_with("no zc at the far end"), "{error}");
-        // Another file at that path. The first one is kept, so that its inode is not given out again.
+        // Another file at that path. The first one is kept, so that its inode is not given out
+        // again.
         std::fs::rename(host.path("own"), host.path("kept")).unwrap();
         host.zc("own", VERSION);
         let error = refused(&host.command(), Some(&own), SOON);

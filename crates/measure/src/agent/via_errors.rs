@@ -170,8 +170,8 @@ impl Found {
         self.carrying = Carrying::Sent { place: place.to_owned(), whole };
     }
 
-    /// Adds the path of the other machine's zc to an error of the handshake, and why no other zc was
-    /// carried there.
+    /// Adds the path of the other machine's zc to an error of the handshake, and why no other zc
+    /// was carried there.
     pub fn add_to(&self, mut error: Error) -> Error {
         let at = self.runs.as_ref().map(|(_, path)| format!("at the far end it is \"{path}\""));
         let instead = match &self.carrying {

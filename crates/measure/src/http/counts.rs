@@ -171,7 +171,8 @@ impl Counting {
         self.faults[fault as usize].add(1);
     }
 
-    /// The counts of this moment. Each is read by itself, so that two of them may be a request apart.
+    /// The counts of this moment. Each is read by itself, so that two of them may be a request
+    /// apart.
     pub(super) fn read(&self) -> HttpCounts {
         HttpCounts {
             requests: self.requests.get(),

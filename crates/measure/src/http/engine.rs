@@ -1,6 +1,6 @@
 //! The thread of a load: waits for sockets, for the time of the next request and for commands, and
-//! does what is due. Nothing here blocks but that wait, and each turn is bounded, so a command or the
-//! end of the load is never long in coming, whatever servers send.
+//! does what is due. Nothing here blocks but that wait, and each turn is bounded, so a command or
+//! the end of the load is never long in coming, whatever servers send.
 //!
 //! Sockets are registered once, edge-triggered: a request costs one send(2), one recv(2) where head
 //! and body are short, and its part of an epoll_wait(2).
@@ -165,9 +165,9 @@ impl Engine {
         self.happened.extend(self.poller.wait(at_most)?);
         for index in 0..self.happened.len() {
             self.pool.on(&self.poller, self.happened[index]);
-            // A connection that has become free is used before others are read: a server that had to
-            // wait for the end of the batch would fall asleep meanwhile, and waking it costs this
-            // thread as much as the request.
+            // A connection that has become free is used before others are read: a server that had
+            // to wait for the end of the batch would fall asleep meanwhile, and waking it costs
+            // this thread as much as the request.
             if self.pool.has_outcomes() {
                 self.settle();
                 self.dispatch();
@@ -208,8 +208,8 @@ impl Engine {
         true
     }
 
-    /// Begins the requests that are due, on connections that are free. Returns whether more could be
-    /// begun at once.
+    /// Begins the requests that are due, on connections that are free. Returns whether more could
+    /// be begun at once.
     fn dispatch(&mut self) -> bool {
         for _ in 0..self.fetches.len() {
             let Some((origin, wanted_by)) = self.fetches.pop_front() else { break };

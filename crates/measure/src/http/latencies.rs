@@ -53,8 +53,8 @@ impl Latencies {
         (self.count() > 0).then(|| self.0.value_at_percentile(percent))
     }
 
-    /// The classes that are not empty, ascending: the upper end of each in ns, and how many times are
-    /// in it.
+    /// The classes that are not empty, ascending: the upper end of each in ns, and how many times
+    /// are in it.
     pub fn classes(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter_recorded().map(|class| (class.value_iterated_to(), class.count_at_value()))
     }

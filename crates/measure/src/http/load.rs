@@ -19,8 +19,8 @@ use crate::meter::cannot_pin;
 /// Beyond the timeout of requests, how long the thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A thread that sends requests and discards what is answered. Dropping it ends the thread and closes
-/// its connections, whatever the servers do.
+/// A thread that sends requests and discards what is answered. Dropping it ends the thread and
+/// closes its connections, whatever the servers do.
 #[derive(Debug)]
 pub struct Load {
     shared: Arc<Shared>,
@@ -79,8 +79,8 @@ impl Load {
     /// Asks once for what `origin` is, and reads it. Waits for a free connection.
     ///
     /// # Errors
-    /// [`ErrorKind::Remote`](zc_run::ErrorKind): no connection, no response, none that is valid, none
-    /// in time.
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): no connection, no response, none that is valid,
+    /// none in time.
     pub fn fetch(&self, origin: usize) -> Result<Fetched> {
         let (wanted_by, fetched) = channel();
         self.command(Command::Fetch { origin, wanted_by })?;
@@ -114,8 +114,8 @@ impl Load {
         self.pause_until(u64::MAX, self.timeout)
     }
 
-    /// As [`pause`](Self::pause), and waits for outstanding responses no longer than that. Those that
-    /// have not come by then are in no count but [`Phase::outstanding`].
+    /// As [`pause`](Self::pause), and waits for outstanding responses no longer than that. Those
+    /// that have not come by then are in no count but [`Phase::outstanding`].
     ///
     /// # Errors
     /// As for [`pause`](Self::pause).

@@ -4,13 +4,13 @@
 //! It runs beside a measurement, so its own cost must be small and known. Therefore requests are
 //! written by hand, heads of responses are parsed with httparse (as hyper does), and bodies are
 //! discarded in the kernel (MSG_TRUNC) where their length is known. hyper would bring tokio, a task
-//! per connection and a copy of every body; the rest of what it does (HTTP/2, pools, request bodies)
-//! is not needed here.
+//! per connection and a copy of every body; the rest of what it does (HTTP/2, pools, request
+//! bodies) is not needed here.
 //!
-//! The schedule is an open loop: requests are due at `begin + i / rate`, whatever the server does. A
-//! request that finds every connection busy waits, and its latency counts from when it was due, so a
-//! server that stalls is charged for every request that the stall delayed (Gil Tene's coordinated
-//! omission).
+//! The schedule is an open loop: requests are due at `begin + i / rate`, whatever the server does.
+//! A request that finds every connection busy waits, and its latency counts from when it was due,
+//! so a server that stalls is charged for every request that the stall delayed (Gil Tene's
+//! coordinated omission).
 
 mod address;
 mod counts;

@@ -16,8 +16,8 @@ const LONGEST: usize = 16 << 10;
 pub struct Origin {
     url: String,
     pub(super) is_https: bool,
-    /// The name of the host, without brackets: what a certificate is checked against. An address may
-    /// have a zone.
+    /// The name of the host, without brackets: what a certificate is checked against. An address
+    /// may have a zone.
     pub(super) host: String,
     /// The host and its port, unless that is the scheme's own: the header `Host`.
     pub(super) authority: String,
@@ -75,8 +75,8 @@ impl Origin {
     /// The same server, asked for these in turn instead.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::ErrorKind): its URL names a resource, or one of `targets` is not a
-    /// path.
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): its URL names a resource, or one of `targets` is
+    /// not a path.
     pub fn asked_for(self, targets: Targets) -> Result<Self> {
         let named = &self.targets.each()[0];
         if named != "/" {

@@ -1,5 +1,6 @@
-//! Connections whose last response has arrived. The server is to close them, so that their ports wait
-//! there (TIME_WAIT), and not here. No request waits for that: its place has the next connection.
+//! Connections whose last response has arrived. The server is to close them, so that their ports
+//! wait there (TIME_WAIT), and not here. No request waits for that: its place has the next
+//! connection.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,8 +25,8 @@ impl Parting {
         Self { wires: HashMap::new(), until_ns: VecDeque::new(), most: most.max(1) }
     }
 
-    /// Waits for the server to close a connection. Returns how many others are closed by this end, for
-    /// want of room.
+    /// Waits for the server to close a connection. Returns how many others are closed by this end,
+    /// for want of room.
     pub(super) fn add(&mut self, token: u64, wire: Wire, now_ns: u64) -> u64 {
         let mut closed = 0;
         while self.wires.len() >= self.most

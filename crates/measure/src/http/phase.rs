@@ -44,8 +44,8 @@ pub struct Phase {
     pub own_late: Latencies,
     /// CPU time of the thread from the beginning to `end_ns`, by its clock.
     pub cpu_ns: u64,
-    /// How long the thread stood still though it had to go on: the process was stopped, or the machine
-    /// suspended. Otherwise 0, and then latencies are the server's.
+    /// How long the thread stood still though it had to go on: the process was stopped, or the
+    /// machine suspended. Otherwise 0, and then latencies are the server's.
     pub stalled_ns: u64,
     /// Whole responses by status, those after `end_ns` included.
     pub statuses: BTreeMap<u16, u64>,
@@ -93,7 +93,8 @@ impl Phase {
     }
 }
 
-/// Whether a schedule was kept of whose `due` requests so many are missing: see [`Phase::kept_its_rate`].
+/// Whether a schedule was kept of whose `due` requests so many are missing: see
+/// [`Phase::kept_its_rate`].
 pub fn schedule_was_kept(due: f64, missing: f64) -> bool {
     missing <= (due / 100.0).max(1.0)
 }

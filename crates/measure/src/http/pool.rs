@@ -1,5 +1,5 @@
-//! The connections of a load: opens them, sends requests on them, reads responses to their ends, and
-//! says how each request came out. It knows nothing of schedules and phases.
+//! The connections of a load: opens them, sends requests on them, reads responses to their ends,
+//! and says how each request came out. It knows nothing of schedules and phases.
 //!
 //! A connection that the server closes between two requests is no fault: the next request on it is
 //! sent once more, on a new one (RFC 9110, 9.2.2: GET is idempotent).
@@ -33,8 +33,8 @@ use crate::workload::{Room, raise_descriptor_limit};
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;
 
-/// How long a connection that failed is left alone. A server that refuses is asked at most a hundred
-/// times a second for each connection, instead of in a loop.
+/// How long a connection that failed is left alone. A server that refuses is asked at most a
+/// hundred times a second for each connection, instead of in a loop.
 const TO_COOL_NS: u64 = 10_000_000;
 
 /// Connections that servers are to close, at most.
@@ -181,8 +181,8 @@ impl Pool {
         self.free.get(origin).is_some_and(|free| !free.is_empty())
     }
 
-    /// Begins a request for a target of `origin` on the connection that has been free for longest, and
-    /// returns since when; `None` if there is none.
+    /// Begins a request for a target of `origin` on the connection that has been free for longest,
+    /// and returns since when; `None` if there is none.
     pub(super) fn begin(
         &mut self,
         poller: &Poller,

@@ -1,5 +1,5 @@
-//! One call that receives: into a buffer, or discarded in the kernel where the bytes are a body's for
-//! certain, and what it means for the response that is waited for.
+//! One call that receives: into a buffer, or discarded in the kernel where the bytes are a body's
+//! for certain, and what it means for the response that is waited for.
 
 use std::io;
 
@@ -44,8 +44,8 @@ pub(super) fn read(slot: &mut Slot, scratch: &mut [u8], counting: &Counting) -> 
     let (is_busy, is_fetching) = (slot.exchange.is_some(), slot.is_fetching());
     let Some(wire) = &mut slot.wire else { return Read::Nothing };
     let left = slot.reply.discardable();
-    // The end of a body of known length is the end of the response. Between chunks there are lines to
-    // be read.
+    // The end of a body of known length is the end of the response. Between chunks there are lines
+    // to be read.
     let discards = is_busy
         && !is_fetching
         && wire.is_plain()

@@ -103,8 +103,8 @@ impl Running {
         self.ending.is_none()
     }
 
-    /// A request has come out at `at_ns`: with a whole response of that status that took so long, or
-    /// without.
+    /// A request has come out at `at_ns`: with a whole response of that status that took so long,
+    /// or without.
     pub(super) fn came(
         &mut self,
         at_ns: u64,

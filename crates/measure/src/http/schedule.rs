@@ -15,7 +15,8 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Requests from `begin_ns` on, `at_most` of them. A rate that is no positive number is no load.
+    /// Requests from `begin_ns` on, `at_most` of them. A rate that is no positive number is no
+    /// load.
     pub(super) fn new(pace: Pace, begin_ns: u64, at_most: u64) -> Self {
         match pace {
             Pace::Unpaced => Self { begin_ns, spacing_ns: None, at_most, taken: 0 },
@@ -26,7 +27,8 @@ impl Schedule {
         }
     }
 
-    /// When the next request is due: now, if it is unpaced and has begun. `None` after the last one.
+    /// When the next request is due: now, if it is unpaced and has begun. `None` after the last
+    /// one.
     pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
         (!self.is_over()).then(|| match self.spacing_ns {
             None => self.begin_ns.max(now_ns),

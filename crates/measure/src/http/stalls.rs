@@ -4,8 +4,8 @@
 
 use zc_kernel::clock::suspended_ns;
 
-/// A turn of the thread that is longer than it may wait by this much is one in which it stood still.
-/// Scheduling delays are shorter, even where several programs share the CPU.
+/// A turn of the thread that is longer than it may wait by this much is one in which it stood
+/// still. Scheduling delays are shorter, even where several programs share the CPU.
 const STALL_NS: u64 = 500_000_000;
 
 /// What one phase has of them.

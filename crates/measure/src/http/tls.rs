@@ -268,7 +268,8 @@ fn is_out_of_time(refused: &rustls::Error) -> bool {
     )
 }
 
-/// Decides which certificates are accepted. In every case the server must have the certificate's key.
+/// Decides which certificates are accepted. In every case the server must have the certificate's
+/// key.
 #[derive(Debug)]
 struct Verifier {
     /// Accepts what authorities have signed; `None`: every certificate is accepted.

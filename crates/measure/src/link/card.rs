@@ -2,7 +2,8 @@
 //! they are the same. What cannot be read is absent, never guessed.
 //!
 //! References: Documentation/ABI/testing/sysfs-class-net, Documentation/ABI/testing/sysfs-bus-pci,
-//! Documentation/networking/napi.rst, Documentation/networking/scaling.rst, Documentation/core-api/irq/irq-affinity.rst.
+//! Documentation/networking/napi.rst, Documentation/networking/scaling.rst,
+//! Documentation/core-api/irq/irq-affinity.rst.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,8 +129,8 @@ impl OfSysfs {
     }
 }
 
-/// `15b3:1017 (15b3:0008)`: vendor and device, and in parentheses those of the card that the chip is
-/// on. A virtio device has numbers of its own under the same names; the PCI ones are above it.
+/// `15b3:1017 (15b3:0008)`: vendor and device, and in parentheses those of the card that the chip
+/// is on. A virtio device has numbers of its own under the same names; the PCI ones are above it.
 fn pci_id(of: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let is_pci = |folder: &&str| {
         of(&format!("{folder}/modalias")).is_some_and(|modalias| modalias.starts_with("pci:"))

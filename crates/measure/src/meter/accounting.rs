@@ -13,7 +13,8 @@ const STEPS: usize = 9;
 /// How long is looked for them: no kernel has ticks of more than 10 ms.
 const LOOK_NS: u64 = 40_000_000;
 
-/// Fills in how a kernel of this configuration accounts CPU time. `host` has what /proc/stat shows of it.
+/// Fills in how a kernel of this configuration accounts CPU time. `host` has what /proc/stat shows
+/// of it.
 pub(super) fn fill(host: &mut Host, config: Option<&str>) {
     fill_from(host, config);
     host.thread_clock_step_ns = clock_step_ns(clock::own_cpu_ns, clock::monotonic_ns);
@@ -34,9 +35,9 @@ fn fill_from(host: &mut Host, config: Option<&str>) {
     }
 }
 
-/// Whether interrupt time accounting that is built in is surely in use. On x86 it depends on the TSC
-/// (`tsc_init` and `mark_tsc_unstable` in arch/x86/kernel/tsc.c); on other machines the CPUs' clock
-/// cannot be distrusted.
+/// Whether interrupt time accounting that is built in is surely in use. On x86 it depends on the
+/// TSC (`tsc_init` and `mark_tsc_unstable` in arch/x86/kernel/tsc.c); on other machines the CPUs'
+/// clock cannot be distrusted.
 fn is_left_on(host: &Host) -> bool {
     let command_line = host.kernel_command_line.as_deref().unwrap_or_default();
     let is_refused = command_line.split_whitespace().any(|word| word == "tsc=noirqtime");
@@ -44,8 +45,8 @@ fn is_left_on(host: &Host) -> bool {
     has_tsc && !is_refused
 }
 
-/// The median step of a clock that is read over and over; the time that was looked for steps, if there
-/// were too few. `None` without any time.
+/// The median step of a clock that is read over and over; the time that was looked for steps, if
+/// there were too few. `None` without any time.
 fn clock_step_ns(clock_ns: impl Fn() -> u64, now_ns: impl Fn() -> u64) -> Option<u64> {
     let began_ns = now_ns();
     let (mut steps, mut last_ns) = (Vec::new(), clock_ns());

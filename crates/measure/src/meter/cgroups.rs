@@ -1,9 +1,9 @@
 //! CPU time of everything that runs on this machine, by the clocks of the top-level cgroups.
 //!
-//! A cgroup's `usage_usec` is the sum of the clocks of its tasks, ended ones included, and everybody may
-//! read it (Documentation/admin-guide/cgroup-v2.rst, "CPU"). The top itself has tick counts in that
-//! file, so that what runs there, as kernel threads do, is not in the sum. A task that is running has
-//! what it used until its CPU's last tick.
+//! A cgroup's `usage_usec` is the sum of the clocks of its tasks, ended ones included, and
+//! everybody may read it (Documentation/admin-guide/cgroup-v2.rst, "CPU"). The top itself has tick
+//! counts in that file, so that what runs there, as kernel threads do, is not in the sum. A task
+//! that is running has what it used until its CPU's last tick.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -41,8 +41,8 @@ impl TopCgroups {
         (!cgroups.files.is_empty()).then_some(cgroups)
     }
 
-    /// CPU time of all of them so far. `None` when one cannot be read, or was removed with what it had
-    /// counted.
+    /// CPU time of all of them so far. `None` when one cannot be read, or was removed with what it
+    /// had counted.
     pub fn cpu_ns(&mut self) -> Option<u64> {
         let links = std::fs::metadata(&self.top).ok()?.nlink();
         let is_same = links == self.links;

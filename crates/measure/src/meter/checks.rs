@@ -372,7 +372,8 @@ pub fn pacing(congestion: &str) -> Option<Warning> {
     })
 }
 
-/// Programs of this host send with another congestion control than a run `used` that chose it itself.
+/// Programs of this host send with another congestion control than a run `used` that chose it
+/// itself.
 pub fn another_congestion(of_host: &str, used: &str) -> Option<Warning> {
     (!of_host.is_empty() && of_host != used).then(|| {
         Warning::new(
@@ -400,9 +401,10 @@ const OF_OTHERS: [&str; 3] = ["another-zc", "busy-machine", "steal"];
 /// Makes notes of the warnings about other programs and the hypervisor, of either end of the link,
 /// for a run whose costs leave out what these take.
 ///
-/// A CPU quota stays what it is. Throttled time is in no clock, but interrupts that come meanwhile are
-/// in none either, and those of the traffic stop with it, so they cannot be scaled in. Soakers that
-/// compete with the traffic change its batches, and a sniffer makes copies of what would be none.
+/// A CPU quota stays what it is. Throttled time is in no clock, but interrupts that come meanwhile
+/// are in none either, and those of the traffic stop with it, so they cannot be scaled in. Soakers
+/// that compete with the traffic change its batches, and a sniffer makes copies of what would be
+/// none.
 pub fn left_out_of_costs(warnings: &mut [Warning]) {
     for warning in warnings {
         let name = warning.name.strip_prefix("far-").unwrap_or(&warning.name);

@@ -1,5 +1,5 @@
-//! Settings of the kernel that are no sysctl, the microcode, and what packets pass on this host: each
-//! changes what a byte costs, so two runs are comparable only where they are the same.
+//! Settings of the kernel that are no sysctl, the microcode, and what packets pass on this host:
+//! each changes what a byte costs, so two runs are comparable only where they are the same.
 //!
 //! What cannot be read is absent, never guessed. References:
 //! Documentation/admin-guide/mm/transhuge.rst, Documentation/admin-guide/pm/cpuidle.rst,

@@ -6,8 +6,8 @@
 //! the parity of `n`, and only then is the count set to `n`. While the count still reads `n`, only
 //! the other place can be in the middle of a change.
 //!
-//! The soaker reads its own thread clock: another process may not, and whoever reads it from another
-//! CPU reads it a moment after the count.
+//! The soaker reads its own thread clock: another process may not, and whoever reads it from
+//! another CPU reads it a moment after the count.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};

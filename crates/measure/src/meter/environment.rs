@@ -27,8 +27,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the environment. Sniffers and the congestion control are those of the network namespace
-    /// of the calling thread, so it must be a thread that has entered the sender's side.
+    /// Reads the environment. Sniffers and the congestion control are those of the network
+    /// namespace of the calling thread, so it must be a thread that has entered the sender's side.
     pub fn read(device: &str, sender_cpu: usize, another_zc: bool) -> Self {
         let root = Path::new("/");
         Self {
@@ -57,8 +57,9 @@ pub enum InstanceLock {
 }
 
 impl InstanceLock {
-    /// Whether another zc measures on this host: in this network namespace, or seen in /proc. If the
-    /// far end is on this host, `far_end` are the CPUs that it soaks, and it is not another one.
+    /// Whether another zc measures on this host: in this network namespace, or seen in /proc. If
+    /// the far end is on this host, `far_end` are the CPUs that it soaks, and it is not another
+    /// one.
     pub fn sees_another(&self, far_end: &[usize]) -> bool {
         matches!(self, Self::Unavailable)
             || soaked_by_others(Path::new("/")).iter().any(|cpus| cpus != far_end)

@@ -242,10 +242,10 @@ fn hypervisor(root: &Path, cpuinfo: &str, signature: Option<&str>) -> Option<Str
     }
 }
 
-/// QEMU's TCG: by the signature on x86; elsewhere by the CPU model `max`, which only TCG has. On Arm a
-/// program has nothing but the CPU's numbers to tell it by: `max` has an implementer that is left to
-/// software (0) and a part of QEMU's own. TCG in the shape of a CPU that is sold, as `-cpu cortex-a72`,
-/// is not recognised there (QEMU, target/arm/tcg/cpu64.c, `aarch64_max_tcg_initfn`).
+/// QEMU's TCG: by the signature on x86; elsewhere by the CPU model `max`, which only TCG has. On
+/// Arm a program has nothing but the CPU's numbers to tell it by: `max` has an implementer that is
+/// left to software (0) and a part of QEMU's own. TCG in the shape of a CPU that is sold, as `-cpu
+/// cortex-a72`, is not recognised there (QEMU, target/arm/tcg/cpu64.c, `aarch64_max_tcg_initfn`).
 fn is_tcg(cpuinfo: &str, signature: Option<&str>) -> bool {
     let model = cpu_model(cpuinfo);
     signature == Some("TCGTCGTCGTCG")

@@ -1,4 +1,5 @@
-//! CPU time of the ksoftirqd threads: softirqs that were put off, which are nobody's time but theirs.
+//! CPU time of the ksoftirqd threads: softirqs that were put off, which are nobody's time but
+//! theirs.
 
 use std::path::Path;
 
@@ -14,8 +15,8 @@ pub struct Ksoftirqd {
 }
 
 impl Ksoftirqd {
-    /// Finds them. None where one is missing: kernel threads are only visible in the first process id
-    /// namespace.
+    /// Finds them. None where one is missing: kernel threads are only visible in the first process
+    /// id namespace.
     pub fn of(cpus: &[usize]) -> Self {
         let mut found: Vec<Option<i32>> = cpus.iter().map(|_| None).collect();
         let root = Path::new("/");
@@ -29,9 +30,9 @@ impl Ksoftirqd {
         Self { pids: found.into_iter().collect::<Option<_>>().unwrap_or_default() }
     }
 
-    /// CPU time of each so far, by its process clock, which lacks what it has run since the last tick
-    /// if it runs at this moment (thread_group_cputime in kernel/sched/cputime.c). Empty where they
-    /// cannot be seen.
+    /// CPU time of each so far, by its process clock, which lacks what it has run since the last
+    /// tick if it runs at this moment (thread_group_cputime in kernel/sched/cputime.c). Empty where
+    /// they cannot be seen.
     pub fn cpu_ns(&self) -> Vec<u64> {
         let each = self.pids.iter().map(|&pid| clock::cpu_ns_of_process(pid).ok());
         each.collect::<Option<_>>().unwrap_or_default()

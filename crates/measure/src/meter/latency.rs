@@ -70,8 +70,8 @@ fn remedy(release: &str) -> &'static str {
     }
 }
 
-/// Measures wake-ups on `cpu`, 50 ms with the soakers paused and 50 ms with them running, by `soak`;
-/// leaves them running.
+/// Measures wake-ups on `cpu`, 50 ms with the soakers paused and 50 ms with them running, by
+/// `soak`; leaves them running.
 ///
 /// # Errors
 /// The CPU may not be used; those of `soak`.

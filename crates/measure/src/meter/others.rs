@@ -10,8 +10,8 @@ use crate::root::{numbered, read};
 /// The name of the program, if it was not given another one.
 const PROGRAM: &str = "zc";
 
-/// The CPUs that each other zc soaks, ascending. Everybody can read thread names, and can name threads
-/// like that: it is enough for a warning.
+/// The CPUs that each other zc soaks, ascending. Everybody can read thread names, and can name
+/// threads like that: it is enough for a warning.
 pub(super) fn soaked_by_others(root: &Path) -> Vec<Vec<usize>> {
     let own = std::process::id() as i32;
     let own_name = read(root, "proc/self/comm");

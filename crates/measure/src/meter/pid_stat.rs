@@ -34,8 +34,8 @@ impl PidStat {
         each.collect()
     }
 
-    /// proc_pid_stat(5): fields 3 (state), 4 (parent), 9 (flags), 16 and 17 (cutime, cstime), 22 (start
-    /// time). The name may contain spaces and parentheses; it ends at the last one.
+    /// proc_pid_stat(5): fields 3 (state), 4 (parent), 9 (flags), 16 and 17 (cutime, cstime), 22
+    /// (start time). The name may contain spaces and parentheses; it ends at the last one.
     fn of(stat: &str) -> Option<Self> {
         let (head, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -84,8 +84,8 @@ pub(super) fn tree(pid: i32, all: &HashMap<i32, PidStat>) -> Vec<i32> {
     found
 }
 
-/// The processes that descend from `ancestor`, without itself. Reads all of /proc: some 10 us for each
-/// process of the machine.
+/// The processes that descend from `ancestor`, without itself. Reads all of /proc: some 10 us for
+/// each process of the machine.
 pub fn descendants(ancestor: i32) -> Vec<i32> {
     tree(ancestor, &PidStat::all()).split_off(1)
 }

@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use zc_kernel::sched;
 use zc_run::{Error, ErrorKind};
 
-/// An error of sched_setaffinity(2) with `cpus` while `doing`. Where the call itself is refused, this
-/// machine cannot do it; `otherwise` is the kind where a CPU is not one that may be used.
+/// An error of sched_setaffinity(2) with `cpus` while `doing`. Where the call itself is refused,
+/// this machine cannot do it; `otherwise` is the kind where a CPU is not one that may be used.
 pub fn cannot_pin(
     doing: impl std::fmt::Display,
     cpus: &[usize],

@@ -64,8 +64,9 @@ impl Processes {
         used
     }
 
-    /// What those used that have ended since `before`, by the name of who waited for them, beyond what
-    /// `before` has of it: a compiler runs so shortly that it is seldom seen alive. In ticks of 10 ms.
+    /// What those used that have ended since `before`, by the name of who waited for them, beyond
+    /// what `before` has of it: a compiler runs so shortly that it is seldom seen alive. In ticks
+    /// of 10 ms.
     pub fn ended_since(&self, before: &Self) -> ByName {
         let mut known_ns: HashMap<i32, u64> = HashMap::new();
         let ended = before.each.iter().filter(|(id, _)| !self.each.contains_key(id));
@@ -101,8 +102,8 @@ impl Processes {
         parent
     }
 
-    /// The process that used most CPU time since `before` among those that ran last on a CPU: its name
-    /// and number.
+    /// The process that used most CPU time since `before` among those that ran last on a CPU: its
+    /// name and number.
     pub fn busiest_on(&self, cpu: usize, before: &Self) -> Option<(String, i32)> {
         let used = |id: &(i32, u64), process: &Process| {
             let until = before.each.get(id).map_or(0, |process| process.cpu_ns);

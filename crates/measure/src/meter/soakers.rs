@@ -202,7 +202,8 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     reading
 }
 
-/// Units that nothing interrupted, and what they took, of the first `soakers` counters of a mapping.
+/// Units that nothing interrupted, and what they took, of the first `soakers` counters of a
+/// mapping.
 pub(super) fn read_undisturbed(words: &SharedWords, soakers: usize) -> Vec<SoakerPace> {
     let counters = (0..soakers).filter_map(|index| Counter::of(words, index));
     counters.map(|counter| counter.get().undisturbed).collect()

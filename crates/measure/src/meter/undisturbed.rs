@@ -1,18 +1,19 @@
 //! How fast a soaker counts while nothing interrupts it, told by the soaker itself.
 //!
 //! An entry of units always takes as long by the soaker's own clock, but for an interrupt that is
-//! charged to it. So entries that are about as short as the shortest of the last milliseconds were not
-//! interrupted. Their speed is that of the CPU at that time: it changes by a percent when a sibling or
-//! a neighbour on the same host is at work, as much as all interrupts of a quiet machine take.
+//! charged to it. So entries that are about as short as the shortest of the last milliseconds were
+//! not interrupted. Their speed is that of the CPU at that time: it changes by a percent when a
+//! sibling or a neighbour on the same host is at work, as much as all interrupts of a quiet machine
+//! take.
 
 use zc_run::SoakerPace;
 
 /// Entries among which the shortest is looked for, some 0.5 ms.
 const ENTRIES: u32 = 32;
 
-/// An entry that is longer than the shortest by more than this part of it was interrupted. That is 2 us,
-/// less than a device's interrupt takes with its softirq. Entries that nothing interrupts scatter by 5 %,
-/// and with half or twice of this part the interrupts found differ by a fiftieth.
+/// An entry that is longer than the shortest by more than this part of it was interrupted. That is
+/// 2 us, less than a device's interrupt takes with its softirq. Entries that nothing interrupts
+/// scatter by 5 %, and with half or twice of this part the interrupts found differ by a fiftieth.
 const TOLERATED: u64 = 8;
 
 /// The undisturbed entries of a soaker so far.
@@ -32,8 +33,8 @@ impl Undisturbed {
         Self { cpu_ns, shortest_ns: [u64::MAX; 2], seen: 0, all: SoakerPace::default() }
     }
 
-    /// Sees an entry of `units` that ended when the soaker's clock was `cpu_ns`. Returns all entries so
-    /// far that nothing interrupted.
+    /// Sees an entry of `units` that ended when the soaker's clock was `cpu_ns`. Returns all
+    /// entries so far that nothing interrupted.
     pub(super) fn see(&mut self, units: u64, cpu_ns: u64) -> SoakerPace {
         let took_ns = cpu_ns.saturating_sub(self.cpu_ns);
         self.cpu_ns = cpu_ns;
@@ -59,7 +60,8 @@ impl Undisturbed {
 mod tests {
     use super::*;
 
-    /// Sees entries of 8 units that take so long, and returns the speed of those from number `from`.
+    /// Sees entries of 8 units that take so long, and returns the speed of those from number
+    /// `from`.
     fn units_per_us(took_ns: impl Iterator<Item = u64>, from: usize) -> f64 {
         let (mut at_ns, mut undisturbed) = (5_000, Undisturbed::from(5_000));
         let mut begun = SoakerPace::default();

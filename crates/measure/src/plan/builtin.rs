@@ -4,8 +4,8 @@ use super::spec::Spec;
 use super::toml::parse;
 use zc_run::{Experiment, Result};
 
-/// The file of a built-in plan; `None` for an experiment without one, because zc's paths send nothing
-/// in it.
+/// The file of a built-in plan; `None` for an experiment without one, because zc's paths send
+/// nothing in it.
 pub fn text(experiment: Experiment) -> Option<&'static str> {
     Some(match experiment {
         Experiment::Paths => include_str!("builtin/paths.toml"),

@@ -143,8 +143,8 @@ impl Anonymous {
         }
     }
 
-    /// `host-0b1a2c3d`: the same for the same name and key. Among a thousand hosts two have the same
-    /// one with a probability of 1e-4.
+    /// `host-0b1a2c3d`: the same for the same name and key. Among a thousand hosts two have the
+    /// same one with a probability of 1e-4.
     fn pseudonym(&self, name: &str) -> String {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of every length");

@@ -1,6 +1,6 @@
 //! One block: every cell once in the block's own random order, with idle windows before the first
-//! soaked trial, after the last and every [`IDLE_APART_NS`] in between, and the unsoaked trials that
-//! are due.
+//! soaked trial, after the last and every [`IDLE_APART_NS`] in between, and the unsoaked trials
+//! that are due.
 
 use std::time::{Duration, Instant};
 
@@ -89,8 +89,8 @@ impl<'s> Blocks<'s> {
         (self.new_warnings, self.rig.latencies(), others)
     }
 
-    /// Says that other programs have a CPU all the time, if `by_name` which one most of it, and that no
-    /// cost can be measured with it.
+    /// Says that other programs have a CPU all the time, if `by_name` which one most of it, and
+    /// that no cost can be measured with it.
     pub(super) fn who_has(&self, cpu: usize, by_name: bool) -> String {
         let others = self.others.as_ref().filter(|_| by_name);
         let holder = others.and_then(|others| others.holder_of(cpu));

@@ -1,12 +1,13 @@
-//! Rates that earlier runs had: two runs one after the other are to be comparable, and costs at two rates
-//! are not. A rate that is chosen from measured top speeds may come out different in the next minute.
+//! Rates that earlier runs had: two runs one after the other are to be comparable, and costs at two
+//! rates are not. A rate that is chosen from measured top speeds may come out different in the next
+//! minute.
 
 use std::collections::BTreeMap;
 
 use zc_run::{LinkKind, Severity, Warning};
 
-/// An earlier rate is kept up to this share of what the slowest path can now. Above the share at which
-/// rates are chosen: at the boundary between two rates the earlier one is to stay.
+/// An earlier rate is kept up to this share of what the slowest path can now. Above the share at
+/// which rates are chosen: at the boundary between two rates the earlier one is to stay.
 const MOST_SHARE: f64 = 0.75;
 
 /// Rates that zc chose in an earlier run on this host.
@@ -20,7 +21,8 @@ pub struct EarlierRates {
     pub rates: BTreeMap<String, f64>,
 }
 
-/// Rates that are known before top speeds have been looked at, by label of the cell, in bytes per second.
+/// Rates that are known before top speeds have been looked at, by label of the cell, in bytes per
+/// second.
 #[derive(Debug, Default)]
 pub(super) struct KnownRates {
     pub(super) rates: BTreeMap<String, f64>,
@@ -29,9 +31,9 @@ pub(super) struct KnownRates {
 }
 
 impl KnownRates {
-    /// Those that were given; else those of the newest of `earlier` (newest first) that is of this link
-    /// and has all of `cells`, if each can well sustain its own. A cell is its label and the top speed, in
-    /// bytes per second, of the slowest of those that share its rate.
+    /// Those that were given; else those of the newest of `earlier` (newest first) that is of this
+    /// link and has all of `cells`, if each can well sustain its own. A cell is its label and the
+    /// top speed, in bytes per second, of the slowest of those that share its rate.
     pub(super) fn of(
         given: &BTreeMap<String, f64>,
         earlier: &[EarlierRates],

@@ -1,8 +1,8 @@
 //! Which paced trials a run needs: one for each way in which its cells are paced.
 //!
 //! zc wakes its sender for each burst and reads its meters at the edges of a window. That costs CPU
-//! time in every path alike, 20 to 45 us per burst here, which is not the path's. A paced trial does
-//! the same and sends nothing.
+//! time in every path alike, 20 to 45 us per burst here, which is not the path's. A paced trial
+//! does the same and sends nothing.
 
 use crate::plan::spec::Cells;
 use crate::trial::{Pacing, Rig};

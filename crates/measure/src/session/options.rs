@@ -63,7 +63,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
     pub rates: BTreeMap<String, f64>,
-    /// What earlier runs of this plan had, the newest first: the rate is kept where that is possible.
+    /// What earlier runs of this plan had, the newest first: the rate is kept where that is
+    /// possible.
     pub earlier: Vec<EarlierRates>,
     /// CPU time to burn in softirq context, by label of the cell, in nanoseconds per MB.
     pub burns: BTreeMap<String, u64>,

@@ -1,5 +1,5 @@
-//! The positive control: the reference once more, with a known cost on top. A run that does not find
-//! what was added would not find a real difference of that size either.
+//! The positive control: the reference once more, with a known cost on top. A run that does not
+//! find what was added would not find a real difference of that size either.
 
 use crate::meter::unit_time;
 use crate::plan::spec::{Cells, POSITIVE_SUFFIX};

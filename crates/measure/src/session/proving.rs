@@ -50,8 +50,8 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
     ordered
 }
 
-/// Proves one cell, with as many bytes as it sends in about `time`. A cell that fails during its proof is not available either, and the failure is
-/// the reason.
+/// Proves one cell, with as many bytes as it sends in about `time`. A cell that fails during its
+/// proof is not available either, and the failure is the reason.
 ///
 /// # Errors
 /// The files have changed, or the other machine is gone.

@@ -13,8 +13,8 @@ use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
 use super::steps::Steps;
 
-/// The rates to choose from: few and far apart, and the first one such that most machines hold it with
-/// room, so that runs on one machine have the same rate and are comparable.
+/// The rates to choose from: few and far apart, and the first one such that most machines hold it
+/// with room, so that runs on one machine have the same rate and are comparable.
 const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
 /// Measurements of every path's top speed before the rate is chosen. The best counts: a disturbed
@@ -54,7 +54,8 @@ const OF_ZC: usize = 3;
 pub(super) type TopSpeed = (String, f64);
 
 /// Measures every cell's top speed, in the plan's order. A cell without one is removed and becomes
-/// a row with its reason. Where windows are too short for a slow link, they become longer if they may.
+/// a row with its reason. Where windows are too short for a slow link, they become longer if they
+/// may.
 ///
 /// # Errors
 /// The reference has no top speed, or the run is to end: also where its budget holds no block.
@@ -113,8 +114,8 @@ pub(super) fn top_speeds(
     Ok((found.collect(), broken))
 }
 
-/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells does
-/// not count.
+/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells
+/// does not count.
 fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
     let timing = rig.timing();
     let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
@@ -125,8 +126,8 @@ fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
     rig.set_timing(Timing { unsoaked_ns, ..timing });
 }
 
-/// The length of a window in which a link of this speed moves [`ENOUGH_BYTES`]; `None` if it does so
-/// in `window_ns`.
+/// The length of a window in which a link of this speed moves [`ENOUGH_BYTES`]; `None` if it does
+/// so in `window_ns`.
 fn longer(window_ns: u64, bytes_per_s: f64) -> Option<u64> {
     let needed_ns = ((ENOUGH_BYTES / bytes_per_s * 1e9) as u64).min(LONGEST_WINDOW_NS);
     (needed_ns > window_ns).then_some(needed_ns)
@@ -135,8 +136,8 @@ fn longer(window_ns: u64, bytes_per_s: f64) -> Option<u64> {
 /// The row of a cell that has no top speed; `why` if it failed.
 ///
 /// # Errors
-/// It is the reference. Where it got no CPU, its path is not to blame: its bytes were proven a moment
-/// ago.
+/// It is the reference. Where it got no CPU, its path is not to blame: its bytes were proven a
+/// moment ago.
 fn without_speed(label: String, reference: &str, why: Option<Error>) -> Result<SupportRow> {
     let (no, starved) = match why {
         Some(Error { kind, message, help, .. }) => {
@@ -169,8 +170,8 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
-/// are compared with one another; or takes those of the options, or of an earlier run, which is then
-/// said. Does nothing if the user gave a rate.
+/// are compared with one another; or takes those of the options, or of an earlier run, which is
+/// then said. Does nothing if the user gave a rate.
 pub(super) fn choose(
     rig: &mut Rig,
     cells: &mut Cells,
@@ -220,12 +221,12 @@ pub(super) fn choose(
     note
 }
 
-/// How many times as high a rate may be chosen now as an earlier one that is kept. A link that was ten
-/// times as slow then is another one.
+/// How many times as high a rate may be chosen now as an earlier one that is kept. A link that was
+/// ten times as slow then is another one.
 const MOST_APART: f64 = 4.0;
 
-/// The earlier runs whose rates are not far below what would be chosen now, from the top speed of the
-/// slowest cell that shares each cell's rate.
+/// The earlier runs whose rates are not far below what would be chosen now, from the top speed of
+/// the slowest cell that shares each cell's rate.
 fn of_a_like_speed(earlier: &[EarlierRates], slowest: &[(String, f64)]) -> Vec<EarlierRates> {
     let is_near = |run: &&EarlierRates| {
         slowest.iter().all(|(label, slowest)| {

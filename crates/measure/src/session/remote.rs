@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// schedule.
 const PATIENCE_WITH_COMMANDS: Duration = Duration::from_secs(30);
 
-/// Between two tries to reach a far end that is waited for, and between two looks at the signals meanwhile.
+/// Between two tries to reach a far end that is waited for, and between two looks at the signals
+/// meanwhile.
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(50);
 
@@ -106,8 +107,8 @@ pub(super) struct Control {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Connects to zc on another machine, or starts one there for these duties. `carrying` is told before a
-/// program is sent there.
+/// Connects to zc on another machine, or starts one there for these duties. `carrying` is told
+/// before a program is sent there.
 ///
 /// # Errors
 /// It cannot be found or reached, or refuses; `stop` was set; no zc measures at that end.
@@ -162,8 +163,9 @@ pub(super) fn control(
     }
 }
 
-/// Returns once a connection to that port of the host is accepted, which is closed at once: a session begins
-/// with its proof of the token, and this sends none. `waiting` is told once why it takes time.
+/// Returns once a connection to that port of the host is accepted, which is closed at once: a
+/// session begins with its proof of the token, and this sends none. `waiting` is told once why it
+/// takes time.
 ///
 /// # Errors
 /// [`ErrorKind::Remote`]: the host has no address, or nobody listens there, for so long.

@@ -5,8 +5,8 @@
 //! anything is measured, and never over an existing one: a run that cannot be saved should fail
 //! before the measurement and not after it.
 //!
-//! A run that goes to stdout is the same text, written as it grows; the tail follows at the end. One that is
-//! killed ends after its last block.
+//! A run that goes to stdout is the same text, written as it grows; the tail follows at the end.
+//! One that is killed ends after its last block.
 
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;

@@ -24,7 +24,8 @@ const BY_DRAWING: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Sessions {
     index: usize,
-    /// `None` before the first block: however long that takes, the first session is not over by then.
+    /// `None` before the first block: however long that takes, the first session is not over by
+    /// then.
     began: Option<Instant>,
     /// `None`: there is no further session.
     length: Option<Duration>,

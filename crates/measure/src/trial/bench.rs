@@ -26,7 +26,8 @@ pub trait Bench {
     /// A meter that could be read before cannot be read now.
     fn idle(&mut self) -> Result<IdleWindow>;
 
-    /// Runs a cell once, as a trial of the given kind. Nothing of the trial is left when it returns.
+    /// Runs a cell once, as a trial of the given kind. Nothing of the trial is left when it
+    /// returns.
     ///
     /// # Errors
     /// The trial failed: the reason, as one sentence.
@@ -49,7 +50,7 @@ pub trait Bench {
     /// is added or thrown away.
     fn block_ended(&mut self, counts: bool);
 
-    /// How long the requests of each cell took, in the blocks that count; nothing where there are no
-    /// requests.
+    /// How long the requests of each cell took, in the blocks that count; nothing where there are
+    /// no requests.
     fn latencies(&self) -> Vec<Latencies>;
 }

@@ -118,7 +118,8 @@ impl Bursts {
     pub(super) fn edges(&self, begin_ns: u64, warmup_ns: u64, window_ns: u64) -> (u64, u64) {
         let whole_periods = |ns: u64| ns.max(1).div_ceil(self.period_ns) * self.period_ns;
         let opens_ns = begin_ns + whole_periods(warmup_ns) + self.period_ns / (2 * self.flows);
-        // Messages are whole. Other bursts are shorter where a file ends, and then the next is early.
+        // Messages are whole. Other bursts are shorter where a file ends, and then the next is
+        // early.
         let least = if self.message_bytes.is_some() { 1 } else { LEAST_BURSTS };
         let least_ns = least.div_ceil(self.flows) * self.period_ns;
         (opens_ns, opens_ns + whole_periods(window_ns).max(least_ns))

@@ -312,9 +312,10 @@ impl Flow {
         Ok(Some((sent, received, self.crc32.get())))
     }
 
-    /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many messages
-    /// takes long on a slow machine. If the receiver's ends before, its result is `received`; if that
-    /// is an error, nobody will take what the sender waits to send, and it is woken.
+    /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many
+    /// messages takes long on a slow machine. If the receiver's ends before, its result is
+    /// `received`; if that is an error, nobody will take what the sender waits to send, and it is
+    /// woken.
     fn sender_ends(
         &self,
         received: &mut Option<EndOf<RecvCounts>>,

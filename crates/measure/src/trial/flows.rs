@@ -24,8 +24,8 @@ pub(super) struct Ended {
     pub(super) used: Option<Usage>,
     /// Packets and their fragments, where they were counted.
     pub(super) fragments: Option<FragmentCounts>,
-    /// Whether a flow had not drained in time: what it sent is counted so far, and its connection is
-    /// reset.
+    /// Whether a flow had not drained in time: what it sent is counted so far, and its connection
+    /// is reset.
     pub(super) cut: bool,
     /// What the other machine reports of itself, if it is not zc.
     pub(super) report: Option<RemoteReport>,

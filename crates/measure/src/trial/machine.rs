@@ -11,8 +11,8 @@ use zc_run::{Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, W
 /// How long the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
 
-/// A CPU that cannot be soaked was not typed by the user: it was among those of this process, and has
-/// gone offline or out of its cpuset since.
+/// A CPU that cannot be soaked was not typed by the user: it was among those of this process, and
+/// has gone offline or out of its cpuset since.
 fn no_mistake(error: Error) -> Error {
     if error.kind == ErrorKind::Usage { error.kind(ErrorKind::Unsupported) } else { error }
 }
@@ -51,8 +51,9 @@ impl Machine {
         Ok(Self { soakers, ksoftirqd, cgroups: None, meters })
     }
 
-    /// Reads the clocks of the top-level cgroups from now on, where these tell costs better than wall
-    /// time alone: no task clock of this kernel contains interrupts, and all CPUs have a soaker.
+    /// Reads the clocks of the top-level cgroups from now on, where these tell costs better than
+    /// wall time alone: no task clock of this kernel contains interrupts, and all CPUs have a
+    /// soaker.
     pub fn read_cgroups_under(&mut self, host: &Host) {
         let all_soaked = self.soakers.cpus().len() == host.cpu.online;
         if host.irq_time_accounting == Some(true) && all_soaked {
@@ -116,7 +117,8 @@ impl Machine {
     }
 
     /// Reads the clocks of the cgroups and the kernel's counters, and between them the CPU time of
-    /// everything that belongs to zc: the soakers, the calling thread, and `others_ns` of other threads.
+    /// everything that belongs to zc: the soakers, the calling thread, and `others_ns` of other
+    /// threads.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.

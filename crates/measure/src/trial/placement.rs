@@ -2,8 +2,8 @@
 //! and what placement makes of that.
 //!
 //! Two CPUs of different cores (SMT siblings share what is measured), of one package if possible,
-//! and not CPU 0 if there is a choice: most kernels leave interrupts and housekeeping there. CPUs that
-//! something else keeps busy are left to it where two others are left.
+//! and not CPU 0 if there is a choice: most kernels leave interrupts and housekeeping there. CPUs
+//! that something else keeps busy are left to it where two others are left.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,8 +30,8 @@ const BUSY: f64 = 0.5;
 /// How long CPUs are watched: thirty ticks of /proc/stat.
 const WATCHED: Duration = Duration::from_millis(300);
 
-/// Those of `allowed` that something else does not keep busy; all of them if fewer than two are not.
-/// Takes a third of a second where there is a choice.
+/// Those of `allowed` that something else does not keep busy; all of them if fewer than two are
+/// not. Takes a third of a second where there is a choice.
 ///
 /// # Errors
 /// /proc/stat cannot be read.

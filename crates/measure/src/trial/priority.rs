@@ -1,5 +1,5 @@
-//! The scheduling priority of the threads of flows, beside the thread that reads the meters and beside
-//! other programs.
+//! The scheduling priority of the threads of flows, beside the thread that reads the meters and
+//! beside other programs.
 
 use std::io;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use zc_kernel::realtime::RealtimeGuard;
 use zc_kernel::sched;
 use zc_run::{Error, Result};
 
-/// The lowest real-time priority: above all tasks that are not real-time, below all others that are.
+/// The lowest real-time priority: above all tasks that are not real-time, below all others that
+/// are.
 const REALTIME_PRIORITY: i32 = 1;
 
-/// How long a real-time thread may work between two sleeps. A thread that keeps its rate sleeps before
-/// every burst, each millisecond or so.
+/// How long a real-time thread may work between two sleeps. A thread that keeps its rate sleeps
+/// before every burst, each millisecond or so.
 const AWAKE_AT_MOST: Duration = Duration::from_millis(200);
 
 /// Priority of the threads of a flow, from when their path is open.
@@ -24,8 +25,8 @@ pub(super) enum Priority {
     /// Below the thread that reads the meters.
     ///
     /// Among a thousand threads without pacing the reader would be one more, and would get its turn
-    /// after seconds. Five hundred threads at nice 19 weigh 7,500 together, the reader 1,024. This is
-    /// only for trials without soakers: those weigh 3, and a thread at nice 19 no more than 15.
+    /// after seconds. Five hundred threads at nice 19 weigh 7,500 together, the reader 1,024. This
+    /// is only for trials without soakers: those weigh 3, and a thread at nice 19 no more than 15.
     Low,
     /// Above all programs that are not real-time (SCHED_RR), for threads that keep a rate.
     Realtime,

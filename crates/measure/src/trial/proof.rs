@@ -51,8 +51,9 @@ impl Rig {
         }
     }
 
-    /// Sends one round of the file set (at most [`PROOF_BYTES`]) with `cell` and compares checksums:
-    /// first a few bytes, and then, at the speed that was found, as many as `time` has room for.
+    /// Sends one round of the file set (at most [`PROOF_BYTES`]) with `cell` and compares
+    /// checksums: first a few bytes, and then, at the speed that was found, as many as `time` has
+    /// room for.
     ///
     /// # Errors
     /// The cell cannot run here ([`TrialError::CannotRun`]), or it failed, or the bytes differ.

@@ -98,9 +98,9 @@ impl Drop for Receivers {
 }
 
 impl Machine {
-    /// A window over `receivers`, or over an idle machine, that opens at `opens_ns` of CLOCK_MONOTONIC,
-    /// or when this thread has its CPU, and lasts `lasts_ns`. The slow meters are read outside of it, as
-    /// on the sender's machine.
+    /// A window over `receivers`, or over an idle machine, that opens at `opens_ns` of
+    /// CLOCK_MONOTONIC, or when this thread has its CPU, and lasts `lasts_ns`. The slow meters are
+    /// read outside of it, as on the sender's machine.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now, or nobody wants the window any more.

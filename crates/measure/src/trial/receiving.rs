@@ -73,8 +73,8 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
     Ok(listener)
 }
 
-/// Accepts the connection from the address that the sender publishes once it has connected. Those of
-/// others are dropped: over loopback every user of this machine can connect.
+/// Accepts the connection from the address that the sender publishes once it has connected. Those
+/// of others are dropped: over loopback every user of this machine can connect.
 ///
 /// # Errors
 /// It does not come in time.

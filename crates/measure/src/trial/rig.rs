@@ -184,8 +184,8 @@ impl Rig {
         self.fixed.rate_chosen = chosen;
     }
 
-    /// Leaves the congestion control to the states of the host, in which sockets that ask for none are
-    /// to have these.
+    /// Leaves the congestion control to the states of the host, in which sockets that ask for none
+    /// are to have these.
     pub fn leave_congestion_to(&mut self, states: BTreeMap<HostState, String>) {
         self.fixed.unset_congestion();
         self.congestion_of = states;
@@ -396,8 +396,8 @@ impl Rig {
         Ok(flows)
     }
 
-    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC; with `drain_at_most`,
-    /// no longer than that.
+    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC; with
+    /// `drain_at_most`, no longer than that.
     pub(super) fn finish_flows(
         &mut self,
         flows: Vec<Flow>,
@@ -455,8 +455,8 @@ impl Rig {
         let (flows, watched) = self.watch(flows, threads, &window)?;
         stop_all(&flows);
         self.until_closed = began.elapsed();
-        // Without pacing every buffer on the way is full. Over a slow link that is seconds of traffic,
-        // which nothing is learnt from.
+        // Without pacing every buffer on the way is full. Over a slow link that is seconds of
+        // traffic, which nothing is learnt from.
         let drain_at_most = (kind == TrialKind::TopSpeed).then_some(DRAIN_AT_MOST);
         let ended = self.finish_flows(flows, begin_ns, drain_at_most)?;
         Ok(Trial {

@@ -108,8 +108,8 @@ pub fn try_out_link(kind: LinkKind) -> Support {
     link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
 }
 
-/// The congestion control that a server on the sender's side of a link gets if it does not choose one;
-/// empty if it cannot be read.
+/// The congestion control that a server on the sender's side of a link gets if it does not choose
+/// one; empty if it cannot be read.
 pub fn default_congestion(link: &dyn Link) -> String {
     on_senders_side(link, read_default_congestion).unwrap_or_default()
 }
@@ -118,10 +118,10 @@ fn read_default_congestion() -> String {
     std::fs::read_to_string(DEFAULT_CONGESTION).unwrap_or_default().trim().to_owned()
 }
 
-/// Gives a server on the sender's side of a link in namespaces of zc's, if it does not choose, the first of
-/// `CONGESTIONS` that a namespace may have as its default, and returns what it has then. A namespace may have
-/// those of the host's `tcp_allowed_congestion_control` (Linux, `tcp_set_default_congestion_control`): on a
-/// host that begins with bbr, `reno` but not `cubic`.
+/// Gives a server on the sender's side of a link in namespaces of zc's, if it does not choose, the
+/// first of `CONGESTIONS` that a namespace may have as its default, and returns what it has then. A
+/// namespace may have those of the host's `tcp_allowed_congestion_control` (Linux,
+/// `tcp_set_default_congestion_control`): on a host that begins with bbr, `reno` but not `cubic`.
 pub fn usual_congestion(link: &dyn Link) -> String {
     let set = || {
         let _ = CONGESTIONS.iter().find(|name| std::fs::write(DEFAULT_CONGESTION, name).is_ok());
@@ -193,10 +193,11 @@ pub fn checksum(files: &FileSet) -> Result<u32> {
     workload::checksum(files, files.walk(0, 1 << 20), files.total_bytes())
 }
 
-/// Touches up to 2 GiB of memory and frees it, for at most 2 s and a tenth of the run's budget, so that
-/// the memory which the kernel will allocate for packets has been touched before. Call it before anything is measured. A
-/// virtual machine gets a page from its host on the first touch, which takes 10 us here, six times
-/// what a page costs otherwise: the first runs on a fresh machine would measure the hypervisor.
+/// Touches up to 2 GiB of memory and frees it, for at most 2 s and a tenth of the run's budget, so
+/// that the memory which the kernel will allocate for packets has been touched before. Call it
+/// before anything is measured. A virtual machine gets a page from its host on the first touch,
+/// which takes 10 us here, six times what a page costs otherwise: the first runs on a fresh machine
+/// would measure the hypervisor.
 ///
 /// `sender_cpu` is where packets are allocated, so its free lists need the touched pages. If there
 /// is no memory for it, nothing is touched.
@@ -233,8 +234,8 @@ fn touched_bytes(available: Option<u64>) -> u64 {
     available.map_or(0, |available| TOUCHED_BYTES.min(available / 8))
 }
 
-/// The congestion control that was asked for, which [`UNSET`] leaves to the sender's side, or the first
-/// of `CONGESTIONS` that a socket there accepts.
+/// The congestion control that was asked for, which [`UNSET`] leaves to the sender's side, or the
+/// first of `CONGESTIONS` that a socket there accepts.
 ///
 /// # Errors
 /// The kernel does not have it, or this user may not use it.

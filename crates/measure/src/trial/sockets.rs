@@ -1,9 +1,9 @@
 //! What the sockets of a trial's flows use, by getsockopt(2), and whether it is what was asked for.
 //!
-//! A socket option that was set may be cut (net.core.wmem_max), and what a socket uses may be chosen by
-//! others: by a route (`congctl` of ip-route(8), which replaces what was set before connect(2)) or by a
-//! BPF program of the cgroup. A cost is said to be that of what was asked for, so a trial whose
-//! sockets use something else does not run.
+//! A socket option that was set may be cut (net.core.wmem_max), and what a socket uses may be
+//! chosen by others: by a route (`congctl` of ip-route(8), which replaces what was set before
+//! connect(2)) or by a BPF program of the cgroup. A cost is said to be that of what was asked for,
+//! so a trial whose sockets use something else does not run.
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -13,8 +13,8 @@ use zc_kernel::tcp;
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 
-/// What the sockets of flows use now: of all `senders`, and of the first one's `receiver`, where it is
-/// here. `None` where the kernel does not say.
+/// What the sockets of flows use now: of all `senders`, and of the first one's `receiver`, where it
+/// is here. `None` where the kernel does not say.
 pub(super) fn facts(senders: &[&TcpStream], receiver: Option<&TcpStream>) -> Option<SocketFacts> {
     let first = senders.first()?;
     let names = senders.iter().map(|socket| tcp::congestion(socket).ok());

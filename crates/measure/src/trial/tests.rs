@@ -133,7 +133,8 @@ fn a_window_that_opens_late_lasts_as_long_and_bytes_arrive_in_it() {
     assert!(lasted_ns >= 4 * ms, "{idle:?}");
     let cell = cell(SendPath::ReadSend, Levels::default());
     for (kind, lasts_ns) in [(TrialKind::TopSpeed, 10 * ms), (TrialKind::Soaked, 10 * ms)] {
-        // On a machine so slow that TCP sends again, there may be a window in which nothing arrives.
+        // On a machine so slow that TCP sends again, there may be a window in which nothing
+        // arrives.
         let arrives = (0..20).any(|_| {
             let trial = rig.run(&cell, kind).unwrap();
             // The edge may have been late by so much, and have taken as long to be read.

@@ -233,8 +233,8 @@ mod tests {
 
     use super::*;
 
-    /// Reads an edge that is due now, in `takes_ns`. Returns when it was due, what [`edge`] returned,
-    /// and when the reading was over.
+    /// Reads an edge that is due now, in `takes_ns`. Returns when it was due, what [`edge`]
+    /// returned, and when the reading was over.
     fn read_in(takes_ns: u64, most_ns: u64) -> (u64, u64, u64) {
         let due_ns = monotonic_ns();
         let mut read_ns = 0;

@@ -278,8 +278,8 @@ impl Walk {
         self
     }
 
-    /// The next piece of just so many bytes, from the beginning of a page on: in the current file if it
-    /// has so many left, else in the next one that does. `None` if no file is so long.
+    /// The next piece of just so many bytes, from the beginning of a page on: in the current file
+    /// if it has so many left, else in the next one that does. `None` if no file is so long.
     pub fn next_of(&mut self, len: usize) -> Option<Piece> {
         let bytes = len as u64;
         let left = |file: usize, offset: u64| self.lens[file].saturating_sub(offset);

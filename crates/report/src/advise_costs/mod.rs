@@ -1,5 +1,5 @@
-//! What the requests of access logs cost by each send path, or in each configuration of a server: the
-//! cost half of `zc advise`, as text and as JSON.
+//! What the requests of access logs cost by each send path, or in each configuration of a server:
+//! the cost half of `zc advise`, as text and as JSON.
 
 mod assumptions;
 mod priced;

@@ -1,5 +1,5 @@
-//! A unit for a number of cores that a human reads: a log of a small site keeps a hundred-thousandth
-//! of a core busy.
+//! A unit for a number of cores that a human reads: a log of a small site keeps a
+//! hundred-thousandth of a core busy.
 
 use crate::digits::with_half_width;
 use zc_analysis::Figure;

@@ -39,8 +39,8 @@ impl Basis {
     }
 }
 
-/// The answer; `over_tls` is the share of the requests that were encrypted although no cost here has
-/// encryption in it.
+/// The answer; `over_tls` is the share of the requests that were encrypted although no cost here
+/// has encryption in it.
 pub(super) fn sentence(
     advice: &CostAdvice,
     priced: Priced,
@@ -160,7 +160,8 @@ fn whether_it_matters(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> S
     )
 }
 
-/// What a path saves or costs more. The first of the sentence says instead of what, and of how much.
+/// What a path saves or costs more. The first of the sentence says instead of what, and of how
+/// much.
 fn difference(
     name: &str,
     saved: Option<Figure>,

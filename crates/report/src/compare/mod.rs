@@ -1,5 +1,6 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
-//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, and as a page.
+//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, and as a
+//! page.
 
 pub(crate) mod aspects;
 pub mod calibration;

@@ -372,8 +372,8 @@ fn about_reference(compared: &Compared) -> Option<String> {
     ))
 }
 
-/// Where nothing but another rate, link or soaker stands between two runs: how the new one is measured so
-/// that they can be compared.
+/// Where nothing but another rate, link or soaker stands between two runs: how the new one is
+/// measured so that they can be compared.
 fn again(compared: &Compared) -> Option<String> {
     let between = compared.incomparable.iter().flat_map(|cell| &cell.differences);
     let mut disqualifying = compared

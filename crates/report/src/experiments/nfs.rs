@@ -1,5 +1,5 @@
-//! NFS: the table of 2001, client and server by the size of a READ or WRITE, and what NFS adds to a byte
-//! that sendfile sends over the same link.
+//! NFS: the table of 2001, client and server by the size of a READ or WRITE, and what NFS adds to a
+//! byte that sendfile sends over the same link.
 
 use super::historical::End;
 use super::section::Section;
@@ -18,8 +18,8 @@ use zc_run::{
 };
 
 /// Reading a file of 100 MB by NFS over UDP and 100 Mbit/s Ethernet, on Linux 2.4.1-pre10 with the
-/// zero-copy patch: READ size, and for the client's and the server's machine MB/s and load of all CPUs
-/// in percent. Andrew Morton, 27 January 2001.
+/// zero-copy patch: READ size, and for the client's and the server's machine MB/s and load of all
+/// CPUs in percent. Andrew Morton, 27 January 2001.
 const HISTORICAL: [(usize, [f64; 2], [f64; 2]); 5] = [
     (1024, [2.4, 10.3], [2.6, 19.1]),
     (2048, [3.7, 11.4], [3.9, 18.8]),
@@ -90,8 +90,8 @@ pub(crate) fn table(
     any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })
 }
 
-/// The ends whose cost is measured: of a server that is there already, one end is elsewhere, or both are
-/// here and share the CPUs.
+/// The ends whose cost is measured: of a server that is there already, one end is elsewhere, or
+/// both are here and share the CPUs.
 fn ends(nfs: &NfsPlan) -> &'static [(&'static str, End)] {
     match nfs.server {
         NfsServer::External if nfs.shares_machine => &[("both ends", End::Both)],
@@ -103,7 +103,8 @@ fn ends(nfs: &NfsPlan) -> &'static [(&'static str, End)] {
     }
 }
 
-/// The first path, and the reference, or where there is none the path that is compared with the first.
+/// The first path, and the reference, or where there is none the path that is compared with the
+/// first.
 fn shown_paths(first: SendPath, pivot: &Pivot) -> Vec<SendPath> {
     let others = || pivot.cells().map(|placed| placed.cell.send).filter(|path| *path != first);
     let second = others().find(|path| *path == SendPath::Sendfile).or_else(|| others().next());
@@ -254,7 +255,8 @@ fn conclusion(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) ->
 /// A ratio of neighbouring sizes is to be known to this.
 const WANTED: f64 = 0.1;
 
-/// How ratios of larger sizes get narrower, where the rate is what small ones leave and these are wide.
+/// How ratios of larger sizes get narrower, where the rate is what small ones leave and these are
+/// wide.
 fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let first = first_path(nfs)?;
     let placed: Vec<Placed> = pivot.cells().filter(|placed| placed.cell.send == first).collect();

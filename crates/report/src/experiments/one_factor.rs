@@ -107,8 +107,8 @@ fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<C
 }
 
 /// `0.61 times as much at reno and 1.39 times at bbr as at cubic`: the least and the greatest ratio
-/// that a verdict stands for, with the logarithm of the one that is farther from 1. `None` without a
-/// difference.
+/// that a verdict stands for, with the logarithm of the one that is farther from 1. `None` without
+/// a difference.
 fn differences(compared: &[Compared]) -> Option<(f64, String)> {
     let shown = |wanted: fn(&Comparison) -> bool| {
         compared.iter().filter(move |each| wanted(&each.is)).map(|each| (each.ratio.value, each))

@@ -10,8 +10,8 @@ use crate::text::{list, shown};
 use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
 use zc_run::{ServerPlan, ServerState, escape};
 
-/// Above this many times the first state's, a state's p99 is told with its saving. From run to run it
-/// moves by half on a machine with neighbours.
+/// Above this many times the first state's, a state's p99 is told with its saving. From run to run
+/// it moves by half on a machine with neighbours.
 const SLOWER: f64 = 2.0;
 
 /// The column of what the server's processes used, which are not known of one that ran already.
@@ -186,8 +186,8 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
     ]
 }
 
-/// What is said of a state; nothing where verdicts are withheld, and where the server was slower than
-/// the rate: its cost is not that of the same load.
+/// What is said of a state; nothing where verdicts are withheld, and where the server was slower
+/// than the rate: its cost is not that of the same load.
 pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;

@@ -1,5 +1,5 @@
-//! The sections of a fleet's page about what was found: odd hosts and pairs, conditions, and what is
-//! missing. Long lists are cut, and it is said by how much.
+//! The sections of a fleet's page about what was found: odd hosts and pairs, conditions, and what
+//! is missing. Long lists are cut, and it is said by how much.
 
 use super::missing::Missing;
 use super::names::{Names, end as end_name, lines, some, strings, times};

@@ -1,5 +1,5 @@
-//! Choices of rows by the facts that hosts are grouped by, and the order of their values: numbers in
-//! them count as numbers.
+//! Choices of rows by the facts that hosts are grouped by, and the order of their values: numbers
+//! in them count as numbers.
 
 use super::names::{MOST, Names};
 use crate::html::filters::Choice;

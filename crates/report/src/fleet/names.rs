@@ -84,13 +84,14 @@ pub(crate) fn the(end: End) -> &'static str {
     }
 }
 
-/// A cost with the half-width of its interval, or with its ends where these are not about as far from it.
+/// A cost with the half-width of its interval, or with its ends where these are not about as far
+/// from it.
 pub(crate) fn plus_minus(value: f64, low: Option<f64>, high: Option<f64>) -> String {
     ends(value, low, high).unwrap_or_else(|| with_half_width(value, half(low, high)))
 }
 
-/// `978 (230 to 4090)`, of a wide interval. It is one of logarithms, so half of it may be more than the
-/// value, which is above 0.
+/// `978 (230 to 4090)`, of a wide interval. It is one of logarithms, so half of it may be more than
+/// the value, which is above 0.
 pub(crate) fn ends(value: f64, low: Option<f64>, high: Option<f64>) -> Option<String> {
     let (low, high) = (low?, high?);
     let half = half(Some(low), Some(high))?;

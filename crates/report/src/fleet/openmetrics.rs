@@ -1,6 +1,7 @@
-//! A fleet as metrics, by the rules of [`mod@crate::openmetrics`]: gauges in base units, a family for
-//! each end of an interval, unknown values absent. Labels are those of the plan and of the groups;
-//! what is odd has the names of hosts as labels, and counts that are 0 where nothing is odd.
+//! A fleet as metrics, by the rules of [`mod@crate::openmetrics`]: gauges in base units, a family
+//! for each end of an interval, unknown values absent. Labels are those of the plan and of the
+//! groups; what is odd has the names of hosts as labels, and counts that are 0 where nothing is
+//! odd.
 
 use super::missing::Missing;
 use super::names::{Names, end};
@@ -133,7 +134,8 @@ pub(crate) fn with<'a>(
     labels.iter().cloned().chain(own).collect()
 }
 
-/// The facts that hosts are grouped by as names of labels, each another one: letters, digits and `_`.
+/// The facts that hosts are grouped by as names of labels, each another one: letters, digits and
+/// `_`.
 pub(crate) fn label_names(by: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for fact in by {

@@ -1,5 +1,5 @@
-//! The page of `zc advise`: what the logs have, and what it costs by each path. The texts and tables
-//! are those of the terminal; a field takes another rate.
+//! The page of `zc advise`: what the logs have, and what it costs by each path. The texts and
+//! tables are those of the terminal; a field takes another rate.
 
 use super::bars::{self, Group};
 use super::dots::{self, Axis, Lane, Row};
@@ -152,8 +152,8 @@ fn own_rate(page: &mut Page, costs: &Costs) {
 /// CPU time in us of something that requests are counted by.
 type UsPer = fn(&PathAdvice) -> Option<Compared>;
 
-/// Cores at a rate, as a table whose script multiplies: `us_per` times so many is that of the rate's
-/// unit.
+/// Cores at a rate, as a table whose script multiplies: `us_per` times so many is that of the
+/// rate's unit.
 fn rate_table(
     page: &mut Page,
     costs: &Costs,

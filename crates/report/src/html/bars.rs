@@ -1,4 +1,5 @@
-//! Bars from 0, a group of them per row: parts of several wholes, which are compared class by class.
+//! Bars from 0, a group of them per row: parts of several wholes, which are compared class by
+//! class.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;

@@ -95,8 +95,8 @@ impl Costs {
         self.units.first().map_or("", |unit| &unit.name)
     }
 
-    /// The index of a cost in ns per KiB among those of the page. One that has an interval and no half-width is
-    /// written with the ends of that.
+    /// The index of a cost in ns per KiB among those of the page. One that has an interval and no
+    /// half-width is written with the ends of that.
     pub(crate) fn place(&mut self, cost: Figure) -> usize {
         let ends = match (cost.half_width, cost.interval) {
             (None, Some(Bounds { low, high: Some(high), .. })) => Some((low, high)),

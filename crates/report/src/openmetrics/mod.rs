@@ -1,8 +1,8 @@
 //! Runs as metrics, for collecting figures over months: OpenMetrics text 1.0
 //! (prometheus.io/docs/specs/om/open_metrics_spec) that is Prometheus text 0.0.4 at the same time,
 //! which is the only one that node_exporter's textfile collector reads. All are gauges in base
-//! units: costs in seconds of CPU time per byte, and of a server per request. Intervals have a family for each end, with `_low`
-//! and `_high` in its name. Unknown values are absent.
+//! units: costs in seconds of CPU time per byte, and of a server per request. Intervals have a
+//! family for each end, with `_low` and `_high` in its name. Unknown values are absent.
 //!
 //! Labels do not change from one run to the next of the same plan, so that each figure remains one
 //! series. What does change (when the run began, how it ended) is a value, or a label of

@@ -1,5 +1,5 @@
-//! A trend as a page: what changed and from which night on, a chart of all nights for each group and
-//! end, the lines without a change, and the figures of each night. The texts are those of the
+//! A trend as a page: what changed and from which night on, a chart of all nights for each group
+//! and end, the lines without a change, and the figures of each night. The texts are those of the
 //! terminal.
 
 use super::charts::{Sheet, charts, cost, each};

@@ -53,7 +53,8 @@ names! {
         Nfs41Write = "nfs-v4.1-write",
         /// WRITEs of NFS version 4.2 that the server may keep in memory.
         Nfs42Write = "nfs-v4.2-write",
-        /// WRITEs of NFS version 3 that are on stable storage when they are answered: `zc run nfs --write sync`.
+        /// WRITEs of NFS version 3 that are on stable storage when they are answered: `zc run nfs
+        /// --write sync`.
         Nfs3WriteSync = "nfs-v3-write-sync",
         /// WRITEs of NFS version 4.0 that are on stable storage when they are answered.
         Nfs40WriteSync = "nfs-v4.0-write-sync",

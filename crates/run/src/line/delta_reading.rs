@@ -32,9 +32,9 @@ pub(super) struct DeltaReading<'a> {
     /// lists are those of the lists to come.
     #[serde(default, alias = "anew", skip_serializing_if = "is_false")] // in format 2
     absolute: bool,
-    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns by
-    /// CPU]]`. `at_ns` is less that of the reading before, stamps less this reading's `at_ns`, all else
-    /// less the last reading with soakers at work. Before format 3.7 without the last two.
+    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns
+    /// by CPU]]`. `at_ns` is less that of the reading before, stamps less this reading's `at_ns`,
+    /// all else less the last reading with soakers at work. Before format 3.7 without the last two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     soak: Option<SoakDelta>,
     /// Soakers stopped: `at_ns` less that of the reading before, in place of `soak`.

@@ -29,8 +29,8 @@ const GAINS: [[f64; 10]; 13] = [
 ];
 
 /// The gain that a series of `n` values exceeds with the probability `tail` if it has no change.
-/// Between the table's numbers, logarithms of gains are linear in those of lengths and probabilities;
-/// beyond, they go on so. For fewer than five values it is that of five.
+/// Between the table's numbers, logarithms of gains are linear in those of lengths and
+/// probabilities; beyond, they go on so. For fewer than five values it is that of five.
 pub(super) fn limit(n: usize, tail: f64) -> f64 {
     let ln_lengths = LENGTHS.map(|n| (n as f64).ln());
     let ln_tails = TAILS.map(|tail| -tail.ln());

@@ -30,7 +30,8 @@ pub struct ChangePoints {
     pub changes: Vec<LevelChange>,
     /// The level of each stretch between changes; one more than changes.
     pub levels: Vec<f64>,
-    /// Standard deviation of values around their level beyond their errors, from neighbouring values.
+    /// Standard deviation of values around their level beyond their errors, from neighbouring
+    /// values.
     pub scatter: f64,
     /// Degrees of freedom of intervals.
     pub freedom: usize,
@@ -71,24 +72,25 @@ pub struct LevelChange {
 /// are one by the squared error plus that of the scatter. The scatter comes from differences of
 /// neighbours, without the largest of them, so that changes are not in it.
 ///
-/// **How many.** Changes are added as long as one, two or three more of them reduce the sum of squares
-/// by more than a limit for each, in units of the variance that they leave (as the sequential tests
-/// of Bai and Perron, Econometrica 66, 1998). The limit is that which a series of as many values
-/// without a change exceeds with the probability `false_alarm`, by simulation for series of 5 to 400
-/// values. Where neighbouring values are alike beyond their levels, the limit is raised as their
-/// correlation makes the variance of means larger. That is estimated, and only half a remedy: with a
-/// correlation of 0.4, 40 values have a false change in 20 % instead of 44 %. Where several series are examined, divide `false_alarm` by their number: then it is at
-/// most the chance that a change is found in any of them.
+/// **How many.** Changes are added as long as one, two or three more of them reduce the sum of
+/// squares by more than a limit for each, in units of the variance that they leave (as the
+/// sequential tests of Bai and Perron, Econometrica 66, 1998). The limit is that which a series of
+/// as many values without a change exceeds with the probability `false_alarm`, by simulation for
+/// series of 5 to 400 values. Where neighbouring values are alike beyond their levels, the limit is
+/// raised as their correlation makes the variance of means larger. That is estimated, and only half
+/// a remedy: with a correlation of 0.4, 40 values have a false change in 20 % instead of 44 %.
+/// Where several series are examined, divide `false_alarm` by their number: then it is at most the
+/// chance that a change is found in any of them.
 ///
-/// **Where, and by how much.** Positions between the neighbouring changes are as likely as Student's
-/// density of what is left makes them, with levels integrated out; the interval is from the first to
-/// the last of the likeliest ones that have `confidence` together. The difference is a mixture of
-/// Student's distributions over positions. A change is found because it looks large, so that a small
-/// one, if it is found at all, is overstated.
+/// **Where, and by how much.** Positions between the neighbouring changes are as likely as
+/// Student's density of what is left makes them, with levels integrated out; the interval is from
+/// the first to the last of the likeliest ones that have `confidence` together. The difference is a
+/// mixture of Student's distributions over positions. A change is found because it looks large, so
+/// that a small one, if it is found at all, is overstated.
 ///
-/// Fewer than five values have one level. `None` without a value, for values and errors beyond 1e100
-/// and errors below 0, and unless `false_alarm` and `confidence` are strictly between 0 and 1.
-/// O(n^2) for each number of changes, of which there are at most a third of the values, and 30.
+/// Fewer than five values have one level. `None` without a value, for values and errors beyond
+/// 1e100 and errors below 0, and unless `false_alarm` and `confidence` are strictly between 0 and
+/// 1. O(n^2) for each number of changes, of which there are at most a third of the values, and 30.
 ///
 /// ```
 /// let noise = [0.1, -0.2, 0.0, 0.2, -0.1, 0.1, 0.0, -0.2, 0.2, -0.1];
@@ -263,8 +265,8 @@ fn partition(series: &Series, limit: f64) -> Vec<usize> {
                 gain > limit * inflation(series, &starts_of(&begins, changes + more, n))
             })
         };
-        // By chance the neighbours of one more partition may be less alike: that there are changes may
-        // be told by two, and one of them be all of it.
+        // By chance the neighbours of one more partition may be less alike: that there are changes
+        // may be told by two, and one of them be all of it.
         let more = (1..=AT_A_TIME)
             .find(|more| by_limit(more).is_some())
             .filter(|_| (1..=AT_A_TIME).any(is_sure));
@@ -288,8 +290,9 @@ fn starts_of(begins: &[Vec<usize>], changes: usize, n: usize) -> Vec<usize> {
 }
 
 /// How many times as much the mean of values varies as that of independent ones, because neighbours
-/// are alike: (1 + r) / (1 - r), with r the correlation of neighbours around their levels. Levels that
-/// were fitted make r too small by one in so many values for each. At least 1; for r up to 0.8.
+/// are alike: (1 + r) / (1 - r), with r the correlation of neighbours around their levels. Levels
+/// that were fitted make r too small by one in so many values for each. At least 1; for r up to
+/// 0.8.
 fn inflation(series: &Series, starts: &[usize]) -> f64 {
     let mut residuals = Vec::with_capacity(series.len());
     for (from, to) in series.stretches(starts) {
@@ -351,8 +354,8 @@ fn scatter(values: &[(f64, f64)]) -> f64 {
 /// Standard deviations by which a disturbed value differs from each of its neighbours.
 const DISTURBED: f64 = 4.0;
 
-/// With errors as large as that for values that are far from the two on either side of them. The last
-/// value has none behind it, and is never disturbed.
+/// With errors as large as that for values that are far from the two on either side of them. The
+/// last value has none behind it, and is never disturbed.
 fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
     let variance = |error: f64| error.powi(2) + scatter.powi(2);
     let away = |at: usize| {
@@ -375,7 +378,8 @@ fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
 }
 
 /// The change before the stretch number `place`: its position among those between the neighbouring
-/// changes, and its size. `rest` is the sum of squares of the whole partition, `alike` its [`inflation`].
+/// changes, and its size. `rest` is the sum of squares of the whole partition, `alike` its
+/// [`inflation`].
 fn change(
     series: &Series,
     starts: &[usize],

@@ -83,8 +83,8 @@ struct Scale {
 }
 
 /// With w the weights of the units' means, q of Knapp and Hartung is the mean of the squares of
-/// standardised effects, weighted by 1 - w / sum of w. That is also right, on average, where effects
-/// of partners are taken off the means.
+/// standardised effects, weighted by 1 - w / sum of w. That is also right, on average, where
+/// effects of partners are taken off the means.
 fn scales(
     design: &Design,
     solution: &Solution<'_>,

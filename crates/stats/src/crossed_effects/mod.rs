@@ -19,31 +19,32 @@ use self::reml::{fit, inverse_of, square, start};
 use crate::dense::is_squarable;
 use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS};
 
-/// Fits means of levels, effects of units and of partners, and sessions to values with known errors.
+/// Fits means of levels, effects of units and of partners, and sessions to values with known
+/// errors.
 ///
 /// A value is the mean of its level, plus the effects of its unit and of its partner, plus that of
 /// its session (of itself), plus an error of the given standard deviation; all effects are normal
 /// and independent. A unit is usually of one level, and then means of levels are means over units.
 ///
-/// **Variances** maximise the restricted likelihood (Patterson and Thompson, Biometrika 58, 1971) by
-/// Newton's steps with the average information (Gilmour, Thompson and Cullis, Biometrics 51, 1995),
-/// from a start by the analysis of variance, with every step shortened until the likelihood rises.
-/// One at 0 is an ordinary outcome. The effect of partners is left out where some value has none
-/// and where fewer than two of its degrees of freedom are not those of units; that of sessions where
-/// no value is left to tell it.
+/// **Variances** maximise the restricted likelihood (Patterson and Thompson, Biometrika 58, 1971)
+/// by Newton's steps with the average information (Gilmour, Thompson and Cullis, Biometrics 51,
+/// 1995), from a start by the analysis of variance, with every step shortened until the likelihood
+/// rises. One at 0 is an ordinary outcome. The effect of partners is left out where some value has
+/// none and where fewer than two of its degrees of freedom are not those of units; that of sessions
+/// where no value is left to tell it.
 ///
 /// **Means** have the variance of generalised least squares, scaled in the manner of Hartung and
-/// Knapp (Knapp and Hartung, Statistics in Medicine 22, 2003). Their factor q is the weighted sum of
-/// squares of the units' means around the level's, divided by its degrees of freedom: it is 1 on
+/// Knapp (Knapp and Hartung, Statistics in Medicine 22, 2003). Their factor q is the weighted sum
+/// of squares of the units' means around the level's, divided by its degrees of freedom: it is 1 on
 /// average, and smaller or larger as the units of this level differ less or more than the variances
 /// say. With crossed effects it is the weighted mean of squares of the units' standardised
 /// predictors, which is the same where there are no partners. q multiplies the part of the variance
 /// that comes from units, sessions and errors, and has k - 1 degrees of freedom with k units. The
-/// part that comes from partners is added as it is, with one fewer degrees of freedom than partners:
-/// units of a level share them. Student's t has the degrees of freedom of the sum (Satterthwaite).
-/// Where units are of several levels, q is 1 and the degrees of freedom are those of all values. With
-/// two or three units, q is at least 1 (Röver, Knapp and Friede, BMC Medical Research Methodology 15,
-/// 2015): two that happen to be alike would make an interval of no width.
+/// part that comes from partners is added as it is, with one fewer degrees of freedom than
+/// partners: units of a level share them. Student's t has the degrees of freedom of the sum
+/// (Satterthwaite). Where units are of several levels, q is 1 and the degrees of freedom are those
+/// of all values. With two or three units, q is at least 1 (Röver, Knapp and Friede, BMC Medical
+/// Research Methodology 15, 2015): two that happen to be alike would make an interval of no width.
 ///
 /// **The share** of heterogeneity is I^2 (Higgins and Thompson, Statistics in Medicine 21, 2002),
 /// with their typical variance of errors.
@@ -183,8 +184,8 @@ fn heterogeneity(values: &[Crossed], sum: f64) -> f64 {
     if sum + typical > 0.0 { sum / (sum + typical) } else { 0.0 }
 }
 
-/// Degrees of freedom of the sum of variances: twice its square by its variance, which is the sum of
-/// the inverse of the information.
+/// Degrees of freedom of the sum of variances: twice its square by its variance, which is the sum
+/// of the inverse of the information.
 fn freedom_of_sum(solution: &Solution<'_>, sum: f64, floor: f64, fitted: [bool; 3]) -> f64 {
     let information = solution.information();
     let free = [0, 1, 2].map(|each: usize| fitted[each] && solution.variances[each] > floor * 1.01);

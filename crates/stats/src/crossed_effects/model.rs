@@ -66,13 +66,14 @@ pub struct LevelMean {
 }
 
 impl LevelMean {
-    /// Its standard error, scaled as [`crossed_effects`](super::crossed_effects()) says; `None` with fewer than two units.
+    /// Its standard error, scaled as [`crossed_effects`](super::crossed_effects()) says; `None`
+    /// with fewer than two units.
     pub fn error(&self) -> Option<f64> {
         self.variance.map(f64::sqrt)
     }
 
-    /// Its interval. `None` with fewer than two units, and unless `confidence` is strictly between 0
-    /// and 1.
+    /// Its interval. `None` with fewer than two units, and unless `confidence` is strictly between
+    /// 0 and 1.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         around(self.value, self.variance?, self.freedom, confidence)
     }
@@ -94,8 +95,8 @@ pub struct RandomEffect {
 impl CrossedEffects {
     /// The interval in which the value of one more unit of a level lies, with one more partner in
     /// one more session, without an error of its own (Higgins, Thompson and Spiegelhalter, Journal
-    /// of the Royal Statistical Society A 172, 2009). The degrees of freedom of Student's t are those
-    /// of the sum of the variances, by its information. `None` where the level's mean has no
+    /// of the Royal Statistical Society A 172, 2009). The degrees of freedom of Student's t are
+    /// those of the sum of the variances, by its information. `None` where the level's mean has no
     /// interval.
     pub fn one_more(&self, level: usize, confidence: f64) -> Option<Interval> {
         let mean = (*self.means.get(level)?)?;

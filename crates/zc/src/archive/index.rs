@@ -1,5 +1,6 @@
-//! The index of an archive: what each of its runs adds to a fleet, so that a run of 100 kB or more is
-//! read once. A line for each machine's facts, and one for each file. It can be removed at any time.
+//! The index of an archive: what each of its runs adds to a fleet, so that a run of 100 kB or more
+//! is read once. A line for each machine's facts, and one for each file. It can be removed at any
+//! time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -67,8 +68,8 @@ impl Stamp {
     }
 }
 
-/// An index as it is on disk. Its lines are parsed by [`Index::known`], which strangers' files need no
-/// rights for.
+/// An index as it is on disk. Its lines are parsed by [`Index::known`], which strangers' files need
+/// no rights for.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     by_name: HashMap<String, (Stamp, Result<RunFigures, String>)>,

@@ -1,4 +1,5 @@
-//! An archive: a folder of saved runs, by day (`2026-11-24/NAME.json`), and what each adds to a fleet.
+//! An archive: a folder of saved runs, by day (`2026-11-24/NAME.json`), and what each adds to a
+//! fleet.
 
 mod figures;
 mod index;
@@ -66,7 +67,8 @@ fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> s
     Ok(())
 }
 
-/// What the names of compressed files end with. Some of them are not read, and named with the reason.
+/// What the names of compressed files end with. Some of them are not read, and named with the
+/// reason.
 const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"];
 
 /// The name that a file has when it is decompressed.
@@ -105,8 +107,8 @@ pub(super) fn shared(runs: &[RunFigures]) -> usize {
 /// The features of an archive's hosts.
 pub(super) const HOSTS: &str = "hosts.json";
 
-/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index beside them. The
-/// index is a convenience: where it cannot be read or written, all files are read.
+/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index
+/// beside them. The index is a convenience: where it cannot be read or written, all files are read.
 ///
 /// # Errors
 /// Those of `make`.

@@ -139,8 +139,8 @@ fn folder_of(started_at: &str) -> String {
     day(started_at).unwrap_or_else(|| "undated".to_owned())
 }
 
-/// Copies a run to `name` in the archive, unless it is there; whether it was copied. A run that was cut
-/// off and is there with other content is not touched.
+/// Copies a run to `name` in the archive, unless it is there; whether it was copied. A run that was
+/// cut off and is there with other content is not touched.
 fn copy(from: &RunFile, archive: &Path, name: &Path) -> Result<bool> {
     let to = archive.join(name);
     let failed = |error: io::Error| {

@@ -13,8 +13,8 @@ use zc_run::{Error, Result, escape, in_words};
 /// Whether another user's folder is used.
 #[derive(Debug, Args)]
 pub(super) struct TrustArgs {
-    /// Use the folder although it, or a file in it, belongs to another user, who decides what its jobs run on
-    /// the hosts
+    /// Use the folder although it, or a file in it, belongs to another user, who decides what its
+    /// jobs run on the hosts
     #[arg(long)]
     trust: bool,
 }
@@ -34,8 +34,8 @@ pub(super) struct FolderArgs {
     folder: PathBuf,
     #[command(flatten)]
     trust: TrustArgs,
-    /// Start the kubectl or ssh that this file names [default: that of the file that was planned, while it is
-    /// unchanged]
+    /// Start the kubectl or ssh that this file names [default: that of the file that was planned,
+    /// while it is unchanged]
     #[arg(long, value_name = "FLEET.toml", value_hint = ValueHint::FilePath)]
     programs: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! The features of an archive's hosts, as the fleets had them whose runs were collected: `hosts.json`.
+//! The features of an archive's hosts, as the fleets had them whose runs were collected:
+//! `hosts.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,8 +36,8 @@ impl HostFeatures {
         serde_json::from_slice(&bytes).map(Self).map_err(|_| wrong("it has no features of hosts"))
     }
 
-    /// Adds those of more hosts, in place of what was known of them, and writes the file if anything
-    /// changed.
+    /// Adds those of more hosts, in place of what was known of them, and writes the file if
+    /// anything changed.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).

@@ -1,5 +1,5 @@
-//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and what they say
-//! together (docs/fleet.md).
+//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and what they
+//! say together (docs/fleet.md).
 
 mod collect;
 mod counts;
@@ -35,20 +35,22 @@ enum FleetCommand {
     Plan(plan::PlanArgs),
     /// Submit the measurements that are missing: all at first, and what failed when it is run again
     ///
-    /// With Slurm an array of jobs for each pair of hosts, and one job after all of them that writes the
-    /// report. With Kubernetes two Jobs for each measurement whose hosts are free, and with --wait the others
-    /// as hosts become free. With ssh they are made here and now, one after the other, until all are done.
+    /// With Slurm an array of jobs for each pair of hosts, and one job after all of them that
+    /// writes the report. With Kubernetes two Jobs for each measurement whose hosts are free, and
+    /// with --wait the others as hosts become free. With ssh they are made here and now, one after
+    /// the other, until all are done.
     Submit(submit::SubmitArgs),
     /// Print what has come of each measurement
     Status(status::StatusArgs),
-    /// Take all jobs from the scheduler; a measurement that runs saves what it has, but not in Kubernetes
+    /// Take all jobs from the scheduler; a measurement that runs saves what it has, but not in
+    /// Kubernetes
     Cancel(FolderArgs),
     /// Check what has come back, and copy it into an archive of saved runs, by day
     ///
     /// Exits with 1 if a measurement is missing, and says which and why.
     Collect(collect::CollectArgs),
-    /// Print what all runs say together: costs by path and group of hosts, odd hosts and pairs, and what
-    /// conditions explain
+    /// Print what all runs say together: costs by path and group of hosts, odd hosts and pairs, and
+    /// what conditions explain
     Report(report::ReportArgs),
 }
 

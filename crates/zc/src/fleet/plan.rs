@@ -25,8 +25,8 @@ pub(super) struct PlanArgs {
     /// A new folder for jobs and results; with Slurm one that all hosts share
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// What runs the measurements, in place of what the file says: `slurm`, `kubernetes`, or `ssh` from one pair
-    /// to the next
+    /// What runs the measurements, in place of what the file says: `slurm`, `kubernetes`, or `ssh`
+    /// from one pair to the next
     #[arg(long, value_name = "NAME", value_parser = known(Engine::NAMES.into_iter()),
           hide_possible_values = true)]
     engine: Option<String>,

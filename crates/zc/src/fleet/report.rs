@@ -31,8 +31,8 @@ pub(super) struct ReportArgs {
     /// Only this plan of the fleet
     #[arg(long, value_name = "NAME")]
     plan: Option<String>,
-    /// Use runs whose own verdicts are withheld, too, and say so: a busy machine, a reference that did not hold
-    /// its rate
+    /// Use runs whose own verdicts are withheld, too, and say so: a busy machine, a reference that
+    /// did not hold its rate
     #[arg(long)]
     include_withheld: bool,
     #[command(flatten)]
@@ -165,8 +165,8 @@ struct Found {
     grouping: Grouping,
     /// Whether other jobs could use the hosts of all runs.
     shared: bool,
-    /// The files that are wanted of a fleet, with what it calls the host that sends, and the one that
-    /// receives; of an archive all are.
+    /// The files that are wanted of a fleet, with what it calls the host that sends, and the one
+    /// that receives; of an archive all are.
     hosts: Option<HashMap<String, [String; 2]>>,
 }
 

@@ -6,8 +6,8 @@ use zc_fleet::fleet_file::Engine;
 use zc_fleet::{CellState, FleetPlan, Folder, kubernetes, slurm, state};
 use zc_run::{ErrorKind, Result};
 
-/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder alone. With
-/// Kubernetes what has ended is brought into the folder first.
+/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder
+/// alone. With Kubernetes what has ended is brought into the folder first.
 ///
 /// # Errors
 /// The folder cannot be read, or written.

@@ -1,5 +1,5 @@
-//! The pages of fleets and trends: rows of groups are chosen by list, sorted by key, and read without
-//! a script; charts and change points are read out.
+//! The pages of fleets and trends: rows of groups are chosen by list, sorted by key, and read
+//! without a script; charts and change points are read out.
 
 use std::path::{Path, PathBuf};
 

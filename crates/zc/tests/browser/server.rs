@@ -1,5 +1,5 @@
-//! The page of a server's run: its field for requests per second, which is the one thing that a page
-//! computes itself.
+//! The page of a server's run: its field for requests per second, which is the one thing that a
+//! page computes itself.
 
 use super::{browser, can_be_read, page, strings};
 use crate::webdriver::{Browser, key};

@@ -368,8 +368,8 @@ fn a_setting_of_the_host_that_the_traffic_does_not_see_is_an_error_over_veth() {
     }
 }
 
-/// The congestion controls that a network namespace may have as its default (`allowed`), or that there
-/// are (`available`).
+/// The congestion controls that a network namespace may have as its default (`allowed`), or that
+/// there are (`available`).
 fn congestion_controls(which: &str) -> Vec<String> {
     let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
     let text = std::fs::read_to_string(path).unwrap_or_default();

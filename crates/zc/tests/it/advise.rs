@@ -175,8 +175,8 @@ fn memory_does_not_depend_on_what_a_log_has() {
     }
     lines += &"x".repeat(20 << 20);
     std::fs::write(&log, lines).unwrap();
-    // What it allocates is limited, in KiB (setrlimit(2), RLIMIT_DATA). The size of the process that
-    // wait4(2) tells has that of its parent in it.
+    // What it allocates is limited, in KiB (setrlimit(2), RLIMIT_DATA). The size of the process
+    // that wait4(2) tells has that of its parent in it.
     let limited = |kib: u32| {
         let script = format!("ulimit -d {kib}; exec \"$0\" advise --no-costs \"$1\"");
         let mut shell = Command::new("sh");

@@ -1,5 +1,5 @@
-//! `zc advise` reads what real servers log: as many requests as a client sent them, and the bytes that
-//! it received, of bodies or of whole responses.
+//! `zc advise` reads what real servers log: as many requests as a client sent them, and the bytes
+//! that it received, of bodies or of whole responses.
 
 use std::fs::{File, Permissions};
 use std::io::{Read as _, Write as _};

@@ -1,6 +1,6 @@
-//! `zc fleet` and `zc trend`, in a Slurm cluster of namespaces (contrib/fleet/slurm-rig). Where only the
-//! scheduling is tested, a script stands for the zc of the nodes: it writes a run of a machine that does not
-//! exist, and can be told to wait, or to be killed.
+//! `zc fleet` and `zc trend`, in a Slurm cluster of namespaces (contrib/fleet/slurm-rig). Where
+//! only the scheduling is tested, a script stands for the zc of the nodes: it writes a run of a
+//! machine that does not exist, and can be told to wait, or to be killed.
 
 mod folders;
 
@@ -24,9 +24,9 @@ fn rig(nodes: u32) -> Option<SlurmRig> {
     SlurmRig::up(nodes).map_err(|why| eprintln!("skipped: {why}")).ok()
 }
 
-/// What a node's zc does in these tests: `zc run ... --out FILE` writes a run between the hosts that the
-/// name of the file tells. While the folder has a file `hold/ID`, it waits; a file `kill/ID` has the cgroup
-/// in which it takes more memory than there is.
+/// What a node's zc does in these tests: `zc run ... --out FILE` writes a run between the hosts
+/// that the name of the file tells. While the folder has a file `hold/ID`, it waits; a file
+/// `kill/ID` has the cgroup in which it takes more memory than there is.
 const STAND_IN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" = run ] || exec "$(cat "$here/real-zc")" "$@"
@@ -48,7 +48,8 @@ sed "s/@NEAR@/$near/; s/@FAR@/$far/; s/\"started_at\":\"[^\"]*\"/\"started_at\":
 /// A folder with the stand-in and the run that it writes.
 fn folder_with_stand_in() -> tempfile::TempDir {
     let at = tempfile::tempdir().unwrap();
-    // Nodes have other users' eyes in no test; the folder itself must be reached from their namespaces.
+    // Nodes have other users' eyes in no test; the folder itself must be reached from their
+    // namespaces.
     let zc = at.path().join("zc");
     std::fs::write(&zc, STAND_IN).unwrap();
     std::fs::set_permissions(&zc, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -121,7 +122,8 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
         20
     );
 
-    // One node is drained, one measurement waits to be cancelled, and one is killed for lack of memory.
+    // One node is drained, one measurement waits to be cancelled, and one is killed for lack of
+    // memory.
     let ids: Vec<String> = states(&rig, here).into_keys().collect();
     let hosts_of = |id: &str| id.split('-').skip(1).take(2).map(str::to_owned).collect::<Vec<_>>();
     let has_n8 = |id: &str| hosts_of(id).contains(&"n8".to_owned());
@@ -156,7 +158,8 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     assert_eq!(reports(&jobs(here)), 1, "{}", jobs(here));
 
     // What runs and waits is not submitted again; and the controller is restarted in the middle.
-    // Not before it runs: a Slurm of 22.05 that is restarted has no memory for steps that begin then.
+    // Not before it runs: a Slurm of 22.05 that is restarted has no memory for steps that begin
+    // then.
     until("the one that is held runs", || here.join(format!("held-{held}")).exists().then_some(()));
     rig.printed(here, &["rig", "restart"]);
     until("the controller answers", || {
@@ -222,9 +225,9 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     assert_eq!(rig.printed(here, &["squeue", "--noheader"]), "");
 }
 
-/// What stands for kubectl where no cluster is: it answers with what lies in its folder, and keeps what it was
-/// asked. `get jobs,pods` prints `jobs.json`, `get nodes` prints `nodes.json`, `logs POD` prints `log`. While there is
-/// a file `refuse`, it says that and fails.
+/// What stands for kubectl where no cluster is: it answers with what lies in its folder, and keeps
+/// what it was asked. `get jobs,pods` prints `jobs.json`, `get nodes` prints `nodes.json`, `logs
+/// POD` prints `log`. While there is a file `refuse`, it says that and fails.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
@@ -305,7 +308,8 @@ fn in_kubernetes_what_cannot_run_is_refused_or_waits_with_a_sentence() {
     let again = zc(&["submit", "out"]);
     assert!(stderr(&again).contains("submitted: 0 measurements; 1 wait"), "{}", stderr(&again));
 
-    // Nodes that others can use meanwhile, a cluster that does not answer or refuses, and no kubectl.
+    // Nodes that others can use meanwhile, a cluster that does not answer or refuses, and no
+    // kubectl.
     std::fs::write(here.join("jobs.json"), "{\"items\":[]}").unwrap();
     let nodes = std::fs::read_to_string(here.join("nodes.json")).unwrap();
     std::fs::write(here.join("nodes.json"), nodes.replacen("\"1\"", "\"4\"", 1)).unwrap();
@@ -352,7 +356,8 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     let (cut, _) = zc_run::parse(&std::fs::read_to_string(&saved[0]).unwrap()).unwrap();
     assert!((1..8).contains(&cut.blocks.len()) && cut.end.is_none(), "{}", cut.blocks.len());
 
-    // A later one that is whole is byte by byte what a file would hold; its Jobs could not be deleted at first.
+    // A later one that is whole is byte by byte what a file would hold; its Jobs could not be
+    // deleted at first.
     log(&run);
     let whole = recorded("oom.json")
         .replace("22:35:24Z", "22:45:24Z")
@@ -394,7 +399,8 @@ fn the_example_for_kubernetes_is_what_the_page_shows_and_is_understood() {
     assert!(said.contains("80 hosts, 160 pairs, 320 measurements (paths)"), "{said}");
 }
 
-/// What stands for ssh in these tests: a host is a folder of this machine, and is down if there is none.
+/// What stands for ssh in these tests: a host is a folder of this machine, and is down if there is
+/// none.
 const SSH: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ -d "$here/hosts/$1" ] || { echo "ssh: connect to host $1 port 22: No route to host" >&2; exit 255; }
@@ -428,7 +434,8 @@ fn fleet_by_ssh(zc: &str) -> tempfile::TempDir {
 fn by_ssh_each_is_measured_in_turn_and_what_failed_is_tried_again() {
     let at = fleet_by_ssh("../../zc");
     let here = at.path();
-    // The hosts are told by the name of the file, which is temporary here: the stand-in takes that of the machine.
+    // The hosts are told by the name of the file, which is temporary here: the stand-in takes that
+    // of the machine.
     let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
     assert!(zc(&["plan", "fleet.toml", "-o", "out"]).status.success());
     let submitted = zc(&["submit", "out"]);
@@ -622,7 +629,8 @@ fn saved_in_folder(folder: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
 }
 
-/// An archive of three hosts in twelve nights of November; from the ninth on every path costs as much more.
+/// An archive of three hosts in twelve nights of November; from the ninth on every path costs as
+/// much more.
 fn archive_of_twelve_nights(folder: &Path, more: f64) {
     for night in 0..12_u32 {
         let day = folder.join(format!("2026-11-{:02}", night + 1));

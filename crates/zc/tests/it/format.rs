@@ -132,7 +132,8 @@ fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
     Some(zc_analysis::ratios::ratio(&pairs, 0.95, None)?.value)
 }
 
-/// The same run as a zc would have saved it whose soakers had clocks, and had their CPUs all the time.
+/// The same run as a zc would have saved it whose soakers had clocks, and had their CPUs all the
+/// time.
 fn with_own_clocks(old: &Run) -> Run {
     let mut new = old.clone();
     new.header.started_at = "2026-11-27T12:00:00Z".to_owned();

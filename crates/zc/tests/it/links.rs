@@ -1,5 +1,5 @@
-//! Files that zc writes where other users may write, too: whose links it follows, and what it leaves
-//! alone. The rules by themselves are tested in `zc_kernel::open_folder`.
+//! Files that zc writes where other users may write, too: whose links it follows, and what it
+//! leaves alone. The rules by themselves are tested in `zc_kernel::open_folder`.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};

@@ -1,5 +1,5 @@
-//! `zc run server ... -- LOADGEN`: a load generator that is not zc's. The figures are not checked: this
-//! machine may be busy.
+//! `zc run server ... -- LOADGEN`: a load generator that is not zc's. The figures are not checked:
+//! this machine may be busy.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +10,8 @@ use crate::support::{
     link_is_unavailable, measuring, saved, stderr, text, until, zc_in,
 };
 
-/// Asks a URL over one connection, 100 times a second, and prints nothing. A file named by the moment
-/// at which it began grows by a byte for each response.
+/// Asks a URL over one connection, 100 times a second, and prints nothing. A file named by the
+/// moment at which it began grows by a byte for each response.
 const STEADY: &str = r#"
 import http.client, sys, time, urllib.parse
 

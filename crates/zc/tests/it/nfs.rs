@@ -36,7 +36,8 @@ fn nfs(folder: &Path, words: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// An nfs-ganesha in namespaces of its own, which exports a file of 2 MiB by version 4. It ends with this.
+/// An nfs-ganesha in namespaces of its own, which exports a file of 2 MiB by version 4. It ends
+/// with this.
 struct Server(Running);
 
 /// An address of the network namespace of a [`Server`], which is not one of loopback.
@@ -110,8 +111,8 @@ fn below(zc: u32, is: impl Fn(i32) -> bool) -> Option<i32> {
     pids.filter(|pid| is_below(*pid)).find(|pid| is(*pid))
 }
 
-/// Checks that a run has these cells, that each has a trial, that none has failed (what the server read or
-/// wrote is checked in each), and that what came is whole calls.
+/// Checks that a run has these cells, that each has a trial, that none has failed (what the server
+/// read or wrote is checked in each), and that what came is whole calls.
 fn assert_whole_trials(run: &Run, expected: &[&str]) {
     let plan = &run.header.plan;
     let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
@@ -325,7 +326,8 @@ fn a_command_that_leads_to_this_machine_is_told_and_the_end_of_what_it_started_e
     };
     let far = below(zc.id(), serves).expect("the far end is below zc");
     let reader = below(zc.id(), reads).expect("the far end has a reader");
-    // CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_SYS_RESOURCE and CAP_BPF.
+    // CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_SYS_RESOURCE and
+    // CAP_BPF.
     let keeps = [10, 12, 14, 21, 24, 39].iter().fold(0, |bits, number| bits | 1 << number);
     has_only(keeps, far as u32);
     has_only(keeps, reader as u32);

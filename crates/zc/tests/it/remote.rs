@@ -525,8 +525,8 @@ impl Wire {
         Some(Self { far })
     }
 
-    /// A command for --via to the far one, with another boot id, so that it looks like another machine,
-    /// and on this CPU.
+    /// A command for --via to the far one, with another boot id, so that it looks like another
+    /// machine, and on this CPU.
     pub(crate) fn via(&self, folder: &Path, far_cpu: usize) -> String {
         let mut boot_id = File::create(folder.join("boot_id")).unwrap();
         boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();

@@ -1,4 +1,5 @@
-//! `zc run replay`. Whether the log costs what its lengths tell is not checked: this machine may be busy.
+//! `zc run replay`. Whether the log costs what its lengths tell is not checked: this machine may be
+//! busy.
 
 use std::path::Path;
 
@@ -6,8 +7,8 @@ use crate::requests::has_a_block;
 use crate::server::{assert_refused, trials};
 use crate::support::{Bounded as _, measuring, saved, text, zc_in};
 
-/// A log of 40 responses in 20 s, among them one without a body, a longer one than can be sent, and a
-/// line that is none.
+/// A log of 40 responses in 20 s, among them one without a body, a longer one than can be sent, and
+/// a line that is none.
 fn write_log(folder: &Path) {
     let line = |at: usize, status: &str, bytes: &str| {
         format!(

@@ -1,5 +1,5 @@
-//! `zc run requests`, and `--responses` with other plans. The figures are not checked: this machine may
-//! be busy.
+//! `zc run requests`, and `--responses` with other plans. The figures are not checked: this machine
+//! may be busy.
 
 use std::path::Path;
 use std::process::Command;

@@ -40,7 +40,8 @@ fn a_program_whose_file_has_capabilities_is_refused() {
     }
     let folder = tempfile::tempdir().unwrap();
     set_mode(folder.path(), 0o755);
-    // linux/capability.h, `struct vfs_cap_data` of revision 2: CAP_NET_BIND_SERVICE (10), effective.
+    // linux/capability.h, `struct vfs_cap_data` of revision 2: CAP_NET_BIND_SERVICE (10),
+    // effective.
     let words: [u32; 5] = [0x0200_0001, 1 << 10, 0, 0, 0];
     let value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let with_capability = |of: &str, name: &str| {

@@ -397,8 +397,8 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
     );
 }
 
-/// A network namespace and one of processes, in which nothing else runs. They end, with all that is in
-/// them, when this is dropped.
+/// A network namespace and one of processes, in which nothing else runs. They end, with all that is
+/// in them, when this is dropped.
 struct Namespace {
     _holder: Running,
     /// The first process in it.
@@ -473,7 +473,8 @@ fn a_second_zc_is_noticed_and_withholds_verdicts_of_strict_runs() {
 
     let first = tempfile::tempdir().unwrap();
     let mut other = namespace.run(first.path(), false);
-    // It ends when it is dropped; and by itself after a quarter of its budget in which it kept nothing.
+    // It ends when it is dropped; and by itself after a quarter of its budget in which it kept
+    // nothing.
     let mut other = other
         .args(["--budget", "600s"])
         .stdout(Stdio::null())

@@ -14,8 +14,8 @@ use crate::support::{
     measuring, saved, stderr, until, wait_for_blocks, zc, zc_in,
 };
 
-/// A server on two ports, by default 8001 and 8002 of its namespace. They are in the file `ports`, its
-/// process id is in `pid`. What it answers depends on the path, and for `/by-state` on the file
+/// A server on two ports, by default 8001 and 8002 of its namespace. They are in the file `ports`,
+/// its process id is in `pid`. What it answers depends on the path, and for `/by-state` on the file
 /// `state`.
 const SERVER: &str = r#"
 import http.server, os, sys, threading
@@ -72,8 +72,8 @@ for server in servers:
 threading.Event().wait()
 "#;
 
-/// Windows that are long enough where no figure is held against anything: most of a run of a server is
-/// waiting for them.
+/// Windows that are long enough where no figure is held against anything: most of a run of a server
+/// is waiting for them.
 pub(crate) const SHORT: [&str; 4] = ["--window", "40ms", "--idle", "10ms"];
 
 /// A folder with the server in it; `None`, with the reason said, where there is no Python.
@@ -208,8 +208,8 @@ fn a_server_is_asked_in_each_of_its_states_and_ends_with_the_run() {
     assert!(table.contains("two: http://far:8002/, 20000 bytes"), "{table}");
 }
 
-/// `zc run server` in that folder, with both ports asked for responses of these lengths: `off-1000`,
-/// `on-1000` ...
+/// `zc run server` in that folder, with both ports asked for responses of these lengths:
+/// `off-1000`, `on-1000` ...
 pub(crate) fn ask_for_lengths(folder: &Path, lengths: [u64; 2]) -> Command {
     let mut command = zc_in(folder, &["run", "server", "--serve", "exec python3 server.py"]);
     for (name, port) in [("off", 8001), ("on", 8002)] {
@@ -226,7 +226,8 @@ pub(crate) fn ask_for_lengths(folder: &Path, lengths: [u64; 2]) -> Command {
 fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own() {
     let _turn = measuring();
     let Some(folder) = folder() else { return };
-    // Windows are not short here: each length is to have a cost, which scatter may make less than nothing.
+    // Windows are not short here: each length is to have a cost, which scatter may make less than
+    // nothing.
     let mut command = ask_for_lengths(folder.path(), [1000, 3_000_000]);
     let output = blocks_of(folder.path(), &mut command, 2);
     if link_is_unavailable(&output) {
@@ -544,8 +545,8 @@ fn what_commands_of_states_write_below_var_log_stays_with_a_server_of_root() {
 /// and how it is started.
 struct Alike {
     program: &'static str,
-    /// Its settings, for a folder of its logs, one below /run, one with the file that is asked for, and a
-    /// port.
+    /// Its settings, for a folder of its logs, one below /run, one with the file that is asked for,
+    /// and a port.
     settings: fn(&Path, &Path, &Path, u16) -> String,
     /// What starts it in the foreground, before the file of its settings.
     start: &'static str,

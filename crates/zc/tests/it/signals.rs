@@ -1,6 +1,6 @@
-//! SIGINT and SIGTERM while something is waited for: in each place of each command that takes the name
-//! of a file, a FIFO that nobody writes to and /dev/zero; where it takes a host, one that accepts
-//! connections and says nothing, and one that accepts none.
+//! SIGINT and SIGTERM while something is waited for: in each place of each command that takes the
+//! name of a file, a FIFO that nobody writes to and /dev/zero; where it takes a host, one that
+//! accepts connections and says nothing, and one that accepts none.
 //!
 //! The places are those of the help, so that a new one is in the table below or fails the test.
 
@@ -179,8 +179,8 @@ fn subcommands(help: &str) -> Vec<String> {
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Where a help says that something takes a value: the option or the placeholder, and what the value
-/// is called.
+/// Where a help says that something takes a value: the option or the placeholder, and what the
+/// value is called.
 fn places(help: &str) -> Vec<(String, String)> {
     let own = |line: &str| {
         let line = line.trim_start();

@@ -16,8 +16,8 @@ use crate::support::{
     zc,
 };
 
-/// A server with a child that serves: bytes for whoever asks, in connections that last. It writes its
-/// port.
+/// A server with a child that serves: bytes for whoever asks, in connections that last. It writes
+/// its port.
 const SERVER: &str = "
 import os, socket
 listener = socket.create_server(('127.0.0.1', 0))

@@ -279,8 +279,9 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     far.into_iter().for_each(assert_ends);
 }
 
-/// A far end on this machine whose only zc is broken. Everybody may write to the folder of the client's
-/// own file, and no stat(1) tells the far end that it is the same file there: it is not run.
+/// A far end on this machine whose only zc is broken. Everybody may write to the folder of the
+/// client's own file, and no stat(1) tells the far end that it is the same file there: it is not
+/// run.
 struct WithoutZc(tempfile::TempDir);
 
 impl WithoutZc {

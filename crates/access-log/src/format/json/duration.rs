@@ -1,6 +1,6 @@
-//! Durations in JSON: numbers of a unit, and texts that name their units, `1m2.5s` (Go) and `0.012s`
-//! (Google's `Duration`). Of Caddy's numbers the unit is a setting, `duration_format`, and is found by
-//! what the first lines have.
+//! Durations in JSON: numbers of a unit, and texts that name their units, `1m2.5s` (Go) and
+//! `0.012s` (Google's `Duration`). Of Caddy's numbers the unit is a setting, `duration_format`, and
+//! is found by what the first lines have.
 
 use super::object::Scalar;
 use crate::number;
@@ -63,9 +63,9 @@ pub(super) enum Unit {
 
 /// Which unit these durations of Caddy have, none of them 0.
 ///
-/// Caddy measures to the nanosecond, so among some seconds one has more than six decimals. It writes
-/// milliseconds and nanoseconds as whole numbers, and few requests take less than 20 us or more than
-/// 20 s.
+/// Caddy measures to the nanosecond, so among some seconds one has more than six decimals. It
+/// writes milliseconds and nanoseconds as whole numbers, and few requests take less than 20 us or
+/// more than 20 s.
 pub(super) fn unit<'v>(values: impl Iterator<Item = &'v Scalar<'v>>) -> Unit {
     /// With fewer, that all are round may be chance.
     const ENOUGH: usize = 5;

@@ -32,8 +32,8 @@ impl Fields {
         ROLES.iter().map(|(word, _)| *word)
     }
 
-    /// Adds `bytes=resp_size`, or `method=request.verb` for a key in an object. Returns whether it is
-    /// of that form, and the word is one of [`words`](Self::words).
+    /// Adds `bytes=resp_size`, or `method=request.verb` for a key in an object. Returns whether it
+    /// is of that form, and the word is one of [`words`](Self::words).
     pub fn add(&mut self, text: &str) -> bool {
         let Some((word, path)) = text.split_once('=') else { return false };
         let role = ROLES.iter().find(|(known, _)| *known == word).map(|(_, role)| *role);

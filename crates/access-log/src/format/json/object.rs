@@ -31,8 +31,8 @@ impl Scalar<'_> {
     }
 }
 
-/// The values of these keys; those that are not there, or null, are `None`. `None` if the line is no
-/// object.
+/// The values of these keys; those that are not there, or null, are `None`. `None` if the line is
+/// no object.
 pub(super) fn scalars<'l>(line: &'l [u8], keys: &[Key]) -> Option<Vec<Option<Scalar<'l>>>> {
     let mut found = vec![None; keys.len()];
     let wanted: Vec<_> = keys.iter().map(|key| key.path.as_str()).enumerate().collect();
@@ -42,7 +42,8 @@ pub(super) fn scalars<'l>(line: &'l [u8], keys: &[Key]) -> Option<Vec<Option<Sca
     Some(found)
 }
 
-/// An object of which some keys are wanted: each with its place among `found`, and its path from here.
+/// An object of which some keys are wanted: each with its place among `found`, and its path from
+/// here.
 struct Object<'a, 'l> {
     wanted: &'a [(usize, &'a str)],
     found: &'a mut Vec<Option<Scalar<'l>>>,

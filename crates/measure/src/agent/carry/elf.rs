@@ -1,8 +1,8 @@
 //! The two facts of an ELF header that decide whether a program can run on another machine: for
 //! which processor it is, and whether it needs a dynamic loader and libraries (elf(5)).
 
-/// Program header of the path of the dynamic loader. Static programs have none, position-independent
-/// ones included.
+/// Program header of the path of the dynamic loader. Static programs have none,
+/// position-independent ones included.
 const PT_INTERP: u32 = 3;
 
 /// Header of a program.

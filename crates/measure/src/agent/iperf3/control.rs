@@ -34,8 +34,8 @@ pub(super) fn cookie() -> io::Result<[u8; COOKIE_BYTES]> {
 #[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
-    /// Received and not yet taken. At most one chunk ([`CHUNK_BYTES`]) is read beyond what is waited
-    /// for.
+    /// Received and not yet taken. At most one chunk ([`CHUNK_BYTES`]) is read beyond what is
+    /// waited for.
     inbox: Inbox,
 }
 

@@ -82,8 +82,8 @@ fn test(at: SocketAddr, streams: usize, time: Duration) -> (u64, ServerReport) {
     (sent.iter().sum(), test.end(&sent, seconds).unwrap())
 }
 
-/// Waits until a server on this machine has read everything. [`settle`] cannot see that and waits for
-/// 10 ms, which are not enough for a server that waits for a CPU.
+/// Waits until a server on this machine has read everything. [`settle`] cannot see that and waits
+/// for 10 ms, which are not enough for a server that waits for a CPU.
 fn until_read(at: SocketAddr) {
     let SocketAddr::V4(at) = at else { panic!("{at} is not of IPv4") };
     // proc(5): an address in hexadecimal in the order of memory, and the bytes in both queues.

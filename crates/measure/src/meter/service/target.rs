@@ -1,9 +1,9 @@
 //! The processes of a service, and their CPU time.
 //!
-//! By number, a service is a process and its descendants. Their CPU time is that of their clocks and
-//! of the children that they have waited for (`cutime` and `cstime` of /proc/PID/stat, in ticks of
-//! 10 ms): what a child used goes from the one to the other when it is waited for, so nothing is lost
-//! or counted twice. A process whose parent has ended belongs to somebody else.
+//! By number, a service is a process and its descendants. Their CPU time is that of their clocks
+//! and of the children that they have waited for (`cutime` and `cstime` of /proc/PID/stat, in ticks
+//! of 10 ms): what a child used goes from the one to the other when it is waited for, so nothing is
+//! lost or counted twice. A process whose parent has ended belongs to somebody else.
 //!
 //! In a cgroup, the kernel counts for all of them, those that have ended included: `usage_usec` of
 //! `cpu.stat` in version 2, `cpuacct.usage` in version 1 (Documentation/admin-guide/cgroup-v2.rst,
@@ -266,8 +266,8 @@ impl Mounts {
         Self::of(&read(Path::new("/"), "proc/self/mountinfo").unwrap_or_default())
     }
 
-    /// proc_pid_mountinfo(5): `36 25 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu`. Version 2
-    /// first.
+    /// proc_pid_mountinfo(5): `36 25 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu`. Version
+    /// 2 first.
     fn of(mountinfo: &str) -> Self {
         let mount = |line: &str| {
             let (place, kind) = line.split_once(" - ")?;
@@ -286,8 +286,8 @@ impl Mounts {
         self.0.iter()
     }
 
-    /// The file with the CPU time of a cgroup: its own, or that of the same path in the hierarchy that
-    /// counts it, if the same processes are there.
+    /// The file with the CPU time of a cgroup: its own, or that of the same path in the hierarchy
+    /// that counts it, if the same processes are there.
     fn cpu_of(&self, folder: &Path) -> Option<Cpu> {
         let of = |folder: &Path| {
             let stat = Cpu::Stat(folder.join("cpu.stat"));

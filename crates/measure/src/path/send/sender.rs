@@ -26,8 +26,8 @@ pub trait Sender {
     fn drain(&mut self) -> Result<()>;
 
     /// Goes on with another connection, with the buffers, pipes and mappings that there are, as a
-    /// server does for its next client. Call it after [`drain`](Self::drain). False: this path cannot,
-    /// and has to be opened on that connection.
+    /// server does for its next client. Call it after [`drain`](Self::drain). False: this path
+    /// cannot, and has to be opened on that connection.
     ///
     /// # Errors
     /// No more descriptors.

@@ -399,7 +399,8 @@ fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused
     });
     let mut sender = match open_sender(SendPath::UringSendZc, &one, &setup) {
         Ok(sender) => sender,
-        // The kernel counts what all processes of a user lock, and frees rings that are closed a little later.
+        // The kernel counts what all processes of a user lock, and frees rings that are closed a
+        // little later.
         Err(no) if limit > 0 && no.reason.contains("more locked memory than is allowed") => {
             return eprintln!("skipped: other rings of this user have its locked memory");
         }
@@ -487,8 +488,8 @@ fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
         let reader = thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));
         let Some(mut sender) = sender(SendPath::UringSplice, &one, &setup) else { return };
         sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
-        // They are called by this thread's id in the first PID namespace: in another one, by a number
-        // that is not known here.
+        // They are called by this thread's id in the first PID namespace: in another one, by a
+        // number that is not known here.
         let name = format!("iou-wrk-{}", rustix::thread::gettid().as_raw_nonzero());
         let mut workers = Vec::new();
         for task in std::fs::read_dir("/proc/self/task").unwrap() {

@@ -1,5 +1,5 @@
-//! What the load asks zc's own server for: the bodies of each cell, which are of one length or those of a
-//! log.
+//! What the load asks zc's own server for: the bodies of each cell, which are of one length or
+//! those of a log.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
 //! Whether the responses of a server's states can be compared: they all have one length, or each
-//! configuration of the server has the same several ones. Requests are compared at one length alone.
+//! configuration of the server has the same several ones. Requests are compared at one length
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -74,8 +75,8 @@ pub(super) fn compare(states: &[ServerState], by_commands: bool) -> Result<Compa
 }
 
 /// Gives each cell the length of its state's responses, the rate of that length in requests per
-/// second, and the cell that it is compared with: the first configuration's of that length, which is
-/// compared with none. The first cell is the reference.
+/// second, and the cell that it is compared with: the first configuration's of that length, which
+/// is compared with none. The first cell is the reference.
 pub(super) fn put(cells: &mut [Cell], states: &[ServerState], rates: &BTreeMap<u64, f64>) {
     let configurations = configurations(states);
     let Some(first) = configurations.first() else { return };

@@ -1,8 +1,8 @@
 //! `zc run server`: what a request costs a server that is not zc's, in two or more states of it.
 //!
-//! The same blocks, rules and controls as for zc's own paths; the cells are the states. A server that
-//! zc starts runs in the sender's namespace of a link, with a CPU of its own; the load runs in the
-//! receiver's. A server that is there is asked over the loopback, wherever it runs.
+//! The same blocks, rules and controls as for zc's own paths; the cells are the states. A server
+//! that zc starts runs in the sender's namespace of a link, with a CPU of its own; the load runs in
+//! the receiver's. A server that is there is asked over the loopback, wherever it runs.
 
 mod asked;
 mod cells;

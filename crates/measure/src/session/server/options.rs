@@ -23,11 +23,13 @@ pub struct ServerOptions {
     /// The other machine from which the load comes; `None`: this one.
     pub remote: Option<RemoteEnd>,
     /// The load generator that asks in place of zc's own load, and its arguments, with
-    /// [`URL`](crate::trial::GENERATOR_URL) where a state's URL goes; empty: none. It sets the rate.
+    /// [`URL`](crate::trial::GENERATOR_URL) where a state's URL goes; empty: none. It sets the
+    /// rate.
     pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
-    /// What earlier runs of a server had, the newest first: the rate is kept where that is possible.
+    /// What earlier runs of a server had, the newest first: the rate is kept where that is
+    /// possible.
     pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
@@ -39,11 +41,11 @@ pub struct ServerOptions {
     pub trust: Trust,
     /// How long a response may take.
     pub timeout: Duration,
-    /// How long the server may take until it answers the first request, once zc has started it or has
-    /// run the command of a state.
+    /// How long the server may take until it answers the first request, once zc has started it or
+    /// has run the command of a state.
     pub start_limit: Duration,
-    /// The server's CPU (as sender) and that of the load (as receiver). Of a server that is there: the
-    /// CPU of the positive control, and that of the load.
+    /// The server's CPU (as sender) and that of the load (as receiver). Of a server that is there:
+    /// the CPU of the positive control, and that of the load.
     pub cpus: Option<CpuPair>,
     /// Kind of work that the soakers do.
     pub soaker: SoakerKind,
@@ -70,7 +72,7 @@ pub struct ServerOptions {
 pub struct StateOption {
     /// Its name.
     pub state: HostState,
-    /// The URL. Its host is what the server is told. To a server that zc starts, the connection goes
-    /// to the server's side of the link, to the URL's port.
+    /// The URL. Its host is what the server is told. To a server that zc starts, the connection
+    /// goes to the server's side of the link, to the URL's port.
     pub url: String,
 }

@@ -33,8 +33,8 @@ enum Asks {
     /// This machine.
     Here {
         origins: Vec<Origin>,
-        /// An address that exists only where the load should be; `None` where the kernel's choice is
-        /// as good.
+        /// An address that exists only where the load should be; `None` where the kernel's choice
+        /// is as good.
         source: Option<SocketAddr>,
     },
     /// Another one.
@@ -51,8 +51,8 @@ impl Place {
         let link = up.links.base();
         let address = SocketAddr::new(link.sender_address(), 0);
         let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
-        // From an address that exists only on that side: started elsewhere by mistake, the load would
-        // fail before a packet leaves.
+        // From an address that exists only on that side: started elsewhere by mistake, the load
+        // would fail before a packet leaves.
         let source = Some(SocketAddr::new(link.receiver_address(), 0));
         let asks = Asks::Here { origins: origins.collect::<Result<_>>()?, source };
         Ok(Self { up, listens_at: Vec::new(), asks })
@@ -78,11 +78,12 @@ impl Place {
     }
 
     /// The network to a server that runs here, from the other machine of `control`, at the address
-    /// that each URL has here. A URL of localhost means the address at which the other machine sees this
-    /// one.
+    /// that each URL has here. A URL of localhost means the address at which the other machine sees
+    /// this one.
     ///
     /// # Errors
-    /// A URL is not valid, its host is not this machine, or the other machine cannot know where it is.
+    /// A URL is not valid, its host is not this machine, or the other machine cannot know where it
+    /// is.
     pub(super) fn from_afar(options: &ServerOptions, control: Control) -> Result<Self> {
         let (mut origins, mut listens_at) = (Vec::new(), Vec::new());
         // By it the other machine knows this one, unless an address is translated on the way.

@@ -23,14 +23,14 @@ const FEW_REQUESTS: f64 = 3.0;
 /// A rate that zc does not choose may be this share of the slowest state's top speed.
 pub(super) const MOST_SHARE: f64 = 0.85;
 
-/// A chosen rate is one of these times a power of ten: few and far apart, so that runs of one machine
-/// have the same rate, and are comparable.
+/// A chosen rate is one of these times a power of ten: few and far apart, so that runs of one
+/// machine have the same rate, and are comparable.
 const STEPS: [f64; 3] = [5.0, 2.0, 1.0];
 
-/// The highest rate that is chosen, in requests per second. The more often a server is asked, the fewer
-/// of its wake-ups find one request alone: at 20,000 per second 1k cost zc's own 22 us here, and at
-/// 30,000 4k cost 17. Costs of different lengths are to differ by the length, and those of two runs by
-/// the server.
+/// The highest rate that is chosen, in requests per second. The more often a server is asked, the
+/// fewer of its wake-ups find one request alone: at 20,000 per second 1k cost zc's own 22 us here,
+/// and at 30,000 4k cost 17. Costs of different lengths are to differ by the length, and those of
+/// two runs by the server.
 const HIGHEST: f64 = 5_000.0;
 
 /// The top speed of every state in requests per second, by the cell's label.
@@ -108,8 +108,8 @@ fn one_rate(
     }
 }
 
-/// A rate for each length of responses, which leaves the slowest of the states of that length enough
-/// headroom: of states with their lengths in bytes.
+/// A rate for each length of responses, which leaves the slowest of the states of that length
+/// enough headroom: of states with their lengths in bytes.
 ///
 /// # Errors
 /// As [`choose`].
@@ -134,8 +134,8 @@ pub(super) fn choose(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     Ok(round_below(slowest(top_speeds)? * SHARE).min(HIGHEST))
 }
 
-/// The states with the top speed, in bytes per second, of the slowest of those whose responses have the
-/// same length, for [`KnownRates`](super::super::earlier::KnownRates).
+/// The states with the top speed, in bytes per second, of the slowest of those whose responses have
+/// the same length, for [`KnownRates`](super::super::earlier::KnownRates).
 pub(super) fn shared(
     states: &[(String, u64)],
     top_speeds: &BTreeMap<String, f64>,

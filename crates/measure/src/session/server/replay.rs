@@ -1,5 +1,5 @@
-//! The replay of a log: cells that send its responses, in its order, beside those of one length, and the
-//! lengths that these need to have.
+//! The replay of a log: cells that send its responses, in its order, beside those of one length,
+//! and the lengths that these need to have.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use zc_run::{Cell, Error, Levels, ReplayPlan, Result};
 /// What cells that replay a log have before the path in their labels.
 const PREFIX: &str = "log ";
 
-/// A rate that is chosen is at most this share of the slowest path's top speed. A request that finds the
-/// server at work wakes nobody, and of those that queue behind a long response several are answered in one
-/// go: at half of the top speed a response of a log cost a tenth less than alone
-/// (docs/experiments/replay.md).
+/// A rate that is chosen is at most this share of the slowest path's top speed. A request that
+/// finds the server at work wakes nobody, and of those that queue behind a long response several
+/// are answered in one go: at half of the top speed a response of a log cost a tenth less than
+/// alone (docs/experiments/replay.md).
 const SHARE: f64 = 0.125;
 
 /// Whether a cell replays a log.
@@ -27,8 +27,8 @@ pub(super) fn longest(log: &LogToReplay) -> usize {
     log.body_bytes.iter().copied().max().unwrap_or_default() as usize
 }
 
-/// Adds a cell that replays the log for each path of the reference's length, the first of which the others
-/// are compared with. Leaves out lengths that are longer than what the log has, but for one.
+/// Adds a cell that replays the log for each path of the reference's length, the first of which the
+/// others are compared with. Leaves out lengths that are longer than what the log has, but for one.
 ///
 /// # Errors
 /// No response of the log has a body.
@@ -75,8 +75,8 @@ pub(super) fn replayed(log: &LogToReplay, cells: &[Cell]) -> Replayed {
     }
 }
 
-/// What is replayed, at which rate, by top speeds of the cells that do, or by a rate that is `known` of
-/// them, in bytes per second.
+/// What is replayed, at which rate, by top speeds of the cells that do, or by a rate that is
+/// `known` of them, in bytes per second.
 ///
 /// # Errors
 /// At the speed that was asked for requests would come faster than the slowest path can answer.

@@ -318,8 +318,8 @@ fn at_their_rates(
     for cell in &mut cells {
         let bytes = body_bytes(cell) as u64;
         let chosen = rates.get(&bytes).copied().unwrap_or_default();
-        // What a response costs depends on how often the server is asked: a log is compared with lengths
-        // that are asked for no more often.
+        // What a response costs depends on how often the server is asked: a log is compared with
+        // lengths that are asked for no more often.
         let chosen = replay.as_ref().map_or(chosen, |log| chosen.min(log.requests_per_s));
         let chosen = chosen * bytes as f64;
         let rate = match &replay {

@@ -12,8 +12,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Does what needs an answer of the server, again and again until it has one, for at most `limit`.
 ///
 /// # Errors
-/// The run was interrupted; the server has ended, which says more than that it does not answer; or the
-/// last attempt's error.
+/// The run was interrupted; the server has ended, which says more than that it does not answer; or
+/// the last attempt's error.
 pub(super) fn as_soon_as_it_answers<T>(
     limit: Duration,
     served: &mut Served,

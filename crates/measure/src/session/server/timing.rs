@@ -3,9 +3,10 @@
 use crate::trial::LEAST_WARMUP_NS;
 use zc_run::Timing;
 
-/// Those of warm-up, window and idle window that were typed, and the usual ones. A window of 100 ms at
-/// 1,000 requests per second has 100 requests; the connections are there, so there is little to warm
-/// up. A load generator makes its connections in each trial, which takes as long as several windows.
+/// Those of warm-up, window and idle window that were typed, and the usual ones. A window of 100 ms
+/// at 1,000 requests per second has 100 requests; the connections are there, so there is little to
+/// warm up. A load generator makes its connections in each trial, which takes as long as several
+/// windows.
 pub(super) fn timing(typed: [Option<u64>; 3], by_generator: bool) -> Timing {
     let [warmup_ns, window_ns, idle_ns] = typed;
     let (usual_warmup_ns, usual_window_ns) = match by_generator {

@@ -38,7 +38,8 @@ fn processes(meter: &mut LoadMeter) -> Processes {
     Processes::read(&[std::process::id() as i32, meter.soakers().pid()])
 }
 
-/// What the processes used from the idle windows before an execution to those after it, and in these.
+/// What the processes used from the idle windows before an execution to those after it, and in
+/// these.
 pub(super) fn times(before: &Idle, after: &Idle) -> ProcessTimes {
     let used = after.before.since(&before.after);
     let mut idle = before.after.since(&before.before);

@@ -120,8 +120,8 @@ impl Burner {
             .map_err(|error| Error::os("read the burner's CPU clock", error))
     }
 
-    /// CPU time that the burner and the thread that wakes it have used so far: what the idle time of
-    /// the machine is less by.
+    /// CPU time that the burner and the thread that wakes it have used so far: what the idle time
+    /// of the machine is less by.
     pub(super) fn cpu_ns_with_waker(&self) -> Result<u64> {
         let waker_ns = clock::thread_cpu_ns(self.waker_tid)
             .map_err(|error| Error::os("read the CPU clock of the burner's waker", error))?;

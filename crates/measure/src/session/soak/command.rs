@@ -58,9 +58,9 @@ pub struct Measured {
     pub fault: Option<Error>,
 }
 
-/// Executes the command and measures it, as often as `again` says of what was measured so far. It is
-/// asked before the first time too. A failed execution and a signal end the series. With a `reader`,
-/// which is called once for each execution, the command's stdout and stderr are pipes.
+/// Executes the command and measures it, as often as `again` says of what was measured so far. It
+/// is asked before the first time too. A failed execution and a signal end the series. With a
+/// `reader`, which is called once for each execution, the command's stdout and stderr are pipes.
 ///
 /// # Errors
 /// It could not be executed or measured even once; the error of `again`.
@@ -194,8 +194,8 @@ impl Series<'_> {
         Ok(run)
     }
 
-    /// What is counted outside of the command. A page that does not answer is waited for on a thread of
-    /// its own, so that a signal ends the wait.
+    /// What is counted outside of the command. A page that does not answer is waited for on a
+    /// thread of its own, so that a signal ends the wait.
     fn count(&mut self) -> Result<Option<u64>> {
         let Some(counter) = self.options.counter.clone() else { return Ok(None) };
         let (said, hears) = channel();
@@ -245,8 +245,8 @@ impl Series<'_> {
         self.shell("--cleanup", self.options.cleanup.as_ref())
     }
 
-    /// Has a shell do what is not to be measured. What was idle before it says nothing of what comes
-    /// after it.
+    /// Has a shell do what is not to be measured. What was idle before it says nothing of what
+    /// comes after it.
     fn shell(&mut self, option: &str, line: Option<&String>) -> Result<()> {
         let Some(line) = line else { return Ok(()) };
         self.idle = None;

@@ -1,6 +1,6 @@
 //! `zc soak`: the soakers alone, without a plan. They measure the load of this machine ([`live`]),
-//! a command from beginning to end ([`command`]), a service that runs ([`service`](service())), or a
-//! known load ([`verify`]). The result has counts and no estimates.
+//! a command from beginning to end ([`command`]), a service that runs ([`service`](service())), or
+//! a known load ([`verify`]). The result has counts and no estimates.
 
 mod around;
 mod burner;

@@ -12,7 +12,8 @@ use zc_run::{Error, Result};
 /// What is kept of a stream: the end of it, where programs print their results.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long something may hold the pipes open after the command has ended: what it started and left.
+/// How long something may hold the pipes open after the command has ended: what it started and
+/// left.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The streams of a command: each is passed on as it comes.
@@ -21,7 +22,8 @@ pub(super) struct Printed {
     streams: [Stream; 2],
 }
 
-/// One of them. They are kept apart, as a line of one may come in the middle of a line of the other.
+/// One of them. They are kept apart, as a line of one may come in the middle of a line of the
+/// other.
 #[derive(Debug)]
 struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
@@ -76,8 +78,8 @@ impl Stream {
     }
 }
 
-/// Passes on until the end, or until nobody reads any more: then the command gets SIGPIPE, as it would
-/// without zc.
+/// Passes on until the end, or until nobody reads any more: then the command gets SIGPIPE, as it
+/// would without zc.
 fn pass_on(mut from: impl Read, mut to: impl Write, kept: &Mutex<Vec<u8>>) {
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -1,8 +1,8 @@
 //! What a service costs that runs already, and whose load comes from elsewhere: windows one after
 //! another, with the service's CPU time, sockets and requests at both edges of each.
 //!
-//! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their units
-//! that nothing interrupts ([`SoakerProcess::undisturbed`](crate::meter::SoakerProcess)).
+//! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their
+//! units that nothing interrupts ([`SoakerProcess::undisturbed`](crate::meter::SoakerProcess)).
 
 use zc_kernel::clock::{self, sleep_until_or_stop};
 use zc_kernel::stop::Stop;
@@ -47,7 +47,8 @@ pub struct ObservedService {
     pub fault: Option<Error>,
 }
 
-/// Observes a service until all windows have been measured, `stop` is set, or the service has ended.
+/// Observes a service until all windows have been measured, `stop` is set, or the service has
+/// ended.
 ///
 /// # Errors
 /// There is no such service, or nothing could be observed.

@@ -61,8 +61,8 @@ fn settings_differ(
     };
     let (in_one, in_other) = (asked(one), asked(other));
     let settings: BTreeSet<&Setting> = in_one.keys().chain(in_other.keys()).collect();
-    // By the link, of which there may be several: what differs on one alone leaves the others' cells
-    // what they are.
+    // By the link, of which there may be several: what differs on one alone leaves the others'
+    // cells what they are.
     let of = |seen: Seen<'_>, setting: &Setting| -> BTreeMap<usize, Vec<Value>> {
         let mut links = BTreeMap::<usize, Vec<Value>>::new();
         for (spot, value) in seen.found.values.iter().filter(|(spot, _)| spot.setting == *setting) {
@@ -208,8 +208,8 @@ pub(super) fn is_unchanged(state: &HostState, first: &Found, now: &Found) -> Res
     }
 }
 
-/// What is saved of it: every sysctl that commands name, of others and of devices what differs, and the
-/// answers.
+/// What is saved of it: every sysctl that commands name, of others and of devices what differs, and
+/// the answers.
 pub(super) fn readings(
     states: &[Seen<'_>],
     named: &BTreeSet<Setting>,

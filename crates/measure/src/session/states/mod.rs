@@ -10,10 +10,10 @@
 //! (`shell`, `traffic`) is not run: zc sets them there. Other commands find these namespaces by
 //! environment variables: docs/compare.md.
 //!
-//! After each command zc reads the settings that the commands name, where the traffic runs, and asks
-//! the command of `--verify-state`. States that do not differ end the run before anything is measured
-//! (`differences`), and so do those that change what the run's sockets do not have (`overridden`), and
-//! later a state that is not what it was.
+//! After each command zc reads the settings that the commands name, where the traffic runs, and
+//! asks the command of `--verify-state`. States that do not differ end the run before anything is
+//! measured (`differences`), and so do those that change what the run's sockets do not have
+//! (`overridden`), and later a state that is not what it was.
 
 mod differences;
 mod overridden;
@@ -160,8 +160,8 @@ impl States {
         Ok(readings(&seen, &named, self.commands.verify.as_deref()))
     }
 
-    /// The sysctls in which states were found to differ, and those that a command names, by their paths
-    /// below /proc/sys.
+    /// The sysctls in which states were found to differ, and those that a command names, by their
+    /// paths below /proc/sys.
     fn changed(&self) -> BTreeSet<String> {
         let differ = |setting: &Setting| {
             let values = |found: &Found| -> Vec<String> {
@@ -179,8 +179,8 @@ impl States {
         named_by(&self.commands).chain(found).filter_map(path).collect()
     }
 
-    /// The congestion control that sockets have in each state unless they ask for another; `None` if the
-    /// states leave it as it is. Call it after [`prove`](Self::prove).
+    /// The congestion control that sockets have in each state unless they ask for another; `None`
+    /// if the states leave it as it is. Call it after [`prove`](Self::prove).
     pub(super) fn congestion(&self) -> Option<BTreeMap<HostState, String>> {
         let is_it =
             |setting: &Setting| matches!(setting, Setting::Sysctl(path) if path == CONGESTION);
@@ -197,8 +197,8 @@ impl States {
         })
     }
 
-    /// Checks that the sockets of each cell, given by its label and its parameters, have what the states
-    /// change. Call it after [`prove`](Self::prove).
+    /// Checks that the sockets of each cell, given by its label and its parameters, have what the
+    /// states change. Call it after [`prove`](Self::prove).
     ///
     /// # Errors
     /// An option of the run replaces it.
@@ -209,8 +209,8 @@ impl States {
         overridden::by_options(&self.changed(), cells)
     }
 
-    /// Checks that connections which stay from state to state have what the states change. Call it after
-    /// [`prove`](Self::prove).
+    /// Checks that connections which stay from state to state have what the states change. Call it
+    /// after [`prove`](Self::prove).
     ///
     /// # Errors
     /// They have what they were made with.
@@ -234,7 +234,8 @@ impl States {
         if let Some(left) = self.current.take()
             && let Some(first) = self.first.get(&left)
         {
-            // Commands are asked once in each state: it is what they answer, or the next one is not.
+            // Commands are asked once in each state: it is what they answer, or the next one is
+            // not.
             let values = self.values()?;
             is_unchanged(&left, first, &Found { values, said: first.said.clone() })?;
         }
@@ -303,8 +304,9 @@ impl States {
         })
     }
 
-    /// The request that restores the host: also for the watchdog, when zc is gone. `None` where there
-    /// is nothing to restore: what was set in network namespaces of the link is gone with them.
+    /// The request that restores the host: also for the watchdog, when zc is gone. `None` where
+    /// there is nothing to restore: what was set in network namespaces of the link is gone with
+    /// them.
     fn restore_request(&self) -> Option<Box<Request>> {
         let command = self.commands.restore.as_ref()?;
         let mut all = self.commands.commands.iter().map(|each| &each.command).chain([command]);

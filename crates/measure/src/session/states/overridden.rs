@@ -1,9 +1,10 @@
 //! Settings that states of the host change and the sockets of a run do not have.
 //!
-//! A socket option replaces a sysctl: with SO_SNDBUF set, two states that differ in tcp_wmem are one
-//! and the same to the socket, and a run would find that they cost the same. What was asked for by an
-//! option of the run is an error beside a state that changes it; what zc sets by itself, it does not set
-//! then. What devices and connections take when they are made is none for those that stay.
+//! A socket option replaces a sysctl: with SO_SNDBUF set, two states that differ in tcp_wmem are
+//! one and the same to the socket, and a run would find that they cost the same. What was asked for
+//! by an option of the run is an error beside a state that changes it; what zc sets by itself, it
+//! does not set then. What devices and connections take when they are made is none for those that
+//! stay.
 
 use std::collections::BTreeSet;
 
@@ -45,8 +46,8 @@ const REPLACED: [Replaced; 5] = [
     },
 ];
 
-/// What a device takes when it is made (net/sched/sch_generic.c, net/core/dev.c), by the beginning of
-/// the path. Those of a run are made before its first state.
+/// What a device takes when it is made (net/sched/sch_generic.c, net/core/dev.c), by the beginning
+/// of the path. Those of a run are made before its first state.
 const OF_NEW_DEVICES: [&str; 4] = [
     "net/core/default_qdisc",
     "net/core/rps_default_mask",
@@ -70,8 +71,8 @@ pub(super) fn watched() -> impl Iterator<Item = Setting> {
     REPLACED.iter().map(|each| Setting::Sysctl(each.path.to_owned()))
 }
 
-/// Checks that the sockets of each cell have the sysctls that states change. A cell is its label and its
-/// parameters.
+/// Checks that the sockets of each cell have the sysctls that states change. A cell is its label
+/// and its parameters.
 ///
 /// # Errors
 /// A socket option of the run replaces one.

@@ -1,10 +1,10 @@
 //! What the command of a state sets, as far as its text says: sysctls, and settings of a network
 //! device by ethtool.
 //!
-//! [`named`] finds them anywhere in a command, also in a quoted one for another shell. What it finds
-//! is only read back, so that a form which it does not know costs a check and nothing else.
-//! [`sysctls_alone`] is strict: zc makes such settings itself, in the place of the command, so every
-//! word of it must be understood.
+//! [`named`] finds them anywhere in a command, also in a quoted one for another shell. What it
+//! finds is only read back, so that a form which it does not know costs a check and nothing else.
+//! [`sysctls_alone`] is strict: zc makes such settings itself, in the place of the command, so
+//! every word of it must be understood.
 
 /// How deep commands may be quoted in one another: `sh -c "nsenter sh -c '...'"`.
 const DEEPEST: usize = 4;
@@ -189,8 +189,8 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The path of a sysctl below /proc/sys. As for sysctl(8), the first separator of a key says which of
-/// `.` and `/` separates.
+/// The path of a sysctl below /proc/sys. As for sysctl(8), the first separator of a key says which
+/// of `.` and `/` separates.
 fn path_of(key: &str) -> Option<String> {
     let first = key.find(['.', '/'])?;
     let path = if key[first..].starts_with('/') { key.to_owned() } else { swapped(key) };

@@ -1,8 +1,8 @@
 //! Where the traffic of a run is, and what the settings of the host are there: in the network
 //! namespaces of the link, where it has its own, else in those that zc was started in.
 //!
-//! Settings below /proc/sys/net are either of a network namespace or of the whole host. Those of the
-//! host are not there in other namespaces, or cannot be written there (net/sysctl_net.c,
+//! Settings below /proc/sys/net are either of a network namespace or of the whole host. Those of
+//! the host are not there in other namespaces, or cannot be written there (net/sysctl_net.c,
 //! Documentation/admin-guide/sysctl/net.rst), and that is how they are told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,8 +170,8 @@ impl Traffic {
         all.into_iter().collect::<Vec<_>>().join(" and ")
     }
 
-    /// The device to read where the namespaces are the host's: a card below the one that the traffic
-    /// passes (a bond, a bridge) changes what it costs; with the loopback no card does.
+    /// The device to read where the namespaces are the host's: a card below the one that the
+    /// traffic passes (a bond, a bridge) changes what it costs; with the loopback no card does.
     fn device_of<'d>(&'d self, named: Option<&'d str>) -> &'d str {
         if self.device == LOOPBACK { LOOPBACK } else { named.unwrap_or(&self.device) }
     }
@@ -188,9 +188,9 @@ impl Traffic {
     }
 }
 
-/// Why a network namespace does not take a congestion control as its default. One that is not the first
-/// takes only what is allowed to every user (`tcp_set_default_congestion_control`, net/ipv4/tcp_cong.c),
-/// while a socket of zc's may have any.
+/// Why a network namespace does not take a congestion control as its default. One that is not the
+/// first takes only what is allowed to every user (`tcp_set_default_congestion_control`,
+/// net/ipv4/tcp_cong.c), while a socket of zc's may have any.
 fn congestion_help(path: &str, value: &str, why: ErrorKind) -> Option<String> {
     if path != CONGESTION {
         return None;

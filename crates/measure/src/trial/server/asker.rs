@@ -124,8 +124,8 @@ impl Asker {
         }
     }
 
-    /// As [`go`](Self::go), so many requests and no more. `None` of a load that has no such limit: only
-    /// zc's own on this machine has one, and a client of NFS.
+    /// As [`go`](Self::go), so many requests and no more. `None` of a load that has no such limit:
+    /// only zc's own on this machine has one, and a client of NFS.
     ///
     /// # Errors
     /// The load has ended.
@@ -178,8 +178,8 @@ impl Asker {
         }
     }
 
-    /// CPU time on this machine of all that has asked, between phases. A generator ends with its phase,
-    /// and the process that keeps it, which zc waits for.
+    /// CPU time on this machine of all that has asked, between phases. A generator ends with its
+    /// phase, and the process that keeps it, which zc waits for.
     pub(super) fn cpu_ns_so_far(&self) -> u64 {
         match self {
             Self::Generator(generator) => {

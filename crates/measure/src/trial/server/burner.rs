@@ -17,10 +17,11 @@ use zc_run::{Error, ErrorKind, Result};
 /// requests per second 7.3 of 9.6 % were found (docs/servers.md).
 const PERIOD_NS: u64 = 2_000_000;
 
-/// The time of wake-up number `turn`: one at a place of its own in each period, spread evenly over all
-/// of them (multiples of the golden ratio). At a fixed time in each, burning can meet requests, which are
-/// due at fixed times too, at the same moment of their lives in all of a run, and cost more or less for
-/// it: six runs found 8.5 to 11 of 10 %, three of them with intervals that did not hold it.
+/// The time of wake-up number `turn`: one at a place of its own in each period, spread evenly over
+/// all of them (multiples of the golden ratio). At a fixed time in each, burning can meet requests,
+/// which are due at fixed times too, at the same moment of their lives in all of a run, and cost
+/// more or less for it: six runs found 8.5 to 11 of 10 %, three of them with intervals that did not
+/// hold it.
 fn wake_up_ns(begun_ns: u64, turn: u64) -> u64 {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let place = (turn as f64 * GOLDEN).fract();
@@ -64,8 +65,8 @@ impl BesideServer {
         }
     }
 
-    /// Begins to burn so many units for each MB that arrives from now on, or only to wake up. So many
-    /// bytes per second are asked for.
+    /// Begins to burn so many units for each MB that arrives from now on, or only to wake up. So
+    /// many bytes per second are asked for.
     pub(super) fn go(&self, units_per_mb: Option<f64>, bytes_per_s: f64) {
         self.order(Order::Go { units_per_mb: units_per_mb.unwrap_or(0.0), bytes_per_s });
     }

@@ -100,8 +100,8 @@ fn holders(listens_at: &[SocketAddr]) -> Option<Vec<i32>> {
     Some(with_descendants(&holders.into_iter().collect::<Vec<_>>()))
 }
 
-/// The sockets among `listening` that take connections to these addresses. `None` where a port has none:
-/// of several addresses of one name, a server may listen at one.
+/// The sockets among `listening` that take connections to these addresses. `None` where a port has
+/// none: of several addresses of one name, a server may listen at one.
 fn listening_at(at: &[SocketAddr], listening: &[(SocketAddr, u32)]) -> Option<HashSet<u32>> {
     let ports: HashSet<u16> = at.iter().map(SocketAddr::port).collect();
     let mut inodes = HashSet::new();
@@ -133,8 +133,8 @@ fn listening() -> Vec<(SocketAddr, u32)> {
     text.iter().flat_map(|text| text.lines()).filter_map(of_line).collect()
 }
 
-/// A line of proc_pid_net(5): its number, the local and the remote address, the state, ..., and as the
-/// tenth field the inode.
+/// A line of proc_pid_net(5): its number, the local and the remote address, the state, ..., and as
+/// the tenth field the inode.
 fn of_line(line: &str) -> Option<(SocketAddr, u32)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn who_holds_a_socket_is_found_with_its_clock_and_nobody_else_is() {
-        // One that has no parent any more: what descends from zc is never a server that ran already. It
-        // has the socket as file 3, as the shell takes the standard input away from it.
+        // One that has no parent any more: what descends from zc is never a server that ran
+        // already. It has the socket as file 3, as the shell takes the standard input away from it.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let script = "exec 3<&0; sh -c 'echo $$; exec >&- 2>&-; while :; do :; done' &";

@@ -1,12 +1,12 @@
 //! A load generator that is not zc's: it is started for each trial, and asks until that ends.
 //!
-//! zc does not see its requests. It counts responses by the bytes that the server has sent: those of
-//! the link's device, less the headers of packets, divided by what a response to zc's own load took
-//! on the same link. A generator that asks for something else (compressed, over HTTP/2) gets
+//! zc does not see its requests. It counts responses by the bytes that the server has sent: those
+//! of the link's device, less the headers of packets, divided by what a response to zc's own load
+//! took on the same link. A generator that asks for something else (compressed, over HTTP/2) gets
 //! responses of another size, and is miscounted by the same factor in every state.
 //!
-//! One process that is stopped and goes on would be cheaper to have. But a generator that keeps to a
-//! schedule sends all that it missed when it goes on.
+//! One process that is stopped and goes on would be cheaper to have. But a generator that keeps to
+//! a schedule sends all that it missed when it goes on.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -95,8 +95,8 @@ impl Response {
 }
 
 impl Generator {
-    /// What `words` start on `cpu`, on the receiver's side of the link, with each of `urls` in place
-    /// of [`URL`].
+    /// What `words` start on `cpu`, on the receiver's side of the link, with each of `urls` in
+    /// place of [`URL`].
     pub fn new(
         load: Arc<Load>,
         link: Arc<dyn Link>,

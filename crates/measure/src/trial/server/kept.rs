@@ -1,9 +1,9 @@
-//! A command that zc starts on one side of a link and ends again, and the process that keeps it: the
-//! server of `zc run server --serve`, and the load generator that may ask it.
+//! A command that zc starts on one side of a link and ends again, and the process that keeps it:
+//! the server of `zc run server --serve`, and the load generator that may ask it.
 //!
-//! The *keeper* is a second zc between the two. Servers become daemons and start workers; the keeper
-//! is the reaper of all that descends from it, so it finds them, and ends them all when the zc that
-//! measures closes its pipe or is gone for any reason, SIGKILL included.
+//! The *keeper* is a second zc between the two. Servers become daemons and start workers; the
+//! keeper is the reaper of all that descends from it, so it finds them, and ends them all when the
+//! zc that measures closes its pipe or is gone for any reason, SIGKILL included.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
@@ -143,8 +143,9 @@ impl Kept {
         }
     }
 
-    /// The mount namespace that it is in, if that is not the host's. The command is started once it is
-    /// made, and that is waited for: in the host's, `nginx -s reload` would reach another server.
+    /// The mount namespace that it is in, if that is not the host's. The command is started once it
+    /// is made, and that is waited for: in the host's, `nginx -s reload` would reach another
+    /// server.
     ///
     /// # Errors
     /// It has ended, or is not started in time.
@@ -183,9 +184,10 @@ impl Kept {
         self.pids.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok()).sum()
     }
 
-    /// Bytes that its processes have got from read(2) and its like, and given to write(2) and its like so
-    /// far: `rchar` and `wchar` of [proc_pid_io(5)]. What they receive from sockets by recv(2) and send by
-    /// send(2) is not among them. `None` where the kernel does not count them, or does not say.
+    /// Bytes that its processes have got from read(2) and its like, and given to write(2) and its
+    /// like so far: `rchar` and `wchar` of [proc_pid_io(5)]. What they receive from sockets by
+    /// recv(2) and send by send(2) is not among them. `None` where the kernel does not count them,
+    /// or does not say.
     ///
     /// [proc_pid_io(5)]: https://man7.org/linux/man-pages/man5/proc_pid_io.5.html
     pub fn io_bytes(&self) -> Option<IoBytes> {
@@ -225,8 +227,8 @@ impl Drop for Kept {
 fn start_keeper(what: &str) -> Result<Child> {
     Command::new(OWN_PROGRAM)
         .args([INTERNAL, KEEPER])
-        // SIGKILL to the group of this process, as timeout(1) sends it, is not for the one that cleans
-        // up. Its session stays this one's: soakers rank below it within its autogroup.
+        // SIGKILL to the group of this process, as timeout(1) sends it, is not for the one that
+        // cleans up. Its session stays this one's: soakers rank below it within its autogroup.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -239,8 +241,8 @@ fn gone(what: &str) -> Error {
     Error::failed(format!("the process that keeps {what} is gone"))
 }
 
-/// The keeper's whole life: starts the command that the first line of stdin names, waits until stdin
-/// ends or the command does, and ends what is left of it.
+/// The keeper's whole life: starts the command that the first line of stdin names, waits until
+/// stdin ends or the command does, and ends what is left of it.
 ///
 /// # Errors
 /// Signals cannot be blocked, or it cannot be the reaper of the command's processes.
@@ -296,8 +298,8 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
             of_command = alive(); // what it left behind, as daemons do
         }
     }
-    // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there, and
-    // not clean up.
+    // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there,
+    // and not clean up.
     end_all(wanted.patience);
     let last_words = tail.as_mut().and_then(|tail| {
         tail.finish();
@@ -306,9 +308,9 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     ended(status, last_words)
 }
 
-/// Waits until one of the processes has ended. Returns false if stdin has ended. It does not wake up
-/// in between: it would be seen on the CPU that it wakes up on. (Before Linux 5.3, where a process
-/// cannot be waited for in this way, the end of the command is not noticed.)
+/// Waits until one of the processes has ended. Returns false if stdin has ended. It does not wake
+/// up in between: it would be seen on the CPU that it wakes up on. (Before Linux 5.3, where a
+/// process cannot be waited for in this way, the end of the command is not noticed.)
 fn wait_for_any(pids: &[i32]) -> bool {
     let mut processes = Vec::with_capacity(pids.len());
     for pid in pids {

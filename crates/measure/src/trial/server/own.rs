@@ -53,8 +53,9 @@ struct Port {
 }
 
 impl OwnServer {
-    /// Starts a server on `cpu`, on the sender's side of a link, with a port for each of `paths`, and as
-    /// many workers for it as the number beside it says. It sends with this congestion control.
+    /// Starts a server on `cpu`, on the sender's side of a link, with a port for each of `paths`,
+    /// and as many workers for it as the number beside it says. It sends with this congestion
+    /// control.
     ///
     /// # Errors
     /// No port, no thread, or the CPU may not be used.
@@ -122,7 +123,8 @@ impl Drop for OwnServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         for port in &self.served {
-            // It ends the accept(2) of workers that have no connection. Refused, they are left behind.
+            // It ends the accept(2) of workers that have no connection. Refused, they are left
+            // behind.
             let _ = rustix::net::shutdown(&port.listener, rustix::net::Shutdown::Both);
         }
         // So is one that is stuck in a response: the process ends soon.
@@ -164,8 +166,8 @@ fn listen(link: &dyn Link) -> Result<(TcpListener, u16)> {
     })
 }
 
-/// Does something on the sender's side. A thread cannot leave a namespace that it has entered, so it
-/// has one of its own.
+/// Does something on the sender's side. A thread cannot leave a namespace that it has entered, so
+/// it has one of its own.
 fn inside<T: Send>(link: &dyn Link, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()

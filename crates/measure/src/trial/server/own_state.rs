@@ -1,12 +1,12 @@
-//! Keeps what a server writes to the host's state folders from the host, and from a server that runs
-//! there: `--serve 'nginx -c /etc/nginx/nginx.conf'` would overwrite the pid file of the live nginx,
-//! write into its access log and use its folders for temporary files.
+//! Keeps what a server writes to the host's state folders from the host, and from a server that
+//! runs there: `--serve 'nginx -c /etc/nginx/nginx.conf'` would overwrite the pid file of the live
+//! nginx, write into its access log and use its folders for temporary files.
 //!
-//! In a mount namespace each of these folders becomes an overlay with its upper layer in memory: the
-//! server sees what is there, and what it changes is gone with it. Two things are different in it: pid
-//! files are not there, as a server that finds one may take the live one for itself (Apache does); and
-//! a Unix socket of the host is a symbolic link to the host's folder, since one cannot connect to a
-//! socket through an overlay.
+//! In a mount namespace each of these folders becomes an overlay with its upper layer in memory:
+//! the server sees what is there, and what it changes is gone with it. Two things are different in
+//! it: pid files are not there, as a server that finds one may take the live one for itself (Apache
+//! does); and a Unix socket of the host is a symbolic link to the host's folder, since one cannot
+//! connect to a socket through an overlay.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -19,8 +19,8 @@ use zc_kernel::netns::unshare_mounts;
 use zc_kernel::privileges::has_capabilities;
 use zc_run::{Error, Result};
 
-/// Where servers keep pid files, sockets, logs, caches and temporary files (hier(7)), with the places
-/// that those built from their sources have.
+/// Where servers keep pid files, sockets, logs, caches and temporary files (hier(7)), with the
+/// places that those built from their sources have.
 const FOLDERS: [&str; 8] = [
     "/run",
     "/var/log",
@@ -42,8 +42,9 @@ const OF_HOST: &str = ".zc-host";
 const DEEPEST: usize = 3;
 const MOST_ENTRIES: usize = 20_000;
 
-/// Whether this process may change mounts as the host's root: it may start a server of NFS, or mount
-/// one. A user gets a user namespace for a link, in which the process has all capabilities, too.
+/// Whether this process may change mounts as the host's root: it may start a server of NFS, or
+/// mount one. A user gets a user namespace for a link, in which the process has all capabilities,
+/// too.
 pub(super) fn may_mount() -> bool {
     let is_first = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
@@ -97,8 +98,8 @@ fn hide(folder: &Path, layers: &Path) -> io::Result<()> {
     change(folder, Path::new(""), &beside, DEEPEST, &mut left)
 }
 
-/// Takes pid files away, and makes sockets links to those of the host, in and below `folder`, which is
-/// `at` from its top.
+/// Takes pid files away, and makes sockets links to those of the host, in and below `folder`, which
+/// is `at` from its top.
 fn change(
     folder: &Path,
     at: &Path,

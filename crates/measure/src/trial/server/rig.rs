@@ -45,8 +45,8 @@ pub struct ServerSetup {
     pub replayed: Option<Replayed>,
 }
 
-/// What trials of a server need and what outlives them. They end in this order: a client that is left
-/// without its server or without its link waits for it.
+/// What trials of a server need and what outlives them. They end in this order: a client that is
+/// left without its server or without its link waits for it.
 pub struct ServerRig {
     beside: BesideServer,
     load: Asker,
@@ -60,7 +60,8 @@ pub struct ServerRig {
     replayed: Option<Replayed>,
     /// `None` until it is chosen.
     requests_per_s: Option<f64>,
-    /// Of the first soaked trial of each cell in the block that was begun last, by the cell's label.
+    /// Of the first soaked trial of each cell in the block that was begun last, by the cell's
+    /// label.
     latencies_of_block: BTreeMap<String, http::Latencies>,
     /// Of all blocks that count.
     latencies: BTreeMap<String, http::Latencies>,
@@ -100,9 +101,9 @@ impl ServerRig {
         self.limit = limit;
     }
 
-    /// Looks at the machine before the first block: what invalidates or weakens the results, and how
-    /// much soakers delay wake-ups. `another_zc` says whether another one is at work. Leaves the
-    /// soakers paused.
+    /// Looks at the machine before the first block: what invalidates or weakens the results, and
+    /// how much soakers delay wake-ups. `another_zc` says whether another one is at work. Leaves
+    /// the soakers paused.
     ///
     /// # Errors
     /// A namespace could not be entered, /proc/stat cannot be read, or a CPU may not be used.
@@ -228,8 +229,8 @@ impl ServerRig {
         Ok(())
     }
 
-    /// The responses that a trial of a cell at this pace is to have all of; `None`: its window is of the
-    /// usual length.
+    /// The responses that a trial of a cell at this pace is to have all of; `None`: its window is
+    /// of the usual length.
     fn whole(&self, cell: &Cell, pace: Pace) -> Option<Whole> {
         match (self.replayed(cell), cell.levels.message_bytes, pace) {
             (Some(replayed), ..) => Some(replayed.whole),
@@ -341,8 +342,8 @@ impl Bench for ServerRig {
         let length_ns =
             if kind.is_soaked() { self.timing.window_ns } else { self.timing.unsoaked_ns };
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
-        // The slow meters take a millisecond of a CPU: read while the load works, they would make its
-        // requests late, by more than a server takes to answer.
+        // The slow meters take a millisecond of a CPU: read while the load works, they would make
+        // its requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
         let served_before = cell.send.nfs().and_then(|_| self.served.io_bytes());
         let whole = match self.whole(cell, pace) {
@@ -385,8 +386,8 @@ impl Bench for ServerRig {
         }
         count_by_rate(&phase, &opened, &mut closed);
         if kind == TrialKind::Soaked {
-            // Of the first trial alone: a cell that has further ones, in place of controls that it does
-            // not have, would have a longer longest one for it.
+            // Of the first trial alone: a cell that has further ones, in place of controls that it
+            // does not have, would have a longer longest one for it.
             self.latencies_of_block.entry(cell.label.clone()).or_insert(phase.latency);
         }
         Ok(Trial {
@@ -450,8 +451,8 @@ fn per_s(Trial { opened, closed, .. }: &Trial, count: u64) -> f64 {
     count as f64 * 1e9 / elapsed_ns as f64
 }
 
-/// What zc's own senders had better not use is how a server is configured. Between two namespaces it is a
-/// doubt all the same: there it decides which of two settings costs less (docs/servers.md).
+/// What zc's own senders had better not use is how a server is configured. Between two namespaces
+/// it is a doubt all the same: there it decides which of two settings costs less (docs/servers.md).
 fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
     match link {
         _ if warning.name != checks::PACING => warning,
@@ -473,8 +474,8 @@ fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
     }
 }
 
-/// Counts the responses of a window by their rate where the load is on another machine, which cannot
-/// count at this one's edges. At a fixed rate that is kept, it is as exact as its clock.
+/// Counts the responses of a window by their rate where the load is on another machine, which
+/// cannot count at this one's edges. At a fixed rate that is kept, it is as exact as its clock.
 fn count_by_rate(phase: &AskedFor, opened: &Reading, closed: &mut Reading) {
     let Some(per_s) = phase.responses_per_s else { return };
     let window_s = closed.soak.at_ns.saturating_sub(opened.soak.at_ns) as f64 / 1e9;

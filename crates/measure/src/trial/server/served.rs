@@ -103,8 +103,8 @@ impl Served {
         }
     }
 
-    /// Finds its processes: it may have started workers, or have ended them. Reads all of /proc, some
-    /// 10 us for each process of the machine.
+    /// Finds its processes: it may have started workers, or have ended them. Reads all of /proc,
+    /// some 10 us for each process of the machine.
     pub(super) fn find_processes(&mut self) {
         match self {
             Self::Ours(kept) => kept.find_processes(),
@@ -127,8 +127,8 @@ impl Served {
         }
     }
 
-    /// Bytes that a server of NFS has read from its file and written to it so far; `None` where that is not
-    /// known.
+    /// Bytes that a server of NFS has read from its file and written to it so far; `None` where
+    /// that is not known.
     pub(super) fn io_bytes(&self) -> Option<IoBytes> {
         match self {
             Self::Nfs(serving) => serving.io_bytes(),
@@ -137,7 +137,8 @@ impl Served {
         }
     }
 
-    /// Below whom soakers have to rank: a server of zc's stays in the session that it is started in.
+    /// Below whom soakers have to rank: a server of zc's stays in the session that it is started
+    /// in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
             Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,

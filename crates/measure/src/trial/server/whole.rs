@@ -1,7 +1,7 @@
 //! A window over whole responses: from before the first request until after the last response. In a
 //! window of a fixed length the server sends what the load has not received yet, and the other way
-//! round, at both of its ends. With few long responses that is much of it; and of a log, most of whose
-//! bytes can be in a few responses, it would measure whichever of these it meets.
+//! round, at both of its ends. With few long responses that is much of it; and of a log, most of
+//! whose bytes can be in a few responses, it would measure whichever of these it meets.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -45,8 +45,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Of responses of one length; `None` where so many come in a window that a part of one does not
-    /// matter.
+    /// Of responses of one length; `None` where so many come in a window that a part of one does
+    /// not matter.
     pub(super) fn of_length(body_bytes: usize, per_s: f64, window_ns: u64) -> Option<Self> {
         let in_window = per_s * window_ns as f64 / 1e9;
         let responses = (in_window.ceil() as u64).max(LEAST);
@@ -59,8 +59,8 @@ impl Whole {
         begin_ns.saturating_sub(LEAD_NS / 2)
     }
 
-    /// Waits until all responses have come and the next request would be due, and says when. `before` is
-    /// what had been counted before the first request, which was due at `begin_ns`.
+    /// Waits until all responses have come and the next request would be due, and says when.
+    /// `before` is what had been counted before the first request, which was due at `begin_ns`.
     ///
     /// # Errors
     /// They do not come in time.

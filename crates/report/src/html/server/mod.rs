@@ -1,5 +1,5 @@
-//! The figures of a server's run: what a request costs in each state, of what that consists, and how
-//! long requests took, as charts and as tables.
+//! The figures of a server's run: what a request costs in each state, of what that consists, and
+//! how long requests took, as charts and as tables.
 
 mod cores;
 

@@ -1,4 +1,5 @@
-//! Submits to Kubernetes: at once what has free hosts, and with `--wait` the others as hosts become free.
+//! Submits to Kubernetes: at once what has free hosts, and with `--wait` the others as hosts become
+//! free.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +22,8 @@ const MOST_REFUSED: usize = 5;
 /// Submits what is missing, and returns the exit code.
 ///
 /// # Errors
-/// There is no kubectl here, the cluster does not answer or refuses, or its nodes are not exclusive.
+/// There is no kubectl here, the cluster does not answer or refuses, or its nodes are not
+/// exclusive.
 pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
     let judged = |runs: &[_]| judge(folder, runs);
     if dry_run {
@@ -104,7 +106,8 @@ impl<'a> Waiting<'a> {
                         self.submitted.extend(free);
                         self.refused = 0;
                     }
-                    // A Job that is being deleted still has its name; a right that is missing stays so.
+                    // A Job that is being deleted still has its name; a right that is missing stays
+                    // so.
                     Err(error) if self.refused < MOST_REFUSED => {
                         outage(error)?;
                         self.refused += 1;

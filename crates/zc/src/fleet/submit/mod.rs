@@ -16,8 +16,8 @@ use zc_run::Result;
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     folder: FolderArgs,
-    /// Go on until every measurement was tried, as it always is with ssh. Ctrl-C ends this command, and the
-    /// same one goes on
+    /// Go on until every measurement was tried, as it always is with ssh. Ctrl-C ends this command,
+    /// and the same one goes on
     #[arg(long)]
     wait: bool,
     /// Print the commands, and start none

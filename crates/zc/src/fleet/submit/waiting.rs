@@ -20,7 +20,8 @@ pub(super) fn interrupted_within(time: Duration, stop: &Stop) -> bool {
     stop.is_set()
 }
 
-/// Says that a scheduler does not answer, or refuses: it is asked again. Anything else ends the command.
+/// Says that a scheduler does not answer, or refuses: it is asked again. Anything else ends the
+/// command.
 ///
 /// # Errors
 /// Anything else.

@@ -1,5 +1,5 @@
-//! What another user's folder, another process or a full disk can do to `zc fleet`, and what it says of runs that no
-//! report uses.
+//! What another user's folder, another process or a full disk can do to `zc fleet`, and what it
+//! says of runs that no report uses.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -94,7 +94,8 @@ fn no_folder_says_which_programs_are_started() {
     let plan = here.join("out/fleet.json");
     let own = fs::read_to_string(&plan).unwrap();
     assert!(!own.contains("kubectl"), "{own}");
-    // What stands for kubectl is on the PATH, and the folder names another one in every way there is.
+    // What stands for kubectl is on the PATH, and the folder names another one in every way there
+    // is.
     let path = format!("{}:{}", here.display(), std::env::var("PATH").unwrap());
     let run = |words: &[&str]| {
         zc_in(here, &[&["fleet"], words].concat()).env("PATH", &path).finish().unwrap()
@@ -163,7 +164,8 @@ fn the_programs_of_a_fleet_are_those_of_its_file_each_time() {
     assert!(calls().starts_with("--context lab "), "{}", calls());
 }
 
-/// Puts into a folder's runs and logs whatever its owner could to make others wait or to see what they may.
+/// Puts into a folder's runs and logs whatever its owner could to make others wait or to see what
+/// they may.
 fn traps(folder: &Path, ids: &[String], secret: &Path) {
     let run = |at: usize, kind: &str| folder.join(format!("runs/{}.9.{kind}", ids[at]));
     let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).unwrap();

@@ -117,8 +117,8 @@ pub(crate) fn refused(output: &Output, code: i32) -> String {
     said
 }
 
-/// Whether a run of a server ended before its first block because other programs had the CPUs, and the
-/// load generator could not keep to its rate.
+/// Whether a run of a server ended before its first block because other programs had the CPUs, and
+/// the load generator could not keep to its rate.
 pub(crate) fn asks_too_slowly(output: &Output) -> bool {
     const SAID: [&str; 2] = ["does not keep to one rate", "are too near to"];
     let said = stderr(output);
@@ -187,8 +187,8 @@ pub(crate) fn has_costs() -> bool {
     !emulated
 }
 
-/// What a shell script does in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`, and
-/// a skip, where that cannot be.
+/// What a shell script does in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`,
+/// and a skip, where that cannot be.
 pub(crate) fn on_emulated_cpu(folder: &Path, script: &str) -> Option<Output> {
     std::fs::write(folder.join("cpuinfo"), "model name\t: QEMU TCG CPU version 2.5+\n").unwrap();
     with_mounted("mount --bind cpuinfo /proc/cpuinfo", folder, script)

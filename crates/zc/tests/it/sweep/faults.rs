@@ -1,6 +1,6 @@
-//! The n-th system call of a kind fails. strace(1) injects the error; which calls there are is found
-//! by tracing the same command once. strace counts the calls of each thread apart, so that the n-th
-//! call fails in every thread that makes so many.
+//! The n-th system call of a kind fails. strace(1) injects the error; which calls there are is
+//! found by tracing the same command once. strace counts the calls of each thread apart, so that
+//! the n-th call fails in every thread that makes so many.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -17,9 +17,10 @@ use crate::support::{Bounded as _, NOTHING_KEPT, ZC, stderr, text};
 /// How many calls of a kind are tried, from the first one of `main`.
 const MOST: usize = 40;
 
-/// Calls that cannot fail if their arguments are right, that do their work even where they report an
-/// error (close(2)), or that end the thread. Of futex(2) it is the waking that cannot fail, and strace
-/// cannot tell it from the waiting; brk(2) tells its failure by another value than strace returns.
+/// Calls that cannot fail if their arguments are right, that do their work even where they report
+/// an error (close(2)), or that end the thread. Of futex(2) it is the waking that cannot fail, and
+/// strace cannot tell it from the waiting; brk(2) tells its failure by another value than strace
+/// returns.
 const INFALLIBLE: [&str; 36] = [
     "futex",
     "brk",
@@ -232,7 +233,8 @@ fn anything(_: &Path, _: &Output, _: &Output) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for a command that takes seconds each time: a sample is of two of five, each day others.
+/// The same for a command that takes seconds each time: a sample is of two of five, each day
+/// others.
 fn sweep_by_turns(place: u64, target: &Target) {
     if is_long() || [0, 2].contains(&((seed() + place) % 5)) {
         return sweep(target, 3);
@@ -473,8 +475,8 @@ fn a_run_over_null_ends_well_whatever_call_fails() {
 
 #[test]
 fn a_command_s_cost_ends_well_whatever_call_fails() {
-    // The only one waits on a socket pair of Command::spawn for the child's exec(3), and a failure of it
-    // would have the standard library wait for the child's end.
+    // The only one waits on a socket pair of Command::spawn for the child's exec(3), and a failure
+    // of it would have the standard library wait for the child's end.
     let not = &["recvfrom"];
     // What follows is what it did three times before.
     let args = ["soak", "--runs", "3", "--", "true"];

@@ -1,8 +1,8 @@
 //! Floods of `zc serve` by clients that do not know the token, one for each row of the table in
 //! docs/protocol.md. All of them come from addresses of loopback, and end by themselves.
 //!
-//! The rules themselves are tested where they are (crates/measure/src/agent/listener.rs); here it is
-//! the program, with its memory, its descriptors and what it writes.
+//! The rules themselves are tested where they are (crates/measure/src/agent/listener.rs); here it
+//! is the program, with its memory, its descriptors and what it writes.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -114,9 +114,9 @@ impl Door {
         assert!(answer.contains("\"welcome\""), "{answer}: {}", self.server.said());
     }
 
-    /// It lives, and ends in order, and has not said much of the flood: five messages in ten seconds,
-    /// then one with the number of those that were suppressed. What is said of sessions is not limited:
-    /// only who has the token begins one. Returns what it said.
+    /// It lives, and ends in order, and has not said much of the flood: five messages in ten
+    /// seconds, then one with the number of those that were suppressed. What is said of sessions is
+    /// not limited: only who has the token begins one. Returns what it said.
     #[track_caller]
     fn ends(self) -> String {
         signal(self.server.pid(), Signal::TERM);

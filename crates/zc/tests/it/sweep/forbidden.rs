@@ -3,8 +3,8 @@
 //!
 //! It is the default profile of Docker (its profiles/seccomp/default.json, as of version 25) for a
 //! container without further capabilities, turned around: of the calls that the profile does not
-//! allow these are the ones that zc could make. What the profile would refuse with ENOSYS is refused
-//! with EPERM too, which is the harder case.
+//! allow these are the ones that zc could make. What the profile would refuse with ENOSYS is
+//! refused with EPERM too, which is the harder case.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Signals at random moments: to zc, to its far end, to the command that it measures. What was saved
-//! can be read up to the last block, and nothing is left behind.
+//! Signals at random moments: to zc, to its far end, to the command that it measures. What was
+//! saved can be read up to the last block, and nothing is left behind.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -353,7 +353,8 @@ fn victim_of(case: &Case, near: &Started, server: Option<&Started>) -> Option<i3
         Victim::Far => server.map_or_else(|| named("zc", "serve"), |server| Some(server.pid())),
         Victim::Command => named("sleep", "1"),
         Victim::Any => {
-            // Without those that restore the host: only SIGKILL to them prevents that, as is documented.
+            // Without those that restore the host: only SIGKILL to them prevents that, as is
+            // documented.
             let all = near.processes();
             let at = case.which as usize % all.len().max(1);
             all.get(at).map(|process| process.pid)

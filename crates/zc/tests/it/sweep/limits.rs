@@ -1,6 +1,6 @@
 //! zc under limits: of memory, processes, descriptors, file sizes and stack, on a full disk, behind
-//! the system call filter of a container, without parts of /proc, on one CPU, stopped and continued.
-//! It works, or it ends with a sentence.
+//! the system call filter of a container, without parts of /proc, on one CPU, stopped and
+//! continued. It works, or it ends with a sentence.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -194,8 +194,8 @@ fn limited(case: &Case, folder: &Path) -> Result<Ended, String> {
     }
 }
 
-/// Makes a program that runs as `nobody` run as a user of its own: RLIMIT_NPROC counts all processes
-/// of a user.
+/// Makes a program that runs as `nobody` run as a user of its own: RLIMIT_NPROC counts all
+/// processes of a user.
 fn of_its_own(command: &mut Command, folder: &Path) {
     use std::os::unix::process::CommandExt as _;
     use std::sync::atomic::{AtomicU32, Ordering};

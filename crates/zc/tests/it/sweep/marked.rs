@@ -1,5 +1,6 @@
-//! A program with all that it starts. A mark in its environment is inherited, so whatever carries it
-//! is found in /proc wherever it went: into another session, another namespace, to another parent.
+//! A program with all that it starts. A mark in its environment is inherited, so whatever carries
+//! it is found in /proc wherever it went: into another session, another namespace, to another
+//! parent.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

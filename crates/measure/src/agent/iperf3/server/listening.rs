@@ -17,8 +17,8 @@ use zc_run::{Error, Result};
 
 /// Pause of accepting after descriptors or memory ran out.
 const REST: Duration = Duration::from_secs(1);
-/// At most one refusal per interval is reported, so that a flood does not fill the screen: a second,
-/// for which unit tests do not wait.
+/// At most one refusal per interval is reported, so that a flood does not fill the screen: a
+/// second, for which unit tests do not wait.
 pub(super) const TELL_EVERY: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 1000 });
 
 pub(super) struct Server<'a> {

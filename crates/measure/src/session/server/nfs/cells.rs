@@ -17,9 +17,9 @@ use zc_run::{
     units,
 };
 
-/// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600 READs of 4k
-/// per second here, the client was at work for 85 % of the time: a READ that finds it so wakes nobody, and 2.5
-/// of 3.7 % that were added were found.
+/// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600
+/// READs of 4k per second here, the client was at work for 85 % of the time: a READ that finds it
+/// so wakes nobody, and 2.5 of 3.7 % that were added were found.
 const SHARE: f64 = 1.0 / 3.0;
 
 /// What the cells are made of: each path at each size and number of connections.
@@ -39,9 +39,9 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The cells, the A/A control with them, and rows for what the server does not allow or the file has no
-    /// room for. Other numbers of connections are compared with the first at the same path and size, other
-    /// paths and the reference with the first path at the same size.
+    /// The cells, the A/A control with them, and rows for what the server does not allow or the
+    /// file has no room for. Other numbers of connections are compared with the first at the same
+    /// path and size, other paths and the reference with the first path at the same size.
     pub(super) fn cells(&self) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
         let (mut can, mut cannot) = (Vec::new(), Vec::new());
         let (Some(first), Some(usual)) = (self.paths.first(), self.connections.first()) else {
@@ -142,8 +142,8 @@ fn connections(cell: &Cell, usual: usize) -> usize {
     cell.levels.flows.unwrap_or(usual)
 }
 
-/// What the client asks for in the cells, each once: the file's number is that of its mount. `usual` is the
-/// number of connections where a cell has none of its own.
+/// What the client asks for in the cells, each once: the file's number is that of its mount.
+/// `usual` is the number of connections where a cell has none of its own.
 pub(super) fn calls(cells: &[Cell], mounts: &[NfsMount], usual: usize) -> Vec<CallsOf> {
     let of = |cell: &Cell| {
         let (bytes, flows) = (body_bytes(cell), connections(cell, usual));
@@ -175,8 +175,8 @@ pub(super) fn origin_of(
     })
 }
 
-/// Gives all cells one rate in bytes per second, which is typed, that of an earlier run, which is then
-/// said, or what the slowest of them can well sustain. Adds the positive control.
+/// Gives all cells one rate in bytes per second, which is typed, that of an earlier run, which is
+/// then said, or what the slowest of them can well sustain. Adds the positive control.
 pub(super) fn at_one_rate(
     rig: &mut ServerRig,
     mut cells: Vec<Cell>,

@@ -1,7 +1,8 @@
-//! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the other,
-//! and beside them zc's own server, which sends the same bytes by sendfile. What the server's CPU loses is
-//! the sender's cost, and what the client's loses the receiver's. Of a server that is there the client alone
-//! is measured, on the whole machine; or the server alone, where the client is on another machine.
+//! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the
+//! other, and beside them zc's own server, which sends the same bytes by sendfile. What the
+//! server's CPU loses is the sender's cost, and what the client's loses the receiver's. Of a server
+//! that is there the client alone is measured, on the whole machine; or the server alone, where the
+//! client is on another machine.
 
 mod asks;
 mod cells;
@@ -270,8 +271,8 @@ fn by_mounts(options: &NfsOptions) -> bool {
     options.client == NfsClient::Kernel
 }
 
-/// The paths that the client speaks, each version by each operation, and rows for the others. A mount that is
-/// there has one version.
+/// The paths that the client speaks, each version by each operation, and rows for the others. A
+/// mount that is there has one version.
 ///
 /// # Errors
 /// It speaks none of them.

@@ -1,5 +1,5 @@
-//! Opening what is to be read or written, for the first time: what client and server agree on, and whether
-//! the file is the right one.
+//! Opening what is to be read or written, for the first time: what client and server agree on, and
+//! whether the file is the right one.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow
 /// How long the server may take until the client can mount what it exports.
 const START: Duration = Duration::from_secs(15);
 
-/// How long it may take by another version: the kernel's server may let nobody open a file by version 4 in
-/// its first 10 s.
+/// How long it may take by another version: the kernel's server may let nobody open a file by
+/// version 4 in its first 10 s.
 const AGAIN: Duration = Duration::from_secs(12);
 
 /// A file that has been opened.
@@ -32,8 +32,8 @@ pub(super) struct File {
     pub(super) refused: Vec<SupportRow>,
 }
 
-/// What the client is to open, in this order: each path once, or a mount for each path, size and number of
-/// connections.
+/// What the client is to open, in this order: each path once, or a mount for each path, size and
+/// number of connections.
 pub(super) fn wanted(
     options: &NfsOptions,
     paths: &[SendPath],
@@ -59,8 +59,8 @@ pub(super) fn wanted(
     paths.iter().flat_map(of).collect()
 }
 
-/// Opens what is `wanted`, and reads the file once by each, after it was written where it is to be. All must
-/// read the same: what zc has the server export, if it is zc's.
+/// Opens what is `wanted`, and reads the file once by each, after it was written where it is to be.
+/// All must read the same: what zc has the server export, if it is zc's.
 ///
 /// # Errors
 /// Nothing can be opened: the last attempt's error. The server has ended; the file is another one.
@@ -82,7 +82,8 @@ pub(super) fn open(
     let mut failed = None;
     for mount in wanted {
         steps.say(&format!("first calls by {}", name(&mount)));
-        // One that is there is not just starting, and what was waited for at one size need not be at the next.
+        // One that is there is not just starting, and what was waited for at one size need not be
+        // at the next.
         let patience = if is_there || failed == Some(mount.path) {
             Duration::ZERO
         } else if mounts.is_empty() {
@@ -119,8 +120,8 @@ pub(super) fn open(
                 let no = Unavailable::unsupported(error.message);
                 refused.push(cannot_run(name(&mount), "", no)?);
             }
-            // It answers, so there is something that it does not do by this version; one that is there may do
-            // another.
+            // It answers, so there is something that it does not do by this version; one that is
+            // there may do another.
             Err(error) if error.kind == ErrorKind::Remote && (is_there || !mounts.is_empty()) => {
                 failed = Some(mount.path);
                 let no = Unavailable::refused(error.message);

@@ -22,8 +22,8 @@ pub struct NfsOptions {
     pub client: NfsClient,
     /// The other machine on which it does; `None`: this one.
     pub remote: Option<RemoteEnd>,
-    /// Versions of NFS, the first of which is the one that others are compared with; empty: what the client
-    /// usually speaks, or the version of a mount that is there.
+    /// Versions of NFS, the first of which is the one that others are compared with; empty: what
+    /// the client usually speaks, or the version of a mount that is there.
     pub versions: Vec<String>,
     /// What NFS is carried over; empty: TCP.
     pub transports: Vec<NfsTransport>,
@@ -33,8 +33,8 @@ pub struct NfsOptions {
     pub sizes: Vec<usize>,
     /// READs or WRITEs at a time, at most.
     pub depth: usize,
-    /// Connections of a mount of the kernel's client, of which the first number is the one that others are
-    /// compared with; empty: one, or those of a mount that is there.
+    /// Connections of a mount of the kernel's client, of which the first number is the one that
+    /// others are compared with; empty: one, or those of a mount that is there.
     pub connections: Vec<usize>,
     /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
     pub rate_bytes_per_s: Option<f64>,

@@ -1,5 +1,5 @@
-//! Where the server is: one of zc's on one side of a veth pair, or one that is there, towards which packets
-//! go as they do, or from which they go to a client on another machine.
+//! Where the server is: one of zc's on one side of a veth pair, or one that is there, towards which
+//! packets go as they do, or from which they go to a client on another machine.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use zc_run::{
 /// The memory that must be free, in copies of the file: the server's, and half of one to work with.
 const COPIES: f64 = 1.5;
 
-/// Bytes of a file that are read at most where it is not zc's: what a server has in memory after the first
-/// READs of it.
+/// Bytes of a file that are read at most where it is not zc's: what a server has in memory after
+/// the first READs of it.
 const MOST: u64 = 64 << 20;
 
 /// A server, and the way to it.
@@ -45,7 +45,8 @@ impl Place {
     /// Starts zc's server.
     ///
     /// # Errors
-    /// Its processes cannot be started; there is no link whose sides are apart; files cannot be used.
+    /// Its processes cannot be started; there is no link whose sides are apart; files cannot be
+    /// used.
     pub(super) fn ours(
         options: &NfsOptions,
         program: NfsServerProgram,
@@ -84,8 +85,8 @@ impl Place {
     /// A server that is there. One that another machine reads from is on this one.
     ///
     /// # Errors
-    /// No file is named, or none that can be; WRITEs are asked for; there is no way to the server; a client on
-    /// another machine does not reach it.
+    /// No file is named, or none that can be; WRITEs are asked for; there is no way to the server;
+    /// a client on another machine does not reach it.
     pub(super) fn there(options: &NfsOptions) -> Result<Self> {
         let Some(file) = &options.file else {
             return Err(Error::usage("--nfs-server external needs a file of that server")
@@ -151,8 +152,8 @@ impl Place {
         }
     }
 
-    /// Whether the CPU clocks of the server are known, if it is on this machine: `reached_from_afar` is
-    /// one that a client on another machine asks.
+    /// Whether the CPU clocks of the server are known, if it is on this machine:
+    /// `reached_from_afar` is one that a client on another machine asks.
     pub(super) fn has_clocks(&self, reached_from_afar: bool) -> bool {
         match &self.served {
             Served::RanAlready(found) => {
@@ -202,7 +203,8 @@ fn fits(sizes: &[usize], files: &FileSetFacts) -> Result<()> {
 }
 
 /// # Errors
-/// The server is not on this machine, or a client on another machine does not reach it by its address.
+/// The server is not on this machine, or a client on another machine does not reach it by its
+/// address.
 fn reached_from_afar(exported: &Exported, is_in_mount: bool, is_here: bool) -> Result<()> {
     let (file, address) = (escape(&exported.server, 200), exported.address);
     if is_in_mount {

@@ -5,8 +5,8 @@ use zc_run::{Severity, Warning};
 /// The CPUs of those workers.
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// The warning that a part of the client's cost may be on the server's CPU; `None`: workers are on the
-/// client's alone.
+/// The warning that a part of the client's cost may be on the server's CPU; `None`: workers are on
+/// the client's alone.
 pub(super) fn warning(client_cpu: usize) -> Option<Warning> {
     let mask = std::fs::read_to_string(WORKERS).unwrap_or_default();
     (!is_only(&mask, client_cpu)).then(anywhere)

@@ -4,9 +4,9 @@ use super::super::asked_for::AskedFor;
 use super::super::kept::IoBytes;
 use zc_run::{Cell, Error, NfsOperation, Result};
 
-/// Checks that the server has read from its file what the client got, or written there what it gave: from
-/// `before` to `after`, where that is counted. It may read or write something else now and then, but not as
-/// much as a call.
+/// Checks that the server has read from its file what the client got, or written there what it
+/// gave: from `before` to `after`, where that is counted. It may read or write something else now
+/// and then, but not as much as a call.
 ///
 /// # Errors
 /// It has not.

@@ -1,4 +1,5 @@
-//! The phases of a reader: calls of one file that begin at a moment, and what they were once they have ended.
+//! The phases of a reader: calls of one file that begin at a moment, and what they were once they
+//! have ended.
 
 use super::super::asked_for::AskedFor;
 use super::reader::{CallCounts, Reader};
@@ -89,8 +90,8 @@ struct Seen {
     calls: u64,
 }
 
-/// Calls per second in the middle of a phase, of which `all` were made: the rate of the schedule where that
-/// was kept, else those that were answered by its end.
+/// Calls per second in the middle of a phase, of which `all` were made: the rate of the schedule
+/// where that was kept, else those that were answered by its end.
 fn per_s(order: &Order, at_end: Seen, all: u64) -> f64 {
     let seconds = at_end.at_ns.saturating_sub(order.begin_ns) as f64 / 1e9;
     if let Some(per_s) = order.per_s {

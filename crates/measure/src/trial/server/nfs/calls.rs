@@ -1,5 +1,5 @@
-//! Reading or writing a file by calls of one length at a rate, a few at a time: threads that take the next
-//! call in turn, wait until it is due, and make it.
+//! Reading or writing a file by calls of one length at a rate, a few at a time: threads that take
+//! the next call in turn, wait until it is due, and make it.
 
 use std::fs::File;
 use std::io;
@@ -92,7 +92,8 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Ends it, once all calls have returned that were under way. Fails if one of them has: in words.
+    /// Ends it, once all calls have returned that were under way. Fails if one of them has: in
+    /// words.
     pub(super) fn end(self) -> Result<Done, String> {
         self.shared.stop();
         let mut all = Done::default();
@@ -128,7 +129,8 @@ impl Shared {
     fn offset(&self, number: u64, thread: usize, nth: u64) -> u64 {
         let depth = self.depth() as u64;
         let place = match self.operation {
-            // No two threads write to one place: what is written again before it is sent is sent once.
+            // No two threads write to one place: what is written again before it is sent is sent
+            // once.
             NfsOperation::Write => {
                 (nth * depth + thread as u64) % (self.calls_of_file / depth * depth)
             }

@@ -1,8 +1,8 @@
-//! Whether the kernel's NFS server copies what it sends: it splices pages of the page cache into its answer,
-//! or reads the file into a buffer of its own.
+//! Whether the kernel's NFS server copies what it sends: it splices pages of the page cache into
+//! its answer, or reads the file into a buffer of its own.
 //!
-//! It passes another trace point for each (Linux, fs/nfsd/trace.h). It copies what it signs or encrypts
-//! (Kerberos, krb5i and krb5p), and files of file systems that cannot be spliced.
+//! It passes another trace point for each (Linux, fs/nfsd/trace.h). It copies what it signs or
+//! encrypts (Kerberos, krb5i and krb5p), and files of file systems that cannot be spliced.
 
 use std::fs;
 
@@ -25,8 +25,8 @@ impl Copies {
         Self { cpu, points: None }
     }
 
-    /// Begins to count, if the kernel has the trace points by now and this process may: they come with the
-    /// server's module. Returns [`counts`](Self::counts).
+    /// Begins to count, if the kernel has the trace points by now and this process may: they come
+    /// with the server's module. Returns [`counts`](Self::counts).
     pub fn watch(&mut self) -> Option<[u64; 2]> {
         if self.points.is_none() {
             self.points = self.open();

@@ -1,4 +1,5 @@
-//! What a server exports, and how each client is told where it is: one of zc's, or one that is there.
+//! What a server exports, and how each client is told where it is: one of zc's, or one that is
+//! there.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,11 +36,12 @@ pub struct InMount {
 }
 
 impl Exported {
-    /// The file that a user names: `HOST:/PATH`, or one in a mount of this machine, which is told as well.
+    /// The file that a user names: `HOST:/PATH`, or one in a mount of this machine, which is told
+    /// as well.
     ///
     /// # Errors
-    /// There is no such host or file; the file is in no mount of NFS; its name is none that a client can be
-    /// told.
+    /// There is no such host or file; the file is in no mount of NFS; its name is none that a
+    /// client can be told.
     pub fn named(text: &str) -> Result<(Self, Option<InMount>)> {
         match host_and_path(text) {
             Some((host, path)) => Ok((Self::at(text, address_of(host)?, path)?, None)),
@@ -125,9 +127,9 @@ impl Exported {
         format!("nfs://{host}{root}/{name}?version={version}{ports}")
     }
 
-    /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each has
-    /// connections of its own (nosharecache); a server that does not answer for 9 s is an error (soft, 3 s and
-    /// twice as many). Nothing is locked, and the server need not call back.
+    /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each
+    /// has connections of its own (nosharecache); a server that does not answer for 9 s is an error
+    /// (soft, 3 s and twice as many). Nothing is locked, and the server need not call back.
     pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
         let (root, name, address) = (self.root(path), &self.name, ip_text(self.address));
         let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));

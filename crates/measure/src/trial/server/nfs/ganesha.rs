@@ -93,8 +93,9 @@ EXPORT {{
         )
     }
 
-    /// Serves the file system at `export` under the name `name`, from this mount and network namespace,
-    /// `writable` or read-only, until it ends or this process is told to. What it cannot do it says to stderr.
+    /// Serves the file system at `export` under the name `name`, from this mount and network
+    /// namespace, `writable` or read-only, until it ends or this process is told to. What it cannot
+    /// do it says to stderr.
     ///
     /// # Errors
     /// It ends.

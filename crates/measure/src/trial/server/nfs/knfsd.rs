@@ -1,8 +1,8 @@
 //! The kernel's own NFS server: threads of the kernel, one server for each network namespace.
 //!
-//! It is told what to do in a file system, nfsd, which shows the server of the network namespace that it
-//! is mounted in. rpc.mountd, of nfs-utils, tells the kernel which addresses may read what, and speaks the
-//! mount protocol of version 3.
+//! It is told what to do in a file system, nfsd, which shows the server of the network namespace
+//! that it is mounted in. rpc.mountd, of nfs-utils, tells the kernel which addresses may read what,
+//! and speaks the mount protocol of version 3.
 //!
 //! References: Linux, fs/nfsd/nfsctl.c; nfsd(7), rpc.mountd(8), exportfs(8).
 
@@ -42,8 +42,9 @@ const COUNTS: &str = "net/rpc/nfsd";
 const MOUNTD: &str = "rpc.mountd";
 const EXPORTFS: &str = "exportfs";
 
-/// Anybody in this network namespace may read, or write as well. The export is the root of version 4's name
-/// space. A WRITE that is to be on stable storage is, as far as a file system in memory knows one.
+/// Anybody in this network namespace may read, or write as well. The export is the root of version
+/// 4's name space. A WRITE that is to be on stable storage is, as far as a file system in memory
+/// knows one.
 const OPTIONS: &str = "insecure,no_root_squash,no_subtree_check,fsid=0,sync";
 
 /// The kernel's server, as far as this machine has it.
@@ -79,8 +80,8 @@ impl Knfsd {
     }
 
     /// Serves the file system at `export` from this mount and network namespace, on `cpu`, until
-    /// rpc.mountd ends or this process is told to. If it is killed, the kernel ends the threads with this mount
-    /// namespace.
+    /// rpc.mountd ends or this process is told to. If it is killed, the kernel ends the threads
+    /// with this mount namespace.
     ///
     /// # Errors
     /// The kernel or a program refuses something; rpc.mountd ends.
@@ -102,7 +103,8 @@ impl Knfsd {
         let mut mountd = Command::new(&self.mountd);
         mountd.args(["-F", "-p", &MOUNT_PORT.to_string()]);
         let ended = place::run(mountd, signals, || self.start_threads(cpu));
-        // While the port mapper is there: the kernel takes back what it has registered, and waits for it.
+        // While the port mapper is there: the kernel takes back what it has registered, and waits
+        // for it.
         let stopped = set("threads", "0");
         match ended? {
             Some(status) => Err(Error::failed(format!("rpc.mountd ended: {status}"))),
@@ -140,15 +142,16 @@ impl Knfsd {
     }
 }
 
-/// The threads of a server of zc's that is on this CPU alone. (One of the host's may run on others.)
+/// The threads of a server of zc's that is on this CPU alone. (One of the host's may run on
+/// others.)
 pub(super) fn threads_on(cpu: usize) -> Vec<i32> {
     let on_it = |thread: &i32| sched::allowed_cpus_of(*thread).is_ok_and(|cpus| cpus == [cpu]);
     kernel_threads(NFSD).into_iter().filter(on_it).collect()
 }
 
-/// Bytes that the server of a process's network namespace has read for READs and written for WRITEs so far.
-/// Before Linux 6.9 the kernel counts those of all its servers together, and shows them to its first network
-/// namespace. `None`: it does not show them.
+/// Bytes that the server of a process's network namespace has read for READs and written for WRITEs
+/// so far. Before Linux 6.9 the kernel counts those of all its servers together, and shows them to
+/// its first network namespace. `None`: it does not show them.
 pub(super) fn bytes(pid: i32) -> Option<IoBytes> {
     let places = [format!("/proc/{pid}/{COUNTS}"), format!("/proc/self/{COUNTS}")];
     places.iter().find_map(|place| fs::read_to_string(place).ok()).as_deref().and_then(bytes_of)
@@ -167,10 +170,11 @@ fn control() -> Result<()> {
         .map_err(|errno| cannot(AT)(errno.into()))
 }
 
-/// Ends the time in which clients claim again what they had before the server was started: nobody has
-/// anything, and until then no file can be opened by version 4. The kernel's lock manager has such a time of
-/// its own. Where nobody keeps a list of clients, a kernel may refuse to end the first (Debian's 6.1.0-50:
-/// EBUSY), which takes [`GRACE`] then. Before Linux 3.18 there is no such file.
+/// Ends the time in which clients claim again what they had before the server was started: nobody
+/// has anything, and until then no file can be opened by version 4. The kernel's lock manager has
+/// such a time of its own. Where nobody keeps a list of clients, a kernel may refuse to end the
+/// first (Debian's 6.1.0-50: EBUSY), which takes [`GRACE`] then. Before Linux 3.18 there is no such
+/// file.
 fn end_grace() {
     drop(set("v4_end_grace", "Y"));
     drop(fs::write(LOCK_MANAGER, "Y"));

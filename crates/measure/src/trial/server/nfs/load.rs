@@ -1,5 +1,5 @@
-//! The load of a run of NFS: READs or WRITEs of a file that the server exports, and requests to zc's own
-//! server of as many bytes, which are the reference of READs.
+//! The load of a run of NFS: READs or WRITEs of a file that the server exports, and requests to
+//! zc's own server of as many bytes, which are the reference of READs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,7 +61,8 @@ impl NfsLoad {
         self.http.as_deref()
     }
 
-    /// Begins to call so many times, or until the end of the phase. Returns when the first call is due.
+    /// Begins to call so many times, or until the end of the phase. Returns when the first call is
+    /// due.
     pub(crate) fn go(
         &self,
         origin: usize,
@@ -104,8 +105,8 @@ impl NfsLoad {
         }
     }
 
-    /// CPU time so far of the reader's processes, and of the kernel's workers where its client works in
-    /// them. What these do for others is in their clocks in idle windows too.
+    /// CPU time so far of the reader's processes, and of the kernel's workers where its client
+    /// works in them. What these do for others is in their clocks in idle windows too.
     pub(crate) fn cpu_ns(&self) -> u64 {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let clocks = workers.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok());

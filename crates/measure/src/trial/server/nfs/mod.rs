@@ -1,9 +1,10 @@
-//! NFS: a server that exports the file set, or one that is there; a client that reads a file by READs of one
-//! size at a rate, or writes it by WRITEs; and what stands between zc and these programs.
+//! NFS: a server that exports the file set, or one that is there; a client that reads a file by
+//! READs of one size at a rate, or writes it by WRITEs; and what stands between zc and these
+//! programs.
 //!
-//! Both run in network namespaces of the link, and the server in a mount namespace of its own, in which
-//! it finds its export, its state and its port mapper: nothing of the host's is touched, and nothing is
-//! left when its last process is gone.
+//! Both run in network namespaces of the link, and the server in a mount namespace of its own, in
+//! which it finds its export, its state and its port mapper: nothing of the host's is touched, and
+//! nothing is left when its last process is gone.
 
 mod bytes;
 mod calling;

@@ -46,8 +46,8 @@ pub(super) fn listed() -> io::Result<Vec<Mounted>> {
     Ok(text.lines().filter_map(mounted).collect())
 }
 
-/// The mount of NFS that a file with this path, which has no symbolic links, is in; `None`: it is in another
-/// one.
+/// The mount of NFS that a file with this path, which has no symbolic links, is in; `None`: it is
+/// in another one.
 pub(super) fn of<'m>(mounts: &'m [Mounted], path: &Path) -> Option<&'m Mounted> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.at));
     around.max_by_key(|mount| mount.at.components().count()).filter(|mount| mount.options.is_some())

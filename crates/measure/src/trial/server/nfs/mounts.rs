@@ -1,10 +1,10 @@
-//! The kernel's client of NFS: a process that mounts what a server exports, once for each version and size
-//! of a call, and reads a file there past the page cache or writes it.
-//! `zc --internal nfs-read ORDERS ANSWERS COUNTS`.
+//! The kernel's client of NFS: a process that mounts what a server exports, once for each version
+//! and size of a call, and reads a file there past the page cache or writes it. `zc --internal
+//! nfs-read ORDERS ANSWERS COUNTS`.
 //!
-//! It is told what reader.c is told, and says what it says. What is opened is SOURCE OPTIONS FILE, or a file
-//! of a mount that is there. That its calls are READs or WRITEs, and not answered from a cache, is checked by
-//! the kernel's count of the mount.
+//! It is told what reader.c is told, and says what it says. What is opened is SOURCE OPTIONS FILE,
+//! or a file of a mount that is there. That its calls are READs or WRITEs, and not answered from a
+//! cache, is checked by the kernel's count of the mount.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -80,8 +80,8 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// What the kernel counts of its mount: calls, or bytes of those that go through the page cache, which the
-    /// kernel's client joins and splits.
+    /// What the kernel counts of its mount: calls, or bytes of those that go through the page
+    /// cache, which the kernel's client joins and splits.
     fn sent(&self) -> Option<u64> {
         match self.operation {
             NfsOperation::Write => mountstats::written_bytes(&self.at),
@@ -236,8 +236,8 @@ impl NotOpened {
     }
 }
 
-/// Opens a file past the page cache, or to be written, and reads what of it is to be read once, after it
-/// was written where it is to be: the bytes that were read, and their CRC-32.
+/// Opens a file past the page cache, or to be written, and reads what of it is to be read once,
+/// after it was written where it is to be: the bytes that were read, and their CRC-32.
 fn open_and_read(path: &Path, order: ToOpen<'_>) -> io::Result<(File, u64, u32)> {
     let direct = OFlags::DIRECT.bits() as i32;
     let reading = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
@@ -272,9 +272,9 @@ fn open_and_read(path: &Path, order: ToOpen<'_>) -> io::Result<(File, u64, u32)>
     Ok((file.unwrap_or(reading), bytes, crc.finalize()))
 }
 
-/// Writes the pattern to so many bytes of a file, and waits until they are committed. Nothing of them stays
-/// in the page cache: its folios would be as long as these calls, and a shorter WRITE later would take along
-/// what was written before to the same folio.
+/// Writes the pattern to so many bytes of a file, and waits until they are committed. Nothing of
+/// them stays in the page cache: its folios would be as long as these calls, and a shorter WRITE
+/// later would take along what was written before to the same folio.
 fn write_once(file: &File, bytes: u64) -> io::Result<()> {
     let mut at = 0;
     while at < bytes {

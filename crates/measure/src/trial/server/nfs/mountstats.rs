@@ -4,9 +4,9 @@ use std::fs;
 
 use zc_run::NfsOperation;
 
-/// READs or WRITEs that were sent so far for the mount at `at`, repeated ones once: operations READ and
-/// READ_PLUS, by which newer clients of version 4.2 read, or WRITE of /proc/self/mountstats. `None`: there is
-/// no such mount.
+/// READs or WRITEs that were sent so far for the mount at `at`, repeated ones once: operations READ
+/// and READ_PLUS, by which newer clients of version 4.2 read, or WRITE of /proc/self/mountstats.
+/// `None`: there is no such mount.
 ///
 /// Reference: Linux, fs/nfs/super.c (`nfs_show_stats`), net/sunrpc/stats.c.
 pub(super) fn calls(at: &str, operation: NfsOperation) -> Option<u64> {
@@ -25,7 +25,8 @@ fn calls_of(stats: &str, at: &str, names: &[&str]) -> Option<u64> {
     Some(of_mount(stats, at)?.filter_map(of_name).sum())
 }
 
-/// Bytes that WRITEs have taken to the server so far for the mount at `at`: the sixth number of its line `bytes`.
+/// Bytes that WRITEs have taken to the server so far for the mount at `at`: the sixth number of its
+/// line `bytes`.
 pub(super) fn written_bytes(at: &str) -> Option<u64> {
     written_of(&fs::read_to_string("/proc/self/mountstats").ok()?, at)
 }
@@ -45,8 +46,8 @@ fn of_mount<'s>(stats: &'s str, at: &str) -> Option<impl Iterator<Item = &'s str
     Some(lines.take_while(move |line| device(line).is_none()))
 }
 
-/// Bytes of a READ or WRITE that client and server agreed on for the mount at `at`: `rsize` or `wsize` of
-/// /proc/self/mounts.
+/// Bytes of a READ or WRITE that client and server agreed on for the mount at `at`: `rsize` or
+/// `wsize` of /proc/self/mounts.
 pub(super) fn largest(at: &str, operation: NfsOperation) -> Option<u64> {
     let name = match operation {
         NfsOperation::Read => "rsize=",

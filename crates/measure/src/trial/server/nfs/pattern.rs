@@ -1,5 +1,5 @@
-//! What is written to a file by WRITEs: bytes that differ from one place to the next, so that a call at a
-//! wrong offset is seen when they are read back. reader.c has the same.
+//! What is written to a file by WRITEs: bytes that differ from one place to the next, so that a
+//! call at a wrong offset is seen when they are read back. reader.c has the same.
 
 use std::sync::LazyLock;
 
@@ -8,8 +8,8 @@ use super::place::MOST_BYTES;
 /// Bytes after which it repeats itself: more than the longest call.
 const PERIOD: usize = 64 * 16_411;
 
-/// The pattern, and enough of its beginning for a call at any offset. It is made for the first WRITE, which is
-/// in no window.
+/// The pattern, and enough of its beginning for a call at any offset. It is made for the first
+/// WRITE, which is in no window.
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut x = 1_u64;
     let mut made: Vec<u8> = (0..PERIOD)

@@ -1,5 +1,5 @@
-//! The place of an NFS server or client: a mount namespace, in which folders of the host's are hidden by
-//! empty ones in memory.
+//! The place of an NFS server or client: a mount namespace, in which folders of the host's are
+//! hidden by empty ones in memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -50,8 +50,8 @@ pub(super) fn join(sources: Vec<File>, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a program, whose stderr is this one's, and calls `meanwhile`. Waits until the program ends or
-/// this process is told to end by a signal that is held: `None`.
+/// Starts a program, whose stderr is this one's, and calls `meanwhile`. Waits until the program
+/// ends or this process is told to end by a signal that is held: `None`.
 ///
 /// # Errors
 /// It cannot be started or waited for; what `meanwhile` says.

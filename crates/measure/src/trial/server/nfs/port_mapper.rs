@@ -1,8 +1,8 @@
-//! A port mapper that accepts whatever a server registers: rpcbind, as far as a server of NFS version 3
-//! needs it to start. Clients are told the ports by zc, and ask nobody.
+//! A port mapper that accepts whatever a server registers: rpcbind, as far as a server of NFS
+//! version 3 needs it to start. Clients are told the ports by zc, and ask nobody.
 //!
-//! The host's own rpcbind serves another network namespace. One of zc's own would want files, a user and
-//! a lock that are the host's.
+//! The host's own rpcbind serves another network namespace. One of zc's own would want files, a
+//! user and a lock that are the host's.
 //!
 //! References: RFC 5531 (RPC), RFC 1833 (rpcbind).
 
@@ -33,8 +33,8 @@ const UNSET: u32 = 2;
 /// What stands before a message in a stream: that this is the last fragment.
 const LAST_FRAGMENT: u32 = 1 << 31;
 
-/// Starts to answer at port 111 of the calling thread's network namespace, and at the socket that local
-/// programs ask.
+/// Starts to answer at port 111 of the calling thread's network namespace, and at the socket that
+/// local programs ask.
 ///
 /// # Errors
 /// An address is taken, or there is no thread.
@@ -50,8 +50,8 @@ pub(super) fn start(socket: &Path) -> io::Result<()> {
     begin(UDP, move || answer_datagrams(&udp))
 }
 
-/// Answers the calls of a connection in a thread of its own: the kernel keeps one open. Without a thread
-/// the connection is closed.
+/// Answers the calls of a connection in a thread of its own: the kernel keeps one open. Without a
+/// thread the connection is closed.
 fn answer_beside(name: &str, stream: impl Read + Write + Send + 'static) {
     drop(begin(name, || answer_stream(stream)));
 }
@@ -87,8 +87,8 @@ fn answer_datagrams(socket: &UdpSocket) {
     }
 }
 
-/// The reply to a call: that it was registered. Procedures that are none of SET, UNSET and NULL are not
-/// available. `None` to what is no call.
+/// The reply to a call: that it was registered. Procedures that are none of SET, UNSET and NULL are
+/// not available. `None` to what is no call.
 fn reply(call: &[u8]) -> Option<Vec<u8>> {
     const ACCEPTED: u32 = 0;
     const SUCCESS: u32 = 0;

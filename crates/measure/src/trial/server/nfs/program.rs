@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// The first program of this name in the folders of PATH, or in those of programs for the administrator,
-/// which a user's PATH may lack.
+/// The first program of this name in the folders of PATH, or in those of programs for the
+/// administrator, which a user's PATH may lack.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from);
@@ -14,8 +14,8 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Whether this kernel has a file system: it is there, or in a module that the kernel loads when it is
-/// mounted.
+/// Whether this kernel has a file system: it is there, or in a module that the kernel loads when it
+/// is mounted.
 pub(super) fn has_file_system(name: &str) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     if read("/proc/filesystems").lines().any(|line| line.trim_start_matches("nodev").trim() == name)

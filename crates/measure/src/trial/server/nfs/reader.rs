@@ -1,5 +1,5 @@
-//! The client's end of NFS: the process that reads, which is told what to do over a pipe, and counts in a
-//! file that is read at any moment.
+//! The client's end of NFS: the process that reads, which is told what to do over a pipe, and
+//! counts in a file that is read at any moment.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -26,8 +26,8 @@ const SOURCE: &str = include_str!("reader.c");
 /// How long an answer may take. The reader itself waits 10 s for the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long opening a file may take: the kernel's server lets nobody open one by version 4 in its first
-/// 10 s, and its client asks again at intervals that double.
+/// How long opening a file may take: the kernel's server lets nobody open one by version 4 in its
+/// first 10 s, and its client asks again at intervals that double.
 const OPENING: Duration = Duration::from_secs(40);
 
 /// How often it is looked whether the reader is still there, while it is waited for.
@@ -177,13 +177,13 @@ impl Reader {
         Ok(own)
     }
 
-    /// Opens a file by its URL, or by where and how it is mounted, and reads it once, after it was written
-    /// where it is to be.
+    /// Opens a file by its URL, or by where and how it is mounted, and reads it once, after it was
+    /// written where it is to be.
     ///
     /// # Errors
     /// - [`ErrorKind::Remote`]: the server does not answer, or has no such file.
-    /// - [`ErrorKind::Unsupported`]: client and server have no such version in common, or the file may not be
-    ///   written.
+    /// - [`ErrorKind::Unsupported`]: client and server have no such version in common, or the file
+    ///   may not be written.
     pub fn open(&mut self, order: &ToOpen<'_>) -> Result<Opened> {
         self.say(&order.line())?;
         let answer = self.answer_within(OPENING)?;
@@ -195,7 +195,8 @@ impl Reader {
         self.say(&order.line())
     }
 
-    /// Ends that, once all calls are answered that were under way, and what was written is committed.
+    /// Ends that, once all calls are answered that were under way, and what was written is
+    /// committed.
     pub(super) fn stop(&mut self) -> Result<Done> {
         self.say(STOP)?;
         let answer = self.answer()?;

@@ -1,5 +1,5 @@
-//! The process that serves: it makes the place in which the server finds its export and its state, and
-//! waits for it. `zc --internal nfs-serve`, kept by the keeper of every server of zc's.
+//! The process that serves: it makes the place in which the server finds its export and its state,
+//! and waits for it. `zc --internal nfs-serve`, kept by the keeper of every server of zc's.
 
 use std::fs::File;
 use std::io;
@@ -115,8 +115,8 @@ impl Program {
     }
 }
 
-/// Starts an NFS server on `cpu`, on the sender's side of a link. It serves one file with the bytes of all
-/// `files`, which clients may write or not.
+/// Starts an NFS server on `cpu`, on the sender's side of a link. It serves one file with the bytes
+/// of all `files`, which clients may write or not.
 ///
 /// # Errors
 /// Its processes cannot be started.

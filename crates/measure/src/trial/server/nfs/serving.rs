@@ -53,8 +53,8 @@ impl Serving {
         self.kept.cpu_ns() + of_threads.sum::<u64>()
     }
 
-    /// Bytes that it has read from its file and written to it so far, by the kernel's count; `None`: they
-    /// are not counted.
+    /// Bytes that it has read from its file and written to it so far, by the kernel's count;
+    /// `None`: they are not counted.
     pub(crate) fn io_bytes(&self) -> Option<IoBytes> {
         match self.in_kernel_on {
             Some(_) => self.kept.pids().first().copied().and_then(knfsd::bytes),

@@ -1,4 +1,5 @@
-//! What zc says to a reader of NFS and hears from it, line by line. reader.c has its half of the same.
+//! What zc says to a reader of NFS and hears from it, line by line. reader.c has its half of the
+//! same.
 
 use crate::http::Latencies;
 use zc_run::NfsOperation;
@@ -16,8 +17,8 @@ pub(super) const NO: &str = "no ";
 /// An answer: there is no such thing here, and will not be.
 pub(super) const NEVER: &str = "never ";
 
-/// Numbers in the file of counts, each of 64 bits: READs or WRITEs that were answered, their bytes, and those
-/// that failed.
+/// Numbers in the file of counts, each of 64 bits: READs or WRITEs that were answered, their bytes,
+/// and those that failed.
 pub(super) const NUMBERS: usize = 3;
 
 /// What is to be opened.
@@ -98,12 +99,14 @@ impl Order {
     }
 }
 
-/// A file that the reader has opened, and read once; one that is to be written, after it was written once.
+/// A file that the reader has opened, and read once; one that is to be written, after it was
+/// written once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// Bytes of it that were read.
     pub bytes: u64,
-    /// The longest READ or WRITE: that which the server allows, or which client and server agreed on.
+    /// The longest READ or WRITE: that which the server allows, or which client and server agreed
+    /// on.
     pub largest: u64,
     /// CRC-32 of what was read.
     pub crc32: u32,
