@@ -23,7 +23,7 @@ use super::show::ShowArgs;
 use super::soak::SoakArgs;
 use super::trend::TrendArgs;
 
-/// What sending bytes over TCP costs on this machine, by every way there is to send them.
+/// What sending bytes over TCP costs on this machine, by every way to send them.
 #[derive(Debug, Parser)]
 #[command(name = "zc", version, arg_required_else_help = true, max_term_width = 100)]
 pub(super) struct Cli {
@@ -37,20 +37,20 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // there is one
 pub(super) enum Command {
-    /// Measure what each send path costs here, or what another plan compares, and print the table
+    /// Measure what each send path costs, or run another plan
     ///
     /// Sends a set of files over a link inside this machine by every send path in turn, and
     /// measures the CPU time that each takes from the whole machine, by what it leaves to soakers
     /// (threads of lowest priority on every CPU, which count). The run is saved after every block
     /// of measurements, so Ctrl-C loses nothing and prints the results so far.
     Run(RunArgs),
-    /// Sample the CPUs while each path sends, and print what its cost consists of
+    /// Sample the CPUs while paths send: what their costs consist of
     ///
     /// A run of a few paths in which all CPUs are sampled: data copy, checksum, TCP, locks and so
     /// on, in ns per KiB that add up to the soaked cost, and in which context, which is why
     /// getrusage differs. Needs root, or kernel.perf_event_paranoid=-1.
     Profile(ProfileArgs),
-    /// List the built-in plans of `zc run`, or print one as a file to start your own from
+    /// List the plans of `zc run`, or print one to begin with
     Plan(PlanArgs),
     /// Receive for a `zc run --remote` on another machine
     ///
@@ -59,9 +59,9 @@ pub(super) enum Command {
     Serve(ServeArgs),
     /// Print a saved run again
     Show(ShowArgs),
-    /// Write an HTML page about saved runs, or text for other programs
+    /// Write a page about saved runs, or text for other programs
     Report(ReportArgs),
-    /// Compare saved runs, or cells of runs: better, worse, the same, undecided
+    /// Compare saved runs, or cells: better, worse, same, undecided
     ///
     /// Two cells of one run are compared within its blocks; two runs as independent samples,
     /// relative to the reference that both have. Other differences between them (kernel, sysctls,
@@ -69,50 +69,49 @@ pub(super) enum Command {
     /// is worse by more than that, 1 some cell is, 10 undecided, 12 withheld, 13 or 14 not
     /// comparable.
     Compare(CompareArgs),
-    /// Print by how much costs differ from run to run where nothing was changed
+    /// Print by how much costs differ between runs of one state
     ///
     /// Takes several saved runs of one plan on one machine (`zc run --like`), and prints the
     /// standard deviation between them beyond what their own intervals show, and the smallest
     /// change that zc compare would find. zc compare --calibration takes the same runs, and uses
     /// their deviation in place of what the two runs show of it.
     Calibrate(CalibrateArgs),
-    /// Measure on many hosts, by the scheduler that is there, and print what all say together
+    /// Measure on many hosts, and print what all of them say
     ///
     /// A file says which hosts there are, which pairs of them measure, and what. zc fleet plan
     /// makes jobs for Slurm of it (or goes from pair to pair by ssh), zc fleet submit submits what
     /// is missing, and zc fleet report reads what has come back: costs by path and group of hosts,
     /// hosts and pairs that are odd, and what conditions explain. docs/fleet.md walks through it.
     Fleet(FleetArgs),
-    /// Print how costs changed from night to night, from an archive of saved runs
+    /// Print which costs changed in which night, from an archive
     ///
     /// A line for each path and group of hosts, net of which hosts were measured, with the nights
     /// in which its level changed, each with its interval. With --fail-if-worse the exit code is
     /// the answer: 0 no line's latest level is above the one before by more than that, 1 one is, 10
     /// it cannot be told.
     Trend(TrendArgs),
-    /// Write the figures of all runs of an archive as one table of CSV, for DuckDB, pandas or a
-    /// spreadsheet
+    /// Write the figures of an archive of runs as one table
     ///
-    /// A line for each run, path and end: when, between which hosts, of which kernel, CPU and
+    /// CSV or Parquet, for DuckDB, pandas or a spreadsheet: a line for each run, path and end: when, between which hosts, of which kernel, CPU and
     /// features, and the cost with its standard error.
     Export(ExportArgs),
-    /// Show the load of this machine, or measure what a command costs all of it, by what it leaves
-    /// to soakers (threads of lowest priority on every CPU)
+    /// Show this machine's load, or what a command costs all of it
+    ///
+    /// Load is measured by what is left to soakers, threads of lowest priority on every CPU.
     ///
     /// Without a command: a line of load for each period, until Ctrl-C. With one, after `--`: the
     /// CPU seconds that the whole machine spent on it, compared with getrusage and /proc/stat. The
     /// command has its own streams, signals and exit code (125: zc failed, 126: it cannot be run,
     /// 127: it does not exist), and the result goes to stderr.
     Soak(SoakArgs),
-    /// Send requests to an HTTP server, by schedule or as fast as it answers, and discard the
-    /// responses
+    /// Send requests to an HTTP server, by schedule or unpaced
     ///
     /// Prints requests per second, latencies, faults, and what the sending cost. With --rate,
     /// requests are due at constant spacing, whatever the server does, and latencies count from
     /// when each was due. A CPU of it made 148,000 requests per second of 4 KiB, of wrk 126,000, of
     /// h2load 115,000 and of oha 69,000, on the same server (docs/http.md).
     Http(HttpArgs),
-    /// Print what access logs have, and the cores that another send path would save
+    /// Print what access logs have, and cores that a path would save
     ///
     /// Reads the logs of web servers, caches and CDNs, in one go, compressed with gzip or zstd or
     /// not. The format is told by the first lines: combined and others of Apache and nginx, JSON
@@ -122,29 +121,29 @@ pub(super) enum Command {
     /// in this folder, else one that is measured now, in 90 s. Exits with 3 if a log cannot be
     /// read, or nothing in it.
     Advise(AdviseArgs),
-    /// Print the JSON Schema of a saved run, or of the JSON that other commands print
+    /// Print the JSON Schema of a saved run, or of a command's JSON
     ///
     /// docs/format.md describes the saved run for authors of other programs; the schema is for
     /// programs that validate it or generate code from it.
     Schema(SchemaArgs),
-    /// Show whether this machine is fit to measure, and what is available to this user
+    /// Show whether this machine is fit to measure, and what is not
     ///
     /// Exits with 12 if it is not fit as it is: verdicts would be withheld.
     Doctor(DoctorArgs),
-    /// The server of 2001: discards what zcc sends, and prints the throughput
+    /// Discard what zcc sends, and print the throughput
     Zcs(ClassicArgs),
-    /// The client of 2001: sends files to zcs, over and over
+    /// Send files to zcs, over and over
     Zcc(ClassicArgs),
-    /// The load monitor of 2001: calibrated once, then one line of load per second
+    /// Show the load: calibrated once, then one line per second
     Cyclesoak(ClassicArgs),
     /// Run a command, or a shell, SCHED_RR
     #[command(alias = "run_rr")]
     RunRr(ClassicArgs),
-    /// ttcp, with sendfile
+    /// Send or receive as ttcp does, also by sendfile
     Ttcp(ClassicArgs),
-    /// Make links to zc under the names zcs, zcc, cyclesoak, run_rr and ttcp
+    /// Make links to zc under the names of these tools
     InstallClassic(InstallArgs),
-    /// Write man pages, shell completions or JSON Schemas into a folder
+    /// Write man pages, shell completions or JSON Schemas
     Generate(GenerateArgs),
 }
 

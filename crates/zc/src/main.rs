@@ -12,6 +12,7 @@ mod args;
 mod busy;
 mod calibrate;
 mod classic;
+mod command_groups;
 mod compare;
 mod decompress;
 mod doctor;
@@ -117,7 +118,7 @@ fn perform() -> Result<u8> {
 fn parse() -> Result<Option<(Cli, ArgMatches)>> {
     let words: Vec<_> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let command = run_help::with(examples::with(Cli::command()), &words);
+    let command = run_help::with(command_groups::with(examples::with(Cli::command())), &words);
     let matches = command.try_get_matches();
     let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
         Ok(typed) => return Ok(Some(typed)),
