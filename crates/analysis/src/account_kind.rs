@@ -106,7 +106,7 @@ fn why_not_in(header: &Header) -> Option<WhyWallTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::Run;
+    use zc_run::{Run, Traffic};
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn account(run: &Run) -> AccountKind {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn tasks_that_zc_does_not_know_need_wall_time() {
         let mut run = small();
-        run.header.plan.server = Some(zc_testkit::server::ran_already());
+        run.header.plan.traffic = Traffic::Server(zc_testkit::server::ran_already());
         assert_eq!(account(&run), AccountKind::WallTime { because: WhyWallTime::UnknownTasks });
     }
 }

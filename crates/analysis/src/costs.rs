@@ -32,7 +32,7 @@ use crate::sides::{self, arrived};
 use crate::steal::StealInClocks;
 use crate::taken::{self, Taken};
 use crate::{less_others, own_clock, parallel, wall_clock};
-use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Trial, TrialKind};
+use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Traffic, Trial, TrialKind};
 
 pub use crate::losses::{Losses, Side};
 pub use crate::sides::{cpus_of_both, sender_alone, sides_apart, sides_of_cell_apart};
@@ -332,7 +332,7 @@ fn burned_ns(
     };
     let fixed = header.plan.fixed.at(&cell.levels);
     // Beside a server it burns on one CPU, wherever the server is.
-    let beside_server = header.plan.server.is_some() || header.plan.nfs.is_some();
+    let beside_server = matches!(header.plan.traffic, Traffic::Server(_) | Traffic::Nfs(_));
     let free = fixed.placement == Placement::Free && !beside_server;
     let rates: Vec<f64> = std::iter::zip(machine.cpus, idle_units_per_ns)
         .filter(|(cpu, _)| free || **cpu == fixed.sender_cpu)
@@ -672,7 +672,7 @@ mod tests {
     fn with_a_server(world: &Synthetic) -> Run {
         let mut run = world.run();
         run.header.plan.fixed.placement = Placement::Free;
-        run.header.plan.server = Some(zc_testkit::server::ran_already());
+        run.header.plan.traffic = Traffic::Server(zc_testkit::server::ran_already());
         run
     }
 
@@ -691,7 +691,7 @@ mod tests {
         }
         // Of a server that zc started, the load has a CPU that is in no cost.
         let mut ours = run.clone();
-        ours.header.plan.server.as_mut().unwrap().serve = Some("nginx".to_owned());
+        ours.header.plan.traffic.server_mut().unwrap().serve = Some("nginx".to_owned());
         ours.header.plan.fixed.placement = Placement::Separate;
         let cost = costs_of(&ours, &ours.blocks[0])[0].unwrap();
         assert_eq!(cost.load_ns, 0.0);
@@ -704,7 +704,7 @@ mod tests {
         let cost = |foreign_share, found| {
             let world = Synthetic { cpus: 3, blocks: 15, foreign_share, ..quiet() };
             let mut run = with_a_server(&world);
-            run.header.plan.server.as_mut().unwrap().found = found;
+            run.header.plan.traffic.server_mut().unwrap().found = found;
             let blocks: Vec<&Block> = run.blocks.iter().collect();
             let index = PlanIndex::of(&run.header.plan);
             let costs = trial_costs(&blocks, &run.header, &index);

@@ -14,7 +14,7 @@
 //! are taken to have used each as in the idle windows of the block, so that the cost of one end
 //! alone has more noise than that of both together. What the hypervisor takes stays in the costs.
 
-use zc_run::{Block, Header, Reading, Slot};
+use zc_run::{Block, Header, Reading, Slot, Traffic};
 
 use crate::clocks::{Clock, Clocks};
 use crate::machine::{Machine, same_machine};
@@ -27,7 +27,7 @@ use crate::taken::TakenFrom;
 /// the clocks of other programs, and so is what another zc on this machine uses.
 pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
     let plan = &header.plan;
-    let has_server = plan.server.is_some() || plan.responses.is_some() || plan.nfs.is_some();
+    let has_server = plan.traffic != Traffic::Stream;
     let is_read = |machine: Machine<'_>| {
         let edges = machine.edges(&block.slots[slot]);
         machine.all_soaked && edges.is_some_and(|(opened, _)| opened.cgroups_ns.is_some())

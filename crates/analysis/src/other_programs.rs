@@ -7,7 +7,7 @@ use crate::machine::{Machine, is_emulated};
 use crate::model::account_kind::AccountKind;
 use crate::model::estimates::{CpuShare, OtherPrograms};
 use crate::own_clock;
-use zc_run::{Header, LinkKind, Placement, Slot, TrialKind};
+use zc_run::{Header, LinkKind, Placement, Slot, Traffic, TrialKind};
 
 /// What other programs used in the soaked windows of the blocks that count: in idle windows alone
 /// where not all threads that work for the traffic are known. `None` where costs are by wall time,
@@ -76,7 +76,7 @@ fn used(kept: &KeptBlocks, machine: &Machine<'_>, is_local: bool) -> Used {
         cpus: (0..machine.cpus.len()).filter(|place| counts(*place)).count(),
         all_ns: 0.0,
         by_cpu_ns: vec![0.0; machine.cpus.len()],
-        is_placed: plan.server.is_none() && plan.nfs.is_none(),
+        is_placed: !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_)),
     };
     let unknown = plan.has_unknown_processes();
     for slot in kept.blocks.iter().flat_map(|block| &block.slots) {

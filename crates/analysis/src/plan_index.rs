@@ -53,7 +53,7 @@ impl<'p> PlanIndex<'p> {
     pub fn wander_together(&self, cell: usize, other: usize) -> bool {
         let (cell, other) = (&self.plan.cells[cell], &self.plan.cells[other]);
         cell.runs_the_path_of(other)
-            && (self.plan.server.is_none() || cell.levels.state == other.levels.state)
+            && (self.plan.traffic.server().is_none() || cell.levels.state == other.levels.state)
     }
 
     /// Whether a cell wanders with what it is divided by: a control does, and a cell that is

@@ -141,7 +141,7 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Factor, ResponsesPlan, Run, SendPath};
+    use zc_run::{Factor, ResponsesPlan, Run, SendPath, Traffic};
     use zc_testkit::synthetic::{Synthetic, TrueCell, size_sweep};
 
     const LENGTHS: [usize; 7] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20];
@@ -184,7 +184,7 @@ mod tests {
             body_bytes: LOG.to_vec(),
             cells: labels.to_vec(),
         };
-        run.header.plan.responses = Some(ResponsesPlan {
+        run.header.plan.traffic = Traffic::Responses(ResponsesPlan {
             connections: 4,
             keepalive: true,
             head_bytes: 100,
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn in_a_run_without_a_replay_and_without_blocks_nothing_is_found() {
         let mut plain = run(1.0, 1);
-        plain.header.plan.responses.as_mut().unwrap().replay = None;
+        plain.header.plan.traffic.responses_mut().unwrap().replay = None;
         assert_eq!(replay(&KeptBlocks::of(&plain)), None);
         let mut none = run(1.0, 1);
         none.blocks.clear();

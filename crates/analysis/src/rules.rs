@@ -181,7 +181,7 @@ fn ticks_between(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{IdleWindow, Trial};
+    use zc_run::{IdleWindow, Traffic, Trial};
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn reasons(world: &Synthetic) -> Vec<Option<Dropped>> {
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn what_a_server_does_that_zc_did_not_start_is_not_foreign() {
         let mut run = Synthetic { blocks: 1, foreign_share: 0.05, ..small() }.run();
-        run.header.plan.server = Some(zc_testkit::server::ran_already());
+        run.header.plan.traffic = Traffic::Server(zc_testkit::server::ran_already());
         let foreign = |run: &zc_run::Run| {
             foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
         };
@@ -337,7 +337,7 @@ mod tests {
             }
         }
         assert!(foreign(&run) < FOREIGN_LIMIT);
-        run.header.plan.server.as_mut().unwrap().serve = Some("nginx".to_owned());
+        run.header.plan.traffic.server_mut().unwrap().serve = Some("nginx".to_owned());
         assert!(foreign(&run) > FOREIGN_LIMIT, "beside a server of zc's it is");
     }
 

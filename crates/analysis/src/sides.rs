@@ -23,7 +23,7 @@ fn apart_at(header: &Header, levels: &Levels) -> bool {
     let fixed = header.plan.fixed.at(levels);
     if fixed.link == LinkKind::Remote {
         // Of NFS towards another machine one end has all of the cost, or both have it together.
-        let nfs = header.plan.nfs.as_ref();
+        let nfs = header.plan.traffic.nfs();
         return !same_machine(header) && nfs.is_none_or(NfsPlan::is_of_the_server);
     }
     fixed.placement == Placement::Separate
@@ -39,7 +39,7 @@ pub fn sender_alone(header: &Header) -> bool {
     }
     match header.plan.fixed.link {
         LinkKind::Null => true,
-        LinkKind::Remote if header.plan.nfs.is_some() => false,
+        LinkKind::Remote if header.plan.traffic.nfs().is_some() => false,
         LinkKind::Remote => Machine::remote(header).is_none() && !same_machine(header),
         LinkKind::Loopback | LinkKind::Veth => false,
     }

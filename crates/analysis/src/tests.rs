@@ -4,7 +4,7 @@
 use super::*;
 use zc_run::{
     Dropped, EndReason, Factor, IdleWindow, LinkKind, NfsClient, NfsPlan, NfsServer, Placement,
-    Reading, Run, SendPath, Severity, Slot, Trial, TrialKind, Warning,
+    Reading, Run, SendPath, Severity, Slot, Traffic, Trial, TrialKind, Warning,
 };
 use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
@@ -298,7 +298,7 @@ fn of_nfs(shares_machine: bool, client_at: Option<&str>) -> Run {
     let mut run = Synthetic { blocks: 20, ..Synthetic::default() }.run();
     run.header.plan.fixed.link = LinkKind::Remote;
     run.header.plan.fixed.placement = Placement::Free;
-    run.header.plan.nfs = Some(NfsPlan {
+    run.header.plan.traffic = Traffic::Nfs(NfsPlan {
         server: NfsServer::External,
         server_version: "192.0.2.1:/srv/file".to_owned(),
         shares_machine,
@@ -349,10 +349,10 @@ fn calls_of_nfs_whose_clocks_are_all_known_cost_the_same_beside_other_programs()
     for shares_machine in [false, true] {
         let costs = |foreign_share, all_clocks| -> Vec<f64> {
             let mut run = of_nfs(shares_machine, None);
-            let plan = run.header.plan.clone();
+            let nfs = run.header.plan.traffic.nfs().unwrap().clone();
             let world = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() };
             run = Run { header: run.header, ..world.run() };
-            run.header.plan.nfs = plan.nfs.map(|nfs| NfsPlan { all_clocks, ..nfs });
+            run.header.plan.traffic = Traffic::Nfs(NfsPlan { all_clocks, ..nfs });
             let cells = estimate(&run).cells;
             cells.iter().map(|cell| cell.cost_ns_per_kib.both.map_or(0.0, |it| it.value)).collect()
         };
@@ -574,7 +574,7 @@ fn a_run_says_by_which_account_its_costs_are_and_why() {
     assert_eq!(of(&run), AccountKind::OwnClocks);
     run.header.host.irq_time_accounting = Some(true);
     assert_eq!(of(&run), because(WhyWallTime::InterruptsApart));
-    run.header.plan.server = Some(zc_testkit::server::ran_already());
+    run.header.plan.traffic = Traffic::Server(zc_testkit::server::ran_already());
     assert_eq!(of(&run), because(WhyWallTime::UnknownTasks));
     let old = Synthetic { blocks: 3, own_clocks: false, ..Synthetic::default() }.run();
     assert_eq!(of(&old), because(WhyWallTime::NoClocks));

@@ -8,7 +8,7 @@ pub(crate) fn read(root: &Path, path: &str) -> Option<String> {
 }
 
 /// The numbers that have folders in a folder: processes in /proc, threads in its `task` folders.
-/// None if it cannot be read, as when a process has just ended.
+/// Empty if it cannot be read, as when a process has just ended.
 pub(crate) fn numbered(root: &Path, folder: &str) -> Vec<i32> {
     let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

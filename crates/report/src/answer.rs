@@ -25,7 +25,7 @@ pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) ->
         return prose::withheld(run, estimates);
     }
     match pivot {
-        None if run.header.plan.server.is_some() => {
+        None if run.header.plan.traffic.server().is_some() => {
             experiments::section(run, estimates).conclusion.into_iter().collect()
         }
         None => vec![paths(run, estimates)],
@@ -42,7 +42,7 @@ pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) ->
 /// The verdict and the conclusion of the experiment. That about a server says all of the verdict,
 /// per request.
 pub(super) fn in_full(run: &Run, estimates: &Estimates, conclusion: Option<String>) -> Vec<String> {
-    let mut sentences = match (&conclusion, &run.header.plan.server) {
+    let mut sentences = match (&conclusion, run.header.plan.traffic.server()) {
         (Some(_), Some(_)) => Vec::new(),
         _ => prose::verdict(run, estimates),
     };

@@ -47,15 +47,15 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     out.push('\n');
     let pivot = Pivot::of(run, estimates);
     let rough = rough::part(estimates);
-    let server = run.header.plan.server.as_ref();
-    let responses = run.header.plan.responses.as_ref().zip(pivot.as_ref());
+    let server = run.header.plan.traffic.server();
+    let responses = run.header.plan.traffic.responses().zip(pivot.as_ref());
     let requests =
         server.and_then(|server| experiments::server_table(estimates, server)).or_else(|| {
             responses
                 .and_then(|(of, pivot)| experiments::responses_table(run, estimates, of, pivot))
         });
     if rough.is_none()
-        && let Some((nfs, pivot)) = run.header.plan.nfs.as_ref().zip(pivot.as_ref())
+        && let Some((nfs, pivot)) = run.header.plan.traffic.nfs().zip(pivot.as_ref())
         && let Some(table) = experiments::nfs_table(run, estimates, nfs, pivot)
     {
         out.push_str(&table.terminal(layout));
@@ -94,8 +94,8 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.allowed.len(),
         host.cpu.online
     );
-    let server = run.header.plan.server.as_ref();
-    let nfs = run.header.plan.nfs.as_ref();
+    let server = run.header.plan.traffic.server();
+    let nfs = run.header.plan.traffic.nfs();
     let to = match &run.header.remote {
         None if server.is_some_and(|server| server.load_from.is_some()) => ", the server's side",
         None if server.is_some_and(ServerPlan::ran_already) => ", both sides of it",

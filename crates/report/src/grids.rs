@@ -51,7 +51,7 @@ const CLIENT: &str = "the client";
 /// Whose all of the measured cost is, where that is the sender's alone: in the run of a server of
 /// NFS it is the server.
 pub(super) fn alone(run: &Run) -> &'static str {
-    let nfs = run.header.plan.nfs.as_ref();
+    let nfs = run.header.plan.traffic.nfs();
     if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }
 }
 

@@ -16,12 +16,12 @@ use zc_run::{
 
 /// All notes above the tables.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
-    let mut notes = match &run.header.plan.server {
+    let mut notes = match run.header.plan.traffic.server() {
         Some(server) => experiments::about_server(server),
         None => vec![note("files", files(run)), note("rate", rate(run, estimates))],
     };
     notes.extend(experiments::about_replay(run));
-    notes.extend(run.header.plan.nfs.as_ref().map(experiments::about_nfs));
+    notes.extend(run.header.plan.traffic.nfs().map(experiments::about_nfs));
     notes.push(note("link", link_in_full(run)));
     notes.push(note("machine", machines(run, estimates)));
     notes.extend(card(run).map(|text| note("card", text)));
@@ -166,14 +166,14 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
     let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
     let placed =
         if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
-    if let Some(server) = plan.server.as_ref().filter(|server| server.ran_already()) {
+    if let Some(server) = plan.traffic.server().filter(|server| server.ran_already()) {
         let load = match &server.load_from {
             Some(from) => format!("load from {}", escape(from, 80)),
             None => format!("load on CPU {}", fixed.receiver_cpu),
         };
         return format!("{}; {load}", machine(&run.header.host));
     }
-    if let Some(client_at) = plan.nfs.as_ref().and_then(|nfs| nfs.client_at.as_ref()) {
+    if let Some(client_at) = plan.traffic.nfs().and_then(|nfs| nfs.client_at.as_ref()) {
         return format!("{}; client at {}", machine(&run.header.host), escape(client_at, 80));
     }
     if plan.is_of_a_server() {
@@ -233,7 +233,7 @@ pub(super) fn ended(run: &Run) -> String {
 
 fn figures(run: &Run, estimates: &Estimates) -> String {
     let level = estimates.confidence * 100.0;
-    if run.header.plan.server.is_some() {
+    if run.header.plan.traffic.server().is_some() {
         let against = match experiments::several_lengths(estimates) {
             true => "the first configuration's responses of the same length".to_owned(),
             false => shown(&estimates.reference),

@@ -13,7 +13,7 @@ use super::text::shown;
 use super::{account, grids, rows};
 use zc_analysis::{CellEstimate, Control, Estimates, Figure, PositiveControl, RatioFigure};
 use zc_run::escape;
-use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Warning};
+use zc_run::{LinkKind, PeerKind, Run, ServerPlan, Severity, SupportRow, Traffic, Warning};
 
 /// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
@@ -94,8 +94,8 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 /// Which side's cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
-    let (fixed, server) = (&run.header.plan.fixed, run.header.plan.server.as_ref());
-    let nfs = run.header.plan.nfs.as_ref();
+    let (fixed, server) = (&run.header.plan.fixed, run.header.plan.traffic.server());
+    let nfs = run.header.plan.traffic.nfs();
     let far_client =
         nfs.filter(|nfs| nfs.is_of_the_server()).and_then(|nfs| nfs.client_at.as_ref());
     let text = if fixed.link == LinkKind::Null {
@@ -287,7 +287,7 @@ pub(super) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
     let rate_bytes_per_s = plan.fixed.rate_bytes_per_s;
     let cpus = cost_ns_per_kib * rate_bytes_per_s / 1024.0 / 1e9;
     let is_little = cpus < 5.0 * SCATTER_CPUS;
-    (is_wide && is_little && plan.server.is_none() && plan.nfs.is_none()).then(|| {
+    (is_wide && is_little && !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_))).then(|| {
         note(
             "traffic",
             format!(

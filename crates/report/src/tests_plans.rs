@@ -11,7 +11,7 @@ use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
 use zc_run::{
-    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath,
+    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath, Traffic,
 };
 
 type Made = (Run, Estimates);
@@ -72,7 +72,7 @@ fn responses_have_the_server_s_cost_and_a_mark_where_the_rate_was_not_reached() 
     );
     let responses =
         ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None };
-    made.0.header.plan.responses = Some(responses);
+    made.0.header.plan.traffic = Traffic::Responses(responses);
     made.1.cells[2].perturbation.saturated = true;
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
     insta::assert_snapshot!("brief_requests", text);
@@ -120,8 +120,8 @@ fn a_replayed_log_stands_beside_what_its_lengths_tell() {
         cells: vec!["log read+send".to_owned(), "log sendfile".to_owned()],
     };
     let (connections, keepalive, head_bytes) = (4, true, 100);
-    made.0.header.plan.responses =
-        Some(ResponsesPlan { connections, keepalive, head_bytes, replay: Some(replay) });
+    made.0.header.plan.traffic =
+        Traffic::Responses(ResponsesPlan { connections, keepalive, head_bytes, replay: Some(replay) });
     made.1.replay = Some(replayed(0.9, false));
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
     insta::assert_snapshot!("brief_replay", text);
@@ -167,7 +167,7 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
     };
     made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
     made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
-    made.0.header.plan.nfs = Some(NfsPlan {
+    made.0.header.plan.traffic = Traffic::Nfs(NfsPlan {
         server: NfsServer::Ganesha,
         server_version: "NFS-Ganesha Release = V4.3".to_owned(),
         shares_machine: false,
@@ -220,7 +220,7 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
     made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
     let mount = |path| NfsMount::to_be(path, None, 1, String::new());
-    made.0.header.plan.nfs = Some(NfsPlan {
+    made.0.header.plan.traffic = Traffic::Nfs(NfsPlan {
         server: NfsServer::Ganesha,
         server_version: "NFS-Ganesha Release = V4.3".to_owned(),
         shares_machine: false,
@@ -235,7 +235,7 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     let brief = Layout { verbose: false, ..Layout::plain(120) };
     insta::assert_snapshot!("brief_nfs_write", table(&made.0, &made.1, brief));
     // The same of a server that was there, on this machine.
-    let nfs = made.0.header.plan.nfs.as_mut().unwrap();
+    let nfs = made.0.header.plan.traffic.nfs_mut().unwrap();
     (nfs.server, nfs.server_version) = (NfsServer::External, "files:/srv/big".to_owned());
     nfs.shares_machine = true;
     let shared = table(&made.0, &made.1, Layout { verbose: true, ..brief });
@@ -243,7 +243,7 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(on_one_line(&shared).contains(account), "{shared}");
     // And elsewhere.
-    made.0.header.plan.nfs.as_mut().unwrap().shares_machine = false;
+    made.0.header.plan.traffic.nfs_mut().unwrap().shares_machine = false;
     (made.1.client_alone, made.1.sides_apart) = (true, false);
     let text = table(&made.0, &made.1, Layout { verbose: true, ..brief });
     for words in ["Cost of the client, us/MB", "Ratio of the cost of the client to that of"] {

@@ -27,7 +27,7 @@ fn a_request_s_cost_and_latency_stand_beside_each_other_in_each_state() {
 #[test]
 fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost() {
     let (mut run, _) = server();
-    run.header.plan.server.as_mut().unwrap().serve = None;
+    run.header.plan.traffic.server_mut().unwrap().serve = None;
     run.header.plan.fixed.placement = Placement::Free;
     run.header.plan.fixed.link = LinkKind::Loopback;
     run.header.link.kind = LinkKind::Loopback;
@@ -46,7 +46,7 @@ fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost() {
 fn where_a_load_generator_asked_it_is_named_and_no_latency_is_shown() {
     let (mut run, _) = server();
     let words = ["/usr/bin/oha", "-q", "2000", "{url}"].map(str::to_owned);
-    run.header.plan.server.as_mut().unwrap().generator = words.into();
+    run.header.plan.traffic.server_mut().unwrap().generator = words.into();
     run.end.as_mut().unwrap().latencies.clear();
     let estimates = estimate(&run);
     insta::assert_snapshot!("brief_server_with_a_generator", brief(&(run, estimates)));
@@ -186,10 +186,10 @@ fn two_runs_of_a_server_are_compared_by_request() {
     let (old, _) = server();
     let mut new = zc_testkit::server::server(0.9);
     new.header.started_at = "2026-11-22T12:00:00Z".to_owned();
-    new.header.plan.server.as_mut().unwrap().serve = Some("nginx -c other".to_owned());
+    new.header.plan.traffic.server_mut().unwrap().serve = Some("nginx -c other".to_owned());
     insta::assert_snapshot!("compare_server_runs", compared(part(&old, None), part(&new, None)));
 
-    let server = new.header.plan.server.as_mut().unwrap();
+    let server = new.header.plan.traffic.server_mut().unwrap();
     server.requests_per_s = 100.0;
     server.states.iter_mut().for_each(|state| state.response.body_bytes = 4096);
     let text = compared(part(&old, None), part(&new, None));

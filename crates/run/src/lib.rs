@@ -35,6 +35,7 @@ mod soak_service;
 mod softirqs;
 mod state_reading;
 mod support;
+mod traffic;
 pub mod units;
 mod version;
 mod warning;
@@ -77,6 +78,7 @@ pub use run::{
     Probe, Run, Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
+pub use traffic::Traffic;
 pub use soak::{
     BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::factor::UNSET;
+use super::traffic::SavedTraffic;
 use super::{
-    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, NfsPlan, OffloadSwitch, Placement,
-    Push, RecvPath, ResponsesPlan, SendPath, ServerPlan, SoakerKind,
+    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
+    RecvPath, SendPath, SoakerKind, Traffic,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -308,15 +309,10 @@ pub struct Plan {
     /// The commands that put the host into its two states, if cells differ in the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<HostStates>,
-    /// The server that is measured in place of zc's own paths: `zc run server` (since format 3.6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerPlan>,
-    /// Where each message is the response to a request (since format 3.6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responses: Option<ResponsesPlan>,
-    /// Of messages that are READs of NFS (since format 3.6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nfs: Option<NfsPlan>,
+    /// Kind of traffic; saved as one field for each kind but streams.
+    #[serde(flatten, with = "SavedTraffic")]
+    #[schemars(with = "SavedTraffic")]
+    pub traffic: Traffic,
 }
 
 impl Plan {

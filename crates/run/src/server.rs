@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HostState, NfsPlan, Plan};
+use super::HostState;
 
 /// What a run of a server has beside its cells, which are its states. One request counts as one
 /// call of the sender, and the bytes of a response's body as its payload.
@@ -37,39 +37,6 @@ pub struct ServerPlan {
     pub keepalive: bool,
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
-}
-
-impl Plan {
-    /// Whether it is about a server, zc's own included, and the load is in no cost.
-    pub fn is_of_a_server(&self) -> bool {
-        let of_nfs = self.nfs.as_ref().is_some_and(NfsPlan::is_of_the_server);
-        self.server.is_some() || self.responses.is_some() || of_nfs
-    }
-
-    /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`]. Of one
-    /// of NFS whose client zc has started elsewhere, neither has processes that zc knows.
-    pub fn server_ran_already(&self) -> bool {
-        let of_nfs = self.nfs.as_ref().is_some_and(|nfs| nfs.client_at.is_some());
-        self.server.as_ref().is_some_and(ServerPlan::ran_already) || of_nfs
-    }
-
-    /// Whether it is about a client whose server is on another machine, where nothing measures.
-    pub fn is_of_a_client(&self) -> bool {
-        self.nfs.as_ref().is_some_and(NfsPlan::is_of_the_client)
-    }
-
-    /// Whether a server works on this machine whose processes zc does not know.
-    pub fn has_unknown_processes(&self) -> bool {
-        let was_there =
-            self.server_ran_already() || self.nfs.as_ref().is_some_and(|nfs| nfs.shares_machine);
-        was_there && !self.has_all_clocks()
-    }
-
-    /// Whether readings have the CPU clocks of all who are known to work for the traffic.
-    pub fn has_all_clocks(&self) -> bool {
-        let of_server = self.server.as_ref().is_none_or(ServerPlan::has_clocks);
-        of_server && self.nfs.as_ref().is_none_or(|nfs| nfs.all_clocks)
-    }
 }
 
 impl ServerPlan {

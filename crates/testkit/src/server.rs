@@ -2,7 +2,7 @@
 
 use zc_run::{
     Factor, HostState, Latencies, Plan, ResponseFacts, Run, SendPath, ServerPlan, ServerState,
-    Unsoaked, units::size_text,
+    Traffic, Unsoaked, units::size_text,
 };
 
 use crate::synthetic::{Synthetic, TrueCell};
@@ -92,7 +92,7 @@ fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s:
     plan.experiment = "server".to_owned();
     plan.factors = vec![Factor::State];
     plan.unsoaked = Unsoaked::None;
-    plan.server = Some(ServerPlan {
+    plan.traffic = Traffic::Server(ServerPlan {
         states,
         serve: Some("nginx".to_owned()),
         found: false,

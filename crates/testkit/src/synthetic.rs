@@ -10,7 +10,7 @@ use zc_run::{
     FileSetFacts, FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters,
     LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind,
     Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
-    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Traffic, Trial,
     TrialKind, Unsoaked, Usage,
 };
 
@@ -372,9 +372,7 @@ impl Synthetic {
                 factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
                 states: None,
-                server: None,
-                responses: None,
-                nfs: None,
+                traffic: Traffic::Stream,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

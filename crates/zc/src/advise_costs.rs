@@ -217,7 +217,7 @@ fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<
     let command = ["zc", "run", experiment.name(), "--budget", &budget].map(str::to_owned);
     let spec = planned::of_experiment(experiment)?;
     // A wrong budget is found before anything is read.
-    let (spec, run_args) = planned::worked_in(spec, run_args)?;
+    let (spec, run_args) = planned::merge_options(spec, run_args)?;
     resolve::run(&run_args, spec.clone(), Vec::new(), PathBuf::new)?;
     Ok((spec, run_args, command.to_vec()))
 }
@@ -259,7 +259,7 @@ fn of_this_folder() -> Result<Option<PathBuf>> {
 /// Whether a run may be taken without being named.
 fn fits(run: &Run, here: &Host) -> bool {
     let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
-    run.header.plan.responses.is_some()
+    run.header.plan.traffic.responses().is_some()
         && run.header.plan.experiment == Experiment::Requests.name()
         && kept >= LEAST_BLOCKS
         && of_another_machine(&run.header.host, here).is_empty()
@@ -278,15 +278,15 @@ fn warn_of_another_machine(run: &Run, name: &str) {
 fn check_kind(run: &Run, name: &str, named: NamedBy) -> Result<()> {
     let plan = &run.header.plan;
     match named {
-        NamedBy::FromRun if plan.server.is_some() => Err(Error::input(format!(
+        NamedBy::FromRun if plan.traffic.server().is_some() => Err(Error::input(format!(
             "the run \"{name}\" is of a server that is not zc's, in states of it"
         ))
         .help("--server-run takes its costs")),
-        NamedBy::ServerRun if plan.responses.is_some() => Err(Error::input(format!(
+        NamedBy::ServerRun if plan.traffic.responses().is_some() => Err(Error::input(format!(
             "the run \"{name}\" is of zc's own server, by its send paths"
         ))
         .help("--from-run takes its costs")),
-        NamedBy::ServerRun if plan.server.is_none() => {
+        NamedBy::ServerRun if plan.traffic.server().is_none() => {
             Err(Error::input(format!("the run \"{name}\" is of no server")).help(MEASURES_A_SERVER))
         }
         NamedBy::FromRun | NamedBy::ServerRun => Ok(()),
@@ -301,7 +301,7 @@ const MEASURES_A_SERVER: &str = "zc run server measures them, with a state for e
                                  off-64k=http://localhost:8001/64k ...";
 
 fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
-    let is_server = run.header.plan.server.is_some();
+    let is_server = run.header.plan.traffic.server().is_some();
     match unfit {
         Unfit::NoResponses => {
             Error::input(format!("the run \"{name}\" has no costs of responses")).help(MEASURES)

@@ -96,7 +96,7 @@ pub(super) fn rates(header: &Header) -> BTreeMap<String, f64> {
 
 /// Whether a plan has the cells of a run, those included that could not be measured there.
 fn has_cells(spec: &Spec, args: &RunArgs, run: &Run) -> Result<bool> {
-    let (spec, args) = planned::worked_in(spec.clone(), args.clone())?;
+    let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
     let options = super::resolve::run(&args, spec, Vec::new(), Default::default)?;
     let planned = options.plan.cells(options.send, options.recv)?.cells;
     let planned: HashSet<&str> = labels(&planned);

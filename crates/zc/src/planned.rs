@@ -68,7 +68,7 @@ pub(super) fn text_of(path: &Path) -> Result<String> {
 ///
 /// # Errors
 /// A value is not valid. For a fixed parameter the message names its place in the plan.
-pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
+pub(super) fn merge_options(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
     let typed = args.factors.levels()?;
     for factor in Factor::ALL {
         let levels: Vec<Level> =
@@ -202,7 +202,7 @@ mod tests {
             args.factors.set(Factor::Send, "sendfile".to_owned());
             args.factors.set(Factor::Message, "4k".to_owned());
         });
-        let (spec, args) = worked_in(of_experiment(Experiment::Sizes).unwrap(), typed).unwrap();
+        let (spec, args) = merge_options(of_experiment(Experiment::Sizes).unwrap(), typed).unwrap();
         assert_eq!(cells(&spec, &args), ["read+send", "sendfile", "read+send (A/A)"]);
     }
 
@@ -210,7 +210,7 @@ mod tests {
     fn what_a_plan_holds_fixed_holds_unless_something_else_is_typed() {
         let spec = || of_experiment(Experiment::Cork).unwrap();
         let link = |typed: RunArgs| {
-            let (spec, args) = worked_in(spec(), typed).unwrap();
+            let (spec, args) = merge_options(spec(), typed).unwrap();
             resolve::run(&args, spec, Vec::new(), PathBuf::new).unwrap().link
         };
         assert_eq!(link(RunArgs::default()), Some(LinkKind::Veth));
@@ -238,7 +238,7 @@ mod tests {
             let text = format!(
                 "name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n"
             );
-            worked_in(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().message
+            merge_options(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().message
         };
         assert_eq!(
             plan("link = \"ether\""),

@@ -470,7 +470,7 @@ mod tests {
         let cli = Cli::try_parse_from(["zc", "run"].iter().chain(words)).expect("clap takes it");
         let Command::Run(args) = cli.command else { panic!("not a run") };
         let paths = planned::of_experiment(Experiment::Paths)?;
-        let (plan, args) = planned::worked_in(paths, args)?;
+        let (plan, args) = planned::merge_options(paths, args)?;
         run(&args, plan, vec!["zc".to_owned()], || PathBuf::from("default.json"))
     }
 

@@ -62,7 +62,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     }
     let sends = |name: &&Experiment| planned::has_a_plan(**name);
     for &name in names.iter().filter(sends) {
-        let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
+        let (spec, args) = planned::merge_options(planned::of_experiment(name)?, args.clone())?;
         let options = resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
         args.replay.check(name.name(), options.responses.is_some())?;
         args.quiet.at_most()?;
@@ -123,7 +123,7 @@ pub(super) struct Measured {
 /// # Errors
 /// An argument is not valid, the run cannot be saved, or nothing could be measured.
 pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Result<Measured> {
-    let (spec, args) = planned::worked_in(spec, args)?;
+    let (spec, args) = planned::merge_options(spec, args)?;
     let mut options =
         resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     args.replay.check(&options.plan.name, options.responses.is_some())?;

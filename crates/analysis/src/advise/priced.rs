@@ -36,7 +36,7 @@ impl Priced {
     /// states of a configuration have responses of the same length.
     pub(super) fn of(run: &Run) -> Result<Self, Unfit> {
         let plan = &run.header.plan;
-        let (all, keepalive, usual) = match (&plan.server, &plan.responses) {
+        let (all, keepalive, usual) = match (plan.traffic.server(), plan.traffic.responses()) {
             (Some(server), _) => (configurations_of(run, server)?, server.keepalive, None),
             (None, Some(responses)) => (paths_of(run), responses.keepalive, Some(USUAL_TODAY)),
             (None, None) => return Err(Unfit::NoResponses),

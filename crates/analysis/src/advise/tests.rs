@@ -4,7 +4,7 @@ use super::estimate::advised;
 use super::*;
 use crate::controls::Limits;
 use crate::model::figure::Figure;
-use zc_run::{Factor, ResponsesPlan, Run, SendPath};
+use zc_run::{Factor, ResponsesPlan, Run, SendPath, Traffic};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
 
 const LENGTHS: [usize; 5] = [64, 1024, 4096, 65_536, 1 << 20];
@@ -28,8 +28,8 @@ fn run_of(world: Synthetic, sendfile: Truth) -> Run {
     let cells = size_sweep(&paths, &LENGTHS);
     let factors = vec![Factor::Message, Factor::Send];
     let mut run = Synthetic { cells, factors, unsoaked: false, ..world }.run();
-    run.header.plan.responses =
-        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
+    run.header.plan.traffic =
+        Traffic::Responses(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
     run
 }
 
@@ -316,7 +316,7 @@ fn what_does_not_fit_is_refused() {
     let advice = advise(&run, &none, None, None).unwrap();
     assert!(advice.paths.iter().all(|path| path.us_per_mb.is_none()));
     let mut stream = run.clone();
-    stream.header.plan.responses = None;
+    stream.header.plan.traffic = Traffic::Stream;
     assert_eq!(advise(&stream, &log, None, None), Err(Unfit::NoResponses));
     let mut one = run.clone();
     one.header.plan.factors = vec![Factor::Send];

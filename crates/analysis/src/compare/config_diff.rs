@@ -57,7 +57,7 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     }
     found.differ(Aspect::Files, None, files(old), files(new));
     found.of(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
-    server(&mut found, old.plan.server.as_ref(), new.plan.server.as_ref());
+    server(&mut found, old.plan.traffic.server(), new.plan.traffic.server());
     found.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
     found.sorted()
 }
@@ -91,7 +91,7 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
     };
     let mut found = Found::default();
     found.optional(Aspect::Burn, burned(old.1), burned(new.1));
-    let are_servers = [old.0, new.0].iter().all(|header| header.plan.server.is_some());
+    let are_servers = [old.0, new.0].iter().all(|header| header.plan.traffic.server().is_some());
     if are_servers {
         let per_s = |(header, cell): (&Header, &Cell)| {
             Some(format!("{:.0}/s", header.plan.requests_per_s(cell)?))

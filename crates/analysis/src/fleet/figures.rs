@@ -98,10 +98,10 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
 
 /// Why a plan has no costs of sending that could be compared between hosts.
 fn not_of_sending(plan: &Plan) -> Option<&'static str> {
-    if plan.server.is_some() {
+    if plan.traffic.server().is_some() {
         return Some("it measured a server, not paths of sending");
     }
-    if plan.nfs.is_some() {
+    if plan.traffic.nfs().is_some() {
         return Some("it measured NFS, not paths of sending");
     }
     if plan.replay().is_some() {

@@ -184,7 +184,7 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         folder.write(&path, &log)?;
         let line = folder.last_line(&path);
         let error = line.as_ref().and_then(|line| line.strip_prefix("error: "));
-        if let (true, Some(why), Some(error)) = (ending.is_by_far, &mut why, error) {
+        if let (true, Some(why), Some(error)) = (ending.receiver_failed, &mut why, error) {
             *why = format!("{why}: {error}");
         }
     }

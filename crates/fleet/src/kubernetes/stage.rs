@@ -42,7 +42,7 @@ pub(super) struct Ending {
     /// What Kubernetes says of it; `None` where it says nothing but the exit code.
     pub(super) why: Option<String>,
     /// Whether that is about the end that received.
-    pub(super) is_by_far: bool,
+    pub(super) receiver_failed: bool,
 }
 
 impl Measurement {
@@ -61,14 +61,14 @@ impl Measurement {
         }
         let attempt = &job.metadata.creation_timestamp;
         let pod = near.pod();
-        let ending = |code, why: Option<String>, is_by_far| Ending {
+        let ending = |code, why: Option<String>, receiver_failed| Ending {
             attempt: attempt.chars().filter(char::is_ascii_digit).collect(),
             pod: pod.map(|pod| pod.metadata.name.clone()),
             may_write: pod.is_some_and(|pod| pod.container(|at| at.running.as_ref()).is_some()),
             far_pod: far.pod().map(|pod| pod.metadata.name.clone()),
             code,
             why,
-            is_by_far,
+            receiver_failed,
         };
         let far_failed = far.failed().map(|why| format!("the end that receives {why}"));
         if let Some((code, why)) = near.ended() {
@@ -271,7 +271,7 @@ mod tests {
     fn what_has_ended_says_how() {
         let oom = ending(include_str!("testdata/oom.json"));
         assert_eq!(oom.attempt, "20261126223524");
-        assert_eq!((oom.code, oom.may_write, oom.is_by_far), (Some(137), false, false));
+        assert_eq!((oom.code, oom.may_write, oom.receiver_failed), (Some(137), false, false));
         assert_eq!(oom.why.as_deref(), Some("it was killed for lack of memory (OOMKilled)"));
         assert!(oom.pod.is_some_and(|pod| pod.contains("-near-")));
         // This Kubernetes calls the pod failed as soon as it has told zc to end.
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn an_end_that_receives_and_is_of_no_use_any_more_is_the_reason() {
         let killed = ending(include_str!("testdata/far-killed.json"));
-        assert_eq!((killed.code, killed.is_by_far), (Some(6), true));
+        assert_eq!((killed.code, killed.receiver_failed), (Some(6), true));
         assert_eq!(killed.why.as_deref(), Some("the end that receives was killed"));
         let deleted = recorded(include_str!("testdata/far-deleted.json")).stage();
         let Stage::ToEnd { pod, why } = deleted else { panic!("{deleted:?}") };

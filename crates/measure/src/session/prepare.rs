@@ -12,7 +12,7 @@ use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,
     HostState, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
-    RemoteFacts, Result, Severity, SoakerKind, Timing, Warning,
+    RemoteFacts, Result, Severity, SoakerKind, Timing, Traffic, Warning,
 };
 
 use super::budget::Budget;
@@ -264,9 +264,7 @@ pub(super) fn prepare(
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
         states: options.states.clone(),
-        server: None,
-        responses: None,
-        nfs: None,
+        traffic: Traffic::Stream,
     };
     let header = Header {
         other_links,

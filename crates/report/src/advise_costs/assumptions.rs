@@ -20,7 +20,7 @@ pub struct Assumption {
 }
 
 pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
-    let server = run.header.plan.server.as_ref();
+    let server = run.header.plan.traffic.server();
     let in_every = Priced::of(server.is_some()).in_every;
     let mut all = vec![connections(advice, server), bytes(mix, in_every)];
     all.extend(match server {
@@ -163,7 +163,7 @@ fn fixed(assumed: &str, would_change: &str) -> Assumption {
 /// `None` where it is not known.
 fn congestion(run: &Run) -> Option<Assumption> {
     let name = escape(&run.header.plan.fixed.congestion, 20);
-    let (unless, how) = match run.header.plan.server {
+    let (unless, how) = match run.header.plan.traffic.server() {
         None => ("", "zc run requests --congestion NAME measures another"),
         Some(_) => (" unless the server chooses another", "The server sets it, or its host does"),
     };

@@ -104,7 +104,7 @@ impl Costs {
                 host: run.header.host.hostname.clone(),
                 kernel: run.header.host.kernel_release.clone(),
                 lengths_bytes,
-                server: plan.server.as_ref().map(|server| CostServer {
+                server: plan.traffic.server().map(|server| CostServer {
                     started_by: server.serve.clone(),
                     load: server.load_in_words(),
                 }),
@@ -112,7 +112,7 @@ impl Costs {
             assumptions: assumptions::of(run, mix, &advice),
             verdict: verdict::sentence(
                 &advice,
-                Priced::of(plan.server.is_some()),
+                Priced::of(plan.traffic.server().is_some()),
                 &withheld_because,
                 over_tls(mix, plan),
             ),
@@ -286,7 +286,7 @@ impl Costs {
 /// The share of a log's requests that were encrypted, where the run's were not.
 fn over_tls(mix: &RequestMix, plan: &Plan) -> f64 {
     let is_https = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
-    match plan.server.as_ref().is_some_and(|server| server.states.iter().any(is_https)) {
+    match plan.traffic.server().is_some_and(|server| server.states.iter().any(is_https)) {
         true => 0.0,
         false => mix.tls.with.requests as f64 / mix.all.requests.max(1) as f64,
     }

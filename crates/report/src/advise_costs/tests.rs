@@ -5,7 +5,7 @@ use crate::advise::{Advice, AdvisedLog, json, json_schema, text};
 use zc_access_log::{MixBuilder, read_log};
 use zc_analysis::advise::{PathVerdict, Untold};
 use zc_analysis::estimate;
-use zc_run::{Factor, ResponsesPlan, SendPath};
+use zc_run::{Factor, ResponsesPlan, SendPath, Traffic};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
 
 /// A run of responses by read+send, sendfile, which costs less, and mmap+write, which costs more.
@@ -27,8 +27,8 @@ pub(crate) fn a_run(blocks: usize) -> Run {
         ..Synthetic::default()
     };
     let mut run = world.run();
-    run.header.plan.responses =
-        Some(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
+    run.header.plan.traffic =
+        Traffic::Responses(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
     run
 }
 
@@ -114,7 +114,7 @@ fn requests_over_tls_are_in_the_sentence_unless_the_run_had_tls() {
     assert!(told.contains(" But 100 % of the requests went over TLS, "), "{told}");
     let mut server = a_server_s_run(30);
     assert!(verdict(&server).contains("went over TLS"));
-    for state in &mut server.header.plan.server.as_mut().unwrap().states {
+    for state in &mut server.header.plan.traffic.server_mut().unwrap().states {
         state.url = state.url.replace("http:", "https:");
     }
     assert!(!verdict(&server).contains("TLS"));
@@ -200,7 +200,7 @@ fn what_is_assumed_of_a_server_depends_on_how_it_was_measured() {
     }
     assert!(!usual.contains("what the load took"), "{usual}");
     let server = |run: &mut Run, change: &dyn Fn(&mut zc_run::ServerPlan)| {
-        change(run.header.plan.server.as_mut().unwrap());
+        change(run.header.plan.traffic.server_mut().unwrap());
         assumed(run)
     };
     let https = |state: &mut zc_run::ServerState| state.url = state.url.replace("http:", "https:");
@@ -220,7 +220,7 @@ fn what_is_assumed_of_a_server_depends_on_how_it_was_measured() {
 #[test]
 fn a_configuration_of_one_length_is_a_doubt_and_the_only_one_has_no_verdict() {
     let mut run = a_server_s_run(8);
-    let server = run.header.plan.server.as_mut().unwrap();
+    let server = run.header.plan.traffic.server_mut().unwrap();
     server.states.retain(|it| !it.state.name().starts_with("on") || it.state.name() == "on-1024");
     server.serve = None;
     let advice = advice_of(&a_log(5), &run, None);
@@ -260,7 +260,7 @@ fn what_is_assumed_depends_on_log_and_run() {
     assert!(kept.contains(&"connections carry many requests".to_owned()), "{kept:?}");
     assert!(!kept.contains(&"HTTP/1.1".to_owned()));
     let mut closing = a_run(8);
-    closing.header.plan.responses.as_mut().unwrap().keepalive = false;
+    closing.header.plan.traffic.responses_mut().unwrap().keepalive = false;
     let other = a_log(5).replace("HTTP/1.1", "HTTP/2.0").replace(" 304 -", " 304 180");
     let closed = assumed(&advice_of(&other, &closing, None));
     for expected in

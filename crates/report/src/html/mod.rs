@@ -62,7 +62,7 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
 }
 
 fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
-    let servers = runs.iter().all(|(run, _)| run.header.plan.server.is_some());
+    let servers = runs.iter().all(|(run, _)| run.header.plan.traffic.server().is_some());
     let title = match runs.first() {
         Some((run, _)) => {
             let what = if servers { "What a request costs" } else { "What sending over TCP costs" };
@@ -160,7 +160,7 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          is not found, verdicts are withheld.</p>\n",
     );
     let servers: Vec<_> =
-        runs.iter().filter_map(|(run, _)| run.header.plan.server.as_ref()).collect();
+        runs.iter().filter_map(|(run, _)| run.header.plan.traffic.server()).collect();
     if !servers.is_empty() {
         server::method(out, &servers);
     }

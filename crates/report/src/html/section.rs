@@ -11,7 +11,7 @@ use crate::{answer, experiments, heading, notes, profile};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, cost_series};
 use zc_run::units::size_text;
-use zc_run::{Factor, Level, Run, escape};
+use zc_run::{Experiment, Factor, Level, Run, escape};
 
 /// The names of a run on the page.
 pub(super) struct Name {
@@ -90,14 +90,14 @@ fn settings(run: &Run) -> Vec<(String, String)> {
         ("host".to_owned(), header.host.hostname.clone()),
         ("to".to_owned(), far.unwrap_or_else(|| "this machine".to_owned())),
     ];
-    if let Some(server) = &plan.server {
+    if let Some(server) = plan.traffic.server() {
         settings.push(("server".to_owned(), server.serve.clone().unwrap_or_default()));
     }
     let first = plan.cells.first();
     for factor in Factor::ALL.iter().copied().filter(|factor| !plan.factors.contains(factor)) {
         // A message is a buffer, which is said below. A server's rate is one of requests.
         let is_said =
-            factor == Factor::Message || (plan.server.is_some() && factor == Factor::Rate);
+            factor == Factor::Message || (plan.traffic.server().is_some() && factor == Factor::Rate);
         if let Some(cell) = first.filter(|_| !is_said) {
             let level = Level::of(factor, cell, &plan.fixed, &header.link);
             settings.push((factor.to_string(), level.to_string()));
@@ -110,25 +110,12 @@ fn settings(run: &Run) -> Vec<(String, String)> {
     settings
 }
 
-/// The question that an experiment answers.
+/// The question that a run answers; empty for a plan of the user's own.
 fn title(experiment: &str) -> &'static str {
-    match experiment {
-        "paths" => "what each way of sending costs",
-        "receive" => "what each way of receiving costs, and with which buffer",
-        "sizes" => "from which size on each path pays",
-        "offloads" => "what each offload of the network card saves",
-        "cork" => "what TCP_CORK, MSG_MORE and TCP_NODELAY do to small writes",
-        "affinity" => "both ends on one machine, and on which CPUs",
-        "pages" => "what huge pages save a program that sends from its own memory",
-        "sockbuf" => "socket buffers, message sizes and TSO, by two accounts",
-        "mtu" => "what a larger MTU saves",
-        "flows" => "what many connections cost",
-        "congestion" => "what the congestion control costs",
-        "profile" => "where the CPU time goes",
-        "components" => "what a wake-up, a call and a byte cost",
-        "pacing" => "how the cost depends on the rate",
-        "server" => "what a request costs in each state of the server",
-        _ => "",
+    match experiment.parse::<Experiment>() {
+        Ok(experiment) => experiments::title(experiment),
+        Err(_) if experiment == "profile" => "where the CPU time goes",
+        Err(_) => "",
     }
 }
 
@@ -164,7 +151,7 @@ impl<'a> RunReport<'a> {
         }
         let added = experiments::section(run, estimates);
         let (mut first, parts) = experiments::placed(run, added.parts);
-        if run.header.plan.server.is_some() {
+        if run.header.plan.traffic.server().is_some() {
             first.clear(); // its charts and tables are made for the page
         }
         let has_conclusion = added.conclusion.is_some();
@@ -208,7 +195,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
             (profile::above(run, estimates, sampled), profile::below(run, estimates, sampled))
         }
         None => {
-            let server = run.header.plan.server.as_ref();
+            let server = run.header.plan.traffic.server();
             match server {
                 Some(server) => {
                     server::charts(page, estimates, server);

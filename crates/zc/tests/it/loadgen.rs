@@ -64,7 +64,7 @@ fn a_load_generator_asks_in_every_state_and_its_responses_are_counted_on_the_lin
     }
     assert!(matches!(output.status.code(), Some(NOTHING_KEPT | 130)), "{}", stderr(&output));
     let run = saved(folder.path());
-    let server = run.header.plan.server.as_ref().unwrap();
+    let server = run.header.plan.traffic.server().unwrap();
     assert_eq!(server.generator, ["python3", "steady.py", "{url}"]);
     assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{:?}", run.blocks);
     let (mut seen, mut used_ns) = (0, 0);

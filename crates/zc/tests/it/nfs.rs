@@ -155,7 +155,7 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
         "64k nfs-v3 (+burn)",
     ];
     assert_whole_trials(&run, &expected);
-    let nfs = plan.nfs.as_ref().unwrap();
+    let nfs = plan.traffic.nfs().unwrap();
     assert!(nfs.server_version.contains("Ganesha"), "{nfs:?}");
     assert_eq!(nfs.file_bytes, plan.files.total_bytes);
     let versions: Vec<SendPath> = nfs.mounts.iter().map(|mount| mount.path).collect();
@@ -202,7 +202,7 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
     let mut command = server.run(folder.path(), &[&there[..], &["--rsize", "4k,64k"]].concat());
     if has_a_block(folder.path(), &mut command) {
         let run = saved(folder.path());
-        let nfs = run.header.plan.nfs.as_ref().unwrap();
+        let nfs = run.header.plan.traffic.nfs().unwrap();
         assert!(nfs.shares_machine);
         assert_eq!(run.header.unavailable[0].name, "nfs-v3");
         assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
@@ -277,7 +277,7 @@ fn a_server_is_read_from_another_machine_and_all_cpus_of_this_one_are_its_cost()
         assert!(has_a_block(folder, &mut command));
         let run = saved(folder);
         let plan = &run.header.plan;
-        let nfs = plan.nfs.as_ref().unwrap();
+        let nfs = plan.traffic.nfs().unwrap();
         assert_eq!((&nfs.client_at, nfs.shares_machine), (&Some(via), false));
         assert_eq!((nfs.server, nfs.file_bytes), (NfsServer::External, 2 << 20));
         assert_eq!(plan.fixed.soaked_cpus, [near_cpu]);
@@ -337,7 +337,7 @@ fn a_command_that_leads_to_this_machine_is_told_and_the_end_of_what_it_started_e
     let is_gone = || !Path::new(&format!("/proc/{reader}")).exists();
     until("the reader has ended", || is_gone().then_some(()));
     let run = saved(folder.path());
-    let nfs = run.header.plan.nfs.as_ref().unwrap();
+    let nfs = run.header.plan.traffic.nfs().unwrap();
     assert_eq!((nfs.client_at.as_deref(), nfs.shares_machine), (Some("env"), true));
     assert!(run.header.warnings.iter().any(|each| each.name == "load-here"));
     let shown = shown_of(folder.path(), &[]);
@@ -404,7 +404,7 @@ fn files_of_the_user_s_are_served_as_one_and_long_reads_of_short_files_are_refus
     );
     let mut command = nfs(folder.path(), &[&words[..], &["16k"]].concat()).unwrap();
     if has_a_block(folder.path(), &mut command) {
-        assert_eq!(saved(folder.path()).header.plan.nfs.unwrap().file_bytes, 170_001);
+        assert_eq!(saved(folder.path()).header.plan.traffic.nfs().unwrap().file_bytes, 170_001);
     }
 }
 

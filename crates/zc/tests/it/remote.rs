@@ -592,7 +592,7 @@ fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost(
         let run = the_run(folder, &output);
         let plan = &run.header.plan;
         assert_eq!(plan.fixed.soaked_cpus, [near_cpu]);
-        let asked_of = plan.server.as_ref().unwrap();
+        let asked_of = plan.traffic.server().unwrap();
         assert_eq!((&asked_of.load_from, &asked_of.serve), (&Some(via.clone()), &None));
         assert!(!run.header.warnings.iter().any(|warning| warning.name == "load-here"));
         assert!(asked(&run) > 0);
@@ -626,7 +626,7 @@ fn a_far_end_asks_the_machine_that_controls_it_and_says_if_it_is_this_one() {
         let local = || states(&server, "localhost");
         let output = blocks_of(folder, &mut ask(&address, local(), &["-v"]), 1);
         let run = the_run(folder, &output);
-        let load_from = run.header.plan.server.as_ref().unwrap().load_from.as_deref();
+        let load_from = run.header.plan.traffic.server().unwrap().load_from.as_deref();
         assert_eq!(load_from, Some("127.0.0.1"));
         assert!(text(&output.stdout).contains("the load runs on this machine too"));
         std::fs::remove_file(folder.join("run.json")).unwrap();

@@ -39,7 +39,7 @@ fn responses_are_sent_by_each_path_that_can_be_had_and_counted() {
     assert_eq!(plan.fixed.congestion, "reno");
     assert_eq!(plan.factors, [Factor::Message, Factor::Send]);
     assert_eq!(plan.unsoaked, Unsoaked::None);
-    assert!(plan.responses.as_ref().is_some_and(|responses| responses.keepalive));
+    assert!(plan.traffic.responses().is_some_and(|responses| responses.keepalive));
     let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     let expected = ["read+send", "sendfile", "read+send (A/A)", "read+send (+burn)"];
     assert_eq!(labels, expected);
@@ -83,7 +83,7 @@ levels = ["read+write", "read+send"]
         return;
     }
     let run = saved(folder.path());
-    assert!(run.header.plan.responses.is_some_and(|responses| !responses.keepalive));
+    assert!(run.header.plan.traffic.responses().is_some_and(|responses| !responses.keepalive));
     assert!(run.header.plan.cells.iter().any(|cell| cell.send == SendPath::ReadWrite));
 }
 

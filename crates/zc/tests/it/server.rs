@@ -190,7 +190,7 @@ fn a_server_is_asked_in_each_of_its_states_and_ends_with_the_run() {
     let run = saved(folder.path());
     let labels: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     assert_eq!(labels, ["one", "two", "one (A/A)", "one (+burn)"]);
-    let server = run.header.plan.server.as_ref().unwrap();
+    let server = run.header.plan.traffic.server().unwrap();
     assert_eq!(server.states[1].url, "http://far:8002/");
     assert_eq!(server.states[1].response.body_bytes, 20_000);
     let mut seen = 0;
@@ -369,7 +369,7 @@ fn a_server_that_runs_is_asked_where_it_is_and_is_left_alone() {
     blocks_of(folder, &mut command, 2);
     assert!(server.is_alive());
     let run = saved(folder);
-    let plan = run.header.plan.server.as_ref().unwrap();
+    let plan = run.header.plan.traffic.server().unwrap();
     assert!(plan.ran_already());
     assert_eq!(run.header.link.device, "lo");
     assert!(plan.found, "it is this user's");

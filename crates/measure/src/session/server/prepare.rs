@@ -28,7 +28,7 @@ use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
 use zc_kernel::stop::Stop;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
-    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Unsoaked, Warning,
+    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Traffic, Unsoaked, Warning,
 };
 
 /// The experiment's name.
@@ -191,7 +191,7 @@ pub(crate) fn prepare(
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
         states: options.commands.clone(),
-        server: Some(ServerPlan {
+        traffic: Traffic::Server(ServerPlan {
             states: server_states,
             serve: options.serve.clone(),
             // A load that came here from another machine is in no clock.
@@ -202,8 +202,6 @@ pub(crate) fn prepare(
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
         }),
-        responses: None,
-        nfs: None,
     };
     let header = Header {
         warnings,

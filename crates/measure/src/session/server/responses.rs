@@ -29,7 +29,7 @@ use zc_kernel::stop::Stop;
 use zc_run::factor::UNSET;
 use zc_run::{
     Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
-    ResponsesPlan, Result, SendPath, SupportRow, Unavailable, Unsoaked, Warning,
+    ResponsesPlan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked, Warning,
 };
 
 /// Connections of each cell.
@@ -139,9 +139,7 @@ pub(crate) fn prepare(
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: Unsoaked::None,
         states: None,
-        server: None,
-        nfs: None,
-        responses: Some(ResponsesPlan {
+        traffic: Traffic::Responses(ResponsesPlan {
             connections: CONNECTIONS,
             keepalive: reuse == Reuse::KeepAlive,
             head_bytes: trial::HEAD_BYTES,

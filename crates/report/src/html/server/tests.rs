@@ -46,7 +46,7 @@ fn of_a_server_that_ran_already_the_page_says_what_is_in_the_cost_and_has_no_acc
     let of_ours =
         ["zc gives it a CPU of its own", "is charged to", "rest</th>", "the server&#39;s side"];
     assert!(of_ours.iter().all(|text| with_accounts.contains(text)));
-    run.header.plan.server.as_mut().unwrap().serve = None;
+    run.header.plan.traffic.server_mut().unwrap().serve = None;
     let estimates = estimate(&run);
     let page = page(&run, &estimates);
     assert!(page.contains("Of a server that ran already it is what all CPUs lost"));

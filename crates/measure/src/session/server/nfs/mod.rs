@@ -36,7 +36,7 @@ use place::{Kind, Place};
 use zc_kernel::stop::Stop;
 use zc_run::{
     Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
-    Result, SendPath, SupportRow, Unavailable, Unsoaked,
+    Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked,
 };
 
 pub use options::NfsOptions;
@@ -225,9 +225,7 @@ pub(crate) fn prepare(
         },
         unsoaked: Unsoaked::None,
         states: None,
-        server: None,
-        responses: None,
-        nfs: Some(NfsPlan {
+        traffic: Traffic::Nfs(NfsPlan {
             server: options.server,
             server_version: exported.server,
             shares_machine,
