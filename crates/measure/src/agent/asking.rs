@@ -38,7 +38,7 @@ impl Asking {
     /// zc, as whatever else that user may start here.
     ///
     /// # Errors
-    /// What is wanted is not valid or too much, or the server does not answer.
+    /// The request is invalid or too large, or the server does not answer.
     pub(super) fn begin(
         wanted: &LoadWanted,
         from: Option<SocketAddr>,
@@ -108,10 +108,10 @@ fn responses_per_s(phase: &Phase) -> f64 {
     }
 }
 
-/// Where connections lead.
+/// The address that connections lead to.
 ///
 /// # Errors
-/// To another machine than the client's; or the client's address is not known.
+/// It is on another machine than the client's, or the client's address is not known.
 fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr> {
     match (wanted, from.map(canonical)) {
         (Some(wanted), Some(from)) if wanted.to_canonical() != from.ip() => {
