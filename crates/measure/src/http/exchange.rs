@@ -11,12 +11,12 @@ use super::phase::Fetched;
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
-    /// What is asked for, by its place among what the origin is asked for.
+    /// Index of the requested resource among those of the origin.
     pub(super) target: u32,
     pub(super) due_ns: u64,
     /// When it is given up.
     pub(super) deadline_ns: u64,
-    /// How many bytes of the request have been sent.
+    /// Number of bytes of the request that have been sent.
     pub(super) sent_bytes: usize,
 }
 

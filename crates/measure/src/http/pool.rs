@@ -33,7 +33,7 @@ use crate::workload::{Room, raise_descriptor_limit};
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;
 
-/// How long a connection that failed is left alone. A server that refuses is asked at most a
+/// Time for which a connection that failed is left alone. A server that refuses is asked at most a
 /// hundred times a second for each connection, instead of in a loop.
 const TO_COOL_NS: u64 = 10_000_000;
 
@@ -43,7 +43,7 @@ const MOST_PARTING: u64 = 256;
 /// Descriptors of this process beside the connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// How a request came out.
+/// Outcome of a request.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) origin: usize,
@@ -516,7 +516,7 @@ impl Pool {
     }
 }
 
-/// What a connection is registered as: its place, and which one of that place it is.
+/// Token of a connection: its place, and its number among the connections of that place.
 fn token(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }

@@ -1,4 +1,4 @@
-//! What is asked for of an origin: one resource, or many in turn.
+//! Resources requested from an origin: one, or many in turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Targets {
         &self.each
     }
 
-    /// How many requests they are until the first one is asked for again.
+    /// Number of requests until the order begins anew.
     pub fn turns(&self) -> usize {
         self.turns.len()
     }
