@@ -2,7 +2,7 @@
 
 use zc_run::{Plan, TrialKind};
 
-/// Of so many blocks one has the unsoaked control of a cell, the others the top speed of one.
+/// One block in so many has the unsoaked control of a cell, the others the top speed of one.
 const TURN: usize = 3;
 
 /// With so many cells and more, the reference has two turns with its pair for each of the others'.
