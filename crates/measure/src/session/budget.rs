@@ -8,7 +8,7 @@ use zc_kernel::stop::Stop;
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Result};
 
-/// How much longer than its budget a run may take to end a step or a trial that has begun.
+/// Time that a run may take beyond its budget to end a step or a trial that has begun.
 const GRACE: Duration = Duration::from_millis(500);
 
 fn text(duration: Duration) -> String {

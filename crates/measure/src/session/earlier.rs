@@ -17,7 +17,7 @@ pub struct EarlierRates {
     pub file: String,
     /// The link's kind.
     pub link: LinkKind,
-    /// By label of the cell, in bytes per second.
+    /// Bytes per second by label of the cell.
     pub rates: BTreeMap<String, f64>,
 }
 

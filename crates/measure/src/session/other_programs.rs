@@ -55,7 +55,7 @@ impl OtherPrograms {
         most(&self.used, elapsed_ns, self.knows_zc)
     }
 
-    /// As [`most`](Self::most); none where they used hardly anything of so many CPUs.
+    /// Same as [`most`](Self::most); none where they used hardly anything of so many CPUs.
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     pub(super) fn noticeable(&mut self, cpus: usize) -> Vec<OtherProgram> {
         let most = self.most();
@@ -63,7 +63,7 @@ impl OtherPrograms {
         if used < LEAST_SHARE * cpus as f64 { Vec::new() } else { most }
     }
 
-    /// Who uses most of a CPU: `burn, pid 17`.
+    /// The program that uses most of a CPU: `burn, pid 17`.
     pub(super) fn holder_of(&self, cpu: usize) -> Option<String> {
         let (name, pid) = without_own().busiest_on(cpu, &self.first)?;
         Some(format!("{}, pid {pid}", escape(&name, 40)))

@@ -221,8 +221,8 @@ pub(super) fn choose(
     note
 }
 
-/// How many times as high a rate may be chosen now as an earlier one that is kept. A link that was
-/// ten times as slow then is another one.
+/// Largest ratio between the rate that would be chosen now and an earlier one that is kept. A link
+/// that was ten times as slow then is another one.
 const MOST_APART: f64 = 4.0;
 
 /// The earlier runs whose rates are not far below what would be chosen now, from the top speed of

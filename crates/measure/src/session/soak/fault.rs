@@ -16,7 +16,7 @@ pub enum CommandFault {
     NotStarted(Error),
     /// The command has ended, but its cost is unknown.
     NotMeasured {
-        /// How it ended.
+        /// Reason for its end.
         end: CommandEnd,
         /// Why it was not measured.
         error: Error,
