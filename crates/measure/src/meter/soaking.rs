@@ -27,7 +27,7 @@ impl Soaking {
     /// Starts one soaker on each of `cpus`; they work.
     ///
     /// # Errors
-    /// As [`Soakers::start`]; this program cannot be started a second time.
+    /// Same as [`Soakers::start`]; or this program cannot be started a second time.
     pub fn start(cpus: &[usize], kind: SoakerKind, below: Below) -> Result<Self> {
         Ok(match below {
             Below::OwnSession => Self::Here(Soakers::start(cpus, kind)?),
