@@ -47,7 +47,7 @@ impl Limit {
     /// Sleeps until `at_ns` of CLOCK_MONOTONIC, with a look at the limit now and then.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Same as [`check`](Self::check).
     pub(super) fn sleep_until(&self, at_ns: u64) -> Result<()> {
         sleep(at_ns, &|| self.check())
     }

@@ -1,5 +1,4 @@
-//! What a session needs before there is a rig: CPUs, links that are up, the files, a congestion
-//! control.
+//! Preparation before there is a rig: CPUs, links that are up, the files, a congestion control.
 
 use std::path::PathBuf;
 use std::sync::Arc;

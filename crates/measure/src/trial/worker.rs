@@ -15,7 +15,8 @@ use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
 use zc_run::{Error, ErrorKind, Result, Unavailable};
 
-/// How long a thread may take to connect and open its path, or to drain, before the trial fails.
+/// Time allowed to a thread for connecting and opening its path, or for draining, before the trial
+/// fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asked every [`GLANCE`] while a thread is waited for: an error once nobody wants the result.

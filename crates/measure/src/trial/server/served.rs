@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
 
-/// How long a server may take to end after SIGTERM, before it is killed.
+/// Time allowed to a server for ending after SIGTERM, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, as far as zc knows it.

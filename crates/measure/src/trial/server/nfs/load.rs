@@ -92,7 +92,7 @@ impl NfsLoad {
         http.pause().map(AskedFor::from)
     }
 
-    /// What was counted since a moment before the phase.
+    /// The counts since a moment before the phase.
     pub(crate) fn counts(&self) -> HttpCounts {
         let Some(CallCounts { calls, bytes, failed }) = self.calling().counts() else {
             return self.http().map(Load::counts).unwrap_or_default();
