@@ -65,11 +65,11 @@ pub struct Via {
     is_over: bool,
 }
 
-/// How to start a server by a command.
+/// Arguments for starting a server by a command.
 pub struct Start<'a> {
     /// The command, without the shell that it gets as its last argument.
     pub command: &'a str,
-    /// What to do where there is no zc.
+    /// Action where there is no zc.
     pub carry: &'a Carry,
     /// Duties of the server.
     pub duties: Duties,

@@ -24,7 +24,7 @@ pub enum RemoteEnd {
         /// Address for data connections, whatever its port; `None` tries those that the server
         /// reports.
         address: Option<SocketAddr>,
-        /// What to do where there is no zc.
+        /// Action where there is no zc.
         carry: Carry,
     },
     /// An iperf3 server listens there.

@@ -33,7 +33,7 @@ pub struct ServerOptions {
     pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
-    /// What to do with a connection after a response.
+    /// Use of a connection after a response.
     pub reuse: Reuse,
     /// Headers of every request.
     pub headers: Vec<(String, String)>,

@@ -57,7 +57,7 @@ pub(super) struct States {
     settings: BTreeSet<Setting>,
     /// The place of the traffic, once it is known.
     traffic: Option<Traffic>,
-    /// How each command takes effect there; commands not listed here are run.
+    /// Effect of each command there; commands not listed here are run.
     ways: BTreeMap<String, Way>,
     /// Each state as it was first found.
     first: BTreeMap<HostState, Found>,
