@@ -1,5 +1,5 @@
-//! Files that the user names and that are read whole: certificates, tokens, plans. What never ends,
-//! as /dev/zero, is read no further than such a file can be; a pipe is read to its end.
+//! Files that the user names and that are read whole: certificates, tokens, plans. An endless one,
+//! such as /dev/zero, is read no further than such a file can be; a pipe is read to its end.
 
 use std::fs::File;
 use std::io::{self, Read as _};

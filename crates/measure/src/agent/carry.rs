@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The rate below which a stream is given up.
 const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
 
-/// Action for a far end that has no zc of this protocol.
+/// Action when the far end has no zc of this protocol.
 #[derive(Debug, Clone)]
 pub enum Carry {
     /// This program is carried there, if it can run there.

@@ -50,7 +50,7 @@ pub struct Client<T> {
     window: Option<Duration>,
     /// Time allowed for the answer to a request for a response.
     for_response: Duration,
-    /// Until when any answer is waited for.
+    /// Time limit of waiting for any answer.
     limit: Limit,
     /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,

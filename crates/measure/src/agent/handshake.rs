@@ -187,7 +187,7 @@ impl Known {
 /// proof.
 ///
 /// # Errors
-/// Nothing answers within `patience`. What answers is not `zc serve`, or speaks another protocol,
+/// Nothing answers within `patience`. The peer is not `zc serve`, or speaks another protocol,
 /// refuses, is busy, or does not know the token itself.
 pub fn authenticate(
     mut connection: Connection,

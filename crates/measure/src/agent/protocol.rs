@@ -104,7 +104,7 @@ pub enum Request {
 pub struct NfsWanted {
     /// Boot id of the client's kernel, as in [`Prepare`].
     pub boot_id: String,
-    /// Which client.
+    /// Kind of the client.
     pub client: NfsClient,
     /// The server's address.
     pub address: IpAddr,

@@ -69,7 +69,7 @@ pub struct Via {
 pub struct Start<'a> {
     /// The command, without the shell that it gets as its last argument.
     pub command: &'a str,
-    /// Action where there is no zc.
+    /// Action when the other machine has no zc.
     pub carry: &'a Carry,
     /// Duties of the server.
     pub duties: Duties,

@@ -1,4 +1,4 @@
-//! A request and the response that is waited for, and whom it is for.
+//! A request, the response that is waited for, and its purpose.
 
 use std::sync::mpsc::Sender;
 
@@ -20,7 +20,7 @@ pub(super) struct Exchange {
     pub(super) sent_bytes: usize,
 }
 
-/// Whom a response is for.
+/// Purpose of a response.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// The phase of that number.

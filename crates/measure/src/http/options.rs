@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::origin::Origin;
 
-/// Use of a connection after a response.
+/// Whether a connection is used again after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// It serves the next request.
@@ -46,7 +46,7 @@ pub struct LoadOptions {
     pub origins: Vec<Origin>,
     /// Connections for each origin. With [`Reuse::KeepAlive`] all are opened at the start.
     pub connections: usize,
-    /// Use of a connection after a response.
+    /// Whether connections are used again after a response.
     pub reuse: Reuse,
     /// The address from which connections are made, whatever its port; `None`: the kernel's choice.
     pub source: Option<SocketAddr>,

@@ -9,7 +9,7 @@ use super::wire::Wire;
 /// Time allowed to a server to close a connection that it, or this end, wants closed.
 const TO_PART_NS: u64 = 1_000_000_000;
 
-/// Those connections.
+/// Connections that wait for the server to close them.
 #[derive(Debug)]
 pub(super) struct Parting {
     /// Connections by their tokens.

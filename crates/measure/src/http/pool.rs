@@ -70,12 +70,13 @@ pub(super) struct Pool {
     requests: Vec<Vec<Vec<u8>>>,
     sessions: Option<Sessions>,
     slots: Vec<Slot>,
-    /// Those without a request, by origin: the one that has been free for longest comes first.
+    /// Connections without a request, by origin: the one that has been free for longest comes
+    /// first.
     free: Vec<VecDeque<u32>>,
-    /// Those that failed, and when they may be used again.
+    /// Connections that failed, and when they may be used again.
     cooling: VecDeque<(u64, u32)>,
     parting: Parting,
-    /// Those with more to read than their turn allowed.
+    /// Connections with more to read than their turn allowed.
     unread: VecDeque<(u64, bool)>,
     scratch: Vec<u8>,
     outcomes: Vec<Outcome>,

@@ -16,7 +16,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// From now on.
+    /// Begins to count.
     pub(super) fn begin() -> Self {
         Self { suspended_at_begin_ns: suspended_ns(), stalled_ns: 0 }
     }

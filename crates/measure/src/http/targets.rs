@@ -26,7 +26,7 @@ impl Targets {
         (!turns.is_empty()).then(|| Self { each: each.into(), turns: turns.into() })
     }
 
-    /// Those that differ, in the order in which they are first asked for.
+    /// The different resources, in the order in which they are first requested.
     pub fn each(&self) -> &[String] {
         &self.each
     }
@@ -36,7 +36,7 @@ impl Targets {
         self.turns.len()
     }
 
-    /// Which of [`each`](Self::each) request number `turn` asks for.
+    /// Index into [`each`](Self::each) of the resource that request number `turn` asks for.
     pub(super) fn of_turn(&self, turn: usize) -> u32 {
         self.turns[turn % self.turns.len()]
     }

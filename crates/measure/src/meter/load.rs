@@ -10,8 +10,8 @@ use zc_run::{
     SoakStart, SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
 };
 
-/// Refuses to tell loads by so many soakers on an emulated machine, and where the kernel throttles
-/// them. Like a cost, a load is that of translated instructions there, or that limit.
+/// Refuses to measure loads with so many soakers on an emulated machine, and where the kernel
+/// throttles them. There a load would be that of translated instructions, or of the limit.
 ///
 /// # Errors
 /// [`ErrorKind::NothingKept`]: the CPU is emulated, or a cgroup may use fewer CPUs.

@@ -5,7 +5,7 @@ use super::helper_process::SoakerProcess;
 use super::soakers::Soakers;
 use zc_run::{Result, Severity, SoakReading, SoakerKind, SoakerRank, Warning};
 
-/// Below whom soakers are to rank.
+/// Programs that soakers are to rank below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     /// The workload is in zc's session: zc or what it started.
@@ -35,7 +35,7 @@ impl Soaking {
         })
     }
 
-    /// Below whom they rank.
+    /// Programs that they rank below.
     pub fn below(&self) -> Below {
         match self {
             Self::Here(_) => Below::OwnSession,

@@ -27,7 +27,7 @@ impl Budget {
         self.length.saturating_sub(self.began.elapsed())
     }
 
-    /// Until when its trials are waited for.
+    /// Time limit of waiting for its trials.
     pub(super) fn limit(&self, stop: &Stop) -> Limit {
         Limit::new(self.began + self.length + GRACE, stop)
     }

@@ -48,7 +48,7 @@ impl OtherPrograms {
         self.last = now;
     }
 
-    /// Those that used most CPU time since then, the largest first. None is seen with `hidepid`.
+    /// Programs that used most CPU time since then, the largest first. None is seen with `hidepid`.
     pub(super) fn most(&mut self) -> Vec<OtherProgram> {
         self.look_now();
         let elapsed_ns = self.last.at_ns.saturating_sub(self.first.at_ns);

@@ -114,8 +114,8 @@ pub(super) fn top_speeds(
     Ok((found.collect(), broken))
 }
 
-/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells
-/// does not count.
+/// Makes unsoaked windows longer where little arrived in them. The top speeds measured for these
+/// cells do not count.
 fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
     let timing = rig.timing();
     let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);

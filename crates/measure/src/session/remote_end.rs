@@ -24,7 +24,7 @@ pub enum RemoteEnd {
         /// Address for data connections, whatever its port; `None` tries those that the server
         /// reports.
         address: Option<SocketAddr>,
-        /// Action where there is no zc.
+        /// Action when the other machine has no zc.
         carry: Carry,
     },
     /// An iperf3 server listens there.

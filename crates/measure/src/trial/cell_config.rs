@@ -35,7 +35,7 @@ pub(super) struct CellConfig {
     pub(super) congestion: Option<String>,
     /// Burns the cell's cost in softirq context, if it has one.
     pub(super) burner: Option<Arc<AckBurn>>,
-    /// Until when its trials are waited for.
+    /// Time limit of waiting for its trials.
     pub(super) limit: Limit,
 }
 

@@ -1,5 +1,5 @@
-//! Until when a trial is waited for: a while after the run's budget is spent, or until a signal has
-//! ended the run. What is cut off so belongs to a block that does not count.
+//! Time limit of waiting for a trial: a while after the run's budget is spent, or the moment when a
+//! signal has ended the run. A trial cut off by it belongs to a block that does not count.
 
 use std::time::{Duration, Instant};
 

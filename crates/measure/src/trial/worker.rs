@@ -83,8 +83,8 @@ impl<C> Worker<C> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends what the thread waits for on its socket, with an error. Where the kernel forbids that
-    /// (a seccomp filter), the thread is left behind: there would be no end of waiting for it.
+    /// Ends the thread's wait on its socket, with an error. Where the kernel forbids that (a
+    /// seccomp filter), the thread is left behind: waiting for it would never end.
     pub(super) fn wake(&mut self) {
         if self.has_ended() {
             return;

@@ -10,7 +10,7 @@ use zc_run::AckOptions;
 /// card holds an interrupt back (`ethtool -c`, rx-usecs).
 const COMPANY_NS: u64 = 20_000;
 
-/// Packets noted by the BPF program so far.
+/// State of a connection as noted by the BPF program so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noted {
     /// Payload bytes, in order.

@@ -33,7 +33,7 @@ pub struct ServerOptions {
     pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
-    /// Use of a connection after a response.
+    /// Whether connections are used again after a response.
     pub reuse: Reuse,
     /// Headers of every request.
     pub headers: Vec<(String, String)>,
@@ -44,8 +44,8 @@ pub struct ServerOptions {
     /// Time allowed to the server until it answers the first request, once zc has started it or has
     /// run the command of a state.
     pub start_limit: Duration,
-    /// The server's CPU (as sender) and that of the load (as receiver). Of a server that is there:
-    /// the CPU of the positive control, and that of the load.
+    /// The server's CPU (as sender) and that of the load (as receiver). With a server that is
+    /// already there: the CPU of the positive control, and that of the load.
     pub cpus: Option<CpuPair>,
     /// Kind of work that the soakers do.
     pub soaker: SoakerKind,

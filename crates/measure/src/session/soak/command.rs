@@ -245,8 +245,8 @@ impl Series<'_> {
         self.shell("--cleanup", self.options.cleanup.as_ref())
     }
 
-    /// Has a shell do what is not to be measured. What was idle before it says nothing of what
-    /// comes after it.
+    /// Has a shell run a line that is not to be measured. Idle windows before it are not used for a
+    /// later execution.
     fn shell(&mut self, option: &str, line: Option<&String>) -> Result<()> {
         let Some(line) = line else { return Ok(()) };
         self.idle = None;

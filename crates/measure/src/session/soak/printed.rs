@@ -69,7 +69,8 @@ impl Stream {
         Ok(Self { kept, end })
     }
 
-    /// The end of it. Where something holds the pipe open, its thread goes on passing on.
+    /// The end of the stream. If something holds the pipe open, its thread goes on passing output
+    /// on.
     fn text(self) -> String {
         let _ = self.end.recv_timeout(PATIENCE);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

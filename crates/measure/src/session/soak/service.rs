@@ -28,7 +28,7 @@ pub enum Who {
 pub struct ServiceOptions {
     /// CPUs and kind of the soakers.
     pub soaked: Soaked,
-    /// Who.
+    /// The processes to observe.
     pub who: Who,
     /// Length of a window.
     pub period_ns: u64,

@@ -1,10 +1,10 @@
 //! Settings that states of the host change and the sockets of a run do not have.
 //!
 //! A socket option replaces a sysctl: with SO_SNDBUF set, two states that differ in tcp_wmem are
-//! one and the same to the socket, and a run would find that they cost the same. What was asked for
-//! by an option of the run is an error beside a state that changes it; what zc sets by itself, it
-//! does not set then. What devices and connections take when they are made is none for those that
-//! stay.
+//! one and the same to the socket, and a run would find that they cost the same. An option of the
+//! run that the user asked for is an error beside a state that changes it; one that zc would set by
+//! itself is not set then. A setting that devices and connections take when they are made does not
+//! change those that stay.
 
 use std::collections::BTreeSet;
 

@@ -157,8 +157,8 @@ impl Asker {
         }
     }
 
-    /// The counts since a moment before the phase. Of a load on another machine nothing is known
-    /// while it goes on.
+    /// The counts since a moment before the phase. `None` for a load on another machine: nothing is
+    /// known of it while it goes on.
     pub(super) fn counts(&self) -> Option<HttpCounts> {
         match self {
             Self::Here(load) => Some(load.counts()),

@@ -137,8 +137,8 @@ impl Served {
         }
     }
 
-    /// Below whom soakers have to rank: a server of zc's stays in the session that it is started
-    /// in.
+    /// Programs that soakers have to rank below: a server of zc's stays in the session that it is
+    /// started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
             Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,

@@ -17,8 +17,8 @@ use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow
 /// Time allowed to the server until the client can mount its export.
 const START: Duration = Duration::from_secs(15);
 
-/// The same by another version: the kernel's server may let nobody open a file by version 4 in its
-/// first 10 s.
+/// Time allowed to it by another version: the kernel's server may let nobody open a file by version
+/// 4 in its first 10 s.
 const AGAIN: Duration = Duration::from_secs(12);
 
 /// A file that has been opened.

@@ -61,7 +61,7 @@ fn word(operation: NfsOperation) -> &'static str {
 /// An order to read or write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Order {
-    /// Which of the opened files.
+    /// Number of the opened file.
     pub file: usize,
     /// Bytes of a call.
     pub bytes: usize,
