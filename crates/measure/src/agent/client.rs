@@ -24,11 +24,11 @@ use zc_run::{Error, RemoteWindow, Result};
 /// seconds on the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Time allowed for compiling and starting an NFS client there, and for opening a file: it waits 40
-/// s for its server.
+/// Time allowed for compiling and starting an NFS client there, and for opening a file: the client
+/// waits 40 s for its server.
 const FOR_NFS: Duration = Duration::from_secs(60);
 
-/// Time allowed for ending its calls: it waits 15 s for its server.
+/// Time allowed to it for ending its calls: it waits 15 s for its server.
 const FOR_READS: Duration = Duration::from_secs(30);
 
 /// Time for which each address of the server is tried.

@@ -28,7 +28,7 @@ pub(super) enum Purpose {
         /// Its number.
         phase: u64,
     },
-    /// Somebody who wants to know what it is.
+    /// A caller that fetches the response itself.
     Fetch(Box<Fetch>),
 }
 

@@ -25,7 +25,7 @@ pub(super) struct PidStat {
 }
 
 impl PidStat {
-    /// Reads those of all processes, by process id. Takes some 10 us for each.
+    /// Reads the fields of all processes, by process id. Takes some 10 us for each.
     pub(super) fn all() -> HashMap<i32, Self> {
         let each = numbered(Path::new("/"), "proc").into_iter().filter_map(|pid| {
             let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;

@@ -14,7 +14,7 @@ use zc_run::ProcessKind;
 pub struct Processes {
     /// When they were read, by CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Processes by id and start time: an id is used again.
+    /// Processes by id and start time: ids are reused.
     each: HashMap<(i32, u64), Process>,
 }
 

@@ -118,7 +118,7 @@ struct Asked<'a> {
     out: &'a Path,
     commands: Option<&'a HostStates>,
     sessions: Option<NonZeroUsize>,
-    /// Replaces what identifies hosts.
+    /// Removes what identifies hosts, if that was requested.
     anonymous: Option<Anonymous>,
 }
 

@@ -69,7 +69,7 @@ pub enum ServeEvent {
     Ended {
         /// Address of the client.
         peer: SocketAddr,
-        /// Reason for the end.
+        /// Reason for the end, or the error that ended it.
         end: Result<SessionEnd>,
     },
     /// An event of the listener: connections that were not accepted.

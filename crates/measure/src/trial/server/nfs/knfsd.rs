@@ -71,7 +71,7 @@ impl Knfsd {
         Ok(Self { mountd: program(MOUNTD)?, exportfs: program(EXPORTFS)?, threads })
     }
 
-    /// Its name in reports.
+    /// Its description, with the number of threads.
     pub(super) fn version(&self) -> String {
         match self.threads {
             1 => "the kernel's server, 1 thread".to_owned(),
