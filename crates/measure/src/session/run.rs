@@ -66,7 +66,7 @@ pub fn run(
     conduct(asked, prepare, interim, stop, progress)
 }
 
-/// Same as [`run`], for what a request costs a server.
+/// Measures what a request costs a server, like [`run`].
 ///
 /// # Errors
 /// Same as [`run`]; or the server cannot be started, or does not answer.
@@ -89,7 +89,7 @@ pub fn run_server(
     conduct(asked, prepare, interim, stop, progress)
 }
 
-/// Same as [`run`], for what READs of NFS cost server and client.
+/// Measures what READs of NFS cost server and client, like [`run`].
 ///
 /// # Errors
 /// Same as [`run`]; or server or client is not available.

@@ -27,7 +27,7 @@ pub(super) fn settle_ns(flows: usize) -> u64 {
     SETTLE_NS + SETTLE_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
 
-/// Time before a window of one flow opens at which its slow meters are read.
+/// The slow meters are read this long before a window of one flow opens.
 pub(super) const APART_NS: u64 = 3_000_000;
 
 /// The shortest warm-up of one flow: the slow meters are read in its second half.
@@ -36,7 +36,7 @@ pub const LEAST_WARMUP_NS: u64 = 2 * APART_NS;
 /// Added for each further flow: a file of /proc is read for each of its threads, in some 20 us.
 const APART_NS_PER_FLOW: u64 = 80_000;
 
-/// Time before a window of `flows` flows opens at which its slow meters are read.
+/// The slow meters are read this long before a window of `flows` flows opens.
 pub(super) fn apart_ns(flows: usize) -> u64 {
     APART_NS + APART_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }

@@ -32,14 +32,13 @@ const FOLDERS: [&str; 8] = [
     "/usr/local/apache2/logs",
 ];
 
-/// Folder of the upper layers; not below any of these folders, as TMPDIR may be.
+/// Folder in which the upper layers are made; not below any of these folders, as TMPDIR may be.
 const SCRATCH: &str = "/tmp";
 
 /// Name under which the host's own folder is seen, below each of them.
 const OF_HOST: &str = ".zc-host";
 
-/// Greatest depth at which sockets and pid files are looked for, and the most entries among which
-/// they are.
+/// Limits of the search for sockets and pid files: depth and number of entries.
 const DEEPEST: usize = 3;
 const MOST_ENTRIES: usize = 20_000;
 

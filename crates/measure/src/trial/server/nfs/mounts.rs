@@ -196,7 +196,7 @@ impl Client {
     }
 }
 
-/// The mount point of the mount that a file is in.
+/// The mount point below which a file lies.
 fn mount_of(path: &Path) -> Result<String, NotOpened> {
     let mounts = mountinfo::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
     match mountinfo::of(&mounts, path) {
