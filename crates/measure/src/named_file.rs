@@ -1,14 +1,14 @@
-//! Files that the user names and that are read whole: certificates, tokens, plans. What never ends,
-//! as /dev/zero, is read no further than such a file can be; a pipe is read to its end.
+//! Files that the user names and that are read whole: certificates, tokens, plans. An endless one,
+//! such as /dev/zero, is read no further than such a file can be; a pipe is read to its end.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// What the file has from here on; `None` if that is more than `most` bytes. Of a pipe without a
-/// writer the read does not end, until a signal ends the program.
+/// The rest of the file; `None` if it is longer than `most` bytes. Reading a pipe without a writer
+/// ends only when a signal ends the program.
 ///
 /// # Errors
-/// That of read(2).
+/// read(2) fails.
 pub fn bytes(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -17,7 +17,7 @@ use zc_run::{Error, ErrorKind, Result, in_words};
 
 pub use zc_kernel::privileges::{has_capabilities, no_new_privileges};
 
-/// What a process does from now on, which decides the capabilities that it keeps.
+/// The work a process does from now on, which decides the capabilities that it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Serves clients of zc and of iperf3.
@@ -140,7 +140,7 @@ pub fn made_apart(make: impl FnOnce(Result<()>) -> Vec<u8>) -> io::Result<(Vec<u
 /// Gives up all capabilities, and the user where there is `nobody`.
 ///
 /// # Errors
-/// As for [`keep_for`].
+/// Same as [`keep_for`].
 pub fn give_up_all() -> Result<()> {
     bound_capabilities(CapabilitySet::empty()).map_err(cannot_give_up)?;
     become_nobody();

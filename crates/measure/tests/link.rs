@@ -23,7 +23,7 @@ use zc_run::{
     UnavailableKind,
 };
 
-/// How a case ends, unless it panics.
+/// Result of a case that does not panic.
 enum End {
     Passed,
     Skipped(String),
@@ -434,7 +434,7 @@ fn a_dropped_link_leaves_nothing() -> End {
     End::Passed
 }
 
-/// What a holder prints if the link does not exist. One that prints nothing has failed.
+/// Printed by a holder if the link does not exist. One that prints nothing has failed.
 const NO_LINK: &str = "no link";
 
 /// Not a case: brings links up, prints the namespaces that it holds and waits to be killed.

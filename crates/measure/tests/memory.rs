@@ -14,7 +14,7 @@ use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 /// A cache as sysfs lists it: level, type, size.
 type Listed = (&'static str, &'static str, &'static str);
 
-/// Of a server CPU up to the second level.
+/// The caches of a server CPU up to the second level.
 const LOWER: [Listed; 3] =
     [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")];
 
@@ -44,7 +44,7 @@ fn machine(cpus: usize, caches: &[Listed]) -> tempfile::TempDir {
 /// the other has planned with.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What a run walked, and the share of its time in which it had the CPU.
+/// Results of a run, and the share of its time in which it had the CPU.
 struct Walked {
     seen: MemoryRun,
     cpu_share: f64,

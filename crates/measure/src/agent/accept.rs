@@ -17,7 +17,7 @@ use zc_run::{Error, Result};
 /// Limit of connections without a complete greeting. The oldest is dropped for a newer one.
 const MOST_PENDING: usize = 64;
 
-/// What a flow's connection sends first.
+/// First bytes on a flow's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Greeting([u8; GREETING_BYTES]);
 

@@ -34,11 +34,11 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Opens the connections. `from` is the client's address, where that is known: then requests go
-    /// to it, and nowhere else. Where it is not, a command of the client's user has started this
-    /// zc, as whatever else that user may start here.
+    /// to it, and nowhere else. Where it is not known, this zc was started by a command of the
+    /// client's user, like anything else that user may start here.
     ///
     /// # Errors
-    /// What is wanted is not valid or too much, or the server does not answer.
+    /// The request is invalid or too large, or the server does not answer.
     pub(super) fn begin(
         wanted: &LoadWanted,
         from: Option<SocketAddr>,
@@ -108,10 +108,10 @@ fn responses_per_s(phase: &Phase) -> f64 {
     }
 }
 
-/// Where connections lead.
+/// The address that connections lead to.
 ///
 /// # Errors
-/// To another machine than the client's; or the client's address is not known.
+/// It is on another machine than the client's, or the client's address is not known.
 fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr> {
     match (wanted, from.map(canonical)) {
         (Some(wanted), Some(from)) if wanted.to_canonical() != from.ip() => {
@@ -128,8 +128,9 @@ fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr>
     }
 }
 
-/// Does what may take its time on a thread of its own, and waits for it as long as somebody wants
-/// it. What nobody wants any more ends by itself, at the latest after the time for a response.
+/// Runs `work`, which may take long, on a thread of its own, and waits for it as long as its result
+/// is wanted. Work that is not wanted any more ends by itself, at the latest after the time for a
+/// response.
 pub(super) fn while_wanted<T: Send + 'static>(
     still_wanted: StillWanted<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The rate below which a stream is given up.
 const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
 
-/// What is done for a far end that has no zc of this protocol.
+/// Action when the far end has no zc of this protocol.
 #[derive(Debug, Clone)]
 pub enum Carry {
     /// This program is carried there, if it can run there.
@@ -91,14 +91,14 @@ impl Program {
     }
 }
 
-/// What the far end says about itself when it asks for a program.
+/// The far end's description of itself in its request for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// It can unpack gzip.
     pub(super) unpacks: bool,
     /// Kernel and processor, as `uname -s -m` names them.
     pub(super) system: String,
-    /// What it lacks to take a program: tools, or /proc.
+    /// Tools, or /proc, that it needs to take a program but does not have.
     pub(super) lacks: String,
 }
 
@@ -129,7 +129,7 @@ impl Refusal {
         }
     }
 
-    /// What would let it be carried; `None` where nothing would.
+    /// The remedy with which it would be carried; `None` if there is none.
     pub(super) fn remedy(&self) -> Option<String> {
         match self {
             Self::Never => Some("leave out --no-carry, and this zc is carried there".to_owned()),
@@ -214,12 +214,12 @@ impl Offer {
         format!("carry {} {} {}\n", self.sent.len(), self.bytes, self.sha256)
     }
 
-    /// What is told about it once its place is known.
+    /// Report on the carried program, once its place is known.
     pub(super) fn carried_to(&self, place: &str) -> Carried {
         Carried { bytes: self.bytes, sent_bytes: self.sent.len(), place: place.to_owned() }
     }
 
-    /// How long the stream may take for it.
+    /// Time that sending it may take.
     pub(super) fn patience(&self) -> Duration {
         Duration::from_secs(self.sent.len() as u64 / SLOWEST_BYTES_PER_S)
     }

@@ -17,11 +17,11 @@ use zc_run::{Error, ErrorKind};
 /// Size of a program that no pipe holds.
 const LARGE: usize = 1 << 20;
 
-/// Where a program runs that was carried.
+/// Path under which a carried program runs.
 const CARRIED: &str = "/proc/self/fd/8";
 
-/// What taking a program needs, besides a shell.
-/// (mksh has no printf of its own, and yash uses its own only where there is another.)
+/// Tools that taking a program needs, besides a shell. (mksh has no printf of its own, and yash
+/// uses its own only where there is another.)
 const TOOLS: [&str; 9] =
     ["mktemp", "chmod", "rm", "head", "cat", "sha256sum", "uname", "printf", "["];
 

@@ -20,21 +20,21 @@ use crate::trial::{
 use zc_run::address::{ip_text, with_port};
 use zc_run::{Error, RemoteWindow, Result};
 
-/// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
+/// Time allowed for an answer beyond the requested time. Flows arrive, drain and end within ten
 /// seconds on the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a client of NFS may take to be compiled and to start there, and to open a file: it
+/// Time allowed for compiling and starting an NFS client there, and for opening a file: the client
 /// waits 40 s for its server.
 const FOR_NFS: Duration = Duration::from_secs(60);
 
-/// How long it may take to end its calls: it waits 15 s for its server.
+/// Time allowed to it for ending its calls: it waits 15 s for its server.
 const FOR_READS: Duration = Duration::from_secs(30);
 
-/// How long each address of the server is tried.
+/// Time for which each address of the server is tried.
 const TO_CONNECT: Duration = Duration::from_secs(2);
 
-/// How long addresses of the server are tried, all together: the server waits no longer for the
+/// Time for which all addresses of the server are tried: the server waits no longer for the
 /// connection.
 const TO_MEET: Duration = Duration::from_secs(10);
 
@@ -48,15 +48,15 @@ pub struct Client<T> {
     data: SocketAddr,
     /// Length of a requested window that has not been answered.
     window: Option<Duration>,
-    /// How long the answer to a request for a response may take.
+    /// Time allowed for the answer to a request for a response.
     for_response: Duration,
-    /// Until when any answer is waited for.
+    /// Time limit of waiting for any answer.
     limit: Limit,
     /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,
 }
 
-/// What keeps a control connection alive.
+/// Keeps a control connection alive.
 pub trait Transport: Send {
     /// The last error message of the transport, for when the connection is lost.
     fn last_error(&self) -> Option<String>;

@@ -21,10 +21,10 @@ use zc_run::{Error, ErrorKind, Result};
 /// Bytes read or written at a time: no more than a writable pipe takes at once (PIPE_BUF).
 const CHUNK_BYTES: usize = 4096;
 
-/// What is shown of a line that is no message.
+/// Bytes shown of a line that is no message.
 const SHOWN_BYTES: usize = 200;
 
-/// How long a peer may leave a message unread.
+/// Time for which a peer may leave a message unread.
 const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
 
 /// One end of a control connection.
@@ -34,7 +34,7 @@ pub struct Connection {
     write: File,
     /// Received and not yet returned.
     lines: Lines,
-    /// Of the session, once a handshake has opened one.
+    /// The session's key, once a handshake has opened a session.
     key: SessionKey,
 }
 
@@ -107,7 +107,7 @@ impl Connection {
     /// Sends a message, and gives up once it is not wanted any more.
     ///
     /// # Errors
-    /// As for [`send`](Self::send), or that of `still_wanted`.
+    /// Same as [`send`](Self::send), or the error of `still_wanted`.
     pub fn send_while(
         &mut self,
         message: &impl Serialize,
@@ -131,7 +131,7 @@ impl Connection {
     /// Sends raw bytes.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// Same as [`send`](Self::send).
     pub fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_while(bytes, &|| Ok(()))
     }

@@ -1,4 +1,4 @@
-//! What the tests of `--via` share: a folder that plays another machine, and a stand-in for the zc
+//! Shared by the tests of `--via`: a folder that plays another machine, and a stand-in for the zc
 //! there.
 
 use std::io::Write as _;

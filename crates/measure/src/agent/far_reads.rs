@@ -31,11 +31,11 @@ impl<T: Transport> FarReads<T> {
         self.same_machine
     }
 
-    /// Has it open a file, which gets the next number: as
+    /// Has it open a file, which gets the next number, like
     /// [`Reader::open`](crate::trial::Reader::open).
     ///
     /// # Errors
-    /// As there.
+    /// Same as there.
     pub fn open(&mut self, file: FarFile) -> Result<Opened> {
         self.client.open_nfs(file)
     }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 /// Wrong tokens of one source within [`PERIOD`], after which its connections are dropped unheard.
 pub(super) const MOST_GUESSES: usize = 8;
-/// How long a wrong token counts.
+/// Time for which a wrong token counts.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Wrong tokens that are remembered, of all sources.
 const MOST_REMEMBERED: usize = 1024;
 
-/// Who is at an address: the address itself, of IPv6 the network of 64 bits, whose other half its
-/// host chooses.
+/// The peer at an address: the IPv4 address, or the IPv6 network of 64 bits, because a host chooses
+/// the other half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Source(u128);
 

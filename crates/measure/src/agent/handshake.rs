@@ -38,7 +38,7 @@ const BUSY: &[u8] = b"zc busy\0";
 pub enum Line {
     /// The server's first line.
     Serve {
-        /// What it speaks: [`PROTOCOL`].
+        /// Its protocol version: [`PROTOCOL`].
         protocol: u32,
         /// Its version of zc.
         #[serde(default)]
@@ -50,7 +50,7 @@ pub enum Line {
     /// The client's answer.
     #[serde(rename = "knock")]
     Authenticate {
-        /// What it speaks.
+        /// Its protocol version.
         protocol: u32,
         /// Its version of zc.
         version: String,
@@ -61,12 +61,12 @@ pub enum Line {
     },
     /// The server admits the client, and proves that it knows the token too.
     Welcome {
-        /// As above, with another label.
+        /// HMAC-SHA256 like `Authenticate`'s, with another label.
         proof: String,
     },
     /// The server would admit the client, but has a session already.
     Busy {
-        /// As above, with another label.
+        /// HMAC-SHA256 like `Authenticate`'s, with another label.
         proof: String,
     },
     /// The server rejects the client, without a reason.
@@ -97,7 +97,7 @@ pub struct Known {
     version: String,
 }
 
-/// What a client has sent so far.
+/// Input from a client so far.
 #[derive(Debug)]
 pub enum Heard {
     /// Its line is not complete.
@@ -187,7 +187,7 @@ impl Known {
 /// proof.
 ///
 /// # Errors
-/// Nothing answers within `patience`. What answers is not `zc serve`, or speaks another protocol,
+/// Nothing answers within `patience`. The peer is not `zc serve`, or speaks another protocol,
 /// refuses, is busy, or does not know the token itself.
 pub fn authenticate(
     mut connection: Connection,

@@ -5,7 +5,7 @@
 #[derive(Debug, Default)]
 pub struct Lines {
     pending: Vec<u8>,
-    /// How many of them have no line feed.
+    /// Number of leading bytes known to contain no line feed.
     searched: usize,
 }
 

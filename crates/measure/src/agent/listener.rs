@@ -24,7 +24,7 @@ use zc_run::{Error, Result};
 
 /// Limit of pending connections.
 const MOST_PENDING: usize = 256;
-/// How long each may take to authenticate.
+/// Time allowed for each to authenticate.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections accepted at once, before the pending ones are read again.
 const ACCEPTED_AT_ONCE: usize = 32;
@@ -172,7 +172,7 @@ impl Listener {
     /// the measurement.
     ///
     /// # Errors
-    /// As for [`next`](Self::next).
+    /// Same as [`next`](Self::next).
     pub fn turn_away(&mut self, done: &Stop, report: &mut dyn FnMut(ListenerEvent)) -> Result<()> {
         self.set_backlog(SESSION_BACKLOG)?;
         let mut looks_at = Instant::now() + SESSION_STEP;
@@ -468,7 +468,7 @@ mod tests {
         line
     }
 
-    /// What the peer sends until it closes or resets the connection.
+    /// Everything that the peer sends until it closes or resets the connection.
     fn rest(mut stream: TcpStream) -> String {
         let mut rest = Vec::new();
         if let Err(error) = stream.read_to_end(&mut rest) {

@@ -11,7 +11,7 @@ use super::iperf3::{Test, settle};
 use crate::trial::{Limit, RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, ErrorKind, RemoteReport, Result};
 
-/// How long the receiver may take for each step.
+/// Time allowed to the receiver for each step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An unmodified iperf3 server. Each trial is a test of its own.

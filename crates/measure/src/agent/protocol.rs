@@ -25,7 +25,7 @@ pub const LONGEST_REPLY: usize = 8 << 20;
 /// connection is not taken for a flow.
 pub(super) const GREETING_BYTES: usize = 16;
 
-/// What the client asks of the server.
+/// Requests of the client to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
 pub enum Request {
@@ -104,7 +104,7 @@ pub enum Request {
 pub struct NfsWanted {
     /// Boot id of the client's kernel, as in [`Prepare`].
     pub boot_id: String,
-    /// Which client.
+    /// Kind of the client.
     pub client: NfsClient,
     /// The server's address.
     pub address: IpAddr,
@@ -130,7 +130,7 @@ pub struct FarFile {
 pub struct LoadWanted {
     /// Boot id of the client's kernel, as in [`Prepare`].
     pub boot_id: String,
-    /// What is asked for.
+    /// The URLs requested.
     pub origins: Vec<FarOrigin>,
     /// Connections to each of them.
     pub connections: usize,
@@ -140,20 +140,20 @@ pub struct LoadWanted {
     pub headers: Vec<(String, String)>,
     /// Whether the certificate of an HTTPS server is checked.
     pub checks_certificate: bool,
-    /// How long a response may take.
+    /// Time allowed for a response.
     pub timeout_ns: u64,
 }
 
-/// What is asked for, and where.
+/// A URL to request, and the address to connect to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FarOrigin {
     /// The URL. Its host is what the server is told.
     pub url: String,
-    /// Where connections lead, at the URL's port; `None`: to the client's own address.
+    /// Address of connections, at the URL's port; `None`: the client's own address.
     pub address: Option<IpAddr>,
 }
 
-/// What a phase of requests was.
+/// Results of a phase of requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FarPhase {
     /// Responses per second: those that were asked for, where the schedule was kept, else those
@@ -163,11 +163,11 @@ pub struct FarPhase {
     pub responses: u64,
     /// Bytes of their bodies.
     pub body_bytes: u64,
-    /// What was wrong with responses, in words; `None`: nothing.
+    /// Description of a fault in responses; `None`: no fault.
     pub fault: Option<String>,
     /// Latencies, as classes: upper ends in ns, ascending.
     pub up_to_ns: Vec<u64>,
-    /// How many requests are in each.
+    /// Number of requests in each class.
     pub requests: Vec<u64>,
 }
 
@@ -204,7 +204,7 @@ pub struct Prepare {
     pub rcvbuf_bytes: Option<usize>,
 }
 
-/// What the server answers.
+/// Answers of the server to the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 #[allow(clippy::large_enum_variant)] // one at a time
@@ -263,9 +263,9 @@ pub enum Reply {
     Error {
         /// Decides the exit code at the client.
         kind: ErrorKind,
-        /// As it would be printed on the server's stderr.
+        /// The message that would be printed on the server's stderr.
         message: String,
-        /// What helps.
+        /// The hint that goes with it.
         help: Option<String>,
     },
 }

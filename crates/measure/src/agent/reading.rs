@@ -129,10 +129,10 @@ fn start(client: NfsClient) -> Result<Calling> {
     Reader::start(&program, || Ok(()), cpu).map(Calling::by)
 }
 
-/// What the client opens, and how.
+/// The URL or mount to open for a requested file.
 ///
 /// # Errors
-/// It is no such thing as this client reads.
+/// This client of NFS does not read such a file.
 fn what(client: NfsClient, address: IpAddr, wanted: &FarFile) -> Result<String> {
     let FarFile { file, path, size, connections, most } = wanted;
     let speaks = match (path.nfs(), client) {

@@ -37,7 +37,8 @@ pub struct Secret {
 /// Label of a session's key (docs/protocol.md).
 const FLOWS: &[u8] = b"zc flows\0";
 
-/// What the server proves with, on each connection of a flow, that it is the server of the session.
+/// Key with which the server proves, on each connection of a flow, that it is the server of the
+/// session.
 #[derive(Clone, Copy, Default)]
 pub struct SessionKey([u8; BYTES]);
 

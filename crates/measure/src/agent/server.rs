@@ -25,10 +25,10 @@ use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 /// meanwhile.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How long flows may take to arrive.
+/// Time allowed for flows to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a client is told when the server is stopped.
+/// Message to a client when the server is stopped.
 const STOPPED: &str = "the far end was stopped";
 
 /// Requests in succession that may arrive before the answer to the one before has been sent. The
@@ -47,7 +47,7 @@ const MOST_OF_AVAILABLE: u64 = 2;
 /// Limit of a window's length, and of the delay before it.
 const LONGEST_WINDOW_NS: u64 = 120_000_000_000;
 
-/// Where flows arrive.
+/// Address and port at which flows arrive.
 #[derive(Debug, Clone, Copy)]
 pub struct DataPort {
     /// Address and port to listen on. Port 0 takes a free one.
@@ -59,7 +59,7 @@ pub struct DataPort {
     pub from: Option<SocketAddr>,
 }
 
-/// What a session may be, beside one that receives or asks.
+/// Duties of a session besides receiving and making requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duties {
     /// Nothing else.
@@ -184,7 +184,7 @@ fn receive(
     Ok(Err(SessionEnd::Idle))
 }
 
-/// What a session does.
+/// The work of a session.
 #[allow(clippy::large_enum_variant)] // one at a time
 enum Work {
     /// It receives bytes, and measures what that costs.
@@ -195,7 +195,7 @@ enum Work {
     Reads(Reads),
 }
 
-/// What stays between trials.
+/// State kept between trials.
 struct Session {
     machine: Machine,
     listener: TcpListener,
@@ -559,7 +559,7 @@ mod tests {
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
     }
 
-    /// What a session waits for, up to 10 s or a minute.
+    /// Events that a session waits for, up to 10 s or a minute.
     #[derive(Debug, Clone, Copy)]
     enum Wait {
         Meeting,

@@ -36,7 +36,7 @@ const SCRIPT: &str = include_str!("via.sh");
 const MOST_NOISE_BYTES: usize = 64 << 10;
 /// Interval at which the command is checked for being stopped.
 const STEP: Duration = Duration::from_millis(200);
-/// How long a command may take to end after its stdout has ended.
+/// Time allowed to a command to end after its stdout has ended.
 const TO_END: Duration = Duration::from_secs(2);
 /// The same after SIGTERM, and after SIGKILL.
 const TO_TERMINATE: Duration = Duration::from_millis(500);
@@ -65,13 +65,13 @@ pub struct Via {
     is_over: bool,
 }
 
-/// How a server is started by a command.
+/// Arguments for starting a server by a command.
 pub struct Start<'a> {
     /// The command, without the shell that it gets as its last argument.
     pub command: &'a str,
-    /// What is done where there is no zc.
+    /// Action when the other machine has no zc.
     pub carry: &'a Carry,
-    /// What the server is started for.
+    /// Duties of the server.
     pub duties: Duties,
     /// Limit for all of it. What is carried has more time, by its size.
     pub patience: Duration,
@@ -315,7 +315,7 @@ fn announce(
     }
 }
 
-/// What a line of the command's stdout is.
+/// Meaning of a line of the command's stdout.
 #[derive(Debug)]
 pub enum Taken {
     /// zc's hello.
@@ -364,7 +364,7 @@ pub(super) struct OwnFile {
 }
 
 impl OwnFile {
-    /// That of this program; `None` if it has been replaced or removed since it was started.
+    /// The file of this program; `None` if it has been replaced or removed since it was started.
     fn of_this_program() -> Option<Self> {
         Self::at(std::env::current_exe().ok()?)
     }

@@ -10,7 +10,7 @@ use super::carry::{Refusal, Wanted};
 use super::handshake::{VERSION, plain};
 use zc_run::{Error, ErrorKind};
 
-/// What the script on the other machine has reported.
+/// Reports of the script on the other machine.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Path of this machine's zc, where the script tries it on every machine.
@@ -22,10 +22,10 @@ pub struct Found {
     is_terminal: bool,
     /// It has no /dev/null.
     has_no_null: bool,
-    /// What it lacks to take a program.
+    /// Tools, or /proc, that it needs to take a program but does not have.
     lacks: String,
     carrying: Carrying,
-    /// What is carried needs libraries.
+    /// The carried program needs libraries.
     needs_libraries: bool,
     /// The script has given its last answer.
     is_over: bool,
@@ -33,7 +33,7 @@ pub struct Found {
     noise: Option<String>,
 }
 
-/// How far a program was carried.
+/// Progress of carrying a program.
 #[derive(Debug, Default)]
 enum Carrying {
     /// Nobody has asked for one.
@@ -55,7 +55,7 @@ enum Carrying {
     Unfit(String, String),
 }
 
-/// What the script wants of the client.
+/// A request of the script to the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
     /// A program, announced by a line.

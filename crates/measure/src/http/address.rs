@@ -13,7 +13,7 @@ use super::options::LoadOptions;
 use super::origin::Origin;
 use super::tls;
 
-/// How long one of several addresses is tried.
+/// Time for which one of several addresses is tried.
 const TO_TRY: Duration = Duration::from_secs(3);
 
 /// The address of `origin` to use: its only one, or the first that accepts a connection.

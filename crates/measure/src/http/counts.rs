@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What can be wrong with the answer to a request.
+/// A fault of the answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
     /// A status that is neither 2xx nor 3xx.
@@ -15,7 +15,7 @@ pub enum Fault {
     Encoded,
     /// The connection ended before the response was whole.
     Closed,
-    /// What arrived is no HTTP/1.1 response.
+    /// The received bytes are no HTTP/1.1 response.
     Malformed,
     /// Not whole in time.
     Timeout,
@@ -106,7 +106,7 @@ pub struct HttpCounts {
     pub sent_bytes: u64,
     /// Connections opened.
     pub connects: u64,
-    /// Those of them that replaced one of keep-alive that the server had closed.
+    /// Connections among them that replaced a keep-alive connection closed by the server.
     pub reconnects: u64,
     /// Connections that the server was to close after a response and left open: this end did it.
     pub unclosed: u64,
@@ -115,7 +115,7 @@ pub struct HttpCounts {
 }
 
 impl HttpCounts {
-    /// What was counted since `before`.
+    /// The counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut faults = self.faults;
@@ -136,7 +136,7 @@ impl HttpCounts {
         }
     }
 
-    /// How many of a fault.
+    /// Number of faults of this kind.
     pub fn of(&self, fault: Fault) -> u64 {
         self.faults[fault as usize]
     }

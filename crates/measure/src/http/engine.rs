@@ -24,16 +24,16 @@ use super::pool::{Answer, Outcome, Pool};
 use super::running::Running;
 use super::shared::Shared;
 
-/// How often what takes too long is looked for.
+/// Interval at which timeouts are checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How often while a connection that failed is left alone.
+/// The same interval while a connection that failed is left alone.
 const SHORT_TICK: Duration = Duration::from_millis(5);
 
 /// Requests that one turn begins at most.
 const IN_A_ROW: usize = 1024;
 
-/// What the handle asks for.
+/// A command of the handle.
 #[derive(Debug)]
 pub(super) enum Command {
     /// A phase begins.
@@ -44,21 +44,22 @@ pub(super) enum Command {
         pace: Pace,
         /// When the first one is, by CLOCK_MONOTONIC.
         begin_ns: u64,
-        /// How many there are at most.
+        /// The most requests.
         requests: u64,
     },
     /// The phase ends.
     Pause {
-        /// Who wants to know what it was.
+        /// Receives the phase's results.
         wanted_by: Sender<Result<Phase>>,
-        /// How long outstanding responses are waited for at most, beside their own timeouts.
+        /// Time until which outstanding responses are waited for at most, besides their own
+        /// timeouts.
         until_ns: u64,
     },
     /// One response is read.
     Fetch {
         /// Its origin.
         origin: usize,
-        /// Who wants to know what it is.
+        /// Receives the response.
         wanted_by: Sender<Result<Fetched>>,
     },
 }
@@ -75,10 +76,10 @@ pub(super) struct Engine {
     /// Responses to be read that wait for a connection.
     fetches: VecDeque<(usize, Sender<Result<Fetched>>)>,
     running: Option<Running>,
-    /// How many phases have begun.
+    /// Number of phases that have begun.
     phases: u64,
     happened: Vec<Happened>,
-    /// How long the last wait was to take at most. `u64::MAX`: until something happens.
+    /// Longest time that the last wait was to take. `u64::MAX`: until something happens.
     waits_ns: u64,
 }
 
@@ -294,7 +295,8 @@ fn of_target(origin: &Origin, target: usize, words: String) -> String {
     }
 }
 
-/// What is wrong with a whole response. `length` is that of the first one that was right.
+/// Returns the fault of a whole response, if it has one. `length` is that of the first one that was
+/// right.
 fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
     let head = &answer.head;
     match (head.status, &head.location, &head.encoding) {

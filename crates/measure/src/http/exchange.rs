@@ -1,4 +1,4 @@
-//! A request and the response that is waited for, and whom it is for.
+//! A request, the response that is waited for, and its purpose.
 
 use std::sync::mpsc::Sender;
 
@@ -11,16 +11,16 @@ use super::phase::Fetched;
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
-    /// What is asked for, by its place among what the origin is asked for.
+    /// Index of the requested resource among those of the origin.
     pub(super) target: u32,
     pub(super) due_ns: u64,
     /// When it is given up.
     pub(super) deadline_ns: u64,
-    /// How many bytes of the request have been sent.
+    /// Number of bytes of the request that have been sent.
     pub(super) sent_bytes: usize,
 }
 
-/// Whom a response is for.
+/// Purpose of a response.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// The phase of that number.
@@ -28,7 +28,7 @@ pub(super) enum Purpose {
         /// Its number.
         phase: u64,
     },
-    /// Somebody who wants to know what it is.
+    /// A caller that fetches the response itself.
     Fetch(Box<Fetch>),
 }
 

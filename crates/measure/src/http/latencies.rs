@@ -34,7 +34,7 @@ impl Latencies {
         let _ = self.0.add(&other.0);
     }
 
-    /// Those of [`classes`](Self::classes), each at the upper end of its class.
+    /// The latencies of [`classes`](Self::classes), each at the upper end of its class.
     pub fn of_classes(classes: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut made = Self::default();
         for (up_to_ns, times) in classes {
@@ -43,7 +43,7 @@ impl Latencies {
         made
     }
 
-    /// How many there are.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }

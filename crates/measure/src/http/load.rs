@@ -94,7 +94,7 @@ impl Load {
         self.go_for(origin, pace, begin_ns, u64::MAX);
     }
 
-    /// As [`go`](Self::go), `requests` of them at most.
+    /// Same as [`go`](Self::go), for at most `requests` requests.
     pub fn go_for(&self, origin: usize, pace: Pace, begin_ns: u64, requests: u64) {
         // A thread that has ended says so at the pause.
         let _ = self.command(Command::Go { origin, pace, begin_ns, requests });
@@ -114,11 +114,11 @@ impl Load {
         self.pause_until(u64::MAX, self.timeout)
     }
 
-    /// As [`pause`](Self::pause), and waits for outstanding responses no longer than that. Those
+    /// Same as [`pause`](Self::pause), but waits at most `at_most` for outstanding responses. Those
     /// that have not come by then are in no count but [`Phase::outstanding`].
     ///
     /// # Errors
-    /// As for [`pause`](Self::pause).
+    /// Same as [`pause`](Self::pause).
     pub fn pause_within(&self, at_most: Duration) -> Result<Phase> {
         let at_most_ns = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
         self.pause_until(monotonic_ns().saturating_add(at_most_ns), at_most)
@@ -155,7 +155,7 @@ impl Drop for Load {
     }
 }
 
-/// What a load's thread may do first: bind itself to `cpu`.
+/// Binds the calling thread to `cpu`. A load's thread may do this first.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such CPU, or it may not be used.

@@ -1,4 +1,4 @@
-//! What a load consists of.
+//! Options of a load.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::origin::Origin;
 
-/// What becomes of a connection after a response.
+/// Whether a connection is used again after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// It serves the next request.
@@ -23,11 +23,11 @@ pub enum Pace {
         /// Requests per second.
         per_s: f64,
     },
-    /// As soon as a connection is free.
+    /// Whenever a connection is free.
     Unpaced,
 }
 
-/// Whose certificates an HTTPS server may have.
+/// Certificates accepted from an HTTPS server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Those signed by an authority that this system trusts.
@@ -42,19 +42,19 @@ pub enum Trust {
 /// A load: where its requests may go, and how.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
-    /// What is asked for; [`Load::go`](super::Load::go) says which.
+    /// Origins to send requests to; [`Load::go`](super::Load::go) says which.
     pub origins: Vec<Origin>,
     /// Connections for each origin. With [`Reuse::KeepAlive`] all are opened at the start.
     pub connections: usize,
-    /// What becomes of a connection after a response.
+    /// Whether connections are used again after a response.
     pub reuse: Reuse,
     /// The address from which connections are made, whatever its port; `None`: the kernel's choice.
     pub source: Option<SocketAddr>,
     /// Headers of every request, beside `Host`, `User-Agent` and `Accept`. One of those names
     /// replaces it.
     pub headers: Vec<(String, String)>,
-    /// Whose certificates are accepted.
+    /// Certificates accepted from HTTPS servers.
     pub trust: Trust,
-    /// How long a connection may take to be established, and a response to be complete.
+    /// Time allowed for establishing a connection, and for a response to be complete.
     pub timeout: Duration,
 }

@@ -1,4 +1,4 @@
-//! Where requests go: a URL taken apart, and the addresses of its host.
+//! Origins of requests: a URL taken apart, and the addresses of its host.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub struct Origin {
     pub(super) host: String,
     /// The host and its port, unless that is the scheme's own: the header `Host`.
     pub(super) authority: String,
-    /// What is asked for: the URL's path and query, unless others were given.
+    /// Resources to request: the URL's path and query, unless others were given.
     pub(super) targets: Targets,
     /// Not empty. The first that accepts a connection is taken.
     pub(super) addresses: Vec<SocketAddr>,
@@ -51,8 +51,8 @@ impl Origin {
         Ok(origin)
     }
 
-    /// As [`resolve`](Self::resolve), but connections are made to `address`, and the host is only a
-    /// name.
+    /// Same as [`resolve`](Self::resolve), but connections are made to `address`, and the host is
+    /// only a name.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.
@@ -62,7 +62,7 @@ impl Origin {
         Ok(origin)
     }
 
-    /// As [`at`](Self::at), at the URL's port of `address`, whatever its own.
+    /// Same as [`at`](Self::at), but with the URL's port instead of that of `address`.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): not a URL of HTTP.

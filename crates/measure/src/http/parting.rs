@@ -6,13 +6,13 @@ use std::collections::{HashMap, VecDeque};
 
 use super::wire::Wire;
 
-/// How long a server has to close a connection that it, or this end, wants closed.
+/// Time allowed to a server to close a connection that it, or this end, wants closed.
 const TO_PART_NS: u64 = 1_000_000_000;
 
-/// Those connections.
+/// Connections that wait for the server to close them.
 #[derive(Debug)]
 pub(super) struct Parting {
-    /// By what each is registered as.
+    /// Connections by their tokens.
     wires: HashMap<u64, Wire>,
     /// Until when the server has time, in order; also of those that it has closed since.
     until_ns: VecDeque<(u64, u64)>,
@@ -20,7 +20,7 @@ pub(super) struct Parting {
 }
 
 impl Parting {
-    /// Of at most so many, one at least.
+    /// Keeps at most `most` connections, and at least one.
     pub(super) fn new(most: usize) -> Self {
         Self { wires: HashMap::new(), until_ns: VecDeque::new(), most: most.max(1) }
     }

@@ -1,4 +1,4 @@
-//! What a phase of a load was, and what one response is.
+//! Results of a phase of a load, and description of a single response.
 
 use std::collections::BTreeMap;
 
@@ -37,15 +37,16 @@ pub struct Phase {
     /// From when each request was due to the end of its response. Requests without a whole response
     /// are not in it.
     pub latency: Latencies,
-    /// How late requests were begun against the schedule, for whatever reason. Unpaced: none.
+    /// Delays of the beginning of requests against the schedule, for whatever reason. Unpaced:
+    /// none.
     pub late: Latencies,
     /// The part of that which is this thread's: from when the request was due and a connection was
     /// free. Unpaced: none.
     pub own_late: Latencies,
     /// CPU time of the thread from the beginning to `end_ns`, by its clock.
     pub cpu_ns: u64,
-    /// How long the thread stood still though it had to go on: the process was stopped, or the
-    /// machine suspended. Otherwise 0, and then latencies are the server's.
+    /// Time for which the thread stood still though it had to go on: the process was stopped, or
+    /// the machine suspended. Otherwise 0, and then latencies are the server's.
     pub stalled_ns: u64,
     /// Whole responses by status, those after `end_ns` included.
     pub statuses: BTreeMap<u16, u64>,
@@ -64,7 +65,7 @@ impl Phase {
         self.counts.responses as f64 / self.seconds().max(1e-9)
     }
 
-    /// What was wrong with it, in words; `None`: nothing.
+    /// Describes the fault of the phase; `None`: no fault.
     pub fn fault(&self) -> Option<String> {
         if let Some(stalled) = self.stall() {
             return Some(stalled);
@@ -114,9 +115,9 @@ pub struct Fetched {
     pub is_chunked: bool,
     /// The encoding of the content, such as `gzip`.
     pub encoding: Option<String>,
-    /// Where a redirect leads.
+    /// Target of a redirect.
     pub location: Option<String>,
-    /// What the server calls itself.
+    /// The server's name for itself.
     pub server: Option<String>,
     /// Whether the server keeps the connection open.
     pub keeps_alive: bool,

@@ -25,10 +25,10 @@ const WAKEUP: u64 = u64::MAX - 1;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What happened to a connection.
+/// An event on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Happened {
-    /// What it was registered as.
+    /// Token that the connection was registered with.
     pub(super) token: u64,
     /// Whether it can be written, or is broken.
     pub(super) is_writable: bool,

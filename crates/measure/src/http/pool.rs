@@ -33,7 +33,7 @@ use crate::workload::{Room, raise_descriptor_limit};
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;
 
-/// How long a connection that failed is left alone. A server that refuses is asked at most a
+/// Time for which a connection that failed is left alone. A server that refuses is asked at most a
 /// hundred times a second for each connection, instead of in a loop.
 const TO_COOL_NS: u64 = 10_000_000;
 
@@ -43,7 +43,7 @@ const MOST_PARTING: u64 = 256;
 /// Descriptors of this process beside the connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// How a request came out.
+/// Outcome of a request.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) origin: usize,
@@ -70,12 +70,13 @@ pub(super) struct Pool {
     requests: Vec<Vec<Vec<u8>>>,
     sessions: Option<Sessions>,
     slots: Vec<Slot>,
-    /// Those without a request, by origin: the one that has been free for longest comes first.
+    /// Connections without a request, by origin: the one that has been free for longest comes
+    /// first.
     free: Vec<VecDeque<u32>>,
-    /// Those that failed, and when they may be used again.
+    /// Connections that failed, and when they may be used again.
     cooling: VecDeque<(u64, u32)>,
     parting: Parting,
-    /// Those with more to read than their turn allowed.
+    /// Connections with more to read than their turn allowed.
     unread: VecDeque<(u64, bool)>,
     scratch: Vec<u8>,
     outcomes: Vec<Outcome>,
@@ -516,7 +517,7 @@ impl Pool {
     }
 }
 
-/// What a connection is registered as: its place, and which one of that place it is.
+/// Token of a connection: its place, and its number among the connections of that place.
 fn token(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }

@@ -15,7 +15,7 @@ pub(super) const SCRATCH_BYTES: usize = 16 << 10;
 /// chunk's line is likely to be in the same call.
 const WORTH_DISCARDING: u64 = SCRATCH_BYTES as u64;
 
-/// What a call came to.
+/// Result of a read call.
 #[derive(Debug)]
 pub(super) enum Read {
     /// There is nothing to read now.

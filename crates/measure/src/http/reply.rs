@@ -1,8 +1,8 @@
 //! A response as it arrives: its head, how long its body is, and where it ends (RFC 9112). Bytes go
 //! in, in pieces of any size, and nothing here waits or allocates by what a server claims.
 //!
-//! What two readers could understand in two ways is no response: two lengths, a length beside a
-//! transfer coding, a length that is no number.
+//! A message that two readers could understand differently is no response: two lengths, a length
+//! beside a transfer coding, a length that is no number.
 
 use std::mem::MaybeUninit;
 
@@ -30,21 +30,22 @@ pub(super) enum Cut {
     Inside,
 }
 
-/// What the head of a response says.
+/// Parsed head of a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
     pub(super) is_chunked: bool,
     /// Whether the connection can serve another request.
     pub(super) keeps_alive: bool,
-    /// Of the content, or a transfer coding other than `chunked`; `None`: as it is.
+    /// Content encoding, or a transfer coding other than `chunked`; `None`: the content is as it
+    /// is.
     pub(super) encoding: Option<String>,
     pub(super) location: Option<String>,
     /// `Server`.
     pub(super) server: Option<String>,
 }
 
-/// Where in the response the next byte is.
+/// Position of the next byte in the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Head,
@@ -73,7 +74,7 @@ pub(super) struct Reply {
     body_bytes: u64,
     trailer_bytes: usize,
     interim: u8,
-    /// Of what the head says, also texts that cost an allocation.
+    /// Also keeps texts of the head that cost an allocation.
     keeps_texts: bool,
 }
 
@@ -108,7 +109,7 @@ impl Reply {
         self.at != At::Head || !self.begun.is_empty() || self.interim > 0
     }
 
-    /// What the head says, once it is there.
+    /// The head, once it has arrived.
     pub(super) fn head(&self) -> &Head {
         &self.head
     }
@@ -123,8 +124,8 @@ impl Reply {
         self.body_bytes
     }
 
-    /// How many of the next bytes belong to the body for certain, so that they need not be looked
-    /// at. With a body that ends with the connection: all.
+    /// Number of the next bytes that certainly belong to the body, so that they need not be parsed.
+    /// With a body that ends with the connection: all.
     pub(super) fn discardable(&self) -> u64 {
         match self.at {
             At::Fixed(left) | At::Chunk(left) => left,
@@ -210,7 +211,7 @@ impl Reply {
         }
     }
 
-    /// Where in the response the connection is, should it be gone now.
+    /// The error if the connection ends here.
     pub(super) fn cut(&self) -> Cut {
         if self.has_begun() { Cut::Inside } else { Cut::Unanswered }
     }
@@ -346,7 +347,7 @@ impl Reply {
     }
 }
 
-/// How the head delimits the body, and what becomes of the connection.
+/// Framing of the body by the head, and whether the connection stays open.
 #[derive(Debug, Default)]
 struct Framing<'a> {
     length: Option<u64>,
@@ -439,8 +440,8 @@ mod tests {
 
     use super::*;
 
-    /// What a reader makes of bytes that come in such pieces (the last size again and again): the
-    /// body and how many bytes were used, or why not. `discards`: bodies are not looked at.
+    /// Parses bytes that come in such pieces (the last size again and again). Returns the body and
+    /// how many bytes were used, or the error. `discards`: bodies are not looked at.
     fn read(
         bytes: &[u8],
         pieces: &[usize],

@@ -51,12 +51,12 @@ impl Schedule {
         self.taken >= self.at_most
     }
 
-    /// How many have been taken.
+    /// Number of requests taken.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// How many were due by `now_ns`. As many as were taken, if it is unpaced.
+    /// Number of requests due by `now_ns`. If it is unpaced, the number taken.
     pub(super) fn due(&self, now_ns: u64) -> u64 {
         let Some(spacing_ns) = self.spacing_ns else { return self.taken };
         let Some(since_ns) = now_ns.checked_sub(self.begin_ns) else { return 0 };

@@ -1,4 +1,4 @@
-//! What the thread of a load and its handle share.
+//! State shared by the thread of a load and its handle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

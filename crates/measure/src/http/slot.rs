@@ -4,7 +4,7 @@ use super::exchange::{Exchange, Purpose};
 use super::reply::Reply;
 use super::wire::Wire;
 
-/// What a connection is doing.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// There is none.
@@ -16,7 +16,7 @@ pub(super) enum State {
     },
     /// It is established, and its TLS session is not yet.
     Greeting {
-        /// As above.
+        /// By CLOCK_MONOTONIC.
         until_ns: u64,
     },
     /// It is established, with its TLS session.

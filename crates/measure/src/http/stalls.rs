@@ -8,7 +8,7 @@ use zc_kernel::clock::suspended_ns;
 /// still. Scheduling delays are shorter, even where several programs share the CPU.
 const STALL_NS: u64 = 500_000_000;
 
-/// What one phase has of them.
+/// Stalls of one phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stalls {
     suspended_at_begin_ns: u64,
@@ -16,7 +16,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// From now on.
+    /// Begins to count.
     pub(super) fn begin() -> Self {
         Self { suspended_at_begin_ns: suspended_ns(), stalled_ns: 0 }
     }
@@ -29,7 +29,7 @@ impl Stalls {
         }
     }
 
-    /// How long it stood still so far; 0: it never did.
+    /// Time for which it stood still so far; 0: it never did.
     pub(super) fn so_far_ns(&self) -> u64 {
         let suspended_ns = suspended_ns().saturating_sub(self.suspended_at_begin_ns);
         let suspended_ns = if suspended_ns >= STALL_NS { suspended_ns } else { 0 };

@@ -1,4 +1,4 @@
-//! What is asked for of an origin: one resource, or many in turn.
+//! Resources requested from an origin: one, or many in turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ impl Targets {
         (!turns.is_empty()).then(|| Self { each: each.into(), turns: turns.into() })
     }
 
-    /// Those that differ, in the order in which they are first asked for.
+    /// The different resources, in the order in which they are first requested.
     pub fn each(&self) -> &[String] {
         &self.each
     }
 
-    /// How many requests they are until the first one is asked for again.
+    /// Number of requests until the order begins anew.
     pub fn turns(&self) -> usize {
         self.turns.len()
     }
 
-    /// Which of [`each`](Self::each) request number `turn` asks for.
+    /// Index into [`each`](Self::each) of the resource that request number `turn` asks for.
     pub(super) fn of_turn(&self, turn: usize) -> u32 {
         self.turns[turn % self.turns.len()]
     }

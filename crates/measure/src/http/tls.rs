@@ -35,7 +35,7 @@ const MOST_CERTIFICATES: u64 = 16 << 20;
 /// The sessions of a load.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// What they have in common.
+    /// Configuration shared by all sessions.
     config: Arc<ClientConfig>,
     /// The name of each server, by origin; `None`: without TLS.
     names: Vec<Option<ServerName<'static>>>,
@@ -45,7 +45,7 @@ impl Sessions {
     /// `None` if no origin has TLS.
     ///
     /// # Errors
-    /// As for [`config`] and [`name`].
+    /// Same as [`config`] and [`name`].
     pub(super) fn of(options: &LoadOptions) -> Result<Option<Self>> {
         let origins = options.origins.iter();
         let names = origins.map(|origin| origin.is_https.then(|| name(origin)).transpose());
@@ -68,7 +68,7 @@ impl Sessions {
     }
 }
 
-/// What all sessions of a load have in common.
+/// Configuration shared by all sessions of a load.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file of certificates cannot be read or has none.
@@ -339,7 +339,7 @@ mod tests {
 
     use super::*;
 
-    /// As webpki's, which has no text but its name.
+    /// Same as webpki's, which has no text but its name.
     #[derive(Debug)]
     enum Unsaid {
         CaUsedAsEndEntity,

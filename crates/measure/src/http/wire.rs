@@ -36,10 +36,10 @@ struct Session {
     end: usize,
 }
 
-/// What one call received.
+/// Result of one receive call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Received {
-    /// How many bytes; 0 at the end of the stream.
+    /// Number of bytes; 0 at the end of the stream.
     pub(super) bytes: usize,
     /// Whether there were no more: the next ones raise an event.
     pub(super) is_all: bool,
@@ -50,7 +50,7 @@ impl Wire {
         Self { socket, tls: None }
     }
 
-    /// As [`new`](Self::new), with a TLS session to a server of that name.
+    /// Same as [`new`](Self::new), with a TLS session to a server of that name.
     pub(super) fn with_tls(
         socket: OwnedFd,
         config: &Arc<ClientConfig>,

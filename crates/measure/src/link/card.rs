@@ -76,7 +76,7 @@ fn listed(numbers: Vec<(&'static str, u32)>) -> Option<String> {
     }
 }
 
-/// What only sysfs and /proc tell.
+/// Properties of a card that only sysfs and /proc show.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct OfSysfs {
     driver: Option<String>,
@@ -92,8 +92,8 @@ struct OfSysfs {
 }
 
 impl OfSysfs {
-    /// Of the device of this name and number. A sysfs shows the devices of the network namespace in
-    /// which it was mounted; of another one's there is nothing.
+    /// Reads them for the device of this name and number. A sysfs shows the devices of the network
+    /// namespace in which it was mounted; for a device of another one nothing is found.
     fn of(root: &Path, name: &str, index: u32) -> Self {
         let place = format!("sys/class/net/{name}");
         let of =

@@ -1,4 +1,4 @@
-//! What every link can do once it is up.
+//! The interface of every link that is up.
 
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;

@@ -39,7 +39,7 @@ pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Lin
 /// with the options of the link.
 ///
 /// # Errors
-/// As [`bring_up`].
+/// Same as [`bring_up`].
 pub fn bring_up_with(
     kind: LinkKind,
     sides: Sides,
@@ -63,7 +63,7 @@ pub struct Several {
 /// (docs/null-link.md).
 ///
 /// # Errors
-/// As [`bring_up`], of the first link.
+/// Same as [`bring_up`], for the first link.
 pub fn bring_up_several(
     kind: LinkKind,
     sides: Sides,

@@ -1,6 +1,6 @@
 //! The CPUs of the two sides of a link.
 
-/// Which CPUs the two sides are to run on.
+/// CPUs on which the two sides are to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sides {
     /// The sender's CPU.

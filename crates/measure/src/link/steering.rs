@@ -21,9 +21,9 @@ const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 /// The means of steering receive work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
-    /// By `rps_default_mask` where the kernel has it, else by sysfs.
+    /// `rps_default_mask` where the kernel has it, else sysfs.
     Best,
-    /// By sysfs, as on kernels before 6.3.
+    /// sysfs, as on kernels before 6.3.
     Sysfs,
     /// None: packets are received on the CPU that sent them.
     Off,

@@ -40,7 +40,8 @@ pub trait Walker {
     fn touch(&mut self, bytes: u64, until_ns: u64) -> u64;
     /// Tries each loop on parts of the first `bytes`, which have been touched.
     fn try_out(&mut self, bytes: u64) -> Tried;
-    /// How many times longer everything took so far than it would alone on this CPU: 1 or more.
+    /// Ratio of the time that everything took so far to the time it would take alone on this CPU: 1
+    /// or more.
     fn stretch(&self) -> f64;
 }
 

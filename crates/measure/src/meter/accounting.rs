@@ -1,4 +1,4 @@
-//! How this kernel accounts CPU time: what its task clocks contain, and how fine they are.
+//! CPU time accounting of this kernel: what its task clocks contain, and how fine they are.
 //!
 //! Task clocks run by the clock of their CPU's run queue, from which the kernel may take interrupts
 //! and steal (`update_rq_clock_task` in kernel/sched/core.c).
@@ -10,7 +10,7 @@ use super::conditions::is_built_in;
 
 /// Steps of a thread clock that are looked at.
 const STEPS: usize = 9;
-/// How long is looked for them: no kernel has ticks of more than 10 ms.
+/// Time for which steps are looked for: no kernel has ticks of more than 10 ms.
 const LOOK_NS: u64 = 40_000_000;
 
 /// Fills in how a kernel of this configuration accounts CPU time. `host` has what /proc/stat shows

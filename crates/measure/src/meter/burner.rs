@@ -13,7 +13,7 @@ use super::unit::unit;
 /// Units whose time is taken at once, some 60 us.
 const TIMED: u64 = 32;
 
-/// How often it is taken: the shortest counts.
+/// Number of timings, of which the shortest counts.
 const TIMINGS: usize = 8;
 
 /// Burns units in proportion to the bytes sent.
@@ -53,7 +53,7 @@ impl Burner {
     }
 }
 
-/// As a soaker does it, with the reading of the clock that follows.
+/// Does one unit like a soaker, with the reading of the clock that follows.
 fn one(state: u64) -> u64 {
     let state = unit(state);
     std::hint::black_box(clock::monotonic_ns());

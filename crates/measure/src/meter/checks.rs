@@ -54,7 +54,7 @@ pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
     warnings
 }
 
-/// What distinguishes a link from the others of the run.
+/// Name that distinguishes a link from the others of the run.
 fn name_of(link: &LinkFacts) -> String {
     let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
     format!("MTU {} {}", link.mtu_bytes, switches.join(",")).trim_end().to_owned()

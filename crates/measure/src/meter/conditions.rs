@@ -1,7 +1,8 @@
-//! Settings of the kernel that are no sysctl, the microcode, and what packets pass on this host:
-//! each changes what a byte costs, so two runs are comparable only where they are the same.
+//! Settings of the kernel that are no sysctl, the microcode, and programs and rules that packets
+//! pass on this host: each changes what a byte costs, so two runs are comparable only where they
+//! are the same.
 //!
-//! What cannot be read is absent, never guessed. References:
+//! A value that cannot be read is absent, never guessed. References:
 //! Documentation/admin-guide/mm/transhuge.rst, Documentation/admin-guide/pm/cpuidle.rst,
 //! Documentation/admin-guide/kernel-parameters.txt (`init_on_alloc`, `preempt`, `swiotlb`),
 //! Documentation/ABI/testing/sysfs-kernel-iommu_groups, proc_pid_status(5),
@@ -59,7 +60,8 @@ pub(super) fn conditions(root: &Path, config: &str, build: &str) -> BTreeMap<Str
     found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// What packets pass in this network namespace and cgroup. The kernel tells it to root alone.
+/// Rules and programs that packets pass in this network namespace and cgroup. The kernel shows them
+/// to root alone.
 pub(super) fn in_the_path() -> BTreeMap<String, String> {
     let tables = nftables::tables_at_hooks().ok().filter(|tables| !tables.is_empty());
     let found =
@@ -83,7 +85,7 @@ fn cgroup_programs() -> Option<String> {
     (!counted.is_empty()).then(|| counted.join(", "))
 }
 
-/// What a kernel was built with and started with.
+/// Build configuration and command line of a kernel.
 struct Kernel<'c> {
     config: &'c str,
     command_line: String,
@@ -150,7 +152,7 @@ fn bracketed(text: &str) -> Option<String> {
     Some(word.trim_matches(['[', ']', '(', ')']).to_owned())
 }
 
-/// How devices' addresses are translated: the types of all IOMMU groups. `None` without a group.
+/// Translation of devices' addresses: the types of all IOMMU groups. `None` without a group.
 fn iommu(root: &Path) -> Option<String> {
     let groups = std::fs::read_dir(root.join("sys/kernel/iommu_groups")).ok()?.flatten();
     let mut types: Vec<String> = groups.filter_map(|group| read(&group.path(), "type")).collect();

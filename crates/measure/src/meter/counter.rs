@@ -27,7 +27,7 @@ const UNDISTURBED_CPU: usize = 7; // and the word after it
 /// tenth of a unit and more.
 pub(super) const UNITS_PER_ENTRY: u64 = 8;
 
-/// What a soaker has done so far.
+/// Work that a soaker has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Done {
     /// Units of fixed work.
@@ -36,7 +36,7 @@ pub(super) struct Done {
     pub(super) stamp_ns: u64,
     /// CPU time of the soaker until then, by its thread clock.
     pub(super) cpu_ns: u64,
-    /// Those of the units that nothing interrupted, and the CPU time that they took.
+    /// The units that nothing interrupted, and the CPU time that they took.
     pub(super) undisturbed: SoakerPace,
 }
 

@@ -161,8 +161,8 @@ impl Texts {
         Self { mountinfo: read("/proc/self/mountinfo"), cgroup: read("/proc/self/cgroup") }
     }
 
-    /// Where to create a group: under the top of the hierarchy, otherwise under this process's own
-    /// group.
+    /// Places to create a group in: under the top of the hierarchy, otherwise under this process's
+    /// own group.
     fn places(&self) -> Vec<Place> {
         let Some((top, own)) = self.hierarchy() else { return Vec::new() };
         let mut places = vec![Place { parent: top.clone(), own: own.clone() }];

@@ -30,7 +30,7 @@ use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPac
 /// The descriptor at which the process finds the memory for its counters.
 const MEMORY: i32 = 3;
 
-/// How long a process may take to end after its stdin has ended, before it is killed.
+/// Time allowed to a process for ending after its stdin has ended, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The job of a helper process.
@@ -84,7 +84,7 @@ impl SoakerProcess {
     /// Starts one soaker on each of `cpus`, and returns when they count.
     ///
     /// # Errors
-    /// As [`Soakers::start`]; this program cannot be started a second time.
+    /// Same as [`Soakers::start`]; or this program cannot be started a second time.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let (words, memory) = SharedWords::create(words_for(cpus.len()))
             .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
@@ -133,7 +133,7 @@ impl SoakerProcess {
         each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect()
     }
 
-    /// As [`Soakers::pause`].
+    /// Same as [`Soakers::pause`].
     ///
     /// # Errors
     /// The process is gone.
@@ -142,7 +142,7 @@ impl SoakerProcess {
         self.process.ask(&Request::Pause).map(drop)
     }
 
-    /// As [`Soakers::resume`].
+    /// Same as [`Soakers::resume`].
     ///
     /// # Errors
     /// The process is gone.

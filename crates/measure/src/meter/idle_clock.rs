@@ -1,4 +1,4 @@
-//! How long the CPUs of the machine have been idle, by the kernel's own clock.
+//! Idle time of the machine's CPUs, by the kernel's own clock.
 //!
 //! The second number of /proc/uptime is the idle time of all CPUs together. Where idle CPUs have no
 //! tick (NO_HZ_IDLE, the rule) it is the time between entering and leaving idle to the microsecond,

@@ -64,7 +64,7 @@ impl KernelMeters {
     /// Reads /proc/stat alone, which is much cheaper than reading all files.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Same as [`read`](Self::read).
     pub fn read_stat(&mut self) -> Result<StatReading> {
         let at_ns = clock::monotonic_ns();
         let (cpus, context_switches, interrupts) =

@@ -1,4 +1,4 @@
-//! How late a sleeping thread wakes up on a CPU, with soakers and without them.
+//! Lateness of a sleeping thread's wake-ups on a CPU, with soakers and without them.
 //!
 //! To a thread that wakes up, a soaker should be as good as an idle CPU. On kernels 6.6 to 6.14 it
 //! may not be: once picked, a SCHED_IDLE thread was protected for a whole slice (the EEVDF
@@ -59,7 +59,7 @@ impl WakeLatency {
     }
 }
 
-/// What helps under a kernel of this release: from 6.15 on a newer one would not.
+/// The remedy under a kernel of this release: from 6.15 on a newer kernel would not help.
 fn remedy(release: &str) -> &'static str {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {

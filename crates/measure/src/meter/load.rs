@@ -10,8 +10,8 @@ use zc_run::{
     SoakStart, SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
 };
 
-/// Refuses to tell loads by so many soakers on an emulated machine, and where the kernel throttles
-/// them. Like a cost, a load is that of translated instructions there, or that limit.
+/// Refuses to measure loads with so many soakers on an emulated machine, and where the kernel
+/// throttles them. There a load would be that of translated instructions, or of the limit.
 ///
 /// # Errors
 /// [`ErrorKind::NothingKept`]: the CPU is emulated, or a cgroup may use fewer CPUs.
@@ -40,7 +40,7 @@ impl LoadMeter {
     /// Starts one soaker on each of `cpus`.
     ///
     /// # Errors
-    /// As [`SoakerProcess::start`]; /proc/stat cannot be read.
+    /// Same as [`SoakerProcess::start`]; or /proc/stat cannot be read.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let soakers = SoakerProcess::start(cpus, kind)?;
         let ksoftirqd = Ksoftirqd::of(cpus);
@@ -84,7 +84,7 @@ impl LoadMeter {
     /// Describes the soakers, once `idle` has measured windows in which nothing is done.
     ///
     /// # Errors
-    /// Those of `idle`; the soakers are gone.
+    /// Same as `idle`; or the soakers are gone.
     pub fn know(
         &mut self,
         taken: Option<Taken>,

@@ -11,7 +11,7 @@ const TICK_NS: u64 = 10_000_000;
 /// `PF_KTHREAD` of include/linux/sched.h, in the field `flags`.
 const KERNEL_THREAD: i64 = 0x0020_0000;
 
-/// What /proc/PID/stat says of a process.
+/// Fields of a process's /proc/PID/stat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PidStat {
     pub(super) name: String,
@@ -25,7 +25,7 @@ pub(super) struct PidStat {
 }
 
 impl PidStat {
-    /// Those of all processes, by process id. Takes some 10 us for each.
+    /// Reads the fields of all processes, by process id. Takes some 10 us for each.
     pub(super) fn all() -> HashMap<i32, Self> {
         let each = numbered(Path::new("/"), "proc").into_iter().filter_map(|pid| {
             let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;

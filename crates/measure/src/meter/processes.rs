@@ -14,7 +14,7 @@ use zc_run::ProcessKind;
 pub struct Processes {
     /// When they were read, by CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// By process id and start time: a number is used again.
+    /// Processes by id and start time: ids are reused.
     each: HashMap<(i32, u64), Process>,
 }
 
@@ -50,8 +50,8 @@ impl Processes {
         Self { at_ns: clock::monotonic_ns(), each }
     }
 
-    /// What each used since `before`, by kind and name: those that began meanwhile from their
-    /// beginning, without those that have ended.
+    /// CPU time of each process since `before`, by kind and name: of those that began meanwhile
+    /// from their beginning, and without those that have ended.
     pub fn since(&self, before: &Self) -> ByName {
         let mut used = ByName::new();
         for (id, process) in &self.each {
@@ -64,9 +64,9 @@ impl Processes {
         used
     }
 
-    /// What those used that have ended since `before`, by the name of who waited for them, beyond
-    /// what `before` has of it: a compiler runs so shortly that it is seldom seen alive. In ticks
-    /// of 10 ms.
+    /// CPU time of the processes that have ended since `before`, beyond what `before` has of it, by
+    /// the name of the process that waited for them: a compiler runs so shortly that it is seldom
+    /// seen alive. In ticks of 10 ms.
     pub fn ended_since(&self, before: &Self) -> ByName {
         let mut known_ns: HashMap<i32, u64> = HashMap::new();
         let ended = before.each.iter().filter(|(id, _)| !self.each.contains_key(id));

@@ -25,9 +25,9 @@ use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, in_w
 /// The name of a soaker's thread, before the number of its CPU.
 pub(super) const SOAKER_NAME: &str = "zc-soaker/";
 
-/// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept busy by
-/// something else: a second. Tests keep the CPUs busy for one another, and would wait for most of
-/// their time.
+/// Time for which [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept
+/// busy by something else: a second. Tests keep the CPUs busy for one another, and would wait for
+/// most of their time.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 1000 });
 
 /// Orders are numbers: odd is pause, even is work, and this one ends the thread.
@@ -83,7 +83,7 @@ impl Soakers {
         Self::start_in(cpus, kind, Arc::new(words), |_| Ok(()))
     }
 
-    /// As [`start`](Self::start), with counters in memory that another process may read with
+    /// Same as [`start`](Self::start), with counters in memory that another process may read with
     /// [`read_words`]. `rank` is called with the thread id of each soaker before it works.
     pub(super) fn start_in(
         cpus: &[usize],

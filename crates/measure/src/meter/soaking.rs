@@ -5,7 +5,7 @@ use super::helper_process::SoakerProcess;
 use super::soakers::Soakers;
 use zc_run::{Result, Severity, SoakReading, SoakerKind, SoakerRank, Warning};
 
-/// Below whom soakers are to rank.
+/// Programs that soakers are to rank below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     /// The workload is in zc's session: zc or what it started.
@@ -27,7 +27,7 @@ impl Soaking {
     /// Starts one soaker on each of `cpus`; they work.
     ///
     /// # Errors
-    /// As [`Soakers::start`]; this program cannot be started a second time.
+    /// Same as [`Soakers::start`]; or this program cannot be started a second time.
     pub fn start(cpus: &[usize], kind: SoakerKind, below: Below) -> Result<Self> {
         Ok(match below {
             Below::OwnSession => Self::Here(Soakers::start(cpus, kind)?),
@@ -35,7 +35,7 @@ impl Soaking {
         })
     }
 
-    /// Below whom they rank.
+    /// Programs that they rank below.
     pub fn below(&self) -> Below {
         match self {
             Self::Here(_) => Below::OwnSession,

@@ -1,4 +1,4 @@
-//! How fast a soaker counts while nothing interrupts it, told by the soaker itself.
+//! Speed of a soaker while nothing interrupts it, measured by the soaker itself.
 //!
 //! An entry of units always takes as long by the soaker's own clock, but for an interrupt that is
 //! charged to it. So entries that are about as short as the shortest of the last milliseconds were

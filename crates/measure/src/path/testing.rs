@@ -47,7 +47,7 @@ pub(super) fn send_paths(uring: bool) -> impl Iterator<Item = SendPath> {
     SendPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
 }
 
-/// As [`send_paths`].
+/// Same as [`send_paths`], for receive paths.
 pub(super) fn recv_paths(uring: bool) -> impl Iterator<Item = RecvPath> {
     RecvPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
 }
@@ -68,7 +68,7 @@ pub(super) fn sender(
     open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
 }
 
-/// As [`sender`].
+/// Same as [`sender`], for a receive path.
 pub(super) fn receiver(
     path: RecvPath,
     socket: &TcpStream,

@@ -1,5 +1,4 @@
-//! What is measured and in which order: factors x levels -> cells -> seeded, randomised complete
-//! blocks.
+//! Order of measurement: factors x levels -> cells -> seeded, randomised complete blocks.
 
 mod builtin;
 mod order;

@@ -18,9 +18,9 @@ pub fn order(seed: u64, block: usize, cells: usize) -> Vec<usize> {
     order
 }
 
-/// As [`order`], with the cells of a group together. `of` has the group of each cell. The order of
-/// the groups is drawn anew for each block, and so is the order of the cells within a group. This
-/// is for properties that should change seldom within a block.
+/// Same as [`order`], with the cells of a group together. `of` has the group of each cell. The
+/// order of the groups is drawn anew for each block, and so is the order of the cells within a
+/// group. This is for properties that should change seldom within a block.
 pub(super) fn grouped<G: Copy + PartialEq>(seed: u64, block: usize, of: &[G]) -> Vec<usize> {
     let mut groups: Vec<G> = Vec::new();
     for group in of {

@@ -10,7 +10,7 @@ use zc_run::{HostState, Plan, TrialKind, Unsoaked};
 pub struct Turn {
     /// Index of its cell in the plan.
     pub cell: usize,
-    /// How it is run.
+    /// Kind of the trial.
     pub kind: TrialKind,
     /// Whether it is recorded. Otherwise it is run for those around it: see [`schedule`].
     pub kept: bool,
@@ -45,9 +45,9 @@ pub fn schedule(plan: &Plan, block: usize) -> Vec<Turn> {
     turns
 }
 
-/// What is sent before the trials that are `ahead`, while the host settles in their state: the last
-/// of them that sends anything. So the first, as any other, follows another trial of the state.
-/// `None` without states.
+/// The trial whose traffic is sent before the trials `ahead`, while the host settles in their
+/// state: the last of them that sends anything. So the first, like any other, follows another trial
+/// of the state. `None` without states.
 pub fn lead_in<'t>(plan: &Plan, ahead: &'t [Turn]) -> Option<&'t Turn> {
     let state = state_of(plan, ahead.first()?.cell)?;
     let of_state = ahead.iter().take_while(|turn| state_of(plan, turn.cell) == Some(state));

@@ -2,7 +2,7 @@
 
 use zc_run::{Plan, TrialKind};
 
-/// Of so many blocks one has the unsoaked control of a cell, the others the top speed of one.
+/// One block in so many has the unsoaked control of a cell, the others the top speed of one.
 const TURN: usize = 3;
 
 /// With so many cells and more, the reference has two turns with its pair for each of the others'.
@@ -11,11 +11,11 @@ const MANY: usize = 4;
 /// The unsoaked trials of block `block`, as indices into the plan's cells. Controls have none.
 ///
 /// Every third block has the unsoaked control of one cell, and beside it, in turn before and after
-/// it, what the harness is without soakers: the difference is the cell's cost on an idle host. The
-/// others have the top speed of one. More of them would cost the soaked trials a good part of the
-/// budget; with fewer, a run of a minute gives a top speed no interval. What the two hosts differ
-/// by is said of the reference, whose cost three pairs in a minute often leave without an interval
-/// above 0.
+/// it, the harness without soakers: the difference is the cell's cost on an idle host. The others
+/// have the top speed of one cell. More controls would cost the soaked trials a good part of the
+/// budget; with fewer, a run of a minute gives a top speed no interval. The difference between the
+/// two hosts is reported for the reference, whose cost three pairs in a minute often leave without
+/// an interval above 0.
 pub(super) fn unsoaked_in_turn(plan: &Plan, block: usize) -> Vec<(usize, TrialKind)> {
     let measured: Vec<usize> =
         (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();

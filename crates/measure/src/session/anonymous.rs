@@ -20,7 +20,7 @@ use zc_run::{
     StatePlace, Support, Warning,
 };
 
-/// What stands in a saved run in place of what was left out.
+/// Placeholder in a saved run for what was left out.
 pub const LEFT_OUT: &str = "(left out)";
 
 /// Digits of a machine id.
@@ -192,7 +192,7 @@ impl Anonymous {
         found.push_str(rest);
     }
 
-    /// What stands in place of a word; `None` if it may stay.
+    /// The replacement of a word; `None` if the word may stay.
     fn instead_of(&self, word: &str) -> Option<&str> {
         // A URL has its host between slashes.
         let has = |name: &str| word.split('/').any(|part| is_called(part, name));

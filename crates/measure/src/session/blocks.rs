@@ -25,16 +25,16 @@ use super::states::States;
 /// A cell that fails this many times in a row is not run any more: its time goes to the others.
 const FAILURES: usize = 5;
 
-/// How a block ended.
+/// End of a block.
 #[derive(Debug)]
 pub(super) enum BlockEnd {
     /// After its last trial.
     Whole,
     /// Because the budget was spent.
     OutOfTime,
-    /// By SIGINT or SIGTERM.
+    /// SIGINT or SIGTERM arrived.
     Stopped,
-    /// By an error after which the run cannot go on.
+    /// An error occurred after which the run cannot go on.
     Broken(Error),
 }
 
@@ -78,8 +78,8 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// What the end of the run has of them: warnings that arose, how long requests took, and which
-    /// other programs ran.
+    /// Ends the run's blocks. Returns warnings that arose, latencies of requests, and other
+    /// programs that ran.
     pub(super) fn end(mut self) -> (Vec<Warning>, Vec<Latencies>, Vec<OtherProgram>) {
         let cpus = self.header.plan.fixed.soaked_cpus.len();
         let others = self.others.as_mut().map(|others| others.noticeable(cpus)).unwrap_or_default();

@@ -8,7 +8,7 @@ use zc_kernel::stop::Stop;
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Result};
 
-/// How much longer than its budget a run may take to end a step or a trial that has begun.
+/// Time that a run may take beyond its budget to end a step or a trial that has begun.
 const GRACE: Duration = Duration::from_millis(500);
 
 fn text(duration: Duration) -> String {
@@ -27,7 +27,7 @@ impl Budget {
         self.length.saturating_sub(self.began.elapsed())
     }
 
-    /// Until when its trials are waited for.
+    /// Time limit of waiting for its trials.
     pub(super) fn limit(&self, stop: &Stop) -> Limit {
         Limit::new(self.began + self.length + GRACE, stop)
     }

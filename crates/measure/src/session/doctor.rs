@@ -14,10 +14,10 @@ use super::options::RunOptions;
 use super::prepare::{Standing, set_up};
 use super::proving::try_out;
 
-/// How long each path may send for its proof.
+/// Time for which each path may send for its proof.
 const PROOF_TIME: Duration = Duration::from_secs(1);
 
-/// What `zc doctor` found.
+/// Findings of `zc doctor`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Findings {
     /// Facts about this machine.

@@ -17,7 +17,7 @@ pub struct EarlierRates {
     pub file: String,
     /// The link's kind.
     pub link: LinkKind,
-    /// By label of the cell, in bytes per second.
+    /// Bytes per second by label of the cell.
     pub rates: BTreeMap<String, f64>,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct KnownRates {
 }
 
 impl KnownRates {
-    /// Those that were given; else those of the newest of `earlier` (newest first) that is of this
-    /// link and has all of `cells`, if each can well sustain its own. A cell is its label and the
-    /// top speed, in bytes per second, of the slowest of those that share its rate.
+    /// Returns the given rates; else those of the newest of `earlier` (newest first) that is of
+    /// this link and has all of `cells`, if each can well sustain its own. A cell is its label and
+    /// the top speed, in bytes per second, of the slowest of those that share its rate.
     pub(super) fn of(
         given: &BTreeMap<String, f64>,
         earlier: &[EarlierRates],

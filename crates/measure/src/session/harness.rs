@@ -1,4 +1,4 @@
-//! Which paced trials a run needs: one for each way in which its cells are paced.
+//! Paced trials that a run needs: one for each way in which its cells are paced.
 //!
 //! zc wakes its sender for each burst and reads its meters at the edges of a window. That costs CPU
 //! time in every path alike, 20 to 45 us per burst here, which is not the path's. A paced trial

@@ -1,4 +1,4 @@
-//! What a session needs of the analysis while it measures. This crate imports no analysis: the
+//! The session's interface to the analysis while it measures. This crate imports no analysis: the
 //! caller of a session passes one in.
 
 use zc_run::{Block, Dropped, Header, Run};

@@ -42,7 +42,7 @@ pub struct RunOptions {
     pub strict: bool,
     /// Whether the run ends once every comparison is decided.
     pub quick: bool,
-    /// How many sessions the run is divided into; `None` makes one every second.
+    /// Number of sessions that the run is divided into; `None` makes one every second.
     pub sessions: Option<NonZeroUsize>,
     /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
@@ -63,7 +63,7 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
     pub rates: BTreeMap<String, f64>,
-    /// What earlier runs of this plan had, the newest first: the rate is kept where that is
+    /// Rates of earlier runs of this plan, the newest first: the rate is kept where that is
     /// possible.
     pub earlier: Vec<EarlierRates>,
     /// CPU time to burn in softirq context, by label of the cell, in nanoseconds per MB.
@@ -86,7 +86,7 @@ pub struct RunOptions {
 /// The longest body of a replayed response. Files as long as the longest are made.
 pub const LONGEST_REPLAYED: u64 = 64 << 20;
 
-/// What is replayed of a log.
+/// A log to replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogToReplay {
     /// The log, as it was named.
@@ -101,8 +101,7 @@ pub struct LogToReplay {
     pub too_long: u64,
     /// Lengths of the bodies to send, drawn from it, in its order.
     pub body_bytes: Vec<u64>,
-    /// How many times as fast as in the log requests are to come; `None` leaves the choice to the
-    /// session.
+    /// Speed of the replay as a multiple of the log's; `None` leaves the choice to the session.
     pub speedup: Option<f64>,
 }
 

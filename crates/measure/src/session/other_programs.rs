@@ -48,14 +48,14 @@ impl OtherPrograms {
         self.last = now;
     }
 
-    /// Those that used most CPU time since then, the largest first. None is seen with `hidepid`.
+    /// Programs that used most CPU time since then, the largest first. None is seen with `hidepid`.
     pub(super) fn most(&mut self) -> Vec<OtherProgram> {
         self.look_now();
         let elapsed_ns = self.last.at_ns.saturating_sub(self.first.at_ns);
         most(&self.used, elapsed_ns, self.knows_zc)
     }
 
-    /// As [`most`](Self::most); none where they used hardly anything of so many CPUs.
+    /// Same as [`most`](Self::most); none where they used hardly anything of so many CPUs.
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     pub(super) fn noticeable(&mut self, cpus: usize) -> Vec<OtherProgram> {
         let most = self.most();
@@ -63,7 +63,7 @@ impl OtherPrograms {
         if used < LEAST_SHARE * cpus as f64 { Vec::new() } else { most }
     }
 
-    /// Who uses most of a CPU: `burn, pid 17`.
+    /// The program that uses most of a CPU: `burn, pid 17`.
     pub(super) fn holder_of(&self, cpu: usize) -> Option<String> {
         let (name, pid) = without_own().busiest_on(cpu, &self.first)?;
         Some(format!("{}, pid {pid}", escape(&name, 40)))

@@ -8,9 +8,9 @@ use zc_run::Cell;
 use super::rates::TopSpeed;
 use crate::trial::Rig;
 
-/// What is added, as a share of the reference's cost: large enough to be found within a minute, and
-/// of the size of the differences that are asked about. It is approximate, because the cost is not
-/// known yet; what was really added is computed from the bytes sent.
+/// Added cost as a share of the reference's: large enough to be found within a minute, and of the
+/// size of the differences that are asked about. It is approximate, because the cost is not known
+/// yet; the cost really added is computed from the bytes sent.
 const SHARE: f64 = 0.1;
 
 /// Adds the positive control to the cells of a run. Where that is possible, half of what it burns

@@ -37,7 +37,7 @@ const BURST_NS: u64 = 1_000_000;
 /// A rig, and the facts found while it was set up.
 pub(super) struct Standing {
     pub(super) rig: Rig,
-    /// Of the sender and the receiver of each link that has its own.
+    /// Namespaces of the sender and the receiver of each link that has its own.
     pub(super) namespaces: Vec<[PathBuf; 2]>,
     pub(super) host: Host,
     pub(super) link: LinkFacts,
@@ -49,7 +49,7 @@ pub(super) struct Standing {
     pub(super) instance_lock: InstanceLock,
 }
 
-/// What is told while the rig is set up.
+/// Progress of setting up the rig.
 pub(super) enum Step<'a> {
     /// A step begins.
     Begun(&'a str),
@@ -356,7 +356,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     })
 }
 
-/// What is held fixed where nobody asks for anything else.
+/// Parameters held fixed unless others are requested.
 ///
 /// # Errors
 /// The CPUs of this process are not known.

@@ -4,7 +4,7 @@ use crate::meter::InstanceLock;
 use crate::trial::Bench;
 use zc_run::Header;
 
-/// What is measured with, and what is known before the first block.
+/// The bench, and facts known before the first block.
 pub(super) struct Prepared {
     pub(super) header: Header,
     pub(super) bench: Box<dyn Bench>,

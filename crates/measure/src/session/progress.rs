@@ -35,7 +35,7 @@ pub struct Next<'a> {
     pub cell: &'a str,
     /// Which trial of the block it is, counted from 0.
     pub trial: usize,
-    /// How many trials a block has.
+    /// Number of trials in a block.
     pub trials: usize,
     /// Time left of the budget.
     pub left: Duration,

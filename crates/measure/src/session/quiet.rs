@@ -75,7 +75,7 @@ pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) 
 }
 
 impl Quiet {
-    /// What disturbs the machine; `None` if it is quiet.
+    /// Describes the disturbance of the machine; `None` if it is quiet.
     fn disturbed(&self, shares: Option<Shares>) -> Option<String> {
         let Shares { busy, steal, cpus, .. } = shares?;
         let others = (busy > self.others).then_some(Dropped::Foreign { share: busy });

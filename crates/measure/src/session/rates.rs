@@ -114,8 +114,8 @@ pub(super) fn top_speeds(
     Ok((found.collect(), broken))
 }
 
-/// Makes unsoaked windows longer where little arrived in them. What was measured of these cells
-/// does not count.
+/// Makes unsoaked windows longer where little arrived in them. The top speeds measured for these
+/// cells do not count.
 fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
     let timing = rig.timing();
     let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
@@ -221,8 +221,8 @@ pub(super) fn choose(
     note
 }
 
-/// How many times as high a rate may be chosen now as an earlier one that is kept. A link that was
-/// ten times as slow then is another one.
+/// Largest ratio between the rate that would be chosen now and an earlier one that is kept. A link
+/// that was ten times as slow then is another one.
 const MOST_APART: f64 = 4.0;
 
 /// The earlier runs whose rates are not far below what would be chosen now, from the top speed of

@@ -24,7 +24,7 @@ pub enum RemoteEnd {
         /// Address for data connections, whatever its port; `None` tries those that the server
         /// reports.
         address: Option<SocketAddr>,
-        /// What is done where there is no zc.
+        /// Action when the other machine has no zc.
         carry: Carry,
     },
     /// An iperf3 server listens there.
@@ -44,7 +44,7 @@ pub enum RemoteEnd {
 }
 
 impl RemoteEnd {
-    /// Where it listens; `None` behind a command.
+    /// Host and port on which it listens; `None` behind a command.
     pub fn host_and_port(&self) -> Option<(&str, u16)> {
         match self {
             Self::Zc { host, port, .. }

@@ -66,10 +66,10 @@ pub fn run(
     conduct(asked, prepare, interim, stop, progress)
 }
 
-/// Measures what a request costs a server: as [`run`].
+/// Measures what a request costs a server, like [`run`].
 ///
 /// # Errors
-/// As [`run`]; the server cannot be started, or does not answer.
+/// Same as [`run`]; or the server cannot be started, or does not answer.
 pub fn run_server(
     options: &ServerOptions,
     interim: &mut dyn Interim,
@@ -89,10 +89,10 @@ pub fn run_server(
     conduct(asked, prepare, interim, stop, progress)
 }
 
-/// Measures what READs of NFS cost server and client: as [`run`].
+/// Measures what READs of NFS cost server and client, like [`run`].
 ///
 /// # Errors
-/// As [`run`]; server or client cannot be had.
+/// Same as [`run`]; or server or client is not available.
 pub fn run_nfs(
     options: &NfsOptions,
     interim: &mut dyn Interim,
@@ -112,13 +112,13 @@ pub fn run_nfs(
     conduct(asked, prepare, interim, stop, progress)
 }
 
-/// What is asked for, whatever is measured.
+/// Options that all kinds of runs have in common.
 struct Asked<'a> {
     budget_ns: u64,
     out: &'a Path,
     commands: Option<&'a HostStates>,
     sessions: Option<NonZeroUsize>,
-    /// What leaves out what identifies hosts.
+    /// Removes what identifies hosts, if that was requested.
     anonymous: Option<Anonymous>,
 }
 

@@ -77,7 +77,7 @@ impl Saving {
     /// Writes the end of the document.
     ///
     /// # Errors
-    /// As for [`append`](Self::append).
+    /// Same as [`append`](Self::append).
     pub(super) fn close(&mut self, run: &Run) -> Result<()> {
         if self.broken {
             self.rewrite(run)?;

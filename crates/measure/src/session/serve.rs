@@ -15,10 +15,10 @@ pub use crate::agent::Duties;
 pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::reject_log::ListenerEvent;
 
-/// How long the client at the other end of the stream may take to send its token.
+/// Time allowed to the client at the other end of the stream to send its token.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where to listen, and who may connect.
+/// Addresses to listen on, and how clients authenticate.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// The address and port to listen on.
@@ -26,13 +26,13 @@ pub struct ServeOptions {
     /// Port for data connections; `None`: the one above the listening port, or any other if that is
     /// taken.
     pub data_port: Option<u16>,
-    /// How clients authenticate.
+    /// Authentication of clients.
     pub admission: Admission,
     /// Whether the server ends with its first session.
     pub once: bool,
 }
 
-/// How clients authenticate.
+/// Authentication of clients.
 #[derive(Debug, Clone)]
 pub enum Admission {
     /// Not at all: only this machine can connect.
@@ -69,7 +69,7 @@ pub enum ServeEvent {
     Ended {
         /// Address of the client.
         peer: SocketAddr,
-        /// How it ended.
+        /// Reason for the end, or the error that ended it.
         end: Result<SessionEnd>,
     },
     /// An event of the listener: connections that were not accepted.

@@ -1,7 +1,7 @@
-//! The sessions of a run: when what outlives blocks is drawn anew.
+//! The sessions of a run: in each, state that outlives blocks is drawn anew.
 //!
-//! Where the files, their mappings and their copy lie in memory, and the soakers, are drawn once
-//! and then stay. What they happen to do to a path's cost is in every block alike, so that no
+//! The places of the files, their mappings and their copy in memory, and the soakers, are drawn
+//! once and then stay. Their effect on a path's cost is the same in every block, so that no
 //! interval over blocks contains it: two runs of one machine differ by more than their intervals
 //! say. Drawn anew every second, it is part of the scatter within one run.
 

@@ -60,7 +60,7 @@ impl Steps<'_> {
     /// Brings the host into a state, if there is one.
     ///
     /// # Errors
-    /// As [`enter`](Self::enter).
+    /// Same as [`enter`](Self::enter).
     pub(super) fn enter_state(&mut self, state: Option<&HostState>) -> Result<()> {
         go_on(self.stop)?;
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), state) {

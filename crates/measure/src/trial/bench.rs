@@ -1,4 +1,4 @@
-//! What a session measures with, block by block.
+//! The interface through which a session measures, block by block.
 
 use zc_run::{BlockSamples, Cell, IdleWindow, Latencies, Result, Trial, TrialKind, Warning};
 
@@ -8,7 +8,7 @@ pub trait Bench {
     /// Prepares for block number `block`.
     ///
     /// # Errors
-    /// What the trials of the block need is not there any more.
+    /// Something that the trials of the block need is gone.
     fn begin_block(&mut self, block: usize) -> Result<()>;
 
     /// The host has been put into another state: a server may have other processes now.
@@ -50,7 +50,7 @@ pub trait Bench {
     /// is added or thrown away.
     fn block_ended(&mut self, counts: bool);
 
-    /// How long the requests of each cell took, in the blocks that count; nothing where there are
-    /// no requests.
+    /// Latencies of the requests of each cell, in the blocks that count; empty where there are no
+    /// requests.
     fn latencies(&self) -> Vec<Latencies>;
 }

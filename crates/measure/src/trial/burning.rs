@@ -1,4 +1,4 @@
-//! What burns a known cost in softirq context, for cells that have one.
+//! Burns a known cost in softirq context, for cells that have one.
 
 use std::sync::{Arc, OnceLock};
 

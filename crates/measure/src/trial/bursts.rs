@@ -30,7 +30,7 @@ const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bursts {
-    /// Of one flow; `None` is without pacing.
+    /// Rate of one flow; `None` is without pacing.
     rate_bytes_per_s: Option<f64>,
     period_ns: u64,
     flows: u64,

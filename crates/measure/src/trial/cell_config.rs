@@ -33,9 +33,9 @@ pub(super) struct CellConfig {
     pub(super) setup: SendSetup,
     /// The congestion control that its sockets are to use; `None`: whichever.
     pub(super) congestion: Option<String>,
-    /// What burns the cell's cost in softirq context, if it has one.
+    /// Burns the cell's cost in softirq context, if it has one.
     pub(super) burner: Option<Arc<AckBurn>>,
-    /// Until when its trials are waited for.
+    /// Time limit of waiting for its trials.
     pub(super) limit: Limit,
 }
 

@@ -25,13 +25,13 @@ use crate::link::{AckCounts, AckedFlow, Link};
 use zc_kernel::tcp::AckProgress;
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
-/// How long a sender is waited for whose bytes arrive one by one.
+/// Longest wait for a sender whose bytes arrive one by one.
 const MOST_PATIENCE: Duration = Duration::from_secs(300);
 
-/// How a thread ended: its counts, or why it failed.
+/// Result of a thread: its counts, or why it failed.
 type EndOf<C> = std::result::Result<C, TrialError>;
 
-/// What receives the bytes.
+/// The receiver of the bytes.
 enum Sink {
     /// A thread with a receive path.
     Thread(Worker<RecvCounts>),
@@ -246,7 +246,7 @@ impl Flow {
     /// The same until `drains_until`, if that is given; `None`: it has not drained by then.
     ///
     /// # Errors
-    /// As [`finish`](Self::finish).
+    /// Same as [`finish`](Self::finish).
     pub(super) fn finish_by(
         &self,
         drains_until: Option<Instant>,

@@ -27,7 +27,7 @@ pub(super) struct Ended {
     /// Whether a flow had not drained in time: what it sent is counted so far, and its connection
     /// is reset.
     pub(super) cut: bool,
-    /// What the other machine reports of itself, if it is not zc.
+    /// Report of the other machine about itself, if it does not run zc.
     pub(super) report: Option<RemoteReport>,
 }
 

@@ -1,5 +1,5 @@
-//! Until when a trial is waited for: a while after the run's budget is spent, or until a signal has
-//! ended the run. What is cut off so belongs to a block that does not count.
+//! Time limit of waiting for a trial: a while after the run's budget is spent, or the moment when a
+//! signal has ended the run. A trial cut off by it belongs to a block that does not count.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl Limit {
     /// Sleeps until `at_ns` of CLOCK_MONOTONIC, with a look at the limit now and then.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Same as [`check`](Self::check).
     pub(super) fn sleep_until(&self, at_ns: u64) -> Result<()> {
         sleep(at_ns, &|| self.check())
     }

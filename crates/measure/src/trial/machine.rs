@@ -8,7 +8,7 @@ use crate::meter::{
 };
 use zc_run::{Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, Warning};
 
-/// How long the idle machine is observed before a run: 20 ticks of 10 ms.
+/// Time for which the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
 
 /// A CPU that cannot be soaked was not typed by the user: it was among those of this process, and
@@ -41,10 +41,10 @@ impl Machine {
         Self::below(Below::OwnSession, cpus, soaker)
     }
 
-    /// As [`new`](Self::new), with soakers that rank below whom is said.
+    /// Same as [`new`](Self::new), with soakers that rank below those that `below` names.
     ///
     /// # Errors
-    /// As [`new`](Self::new); the process of the soakers cannot be started.
+    /// Same as [`new`](Self::new); or the process of the soakers cannot be started.
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
         let (ksoftirqd, meters) = (Ksoftirqd::of(cpus), KernelMeters::open(cpus)?);
@@ -64,7 +64,7 @@ impl Machine {
     /// Replaces the soakers with others of this kind, paused, on the same CPUs.
     ///
     /// # Errors
-    /// As [`new`](Self::new). The old ones stay.
+    /// Same as [`new`](Self::new). The old ones stay.
     pub fn renew_soakers(&mut self, soaker: SoakerKind) -> Result<()> {
         self.soakers = paused(self.soakers.cpus(), soaker, self.soakers.below())?;
         Ok(())

@@ -27,11 +27,11 @@ pub fn choose_cpus(allowed: &[usize]) -> (usize, usize) {
 /// A CPU of which something else uses a larger share is busy.
 const BUSY: f64 = 0.5;
 
-/// How long CPUs are watched: thirty ticks of /proc/stat.
+/// Time for which CPUs are watched: thirty ticks of /proc/stat.
 const WATCHED: Duration = Duration::from_millis(300);
 
-/// Those of `allowed` that something else does not keep busy; all of them if fewer than two are
-/// not. Takes a third of a second where there is a choice.
+/// Returns the CPUs of `allowed` that nothing else keeps busy; all of them if those are fewer than
+/// two. Takes a third of a second where there is a choice.
 ///
 /// # Errors
 /// /proc/stat cannot be read.

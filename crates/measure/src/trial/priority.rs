@@ -13,14 +13,14 @@ use zc_run::{Error, Result};
 /// are.
 const REALTIME_PRIORITY: i32 = 1;
 
-/// How long a real-time thread may work between two sleeps. A thread that keeps its rate sleeps
+/// Time that a real-time thread may work between two sleeps. A thread that keeps its rate sleeps
 /// before every burst, each millisecond or so.
 const AWAKE_AT_MOST: Duration = Duration::from_millis(200);
 
 /// Priority of the threads of a flow, from when their path is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Priority {
-    /// That of the process.
+    /// The priority of the process.
     Usual,
     /// Below the thread that reads the meters.
     ///

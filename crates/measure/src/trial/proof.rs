@@ -23,7 +23,7 @@ const PROOF_BYTES: u64 = 48 << 20;
 /// Bytes that are sent first, to see how long they take.
 const FIRST_BYTES: u64 = 16 << 10;
 
-/// What is sent next is at most so many times as much: a few bytes say little about the speed. With
+/// The next step sends at most so many times as much: a few bytes say little about the speed. With
 /// fewer than [`WORTH_IT`] times as many bytes a proof is not repeated.
 const AT_ONCE: u64 = 32;
 const WORTH_IT: u64 = 2;
@@ -93,7 +93,7 @@ impl Rig {
         }
     }
 
-    /// How a flow sends so many bytes that a receiver reads.
+    /// Configuration of a flow that sends `bytes` bytes to a receiver that reads them.
     fn proving(&self, config: &CellConfig, bytes: u64) -> SendConfig {
         let bursts = config.unpaced();
         SendConfig {
@@ -111,7 +111,7 @@ impl Rig {
     /// Sends the first `bytes` of the files, and returns their checksum.
     ///
     /// # Errors
-    /// As [`attempt_proof`](Self::attempt_proof).
+    /// Same as [`attempt_proof`](Self::attempt_proof).
     fn send_proven(
         &mut self,
         cell: &Cell,

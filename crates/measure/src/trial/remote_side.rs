@@ -44,7 +44,7 @@ pub trait RemoteSide: Send {
     /// Returns when all expected flows have connected.
     ///
     /// # Errors
-    /// As for [`expect`](Self::expect).
+    /// Same as [`expect`](Self::expect).
     fn await_flows(&mut self) -> std::result::Result<(), TrialError>;
 
     /// Asks for a window that opens in `opens_in_ns` from now and lasts `lasts_ns`.
@@ -94,6 +94,6 @@ pub struct RemoteEnded {
     pub received_bytes: Option<u64>,
     /// CRC-32 of what the first flow received, if a checksum was asked for.
     pub crc32: Option<u32>,
-    /// What it reports of itself, if it is not zc.
+    /// Its report about itself, if it does not run zc.
     pub report: Option<RemoteReport>,
 }

@@ -40,7 +40,7 @@ pub struct RigSetup {
     pub links: Links,
     /// The files, and the settings of the send paths.
     pub setup: SendSetup,
-    /// What all cells share.
+    /// Parameters shared by all cells.
     pub fixed: FixedParams,
     /// Lengths of the parts of a trial.
     pub timing: Timing,
@@ -50,8 +50,9 @@ pub struct RigSetup {
     pub sampler: Option<Sampler>,
 }
 
-/// What the cost of the harness depends on: how often which CPUs wake how many senders, and the
-/// state of the host. Not the number of pieces in a burst: between two of them is no sleep.
+/// Properties that the cost of the harness depends on: how often which CPUs wake how many senders,
+/// and the state of the host. The number of pieces in a burst is not among them: there is no sleep
+/// between two pieces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pacing {
     period_ns: u64,
@@ -60,7 +61,7 @@ pub struct Pacing {
     state: Option<HostState>,
 }
 
-/// How long the flows of a trial without pacing may take to drain.
+/// Time allowed for the flows of a trial without pacing to drain.
 const DRAIN_AT_MOST: Duration = Duration::from_secs(1);
 
 /// Files that were replaced are kept until the next time if they have at most this many bytes.
@@ -70,7 +71,7 @@ const REPLACED_BYTES: u64 = 64 << 20;
 pub struct Rig {
     links: Links,
     pub(super) setup: SendSetup,
-    /// What was replaced last. While it lives, the next one gets other pages.
+    /// The setup replaced last. While it lives, the next one gets other pages.
     replaced: Option<SendSetup>,
     fixed: FixedParams,
     pub(super) expected: HashMap<(u64, Align), u32>,
@@ -89,9 +90,9 @@ pub struct Rig {
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
     limit: Limit,
-    /// Where flows have real-time threads.
+    /// Present where flows have real-time threads.
     realtime: Option<Realtime>,
-    /// How long the last trial took until its window had closed.
+    /// Duration of the last trial until its window had closed.
     until_closed: Duration,
 }
 
@@ -128,7 +129,7 @@ impl Rig {
         })
     }
 
-    /// How long the last trial took from its first connection until its window had closed.
+    /// Duration of the last trial from its first connection until its window had closed.
     pub fn until_closed(&self) -> Duration {
         self.until_closed
     }
@@ -191,11 +192,11 @@ impl Rig {
         self.congestion_of = states;
     }
 
-    /// Draws anew what outlives trials and may have been a matter of luck: where the files, their
-    /// mappings and their copy lie in memory, and the soakers. The soakers must be paused.
+    /// Draws anew what outlives trials and may have been a matter of luck: the places of the files,
+    /// their mappings and their copy in memory, and the soakers. The soakers must be paused.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or the generated files cannot be copied. What was there stays.
+    /// Same as [`new`](Self::new); or the generated files cannot be copied. The old state stays.
     pub fn redraw(&mut self) -> Result<()> {
         let files = Arc::new(self.setup.files.elsewhere()?);
         self.machine.renew_soakers(self.fixed.soaker)?;
@@ -256,7 +257,7 @@ impl Rig {
         self.timing
     }
 
-    /// What all cells share, at present.
+    /// Parameters shared by all cells, at present.
     pub fn fixed(&self) -> &FixedParams {
         &self.fixed
     }
@@ -272,7 +273,7 @@ impl Rig {
         self.remote.as_mut().map_or(Ok(()), |remote| remote.soak(on))
     }
 
-    /// How soaked windows are sampled, if they are.
+    /// Sampling of soaked windows, if they are sampled.
     pub fn sampling(&self) -> Option<&Sampling> {
         self.sampler.as_ref().map(Sampler::sampling)
     }
@@ -358,7 +359,7 @@ impl Rig {
         })
     }
 
-    /// How a cell is paced: cells for which this is the same have the same harness.
+    /// Pacing of a cell: cells with the same pacing have the same harness.
     pub fn pacing(&self, cell: &Cell) -> Pacing {
         let config = CellConfig::of(cell, &self.fixed, &self.setup);
         Pacing {
@@ -373,7 +374,7 @@ impl Rig {
     /// soakers must be paused.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Same as [`run`](Self::run).
     pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
         let Trial { opened, closed, .. } = self.run(cell, TrialKind::TopSpeed)?;
         let bytes = closed.received.bytes.saturating_sub(opened.received.bytes);
@@ -631,7 +632,7 @@ struct Window<'a> {
     /// Whether its edges lie at steps of the idle clock.
     by_idle_clock: bool,
     config: &'a CellConfig,
-    /// What burns on purpose in softirq context, if anything does.
+    /// Burns on purpose in softirq context, if anything does.
     burner: Option<&'a AckBurn>,
 }
 

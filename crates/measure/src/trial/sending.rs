@@ -35,7 +35,7 @@ pub(super) struct SendConfig {
     pub(super) piece_bytes: usize,
     /// The receiver computes a checksum (proofs).
     pub(super) checksum: bool,
-    /// Of its threads.
+    /// Priority of its threads.
     pub(super) priority: Priority,
     /// A receive path on this machine receives the bytes, also on the link `null`.
     pub(super) to_listener: bool,
@@ -55,14 +55,14 @@ impl SendConfig {
     }
 }
 
-/// What a sender connects to.
+/// Destination of a sender's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Address and port of the receiver.
     pub address: SocketAddr,
     /// Sent before anything else, so that the server knows which flow the connection belongs to.
     pub greeting: Vec<u8>,
-    /// What the server answers to it, which nobody else could; empty if it answers nothing.
+    /// The server's answer to it, which nobody else could give; empty if it gives none.
     pub answer: Vec<u8>,
     /// The connection is left open for sending after the last byte: an iperf3 server spins on a
     /// stream that is at its end.
@@ -96,7 +96,7 @@ pub(super) struct SenderReady {
     pub(super) acked: Option<AckedFlow>,
 }
 
-/// What a sender thread works on.
+/// Input of a sender thread.
 pub(super) struct Sending<'a> {
     pub(super) index: usize,
     pub(super) config: &'a CellConfig,
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use zc_run::ErrorKind;
 
-    /// What a flow makes of a server that answers the greeting with `said`.
+    /// Result of a flow whose server answers the greeting with `said`.
     fn answered(said: &[u8]) -> Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,5 +1,4 @@
-//! What a session needs before there is a rig: CPUs, links that are up, the files, a congestion
-//! control.
+//! Preparation before there is a rig: CPUs, links that are up, the files, a congestion control.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -223,8 +222,8 @@ pub fn touch_memory(sender_cpu: usize, budget: Duration) {
     let _ = std::thread::Builder::new().spawn(touch).map(std::thread::JoinHandle::join);
 }
 
-/// Limit on the time for touching memory in a run with this budget. Of 3 s, two left no time for a
-/// block.
+/// Limit on the time for touching memory in a run with this budget. With a budget of 3 s, two
+/// seconds of it left no time for a block.
 fn touching(budget: Duration) -> Duration {
     TOUCHING.min(budget / 10)
 }

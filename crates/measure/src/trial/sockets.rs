@@ -1,9 +1,10 @@
-//! What the sockets of a trial's flows use, by getsockopt(2), and whether it is what was asked for.
+//! Reads the parameters of a trial's sockets, by getsockopt(2), and checks them against the
+//! requested ones.
 //!
-//! A socket option that was set may be cut (net.core.wmem_max), and what a socket uses may be
-//! chosen by others: by a route (`congctl` of ip-route(8), which replaces what was set before
-//! connect(2)) or by a BPF program of the cgroup. A cost is said to be that of what was asked for,
-//! so a trial whose sockets use something else does not run.
+//! A socket option that was set may be cut (net.core.wmem_max), and the parameters of a socket may
+//! be chosen by others: by a route (`congctl` of ip-route(8), which replaces what was set before
+//! connect(2)) or by a BPF program of the cgroup. A cost is reported as that of the requested
+//! parameters, so a trial whose sockets use others does not run.
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -13,8 +14,8 @@ use zc_kernel::tcp;
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 
-/// What the sockets of flows use now: of all `senders`, and of the first one's `receiver`, where it
-/// is here. `None` where the kernel does not say.
+/// Current parameters of the flows' sockets: of all `senders`, and of the first one's `receiver`,
+/// where it is on this machine. `None` where the kernel does not say.
 pub(super) fn facts(senders: &[&TcpStream], receiver: Option<&TcpStream>) -> Option<SocketFacts> {
     let first = senders.first()?;
     let names = senders.iter().map(|socket| tcp::congestion(socket).ok());

@@ -27,7 +27,7 @@ fn cell(send: SendPath, levels: Levels) -> Cell {
     Cell { levels, ..Cell::of_paths(send, RecvPath::Recv) }
 }
 
-/// What a trial counted in its window.
+/// A trial's count in its window.
 fn in_window(trial: &Trial, what: impl Fn(&zc_run::Reading) -> u64) -> u64 {
     what(&trial.closed) - what(&trial.opened)
 }

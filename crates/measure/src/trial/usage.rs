@@ -18,7 +18,7 @@ impl UsedSince {
         Some(Self { at_ns: monotonic_ns(), before: own_thread_usage().ok()? })
     }
 
-    /// What the thread has used since then.
+    /// Usage of the thread since then.
     pub(super) fn usage(&self) -> Option<Usage> {
         let used = own_thread_usage().ok()?.since(&self.before);
         let elapsed_ns = monotonic_ns().saturating_sub(self.at_ns);

@@ -27,7 +27,7 @@ pub(super) fn settle_ns(flows: usize) -> u64 {
     SETTLE_NS + SETTLE_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
 
-/// How long before a window of one flow opens its slow meters are read.
+/// The slow meters are read this long before a window of one flow opens.
 pub(super) const APART_NS: u64 = 3_000_000;
 
 /// The shortest warm-up of one flow: the slow meters are read in its second half.
@@ -36,7 +36,7 @@ pub const LEAST_WARMUP_NS: u64 = 2 * APART_NS;
 /// Added for each further flow: a file of /proc is read for each of its threads, in some 20 us.
 const APART_NS_PER_FLOW: u64 = 80_000;
 
-/// How long before a window of `flows` flows opens its slow meters are read.
+/// The slow meters are read this long before a window of `flows` flows opens.
 pub(super) fn apart_ns(flows: usize) -> u64 {
     APART_NS + APART_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
@@ -58,8 +58,8 @@ pub(super) const UNSOAKED_NS_PER_FLOW: u64 = 200_000;
 /// speed.
 pub(super) const IDLE_CLOCK_TIMES: u64 = 2;
 
-/// How long an edge waits for a step of the idle clock, which comes every 10 ms of idle time of all
-/// CPUs together: with less than a sixth of a CPU idle there may be none.
+/// Time for which an edge waits for a step of the idle clock, which comes every 10 ms of idle time
+/// of all CPUs together: with less than a sixth of a CPU idle there may be none.
 const STEP_NS: u64 = 60_000_000;
 
 /// Looks at the idle clock, one every `period_ns`, to find a step of it.
@@ -150,7 +150,7 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     Some(sum)
 }
 
-/// What the sockets of all flows use now; `None` where the kernel does not say.
+/// Current parameters of the sockets of all flows; `None` where the kernel does not say.
 pub(super) fn socket_facts(flows: &[Flow]) -> Option<SocketFacts> {
     let senders: Vec<_> = flows.iter().map(Flow::socket).collect();
     sockets::facts(&senders, flows.first()?.receiving_socket())

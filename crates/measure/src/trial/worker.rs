@@ -15,7 +15,8 @@ use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
 use zc_run::{Error, ErrorKind, Result, Unavailable};
 
-/// How long a thread may take to connect and open its path, or to drain, before the trial fails.
+/// Time allowed to a thread for connecting and opening its path, or for draining, before the trial
+/// fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asked every [`GLANCE`] while a thread is waited for: an error once nobody wants the result.
@@ -82,8 +83,8 @@ impl<C> Worker<C> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends what the thread waits for on its socket, with an error. Where the kernel forbids that
-    /// (a seccomp filter), the thread is left behind: there would be no end of waiting for it.
+    /// Ends the thread's wait on its socket, with an error. Where the kernel forbids that (a
+    /// seccomp filter), the thread is left behind: waiting for it would never end.
     pub(super) fn wake(&mut self) {
         if self.has_ended() {
             return;

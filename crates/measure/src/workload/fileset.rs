@@ -36,7 +36,7 @@ pub struct FileSet {
 pub struct Piece {
     /// Index into [`FileSet::files`].
     pub file: usize,
-    /// Where the piece begins in that file.
+    /// Offset of the piece in that file.
     pub offset: u64,
     /// Its length.
     pub len: usize,
@@ -83,7 +83,7 @@ impl FileSet {
     /// again.
     ///
     /// # Errors
-    /// As for [`FileSet::generate`]; a generated file cannot be read.
+    /// Same as [`FileSet::generate`]; or a generated file cannot be read.
     pub fn elsewhere(&self) -> Result<Self> {
         if self.generated {
             return self.copied();

@@ -54,7 +54,7 @@ impl FileSet {
     /// A copy of the set, made in the same way.
     ///
     /// # Errors
-    /// As for [`generate`](Self::generate); a file cannot be read.
+    /// Same as [`generate`](Self::generate); or a file cannot be read.
     pub(super) fn copied(&self) -> Result<Self> {
         make(&std::env::temp_dir(), self.files.len(), |at, content| {
             self.read(self.whole(at)?, |part| content.extend_from_slice(part))

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use zc_run::{Error, Result};
 
-/// What a run needs at least: the generated files, their resident copy, the buffers of sockets and
-/// rings. One with all paths was killed by the kernel in a cgroup of 96 MiB and ran in one of 128.
+/// Memory that a run needs at least: the generated files, their resident copy, the buffers of
+/// sockets and rings. A run with all paths was killed by the kernel in a cgroup of 96 MiB and ran
+/// in one of 128.
 const NEEDED_BYTES: u64 = 100 << 20;
 
 /// Checks that this process has memory for a run, before the kernel kills it in the middle.
@@ -147,7 +148,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// What a cgroup leaves of its limit. Memory charged to it is used, except for inactive page cache,
+/// Bytes left of a cgroup's limit. Memory charged to it is used, except for inactive page cache,
 /// which the kernel reclaims first. `None` if there is no limit.
 fn left(version: Version, folder: &Path) -> Option<u64> {
     let limit = limit(version, folder)?;

@@ -63,7 +63,7 @@ impl Pacer {
 }
 
 impl<C: Clock> Pacer<C> {
-    /// As [`Pacer::new`], on another clock.
+    /// Same as [`Pacer::new`], on another clock.
     pub fn with_clock(
         clock: C,
         rate_bytes_per_s: Option<f64>,
@@ -82,8 +82,8 @@ impl<C: Clock> Pacer<C> {
         self.wait_unless(about_to_send, &NEVER);
     }
 
-    /// As [`wait`](Self::wait), but returns false once `stop` is set: within one period, however
-    /// low the rate is. The piece is not counted then.
+    /// Same as [`wait`](Self::wait), but returns false once `stop` is set: within one period,
+    /// however low the rate is. The piece is not counted then.
     pub fn wait_unless(&mut self, about_to_send: usize, stop: &AtomicBool) -> bool {
         let Some(burst_bytes) = self.burst_bytes else {
             return !stop.load(Ordering::Relaxed);

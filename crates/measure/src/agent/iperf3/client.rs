@@ -30,7 +30,7 @@ const LONGEST_S: u32 = 3600;
 /// First pause before a server is tried again, and the largest one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// How long to wait for the second number of an error. Some versions send only one.
+/// Time to wait for the second number of an error. Some versions send only one.
 const SECOND_NUMBER: Duration = Duration::from_millis(200);
 
 /// A test in progress. Dropping it closes the control connection, and the server then gives the
@@ -176,7 +176,7 @@ impl Test {
         tcp::info(&self.control).map_or(0, |info| info.min_rtt_us)
     }
 
-    /// What every stream's connection must send first.
+    /// The bytes that every stream's connection must send first.
     pub fn cookie(&self) -> &[u8] {
         &self.cookie
     }

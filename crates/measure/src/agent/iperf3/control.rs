@@ -69,7 +69,7 @@ impl Control {
         }
     }
 
-    /// What has been received and not yet taken.
+    /// Bytes received and not yet taken.
     pub(super) fn inbox(&mut self) -> &mut Inbox {
         &mut self.inbox
     }

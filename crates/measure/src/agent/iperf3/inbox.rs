@@ -1,4 +1,4 @@
-//! What the control connection of iperf3 carries: states of one signed byte each, numbers and JSON
+//! Contents of iperf3's control connection: states of one signed byte each, numbers and JSON
 //! messages after a big-endian length of four bytes. A function of the received bytes alone. A
 //! length is checked before anything is allocated for it.
 
@@ -88,7 +88,7 @@ pub enum Lost {
     TooLong {
         /// Its length in bytes.
         announced: u32,
-        /// What is taken.
+        /// The limit in bytes.
         most: usize,
     },
     /// A byte that is no state of iperf3.
@@ -126,7 +126,7 @@ impl Inbox {
         self.0.extend_from_slice(bytes);
     }
 
-    /// How many bytes have not been taken.
+    /// Number of bytes that have not been taken.
     pub fn len(&self) -> usize {
         self.0.len()
     }

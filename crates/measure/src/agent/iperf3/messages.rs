@@ -220,7 +220,7 @@ impl StreamResults {
         self.bytes as u64
     }
 
-    /// For how long they were counted.
+    /// Length in seconds of the time in which they were counted.
     pub fn seconds(&self) -> f64 {
         self.end_time - self.start_time
     }

@@ -10,10 +10,10 @@ use super::server::{LIMIT, Server, next_request, response, start, until};
 use crate::http::{Fault, LoadOptions, Pace, Phase, Reuse};
 use zc_run::ErrorKind;
 
-/// How long a server may take in these tests, where it takes too long.
+/// Timeout in tests whose server takes too long.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// What a phase of so many requests was, one after the other.
+/// Results of a phase of so many requests, one after the other.
 fn phase(server: &Server, requests: u64) -> Phase {
     phase_of(server.options(), requests)
 }

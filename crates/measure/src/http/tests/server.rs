@@ -58,7 +58,7 @@ impl Server {
         })
     }
 
-    /// How many connections have arrived.
+    /// Number of connections that have arrived.
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }

@@ -22,9 +22,8 @@ use super::segment::{Ends, Kind, Segment, SynOptions, syn_options, write_frame};
 /// buffer.
 const WINDOW_SCALE: u8 = 10;
 
-/// How long the thread waits between two reads, in pause instructions (some 40 cycles each). A read
-/// takes a cache line that the sender writes, so reading without a pause would slow the sender
-/// down.
+/// Pause of the thread between two reads, in pause instructions (some 40 cycles each). A read takes
+/// a cache line that the sender writes, so reading without a pause would slow the sender down.
 const PAUSES: usize = 16;
 
 /// Addresses in the frames, as the ACK generator sees them.
@@ -240,7 +239,7 @@ struct Serving {
     answers: Answers,
 }
 
-/// What the handshake has settled.
+/// Result of the handshake.
 #[derive(Clone, Copy)]
 struct Agreed {
     /// The sequence number of its SYN.

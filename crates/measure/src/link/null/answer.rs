@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use zc_run::AckOptions;
 
-/// How long less than `ack_every_bytes` waits for more, in nanoseconds: about as long as a card
-/// holds an interrupt back (`ethtool -c`, rx-usecs).
+/// Time for which less than `ack_every_bytes` waits for more, in nanoseconds: about as long as a
+/// card holds an interrupt back (`ethtool -c`, rx-usecs).
 const COMPANY_NS: u64 = 20_000;
 
-/// What was noted so far.
+/// State of a connection as noted by the BPF program so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noted {
     /// Payload bytes, in order.
@@ -39,7 +39,7 @@ pub struct Answers {
     fin_sent: bool,
     /// When the last acknowledgement was due.
     answered_ns: Option<u64>,
-    /// What had arrived at which time, oldest first, and is not yet `rtt_ns` old.
+    /// Arrivals with their times, oldest first, that are not yet `rtt_ns` old.
     under_way: VecDeque<(u64, Noted)>,
     newest: Noted,
     grew_ns: u64,

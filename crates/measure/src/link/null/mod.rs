@@ -32,7 +32,7 @@ use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable
 
 pub use ack_generator::{AckCounts, AckGenerator, AckedFlow};
 
-/// How long the ACK generator may take in the check. It answers in microseconds.
+/// Time allowed to the ACK generator in the check. It answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes that the check sends.

@@ -52,7 +52,7 @@ pub struct Segment {
     pub timestamps: Option<(u32, u32)>,
 }
 
-/// What a segment is for.
+/// Purpose of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Answers a SYN, with these options.

@@ -1,4 +1,4 @@
-//! What the TCP sockets of a service send and receive, beside all of its network namespace.
+//! TCP traffic of a service's sockets, beside all of its network namespace.
 //!
 //! The counters of a socket are gone when it is closed, and its segments remain in those of the
 //! namespace (/proc/PID/net/snmp). So how much of the namespace's segments the open sockets account
@@ -35,7 +35,7 @@ pub struct NetReading {
 }
 
 impl Network {
-    /// That of a process.
+    /// The network namespace of a process.
     ///
     /// # Errors
     /// It cannot be opened.

@@ -2,8 +2,8 @@
 //!
 //! By number, a service is a process and its descendants. Their CPU time is that of their clocks
 //! and of the children that they have waited for (`cutime` and `cstime` of /proc/PID/stat, in ticks
-//! of 10 ms): what a child used goes from the one to the other when it is waited for, so nothing is
-//! lost or counted twice. A process whose parent has ended belongs to somebody else.
+//! of 10 ms): the CPU time of a child goes from the one to the other when it is waited for, so
+//! nothing is lost or counted twice. A process whose parent has ended belongs to somebody else.
 //!
 //! In a cgroup, the kernel counts for all of them, those that have ended included: `usage_usec` of
 //! `cpu.stat` in version 2, `cpuacct.usage` in version 1 (Documentation/admin-guide/cgroup-v2.rst,
@@ -159,7 +159,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Who it is.
+    /// The service, as reported.
     pub fn told(&self) -> &ServiceTarget {
         &self.told
     }

@@ -1,4 +1,4 @@
-//! What the file of a receive path says about it: how it is opened, and whether it has the bytes.
+//! Definition of a receive path by its file: how it is opened, and whether it has the bytes.
 
 use std::net::TcpStream;
 
@@ -13,7 +13,7 @@ pub(super) struct Definition {
     /// Opens it on a connected socket, with buffers of so many bytes, at least 1. Finds out by
     /// trying whether it can run here.
     pub(super) open: fn(&TcpStream, usize) -> Opened,
-    /// How many such buffers an open path has.
+    /// Number of such buffers of an open path.
     pub(super) buffers: usize,
     /// Whether the bytes reach the program's memory, so that they can be checked.
     pub(super) shows_bytes: bool,

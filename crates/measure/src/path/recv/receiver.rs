@@ -1,4 +1,4 @@
-//! What every receive path does.
+//! The interface of every receive path.
 
 use zc_run::{RecvCounts, Result};
 

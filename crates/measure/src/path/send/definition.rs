@@ -1,4 +1,4 @@
-//! What the file of a send path says about it: how it is opened, and what it cannot do.
+//! Definition of a send path by its file: how it is opened, and what it cannot do.
 
 use std::net::TcpStream;
 

@@ -1,4 +1,4 @@
-//! What every send path does.
+//! The interface of every send path.
 
 use std::net::TcpStream;
 
@@ -22,7 +22,7 @@ pub trait Sender {
     /// stopped reading is an error.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// Same as [`send`](Self::send).
     fn drain(&mut self) -> Result<()>;
 
     /// Goes on with another connection, with the buffers, pipes and mappings that there are, as a

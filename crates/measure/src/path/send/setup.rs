@@ -1,4 +1,4 @@
-//! What a send path is built from: its files, its buffer, and what a plan fixes for it.
+//! Input for a send path: its files, its buffer, and what a plan fixes for it.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ pub struct SendSetup {
     /// Every call says that more will follow: MSG_MORE, SPLICE_F_MORE. A path whose calls take no
     /// flags cannot be opened then.
     pub more: bool,
-    /// Where on its page a user-space buffer begins.
+    /// Offset on its page at which a user-space buffer begins.
     pub align: Align,
-    /// What `resident` is made of.
+    /// Kind of pages that `resident` consists of.
     pub pages: CopyPages,
     /// The CPU that this sender is pinned to (for io_uring's worker threads, which do not inherit
     /// it).

@@ -82,7 +82,7 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
     }
 }
 
-/// As [`broken`], for calls that also read the file: EFAULT and EIO concern the file.
+/// Same as [`broken`], for calls that also read the file: EFAULT and EIO concern the file.
 pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error) -> Error {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::FAULT) => source.became_shorter(),

@@ -67,7 +67,7 @@ impl ZeroCopyTracker {
         })
     }
 
-    /// As [`SocketWriter::push`], by zero-copy sends.
+    /// Same as [`SocketWriter::push`], by zero-copy sends.
     pub(super) fn push(
         &mut self,
         len: usize,

@@ -243,7 +243,7 @@ fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
     blocked_until(|_, other| drop(other));
 }
 
-/// By this a trial ends that nobody reads from: a send itself has no bound.
+/// This is how a trial ends when nobody reads its data: a send itself has no time limit.
 #[test]
 fn a_sender_that_is_blocked_wakes_when_its_socket_is_shut_down() {
     let peers = std::sync::Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! What the load asks zc's own server for: the bodies of each cell, which are of one length or
+//! Requests of the load to zc's own server: the bodies of each cell, which are of one length or
 //! those of a log.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::http::Targets;
 use crate::trial::OriginOf;
 use zc_run::{Cell, SendPath};
 
-/// What an origin of the load is asked for.
+/// Requests of the load to one origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked<'a> {
     pub(super) path: SendPath,
@@ -19,9 +19,9 @@ pub(super) struct Asked<'a> {
 /// The bodies of responses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Bodies<'a> {
-    /// Of one length.
+    /// Bodies of one length.
     Of(usize),
-    /// Those of a log, in turn.
+    /// Bodies of a log, in turn.
     OfLog(&'a [u64]),
 }
 
@@ -34,7 +34,7 @@ impl Bodies<'_> {
         }
     }
 
-    /// What zc's own server calls them; `None` if there are none.
+    /// Their names at zc's own server; `None` if there are no bodies.
     pub(super) fn targets(self) -> Option<Targets> {
         let target = |bytes: u64| format!("/{bytes}");
         match self {
@@ -51,7 +51,7 @@ fn bodies<'a>(cell: &Cell, replay: Option<&'a LogToReplay>) -> Bodies<'a> {
     }
 }
 
-/// What is asked for: each path and length once.
+/// The requests of all cells: each path and length once.
 pub(super) fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<Asked<'a>> {
     let mut all = Vec::new();
     for cell in cells {

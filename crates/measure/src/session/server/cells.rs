@@ -3,7 +3,7 @@
 use crate::plan::spec::{CONTROL_SUFFIX, POSITIVE_SUFFIX};
 use zc_run::{Cell, HostState, Levels, RecvPath, SendPath};
 
-/// What the positive control adds, as a share of the reference's cost: see
+/// Cost added by the positive control, as a share of the reference's: see
 /// [`positive`](super::super::positive).
 const SHARE: f64 = 0.1;
 

@@ -9,10 +9,10 @@ use zc_run::{
     configurations,
 };
 
-/// What to do about responses that are not the same.
+/// Remedy for responses that are not the same.
 const REMEDY: &str = "ask for the same file in both states";
 
-/// What a comparison of the first responses found.
+/// Result of comparing the first responses.
 #[derive(Debug)]
 pub(super) struct Compared {
     /// Whether there are several lengths, of which each configuration has all.

@@ -28,24 +28,24 @@ pub struct ServerOptions {
     pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
-    /// What earlier runs of a server had, the newest first: the rate is kept where that is
+    /// Rates of earlier runs of a server, the newest first: the rate is kept where that is
     /// possible.
     pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
-    /// What becomes of a connection after a response.
+    /// Whether connections are used again after a response.
     pub reuse: Reuse,
     /// Headers of every request.
     pub headers: Vec<(String, String)>,
-    /// Whose certificates a server of HTTPS may have.
+    /// Certificates accepted from an HTTPS server.
     pub trust: Trust,
-    /// How long a response may take.
+    /// Time allowed for a response.
     pub timeout: Duration,
-    /// How long the server may take until it answers the first request, once zc has started it or
-    /// has run the command of a state.
+    /// Time allowed to the server until it answers the first request, once zc has started it or has
+    /// run the command of a state.
     pub start_limit: Duration,
-    /// The server's CPU (as sender) and that of the load (as receiver). Of a server that is there:
-    /// the CPU of the positive control, and that of the load.
+    /// The server's CPU (as sender) and that of the load (as receiver). With a server that is
+    /// already there: the CPU of the positive control, and that of the load.
     pub cpus: Option<CpuPair>,
     /// Kind of work that the soakers do.
     pub soaker: SoakerKind,

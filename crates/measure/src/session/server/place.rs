@@ -1,6 +1,6 @@
-//! Where the server is, and the way of the traffic to it: a link of zc's own to a server that zc
-//! starts; the loopback of this machine to one that is there; or the network, from another machine
-//! that asks it.
+//! Location of the server, and the way of the traffic to it: a link of zc's own to a server that zc
+//! starts; the loopback of this machine to one that is already there; or the network, from another
+//! machine that sends the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,12 +23,12 @@ use zc_run::{
 /// The way to the server, and what is asked for there.
 pub(super) struct Place {
     pub(super) up: Up,
-    /// Where a server listens that is there.
+    /// Addresses on which a server that is already there listens.
     listens_at: Vec<SocketAddr>,
     asks: Asks,
 }
 
-/// Who asks, and for what.
+/// The machine that sends the requests, and their origins.
 enum Asks {
     /// This machine.
     Here {
@@ -126,7 +126,7 @@ impl Place {
     /// Starts the load: here on a CPU of its own, or on the other machine.
     ///
     /// # Errors
-    /// As [`Load::start`]; the other machine is gone.
+    /// Same as [`Load::start`]; or the other machine is gone.
     pub(super) fn start_load(&self, options: &ServerOptions, cpu: usize) -> Result<Started> {
         match &self.asks {
             Asks::Here { origins, source } => {

@@ -305,7 +305,7 @@ fn unanswered(error: Error, limit: Duration) -> Error {
     Error { help: None, ..error }.help(help)
 }
 
-/// What is held fixed. The values of zc's own senders have no meaning here.
+/// Parameters held fixed. The values of zc's own senders have no meaning here.
 fn fixed_params(
     options: &ServerOptions,
     cpus: CpuPair,

@@ -108,11 +108,11 @@ fn one_rate(
     }
 }
 
-/// A rate for each length of responses, which leaves the slowest of the states of that length
-/// enough headroom: of states with their lengths in bytes.
+/// Returns a rate for each length of responses, which leaves the slowest of the states of that
+/// length enough headroom. `states` has each state with its length in bytes.
 ///
 /// # Errors
-/// As [`choose`].
+/// Same as [`choose`].
 pub(super) fn by_length(
     states: &[(String, u64)],
     top_speeds: &BTreeMap<String, f64>,
@@ -158,7 +158,7 @@ pub(super) fn round_below(most: f64) -> f64 {
 /// The slowest of the top speeds.
 ///
 /// # Errors
-/// As for [`choose`].
+/// Same as [`choose`].
 pub(super) fn slowest(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     let slowest = top_speeds.values().copied().fold(f64::INFINITY, f64::min);
     if !(slowest.is_finite() && slowest > 0.0) {

@@ -8,7 +8,7 @@ use super::rate;
 use crate::trial::{Replayed, Whole};
 use zc_run::{Cell, Error, Levels, ReplayPlan, Result};
 
-/// What cells that replay a log have before the path in their labels.
+/// Prefix of the path in labels of cells that replay a log.
 const PREFIX: &str = "log ";
 
 /// A rate that is chosen is at most this share of the slowest path's top speed. A request that
@@ -63,7 +63,7 @@ pub(super) fn add_cells(log: &LogToReplay, cells: &mut Vec<Cell>, reference: &st
     Ok(())
 }
 
-/// What the rig is to know.
+/// The replay as the rig needs it.
 pub(super) fn replayed(log: &LogToReplay, cells: &[Cell]) -> Replayed {
     Replayed {
         cells: labels(cells).collect(),
@@ -75,7 +75,7 @@ pub(super) fn replayed(log: &LogToReplay, cells: &[Cell]) -> Replayed {
     }
 }
 
-/// What is replayed, at which rate, by top speeds of the cells that do, or by a rate that is
+/// Plan of the replay. Its rate follows from top speeds of the replaying cells, or is the one
 /// `known` of them, in bytes per second.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Preparation of a run whose messages are responses (`--responses`, the plan `requests`): zc's own
 //! server on one side of a veth pair, zc's HTTP load on the other, and the rig of `zc run server`.
-//! What the server's CPU loses is the sender's cost, and what the load's loses the receiver's.
+//! The loss of the server's CPU is the sender's cost, and that of the load's CPU the receiver's.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use zc_run::{
 /// Connections of each cell.
 const CONNECTIONS: usize = 4;
 
-/// How long a response may take.
+/// Time allowed for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prepares a run up to its first block. Call it while the process has one thread.

@@ -3,7 +3,7 @@
 use crate::trial::LEAST_WARMUP_NS;
 use zc_run::Timing;
 
-/// Those of warm-up, window and idle window that were typed, and the usual ones. A window of 100 ms
+/// Warm-up, window and idle window: those that were typed, else the usual ones. A window of 100 ms
 /// at 1,000 requests per second has 100 requests; the connections are there, so there is little to
 /// warm up. A load generator makes its connections in each trial, which takes as long as several
 /// windows.

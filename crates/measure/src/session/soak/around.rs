@@ -1,4 +1,4 @@
-//! What is measured around an execution of a command: idle windows, and the CPU clocks of all other
+//! Measurements around an execution of a command: idle windows, and the CPU clocks of all other
 //! processes.
 
 use crate::meter::{ByName, LoadMeter, Processes};
@@ -38,8 +38,8 @@ fn processes(meter: &mut LoadMeter) -> Processes {
     Processes::read(&[std::process::id() as i32, meter.soakers().pid()])
 }
 
-/// What the processes used from the idle windows before an execution to those after it, and in
-/// these.
+/// CPU time of the processes from the idle windows before an execution to those after it, and in
+/// these windows.
 pub(super) fn times(before: &Idle, after: &Idle) -> ProcessTimes {
     let used = after.before.since(&before.after);
     let mut idle = before.after.since(&before.before);

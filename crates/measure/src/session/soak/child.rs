@@ -17,7 +17,7 @@ use zc_run::{CommandEnd, Error, Result};
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
 const PASSED_ON: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
-/// Those of them after which the command is not executed again.
+/// Signals among them after which the command is not executed again.
 const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// The signals that are passed on, held back from zc.

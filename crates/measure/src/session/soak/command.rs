@@ -1,5 +1,5 @@
-//! What a command costs the whole machine, from before its process is created until it has been
-//! waited for: once or several times, with idle windows before and after each execution.
+//! Measures the cost of a command to the whole machine, from before its process is created until it
+//! has been waited for: once or several times, with idle windows before and after each execution.
 //!
 //! The soakers are in a helper process that ranks below the command.
 
@@ -42,14 +42,14 @@ pub struct CommandOptions {
     pub cleanup: Option<String>,
     /// Whether it is executed again when it has failed.
     pub ignore_failure: bool,
-    /// Who counts what it does, if anybody but the command itself.
+    /// The counter of its work, if the command itself does not count it.
     pub counter: Option<Counter>,
 }
 
 /// Finds in what a command printed how much it did.
 pub type Reader<'a> = &'a dyn Fn(&str) -> Option<Did>;
 
-/// What was measured.
+/// Measured executions of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The executions; at least one.
@@ -119,7 +119,7 @@ struct Series<'o> {
 }
 
 impl Series<'_> {
-    /// What has to be known first.
+    /// Measures what must be known before the first execution.
     fn start(&mut self) -> Result<SoakStart> {
         let (signals, idle) = (&mut self.signals, &mut self.idle);
         let start = start(&mut self.meter, |meter| {
@@ -194,7 +194,7 @@ impl Series<'_> {
         Ok(run)
     }
 
-    /// What is counted outside of the command. A page that does not answer is waited for on a
+    /// Reads the counter outside of the command. A page that does not answer is waited for on a
     /// thread of its own, so that a signal ends the wait.
     fn count(&mut self) -> Result<Option<u64>> {
         let Some(counter) = self.options.counter.clone() else { return Ok(None) };
@@ -245,8 +245,8 @@ impl Series<'_> {
         self.shell("--cleanup", self.options.cleanup.as_ref())
     }
 
-    /// Has a shell do what is not to be measured. What was idle before it says nothing of what
-    /// comes after it.
+    /// Has a shell run a line that is not to be measured. Idle windows before it are not used for a
+    /// later execution.
     fn shell(&mut self, option: &str, line: Option<&String>) -> Result<()> {
         let Some(line) = line else { return Ok(()) };
         self.idle = None;

@@ -5,7 +5,7 @@ use zc_kernel::netlink::Devices;
 use super::status::StatusUrl;
 use zc_run::{Did, Error, Result, escape, in_words};
 
-/// Who counts what a command does.
+/// A counter of a command's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counter {
     /// nginx, by its page stub_status: the requests that it served.
@@ -18,7 +18,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// How much there was so far.
+    /// The count so far.
     ///
     /// # Errors
     /// The page does not answer, or there is no such device.
@@ -29,7 +29,7 @@ impl Counter {
         }
     }
 
-    /// What an execution did between two readings; `None`: nothing.
+    /// The work of an execution between two readings; `None`: none.
     pub(super) fn between(&self, before: u64, after: u64) -> Option<Did> {
         let (own, by) = match self {
             // The second reading is a request, too.

@@ -16,7 +16,7 @@ pub enum CommandFault {
     NotStarted(Error),
     /// The command has ended, but its cost is unknown.
     NotMeasured {
-        /// How it ended.
+        /// Exit code or signal with which it ended.
         end: CommandEnd,
         /// Why it was not measured.
         error: Error,

@@ -20,7 +20,7 @@ pub struct LiveOptions {
     pub count: Option<u64>,
 }
 
-/// What [`live`] reports.
+/// A report of [`live`].
 #[derive(Debug)]
 pub enum Heard<'a> {
     /// Once, before the first window.

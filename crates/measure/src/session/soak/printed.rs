@@ -1,4 +1,4 @@
-//! What a command prints, on its way to where it was to go.
+//! Passes a command's output on to where it was to go.
 
 use std::io::{self, Read, Write};
 use std::process::Child;
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use zc_run::{Error, Result};
 
-/// What is kept of a stream: the end of it, where programs print their results.
+/// Bytes kept of the end of a stream, where programs print their results.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long something may hold the pipes open after the command has ended: what it started and
-/// left.
+/// Time for which processes that the command started and left behind may hold the pipes open after
+/// it has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The streams of a command: each is passed on as it comes.
@@ -42,7 +42,7 @@ impl Printed {
         Ok(Self { streams })
     }
 
-    /// What it printed to stdout and to stderr, now that it has ended.
+    /// Its output on stdout and stderr, once it has ended.
     pub(super) fn texts(self) -> [String; 2] {
         self.streams.map(Stream::text)
     }
@@ -69,7 +69,8 @@ impl Stream {
         Ok(Self { kept, end })
     }
 
-    /// The end of it. Where something holds the pipe open, its thread goes on passing on.
+    /// The end of the stream. If something holds the pipe open, its thread goes on passing output
+    /// on.
     fn text(self) -> String {
         let _ = self.end.recv_timeout(PATIENCE);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What a service costs that runs already, and whose load comes from elsewhere: windows one after
-//! another, with the service's CPU time, sockets and requests at both edges of each.
+//! Measures the cost of a service that runs already, and whose load comes from elsewhere: windows
+//! one after another, with the service's CPU time, sockets and requests at both edges of each.
 //!
 //! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their
 //! units that nothing interrupts ([`SoakerProcess::undisturbed`](crate::meter::SoakerProcess)).
@@ -12,14 +12,14 @@ use super::status::{Served, StatusUrl};
 use crate::meter::{LoadMeter, NetReading, Network, Processes, Target, TargetReading};
 use zc_run::{Error, ProcessTime, Result, ServiceWindow, SoakService, SoakWindow, Span};
 
-/// Who is looked at.
+/// The processes to observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// A process and its descendants.
     Pid(i32),
     /// The processes of a cgroup, by its folder or by its path in a hierarchy.
     Cgroup(String),
-    /// Those of a unit of systemd.
+    /// The processes of a unit of systemd.
     Service(String),
 }
 
@@ -28,7 +28,7 @@ pub enum Who {
 pub struct ServiceOptions {
     /// CPUs and kind of the soakers.
     pub soaked: Soaked,
-    /// Who.
+    /// The processes to observe.
     pub who: Who,
     /// Length of a window.
     pub period_ns: u64,
@@ -38,7 +38,7 @@ pub struct ServiceOptions {
     pub status: Option<StatusUrl>,
 }
 
-/// What was observed.
+/// Observed windows of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedService {
     /// The windows.
@@ -107,7 +107,7 @@ struct Observer<'o> {
     status: Option<&'o StatusUrl>,
 }
 
-/// What is read at an edge.
+/// Readings at an edge of a window.
 struct Edge {
     target: TargetReading,
     others: Processes,

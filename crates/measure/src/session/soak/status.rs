@@ -1,4 +1,4 @@
-//! How many requests nginx has served, by its page `stub_status`
+//! Number of requests that nginx has served, by its page `stub_status`
 //! (ngx_http_stub_status_module): a plain GET of HTTP/1.0 for each reading.
 
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use zc_kernel::{clock, names};
 use zc_run::address::{in_brackets, with_plain_zone, without_zone};
 use zc_run::{Error, Result, escape, in_words};
 
-/// How long connecting, and each read and write, may take.
+/// Time allowed for connecting, and for each read and write.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The page has some 100 bytes, and its head some 200.
@@ -136,7 +136,7 @@ mod tests {
     const PAGE: &str = "Active connections: 2 \nserver accepts handled requests\n 10 9 31070465 \n\
                         Reading: 0 Writing: 1 Waiting: 1 \n";
 
-    /// What is read of a server that answers this.
+    /// Reads the status of a server that gives this answer.
     fn answered(answer: String) -> Result<Served> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/status?a=b", listener.local_addr().unwrap());

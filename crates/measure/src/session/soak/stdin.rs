@@ -1,4 +1,4 @@
-//! What the command reads from stdin: the same each time it is executed, where it is a file.
+//! Standard input of the command: the same each time it is executed, if it is a file.
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};

@@ -7,10 +7,10 @@ use zc_kernel::clock;
 use crate::meter::{CompetingProcess, SoakerProcess};
 use zc_run::{Result, SoakReading, Taken};
 
-/// How long the competing threads are busy with soakers. A soaker gets its share in slices of
-/// milliseconds, a few per second, so a shorter probe would see one slice or none.
+/// Time for which the competing threads are busy beside soakers. A soaker gets its share in slices
+/// of milliseconds, a few per second, so a shorter probe would see one slice or none.
 const SOAKED_NS: u64 = 200_000_000;
-/// How long they are busy without soakers.
+/// Time for which they are busy without soakers.
 const UNSOAKED_NS: u64 = 100_000_000;
 /// Lead time for the threads to become ready.
 const LEAD_NS: u64 = 3_000_000;

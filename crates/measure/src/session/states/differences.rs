@@ -121,7 +121,7 @@ fn told(setting: &Setting, values: &[(String, StatePlace, String)], traffic: &Tr
     }
 }
 
-/// What would set it where the traffic runs: in namespaces `apart`, or the host's.
+/// The remedy that sets it where the traffic runs: in namespaces `apart`, or the host's.
 fn remedy(setting: &Setting, apart: bool, needs_user_namespace: bool) -> String {
     let user = if needs_user_namespace { "--preserve-credentials --user=$ZC_USERNS " } else { "" };
     match setting {
@@ -208,8 +208,8 @@ pub(super) fn is_unchanged(state: &HostState, first: &Found, now: &Found) -> Res
     }
 }
 
-/// What is saved of it: every sysctl that commands name, of others and of devices what differs, and
-/// the answers.
+/// Readings to save: every sysctl that commands name, of others and of devices those that differ,
+/// and the answers.
 pub(super) fn readings(
     states: &[Seen<'_>],
     named: &BTreeSet<Setting>,

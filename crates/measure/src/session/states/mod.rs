@@ -55,11 +55,11 @@ pub(super) struct States {
     touched: bool,
     /// Settings that the commands name, and those that socket options replace.
     settings: BTreeSet<Setting>,
-    /// Where the traffic is, once it is known.
+    /// The place of the traffic, once it is known.
     traffic: Option<Traffic>,
-    /// How each command takes effect there; those that are not in it are run.
+    /// Effect of each command there; commands not listed here are run.
     ways: BTreeMap<String, Way>,
-    /// How each state was found first.
+    /// Each state as it was first found.
     first: BTreeMap<HostState, Found>,
     /// The mount namespace in which commands are run, unless that is the host's.
     mounts: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(super) struct States {
     needs_user_namespace: bool,
 }
 
-/// How the command of a state, or the one that restores, takes effect.
+/// Effect of the command of a state, or of the one that restores.
 #[derive(Debug, Clone)]
 struct Way {
     /// Sysctls that zc sets in the traffic's own network namespaces.
@@ -135,8 +135,8 @@ impl States {
     /// Returns what was read there.
     ///
     /// # Errors
-    /// Those of [`enter`](Self::enter) and of `go_on`, which is asked before each; two states are
-    /// the same, or differ in what only devices take that are made later.
+    /// Same as [`enter`](Self::enter), and those of `go_on`, which is asked before each; two states
+    /// are the same, or differ only in what devices take when they are made.
     pub(super) fn prove(&mut self, go_on: impl Fn() -> Result<()>) -> Result<Vec<StateReading>> {
         for each in self.commands.commands.clone() {
             go_on()?;
@@ -265,7 +265,7 @@ impl States {
         Ok(Some(Duration::from_nanos(self.commands.settle_ns)))
     }
 
-    /// How a command takes effect.
+    /// Returns how a command takes effect.
     fn way(&self, command: &str) -> Way {
         self.ways.get(command).cloned().unwrap_or(Way { in_namespaces: Vec::new(), is_run: true })
     }
@@ -278,7 +278,7 @@ impl States {
         }
     }
 
-    /// What the command of `--verify-state` says.
+    /// The output of the command of `--verify-state`.
     fn answer(&mut self, state: &HostState) -> Result<Option<String>> {
         let Some(command) = self.commands.verify.clone() else { return Ok(None) };
         // It is not told which state it is in.
@@ -367,7 +367,7 @@ fn named_by(commands: &HostStates) -> impl Iterator<Item = Setting> {
     each.map(|asked| asked.setting)
 }
 
-/// How a command takes effect where the traffic is.
+/// Finds out how a command takes effect where the traffic is.
 fn way(command: &str, traffic: &Traffic) -> Result<Way> {
     let Some(mut sysctls) = sysctls_alone(command).filter(|_| traffic.is_apart()) else {
         return Ok(Way { in_namespaces: Vec::new(), is_run: true });

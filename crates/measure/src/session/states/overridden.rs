@@ -1,10 +1,10 @@
 //! Settings that states of the host change and the sockets of a run do not have.
 //!
 //! A socket option replaces a sysctl: with SO_SNDBUF set, two states that differ in tcp_wmem are
-//! one and the same to the socket, and a run would find that they cost the same. What was asked for
-//! by an option of the run is an error beside a state that changes it; what zc sets by itself, it
-//! does not set then. What devices and connections take when they are made is none for those that
-//! stay.
+//! one and the same to the socket, and a run would find that they cost the same. An option of the
+//! run that the user asked for is an error beside a state that changes it; one that zc would set by
+//! itself is not set then. A setting that devices and connections take when they are made does not
+//! change those that stay.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ use zc_run::{Error, FixedParams, Push, Result};
 struct Replaced {
     /// The sysctl, by its path below /proc/sys.
     path: &'static str,
-    /// What the sockets of a cell with these parameters have in its place, and the option of zc.
+    /// The value that the sockets of a cell with these parameters have in its place, and the option
+    /// of zc.
     by: fn(&FixedParams) -> Option<(String, &'static str)>,
 }
 
@@ -46,8 +47,8 @@ const REPLACED: [Replaced; 5] = [
     },
 ];
 
-/// What a device takes when it is made (net/sched/sch_generic.c, net/core/dev.c), by the beginning
-/// of the path. Those of a run are made before its first state.
+/// Settings that a device takes when it is made (net/sched/sch_generic.c, net/core/dev.c), by the
+/// beginning of the path. The devices of a run are made before its first state.
 const OF_NEW_DEVICES: [&str; 4] = [
     "net/core/default_qdisc",
     "net/core/rps_default_mask",
@@ -55,7 +56,7 @@ const OF_NEW_DEVICES: [&str; 4] = [
     "net/ipv6/conf/default/",
 ];
 
-/// What a connection takes when it is made.
+/// Settings that a connection takes when it is made.
 const OF_NEW_CONNECTIONS: [&str; 7] = [
     CONGESTION,
     "net/ipv4/tcp_ecn",
@@ -66,7 +67,7 @@ const OF_NEW_CONNECTIONS: [&str; 7] = [
     "net/ipv4/tcp_wmem",
 ];
 
-/// What is read in every state, whatever its command says.
+/// Settings that are read in every state, whatever its command says.
 pub(super) fn watched() -> impl Iterator<Item = Setting> {
     REPLACED.iter().map(|each| Setting::Sysctl(each.path.to_owned()))
 }

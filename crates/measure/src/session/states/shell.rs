@@ -1,12 +1,12 @@
-//! What the command of a state sets, as far as its text says: sysctls, and settings of a network
-//! device by ethtool.
+//! Settings that the command of a state makes, as far as its text says: sysctls, and settings of a
+//! network device by ethtool.
 //!
 //! [`named`] finds them anywhere in a command, also in a quoted one for another shell. What it
 //! finds is only read back, so that a form which it does not know costs a check and nothing else.
 //! [`sysctls_alone`] is strict: zc makes such settings itself, in the place of the command, so
 //! every word of it must be understood.
 
-/// How deep commands may be quoted in one another: `sh -c "nsenter sh -c '...'"`.
+/// Greatest depth of quoted commands: `sh -c "nsenter sh -c '...'"`.
 const DEEPEST: usize = 4;
 
 /// The congestion control of sockets that ask for none, by its path below /proc/sys.
@@ -60,7 +60,7 @@ impl Group {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) setting: Setting,
-    /// What it asks for, as typed.
+    /// The requested value, as typed.
     pub(super) value: String,
 }
 
@@ -325,7 +325,7 @@ impl Reader {
         word.is_literal &= is_literal;
     }
 
-    /// What follows a backslash.
+    /// Adds the character that follows a backslash.
     fn push_next(&mut self, each: Option<char>) {
         match each {
             // `\t` of an echo is a tab in one shell and two characters in another.

@@ -1,9 +1,9 @@
-//! Where the traffic of a run is, and what the settings of the host are there: in the network
-//! namespaces of the link, where it has its own, else in those that zc was started in.
+//! The place of a run's traffic, and the settings of the host there: in the network namespaces of
+//! the link, where it has its own, else in those that zc was started in.
 //!
-//! Settings below /proc/sys/net are either of a network namespace or of the whole host. Those of
-//! the host are not there in other namespaces, or cannot be written there (net/sysctl_net.c,
-//! Documentation/admin-guide/sysctl/net.rst), and that is how they are told apart.
+//! Settings below /proc/sys/net belong either to a network namespace or to the whole host. Those of
+//! the host do not exist in other namespaces, or cannot be written there (net/sysctl_net.c,
+//! Documentation/admin-guide/sysctl/net.rst), and that is how the two are distinguished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -35,10 +35,10 @@ pub(super) struct Spot {
 /// The values of one moment. What is off and what does not exist has none.
 pub(super) type Values = BTreeMap<Spot, String>;
 
-/// Where the traffic is.
+/// The place of the traffic.
 #[derive(Debug)]
 pub(super) struct Traffic {
-    /// Those of sender and receiver, of each link.
+    /// Namespaces of sender and receiver, of each link.
     namespaces: Vec<[NetNs; 2]>,
     /// The device that it passes, where the namespaces are not its own.
     device: String,
@@ -61,7 +61,7 @@ impl Traffic {
         !self.namespaces.is_empty()
     }
 
-    /// Those of these sysctls that each of its own network namespaces has for itself.
+    /// The sysctls among these that each of its own network namespaces has for itself.
     ///
     /// # Errors
     /// A namespace cannot be entered.
@@ -231,8 +231,8 @@ fn devices() -> Vec<String> {
     names.filter(|name| name != LOOPBACK).collect()
 }
 
-/// What a device of the calling thread's network namespace has of a group; nothing of what it does
-/// not have.
+/// Reads a group of settings of a device of the calling thread's network namespace; settings that
+/// the device does not have are omitted.
 fn of_device(device: &str, group: Group, found: &mut impl FnMut(String, String)) {
     let Ok(ethtool) = Ethtool::open() else { return };
     let group = match group {

@@ -1,4 +1,4 @@
-//! How factors change a trial: one file for each factor that needs code.
+//! Effects of factors on a trial: one file for each factor that needs code.
 //!
 //! Each implements the hooks of [`Effect`] that it needs; the trial calls the hooks of all. A
 //! factor that sets one TCP option of the sender needs no file: its definition in `zc-run` names

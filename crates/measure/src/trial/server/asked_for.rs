@@ -1,8 +1,8 @@
-//! What a load was answered in a phase.
+//! Responses that a load received in a phase.
 
 use crate::http::{Latencies, Phase};
 
-/// What a phase of requests was.
+/// Results of a phase of requests.
 #[derive(Debug, Clone)]
 pub struct AskedFor {
     /// Responses per second, where nothing else tells how many came in a window.
@@ -11,7 +11,7 @@ pub struct AskedFor {
     pub responses: u64,
     /// Bytes of their bodies.
     pub body_bytes: u64,
-    /// What was wrong with them, in words; `None`: nothing.
+    /// Description of their fault; `None`: no fault.
     pub fault: Option<String>,
     /// From when each was due.
     pub latency: Latencies,

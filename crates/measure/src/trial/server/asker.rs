@@ -1,5 +1,5 @@
-//! Who asks the server: a load of this machine, one of another machine that is told when, or a load
-//! generator that is not zc's.
+//! The source of requests to the server: a load on this machine, one on another machine that is
+//! told when to begin, or a load generator that is not zc's.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -124,8 +124,8 @@ impl Asker {
         }
     }
 
-    /// As [`go`](Self::go), so many requests and no more. `None` of a load that has no such limit:
-    /// only zc's own on this machine has one, and a client of NFS.
+    /// Same as [`go`](Self::go), for `requests` requests and no more. `None` for a load that has no
+    /// such limit: only zc's own on this machine has one, and a client of NFS.
     ///
     /// # Errors
     /// The load has ended.
@@ -157,8 +157,8 @@ impl Asker {
         }
     }
 
-    /// The counts since a moment before the phase. Of a load on another machine nothing is known
-    /// while it goes on.
+    /// The counts since a moment before the phase. `None` for a load on another machine: nothing is
+    /// known of it while it goes on.
     pub(super) fn counts(&self) -> Option<HttpCounts> {
         match self {
             Self::Here(load) => Some(load.counts()),

@@ -76,8 +76,8 @@ impl Found {
     }
 }
 
-/// Who holds the sockets that listen at each of these addresses, with all that descends from them.
-/// `None` where nobody who does is seen, as that takes root for processes of other users.
+/// Processes that hold the sockets listening at each of these addresses, with all their
+/// descendants. `None` if no holder is seen: for processes of other users that takes root.
 fn holders(listens_at: &[SocketAddr]) -> Option<Vec<i32>> {
     let sockets = listening_at(listens_at, &listening())?;
     let (mut holders, mut unseen) = (HashSet::new(), sockets.clone());

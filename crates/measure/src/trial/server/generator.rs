@@ -18,10 +18,10 @@ use crate::link::Link;
 use zc_kernel::clock::monotonic_ns;
 use zc_run::{Error, LinkCounters, Result};
 
-/// What stands for a state's URL in the words of a generator's command.
+/// Placeholder for a state's URL in the words of a generator's command.
 pub const URL: &str = "{url}";
 
-/// How long a generator may take until the first response to it.
+/// Time allowed to a generator until the first response to it.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time between two looks at whether one has come.
@@ -51,7 +51,7 @@ pub struct Generator {
     now: Mutex<Now>,
 }
 
-/// What goes on, and what is known of each origin's responses.
+/// The current activity, and what is known of each origin's responses.
 #[derive(Default)]
 struct Now {
     running: Option<Running>,
@@ -62,7 +62,7 @@ struct Now {
 
 struct Running {
     kept: Kept,
-    /// What had been sent before it was started.
+    /// Bytes sent before it was started.
     before: u64,
     response: Response,
 }
@@ -83,7 +83,7 @@ impl Response {
         (responses > 0 && each.sent > 0.0 && each.body > 0.0).then_some(each)
     }
 
-    /// How many so many bytes are. Those of a response that is on its way count.
+    /// Number of responses in `sent` bytes. The sent part of a response that is on its way counts.
     fn counts(&self, sent: u64) -> HttpCounts {
         let responses = sent as f64 / self.sent;
         HttpCounts {
@@ -95,8 +95,8 @@ impl Response {
 }
 
 impl Generator {
-    /// What `words` start on `cpu`, on the receiver's side of the link, with each of `urls` in
-    /// place of [`URL`].
+    /// A generator that `words` start on `cpu`, on the receiver's side of the link, with each of
+    /// `urls` in place of [`URL`].
     pub fn new(
         load: Arc<Load>,
         link: Arc<dyn Link>,
@@ -193,7 +193,7 @@ impl Generator {
         }))
     }
 
-    /// What the generator that runs has been sent; `None` if none does.
+    /// Responses sent to the running generator; `None` if none runs.
     pub(super) fn counts(&self) -> Option<HttpCounts> {
         let now = self.now();
         let running = now.running.as_ref()?;

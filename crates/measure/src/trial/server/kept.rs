@@ -36,22 +36,22 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Largest part of a command's last words in an error, in characters.
 const MOST_WORDS: usize = 500;
 
-/// What is to be kept. The keeper gets it as a line of JSON.
+/// The command to keep running. The keeper gets it as a line of JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wanted {
-    /// What it is, in errors: `the server`.
+    /// Its name in errors: `the server`.
     pub what: String,
     /// The program and its arguments.
     pub words: Vec<String>,
     /// The CPUs that it is pinned to.
     pub cpus: Vec<usize>,
-    /// How long it may take to end after SIGTERM, before it is killed.
+    /// Time allowed for ending after SIGTERM, before it is killed.
     pub patience: Duration,
     /// Whether what it writes to the host's state folders is kept from the host.
     pub has_own_state: bool,
 }
 
-/// What the keeper says, once: a line of JSON.
+/// The keeper's only message: a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 enum Said {
     /// The command could not be started.

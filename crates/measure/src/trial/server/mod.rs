@@ -1,7 +1,7 @@
 //! Trials of a server that is not zc's: a load of a fixed rate asks it, in one state after the
 //! other, and the window is over that load, which goes on.
 //!
-//! What differs from a trial of zc's own paths: the server and its connections outlive trials, as
+//! Differences from a trial of zc's own paths: the server and its connections outlive trials, as
 //! they do in service, so a window needs little warming up; the sender's threads are somebody
 //! else's; and a call is a request.
 

@@ -22,7 +22,7 @@ use zc_run::{Error, Result, SendPath, Unavailable};
 /// The longest request that is read. zc's own load sends some 100 bytes.
 const LONGEST_REQUEST: usize = 4096;
 
-/// How long ending may take a worker that is in the middle of a response.
+/// Time allowed for ending a worker that is in the middle of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The server; it ends when this is dropped.
@@ -42,7 +42,7 @@ struct Worker {
     tid: i32,
 }
 
-/// What all workers of one port share.
+/// State shared by all workers of one port.
 #[derive(Debug)]
 struct Port {
     listener: TcpListener,

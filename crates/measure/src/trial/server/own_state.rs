@@ -19,8 +19,8 @@ use zc_kernel::netns::unshare_mounts;
 use zc_kernel::privileges::has_capabilities;
 use zc_run::{Error, Result};
 
-/// Where servers keep pid files, sockets, logs, caches and temporary files (hier(7)), with the
-/// places that those built from their sources have.
+/// Folders in which servers keep pid files, sockets, logs, caches and temporary files (hier(7)),
+/// and those of servers built from their sources.
 const FOLDERS: [&str; 8] = [
     "/run",
     "/var/log",
@@ -32,13 +32,13 @@ const FOLDERS: [&str; 8] = [
     "/usr/local/apache2/logs",
 ];
 
-/// Where the upper layers are made; not below any of these folders, as TMPDIR may be.
+/// Folder in which the upper layers are made; not below any of these folders, as TMPDIR may be.
 const SCRATCH: &str = "/tmp";
 
-/// Where the host's own folder is seen, below each of them.
+/// Name under which the host's own folder is seen, below each of them.
 const OF_HOST: &str = ".zc-host";
 
-/// How deep sockets and pid files are looked for, and among how many entries at most.
+/// Limits of the search for sockets and pid files: depth and number of entries.
 const DEEPEST: usize = 3;
 const MOST_ENTRIES: usize = 20_000;
 

@@ -37,7 +37,7 @@ pub struct ServerSetup {
     pub origin_of: OriginOf,
     /// The server, on the sender's side of the link.
     pub served: Served,
-    /// What all cells share.
+    /// Parameters shared by all cells.
     pub fixed: FixedParams,
     /// Lengths of the parts of a trial.
     pub timing: Timing,
@@ -45,8 +45,8 @@ pub struct ServerSetup {
     pub replayed: Option<Replayed>,
 }
 
-/// What trials of a server need and what outlives them. They end in this order: a client that is
-/// left without its server or without its link waits for it.
+/// The state that trials of a server need and that outlives them. Its fields are dropped in this
+/// order: a client that is left without its server or without its link waits for it.
 pub struct ServerRig {
     beside: BesideServer,
     load: Asker,
@@ -60,10 +60,10 @@ pub struct ServerRig {
     replayed: Option<Replayed>,
     /// `None` until it is chosen.
     requests_per_s: Option<f64>,
-    /// Of the first soaked trial of each cell in the block that was begun last, by the cell's
-    /// label.
+    /// Latencies of the first soaked trial of each cell in the block that was begun last, by the
+    /// cell's label.
     latencies_of_block: BTreeMap<String, http::Latencies>,
-    /// Of all blocks that count.
+    /// Latencies of all blocks that count.
     latencies: BTreeMap<String, http::Latencies>,
 }
 
@@ -146,7 +146,7 @@ impl ServerRig {
         Ok(rank.into_iter().chain(others).map(|each| of_a_server(each, link)).collect())
     }
 
-    /// What all cells share.
+    /// Parameters shared by all cells.
     pub fn fixed(&self) -> &FixedParams {
         &self.fixed
     }
@@ -187,7 +187,7 @@ impl ServerRig {
     /// paused.
     ///
     /// # Errors
-    /// As [`run`](Bench::run).
+    /// Same as [`run`](Bench::run).
     pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
         let trial = self.run(cell, TrialKind::TopSpeed)?;
         // Of long responses parts count, as a window may have none that is whole.
@@ -205,7 +205,7 @@ impl ServerRig {
     /// Asks at the load's rate once, and returns requests per second. The soakers must be paused.
     ///
     /// # Errors
-    /// As [`run`](Bench::run).
+    /// Same as [`run`](Bench::run).
     pub fn unsoaked_rate(&mut self, cell: &Cell) -> Result<f64> {
         self.run(cell, TrialKind::UnsoakedControl).map(|trial| requests_per_s(&trial))
     }
@@ -269,7 +269,7 @@ impl ServerRig {
         edge(at_ns, edge_ns(1), |at_ns| self.limit.sleep_until(at_ns), Some, || read(self))
     }
 
-    /// What is counted at the very edge: responses, and CPU time of the server and of the load.
+    /// Reads the counts at the very edge: responses, and CPU time of the server and of the load.
     fn accounts(&self, into: &mut Reading) {
         let counts = self.load.counts().unwrap_or_default();
         into.sent = SendCounts {
@@ -451,8 +451,9 @@ fn per_s(Trial { opened, closed, .. }: &Trial, count: u64) -> f64 {
     count as f64 * 1e9 / elapsed_ns as f64
 }
 
-/// What zc's own senders had better not use is how a server is configured. Between two namespaces
-/// it is a doubt all the same: there it decides which of two settings costs less (docs/servers.md).
+/// Adapts a warning to a server that is not zc's. A setting that zc's own senders should avoid is
+/// part of how a server is configured. Between two namespaces it is a doubt all the same: there it
+/// decides which of two settings costs less (docs/servers.md).
 fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
     match link {
         _ if warning.name != checks::PACING => warning,

@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::meter::Below;
 use zc_run::{ErrorKind, Result};
 
-/// How long a server may take to end after SIGTERM, before it is killed.
+/// Time allowed to a server for ending after SIGTERM, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server, as far as zc knows it.
@@ -137,8 +137,8 @@ impl Served {
         }
     }
 
-    /// Below whom soakers have to rank: a server of zc's stays in the session that it is started
-    /// in.
+    /// Programs that soakers have to rank below: a server of zc's stays in the session that it is
+    /// started in.
     pub(super) fn soakers_below(&self) -> Below {
         match self {
             Self::Ours(_) | Self::Nfs(_) | Self::Own(_) | Self::Several(_) => Below::OwnSession,

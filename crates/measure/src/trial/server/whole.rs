@@ -12,7 +12,7 @@ use crate::http::{HttpCounts, Pace};
 use zc_kernel::clock::monotonic_ns;
 use zc_run::{Error, Result};
 
-/// How often it is looked whether all have come.
+/// Interval at which it is checked whether all have come.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// Beyond the time that the schedule takes, how long nothing may come.
@@ -38,14 +38,14 @@ pub struct Replayed {
 /// Responses that a window has all of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Whole {
-    /// How many they are.
+    /// Number of responses.
     pub responses: u64,
     /// Bytes of their bodies.
     pub body_bytes: u64,
 }
 
 impl Whole {
-    /// Of responses of one length; `None` where so many come in a window that a part of one does
+    /// Whole responses of one length; `None` where so many come in a window that a part of one does
     /// not matter.
     pub(super) fn of_length(body_bytes: usize, per_s: f64, window_ns: u64) -> Option<Self> {
         let in_window = per_s * window_ns as f64 / 1e9;
@@ -111,7 +111,7 @@ impl Whole {
     }
 }
 
-/// How long nothing has come.
+/// Time for which nothing has come.
 struct Silence {
     /// The end of the schedule, or when something came after it.
     since_ns: u64,

@@ -31,7 +31,7 @@ struct PendingConnection {
     cookie: Option<[u8; COOKIE_BYTES]>,
 }
 
-/// What the server can accept.
+/// Connections that the server can accept.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Busy<'a> {
     /// A new test.
@@ -57,7 +57,6 @@ pub(super) enum Arrival {
     Stream { stream: TcpStream, early: usize },
 }
 
-/// What to do with a pending connection.
 enum Decision {
     Wait,
     Drop,

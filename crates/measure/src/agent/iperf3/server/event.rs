@@ -1,4 +1,4 @@
-//! What the server reports to its caller.
+//! Events that the server reports to its caller.
 
 use std::net::SocketAddr;
 

@@ -12,7 +12,7 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// Number of streams.
     pub streams: usize,
-    /// How long a client may take for a step of the protocol: parameters, a stream, results.
+    /// Time allowed to a client for a step of the protocol: parameters, a stream, results.
     pub patience: Duration,
     /// A test whose streams move nothing for this long is given up.
     pub idle: Duration,
@@ -21,7 +21,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// As many streams, and as long a test (a day), as iperf3 allows; 10 seconds per step, and 60
+    /// iperf3's limits for streams and the length of a test (a day); 10 seconds per step, and 60
     /// without progress.
     fn default() -> Self {
         Self {

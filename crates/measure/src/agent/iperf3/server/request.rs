@@ -14,8 +14,8 @@ use super::refusal::Refusal;
 const MOST_BLOCK_BYTES: f64 = (1 << 20) as f64;
 const MOST_WINDOW_BYTES: f64 = (512 << 20) as f64;
 const MOST_OMITTED_S: f64 = 600.0;
-/// How much longer than its time a test may take: as in iperf3, ten changes of state at a round
-/// trip of 4 s.
+/// Time that a test may take beyond its duration. Same as in iperf3: ten changes of state at a
+/// round trip of 4 s.
 const GRACE: Duration = Duration::from_secs(40);
 
 /// A test that can be served.

@@ -56,7 +56,7 @@ pub(super) struct Streams {
     shared: Arc<Shared>,
 }
 
-/// Where a sender takes its block from.
+/// Source of a sender's block.
 #[derive(Debug, Clone)]
 enum Source {
     Memory(Arc<[u8]>),

@@ -1,4 +1,4 @@
-//! Who asks: a client of this machine, or one of another that is told when.
+//! The client of NFS: on this machine, or on another one that is told when to read.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub(super) enum Asks {
 /// A client on another machine, whose server is on this one.
 pub(super) struct Afar {
     pub(super) asks: Asks,
-    /// What led there.
+    /// The command that reached the other machine.
     pub(super) command: String,
     /// Whether it is this machine.
     pub(super) same_machine: bool,
@@ -66,7 +66,7 @@ impl Asks {
     /// Has it open a file, and read it once.
     ///
     /// # Errors
-    /// As [`Reader::open`]; the other machine is gone.
+    /// Same as [`Reader::open`]; or the other machine is gone.
     pub(super) fn open(
         &mut self,
         mount: &NfsMount,

@@ -22,7 +22,7 @@ use zc_run::{
 /// so wakes nobody, and 2.5 of 3.7 % that were added were found.
 const SHARE: f64 = 1.0 / 3.0;
 
-/// What the cells are made of: each path at each size and number of connections.
+/// Requests from which the cells are made: each path at each size and number of connections.
 pub(super) struct Asked<'a> {
     /// The first is the one that others are compared with.
     pub(super) paths: &'a [SendPath],
@@ -30,7 +30,7 @@ pub(super) struct Asked<'a> {
     pub(super) sizes: &'a [usize],
     /// The first is the one that others are compared with.
     pub(super) connections: &'a [usize],
-    /// What was opened.
+    /// Mounts that were opened.
     pub(super) mounts: &'a [NfsMount],
     /// Whether there is zc's own server beside them, which sends as many bytes by sendfile.
     pub(super) beside_sendfile: bool,
@@ -142,8 +142,8 @@ fn connections(cell: &Cell, usual: usize) -> usize {
     cell.levels.flows.unwrap_or(usual)
 }
 
-/// What the client asks for in the cells, each once: the file's number is that of its mount.
-/// `usual` is the number of connections where a cell has none of its own.
+/// The calls of the client in the cells, each once: the file's number is that of its mount. `usual`
+/// is the number of connections where a cell has none of its own.
 pub(super) fn calls(cells: &[Cell], mounts: &[NfsMount], usual: usize) -> Vec<CallsOf> {
     let of = |cell: &Cell| {
         let (bytes, flows) = (body_bytes(cell), connections(cell, usual));

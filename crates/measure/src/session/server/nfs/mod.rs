@@ -1,8 +1,8 @@
 //! Preparation of `zc run nfs`: an NFS server on one side of a veth pair, a client of NFS on the
-//! other, and beside them zc's own server, which sends the same bytes by sendfile. What the
-//! server's CPU loses is the sender's cost, and what the client's loses the receiver's. Of a server
-//! that is there the client alone is measured, on the whole machine; or the server alone, where the
-//! client is on another machine.
+//! other, and beside them zc's own server, which sends the same bytes by sendfile. The loss of the
+//! server's CPU is the sender's cost, and that of the client's CPU the receiver's. With a server
+//! that is already there, only the client is measured, on the whole machine; or only the server,
+//! where the client is on another machine.
 
 mod asks;
 mod cells;

@@ -14,11 +14,11 @@ use crate::trial::{NfsCopies, Opened};
 use zc_run::address::ip_text;
 use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow, Unavailable};
 
-/// How long the server may take until the client can mount what it exports.
+/// Time allowed to the server until the client can mount its export.
 const START: Duration = Duration::from_secs(15);
 
-/// How long it may take by another version: the kernel's server may let nobody open a file by
-/// version 4 in its first 10 s.
+/// Time allowed to it by another version: the kernel's server may let nobody open a file by version
+/// 4 in its first 10 s.
 const AGAIN: Duration = Duration::from_secs(12);
 
 /// A file that has been opened.
@@ -32,7 +32,7 @@ pub(super) struct File {
     pub(super) refused: Vec<SupportRow>,
 }
 
-/// What the client is to open, in this order: each path once, or a mount for each path, size and
+/// Mounts for the client to open, in this order: each path once, or a mount for each path, size and
 /// number of connections.
 pub(super) fn wanted(
     options: &NfsOptions,
@@ -143,7 +143,7 @@ fn name(mount: &NfsMount) -> String {
 }
 
 /// # Errors
-/// What the client read is not what was to be served.
+/// The client read other bytes than the server was to serve.
 fn checked(mount: &NfsMount, opened: Opened, bytes: u64, crc32: u32) -> Result<()> {
     if (opened.bytes, opened.crc32) == (bytes, crc32) {
         return Ok(());

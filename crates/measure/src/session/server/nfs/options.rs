@@ -12,22 +12,22 @@ use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, SoakerKind};
 pub struct NfsOptions {
     /// The command line as it is saved in the run.
     pub command: Vec<String>,
-    /// Who serves.
+    /// The server.
     pub server: NfsServer,
     /// Threads of the kernel's server.
     pub threads: usize,
     /// The file of a server that is there: `HOST:/PATH`, or one in a mount of this machine.
     pub file: Option<String>,
-    /// Who asks.
+    /// The client.
     pub client: NfsClient,
     /// The other machine on which it does; `None`: this one.
     pub remote: Option<RemoteEnd>,
     /// Versions of NFS, the first of which is the one that others are compared with; empty: what
     /// the client usually speaks, or the version of a mount that is there.
     pub versions: Vec<String>,
-    /// What NFS is carried over; empty: TCP.
+    /// Transports of NFS; empty: TCP.
     pub transports: Vec<NfsTransport>,
-    /// What is asked for, at least one.
+    /// Operations to measure, at least one.
     pub operations: Vec<NfsOperation>,
     /// Bytes of a READ or WRITE, ascending, at least one.
     pub sizes: Vec<usize>,
@@ -38,7 +38,7 @@ pub struct NfsOptions {
     pub connections: Vec<usize>,
     /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
     pub rate_bytes_per_s: Option<f64>,
-    /// What earlier runs of NFS had, the newest first: the rate is kept where that is possible.
+    /// Rates of earlier runs of NFS, the newest first: the rate is kept where that is possible.
     pub earlier: Vec<EarlierRates>,
     /// Files whose bytes are served as one file; empty: generated ones.
     pub files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! Where the server is: one of zc's on one side of a veth pair, or one that is there, towards which
-//! packets go as they do, or from which they go to a client on another machine.
+//! Location of the server: one of zc's on one side of a veth pair, or one that is already there,
+//! which packets reach by their usual way, or whose packets go to a client on another machine.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) struct Place {
     pub(super) kind: Kind,
 }
 
-/// Whose the server is.
+/// Whether the server is zc's own.
 pub(super) enum Kind {
     /// It serves these files, whose bytes have this CRC-32 once the client has opened them.
     Ours { setup: SendSetup, crc32: u32 },

@@ -1,4 +1,4 @@
-//! Where the kernel's client works: in workers of the kernel that are bound to no CPU.
+//! The kernel's client works in workers of the kernel that are bound to no CPU.
 
 use zc_run::{Severity, Warning};
 

@@ -1,4 +1,4 @@
-//! What the server says that it served, beside what the client asked for.
+//! Compares the bytes that the server says it served with those that the client asked for.
 
 use super::super::asked_for::AskedFor;
 use super::super::kept::IoBytes;

@@ -31,7 +31,7 @@ impl Calling {
     /// Opens a file: see [`Reader::open`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as there.
     pub fn open(&mut self, order: &ToOpen<'_>) -> Result<Opened> {
         self.reader.open(order)
     }
@@ -72,7 +72,7 @@ impl Calling {
         }))
     }
 
-    /// What was counted since the phase began; `None`: nothing goes on.
+    /// The counts since the phase began; `None`: no phase is running.
     pub(super) fn counts(&self) -> Option<CallCounts> {
         self.goes_on.map(|_| self.reader.counts())
     }

@@ -28,7 +28,7 @@ pub(super) struct Calls {
     threads: Vec<JoinHandle<Part>>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     file: Arc<File>,
     operation: NfsOperation,
@@ -43,7 +43,7 @@ struct Shared {
     stopped: OwnedFd,
 }
 
-/// What one of the threads did.
+/// Results of one of the threads.
 #[derive(Default)]
 struct Part {
     done: Done,

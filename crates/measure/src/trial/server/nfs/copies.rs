@@ -20,7 +20,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Of the server's CPU.
+    /// Counts on the server's CPU.
     pub fn on(cpu: usize) -> Self {
         Self { cpu, points: None }
     }

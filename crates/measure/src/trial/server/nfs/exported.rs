@@ -1,4 +1,4 @@
-//! What a server exports, and how each client is told where it is: one of zc's, or one that is
+//! A server's export, and how each client is told where it is: one of zc's, or one that is already
 //! there.
 
 use std::net::{IpAddr, SocketAddr};
@@ -127,9 +127,9 @@ impl Exported {
         format!("nfs://{host}{root}/{name}?version={version}{ports}")
     }
 
-    /// Where and how the kernel's client mounts it, and the file there: SOURCE OPTIONS FILE. Each
-    /// has connections of its own (nosharecache); a server that does not answer for 9 s is an error
-    /// (soft, 3 s and twice as many). Nothing is locked, and the server need not call back.
+    /// The kernel client's mount, and the file there: SOURCE OPTIONS FILE. Each has connections of
+    /// its own (nosharecache); a server that does not answer for 9 s is an error (soft, 3 s and
+    /// twice as many). Nothing is locked, and the server need not call back.
     pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
         let (root, name, address) = (self.root(path), &self.name, ip_text(self.address));
         let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));

@@ -14,7 +14,7 @@ use zc_run::{Error, Unavailable};
 /// Its program.
 const PROGRAM: &str = "ganesha.nfsd";
 
-/// Where distributions have what it serves file systems with.
+/// Folders in which distributions keep its plugins for file systems.
 const PLUGINS: [&str; 5] = [
     "/usr/lib/x86_64-linux-gnu/ganesha",
     "/usr/lib/aarch64-linux-gnu/ganesha",
@@ -33,7 +33,7 @@ pub(super) struct Ganesha {
     plugins: PathBuf,
 }
 
-/// What is written for it, and folders that it expects.
+/// Its configuration, and folders that it expects.
 const CONFIG: &str = "/run/ganesha.conf";
 const PID_FILE: &str = "/run/ganesha.pid";
 const FOLDERS: [&str; 2] = ["/run/ganesha", "/var/lib/nfs/ganesha"];

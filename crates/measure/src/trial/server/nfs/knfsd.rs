@@ -25,7 +25,7 @@ use zc_run::{Error, Result, Unavailable, escape};
 const NFSD: &str = "nfsd";
 const AT: &str = "/proc/fs/nfsd";
 
-/// What nfs-utils keep: who may read what, and who has mounted it.
+/// State of nfs-utils: who may read what, and who has mounted it.
 const KEPT_AT: &str = "/var/lib/nfs";
 const STATE: [&str; 3] = ["etab", "rmtab", "xtab"];
 const FOLDERS: [&str; 2] = ["/var/lib/nfs/v4recovery", "/var/lib/nfs/rpc_pipefs"];
@@ -35,7 +35,7 @@ const GRACE: &str = "10";
 /// Ends that of the kernel's lock manager.
 const LOCK_MANAGER: &str = "/proc/fs/lockd/nlm_end_grace";
 
-/// What the kernel counts, below the folder of a process.
+/// Counts of the kernel, below the folder of a process.
 const COUNTS: &str = "net/rpc/nfsd";
 
 /// Programs of nfs-utils.
@@ -71,7 +71,7 @@ impl Knfsd {
         Ok(Self { mountd: program(MOUNTD)?, exportfs: program(EXPORTFS)?, threads })
     }
 
-    /// How it is named.
+    /// Its description, with the number of threads.
     pub(super) fn version(&self) -> String {
         match self.threads {
             1 => "the kernel's server, 1 thread".to_owned(),

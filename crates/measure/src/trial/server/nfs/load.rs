@@ -92,7 +92,7 @@ impl NfsLoad {
         http.pause().map(AskedFor::from)
     }
 
-    /// What was counted since a moment before the phase.
+    /// The counts since a moment before the phase.
     pub(crate) fn counts(&self) -> HttpCounts {
         let Some(CallCounts { calls, bytes, failed }) = self.calling().counts() else {
             return self.http().map(Load::counts).unwrap_or_default();
@@ -106,7 +106,7 @@ impl NfsLoad {
     }
 
     /// CPU time so far of the reader's processes, and of the kernel's workers where its client
-    /// works in them. What these do for others is in their clocks in idle windows too.
+    /// works in them. The workers' work for others is in their clocks in idle windows too.
     pub(crate) fn cpu_ns(&self) -> u64 {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let clocks = workers.iter().filter_map(|pid| clock::cpu_ns_of_process(*pid).ok());

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// A mount, of NFS or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
-    /// Where it is.
+    /// Its mount point.
     pub(super) at: PathBuf,
     /// The part of the file system that is mounted.
     root: String,
-    /// What it is called: `HOST:/EXPORT`.
+    /// Its source: `HOST:/EXPORT`.
     source: String,
     /// The options of the file system; `None`: it is none of NFS.
     options: Option<String>,

@@ -80,8 +80,8 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// What the kernel counts of its mount: calls, or bytes of those that go through the page
-    /// cache, which the kernel's client joins and splits.
+    /// The kernel's count for its mount: calls, or bytes of those that go through the page cache,
+    /// which the kernel's client joins and splits.
     fn sent(&self) -> Option<u64> {
         match self.operation {
             NfsOperation::Write => mountstats::written_bytes(&self.at),
@@ -196,7 +196,7 @@ impl Client {
     }
 }
 
-/// Where the mount is that a file is in.
+/// The mount point below which a file lies.
 fn mount_of(path: &Path) -> Result<String, NotOpened> {
     let mounts = mountinfo::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
     match mountinfo::of(&mounts, path) {

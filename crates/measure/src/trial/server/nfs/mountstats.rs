@@ -1,4 +1,4 @@
-//! What the kernel's client counts of a mount.
+//! Counts of the kernel's client for a mount.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is written to a file by WRITEs: bytes that differ from one place to the next, so that a
+//! Pattern that WRITEs write to a file: bytes that differ from one place to the next, so that a
 //! call at a wrong offset is seen when they are read back. reader.c has the same.
 
 use std::sync::LazyLock;

@@ -72,7 +72,7 @@ pub(super) fn run(
     }
 }
 
-/// What could not be made of the place.
+/// Returns the error of a step, `what`, of making the place.
 pub(super) fn cannot(what: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::os(format!("make a place for NFS: {what}"), error)
 }

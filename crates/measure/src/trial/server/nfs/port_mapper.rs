@@ -30,7 +30,7 @@ const NULL: u32 = 0;
 const SET: u32 = 1;
 const UNSET: u32 = 2;
 
-/// What stands before a message in a stream: that this is the last fragment.
+/// Flag before a message in a stream: this is the last fragment.
 const LAST_FRAGMENT: u32 = 1 << 31;
 
 /// Starts to answer at port 111 of the calling thread's network namespace, and at the socket that

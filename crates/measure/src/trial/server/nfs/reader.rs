@@ -23,20 +23,20 @@ use zc_run::{Error, ErrorKind, Result, Unavailable, escape, in_words};
 /// The reader by libnfs. See there for what is said to it and by it.
 const SOURCE: &str = include_str!("reader.c");
 
-/// How long an answer may take. The reader itself waits 10 s for the server.
+/// Time allowed for an answer. The reader itself waits 10 s for the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long opening a file may take: the kernel's server lets nobody open one by version 4 in its
+/// Time allowed for opening a file: the kernel's server lets nobody open one by version 4 in its
 /// first 10 s, and its client asks again at intervals that double.
 const OPENING: Duration = Duration::from_secs(40);
 
-/// How often it is looked whether the reader is still there, while it is waited for.
+/// Interval at which a wait for the reader checks that it is still there.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A reader that has not ended so long after SIGTERM is killed.
 const END: Duration = Duration::from_millis(500);
 
-/// What is shared with the reader, in a folder that is removed once it has opened all.
+/// Files shared with the reader, in a folder that is removed once it has opened all.
 const ORDERS: &str = "orders";
 const ANSWERS: &str = "answers";
 
@@ -119,7 +119,7 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     Err(absent(format!("the reader cannot be compiled with libnfs: {}", escape(error, 200))))
 }
 
-/// What was counted since the reader began.
+/// Counts since the reader began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CallCounts {
     pub(super) calls: u64,
@@ -203,7 +203,7 @@ impl Reader {
         Done::of_line(&answer).ok_or_else(|| not_understood(&answer))
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(super) fn counts(&self) -> CallCounts {
         let [calls, bytes, failed] = [0, 1, 2].map(|at| self.counts[at].load(Ordering::Acquire));
         CallCounts { calls, bytes, failed }

@@ -25,13 +25,13 @@ use crate::workload::FileSet;
 use zc_kernel::spawn::HeldSignals;
 use zc_run::{Error, NfsServer, Result, Unavailable};
 
-/// What is hidden from the server by folders that are empty: the host's sockets, locks and state.
+/// Folders hidden from the server by empty ones: the host's sockets, locks and state.
 const HIDDEN: [&str; 2] = ["/run", "/var/lib"];
 
-/// Where it finds what zc made for it.
+/// The folder in which the server finds the export that zc made for it.
 const EXPORT: &str = "/run/zc-export";
 
-/// Where local programs find the port mapper, and a folder that they look for.
+/// The socket at which local programs find the port mapper, and a folder that they look for.
 const RPCBIND_SOCKET: &str = "/run/rpcbind.sock";
 const RPCBIND: &str = "/run/rpcbind";
 
@@ -39,10 +39,10 @@ const RPCBIND: &str = "/run/rpcbind";
 const NAME: &str = "zc";
 const FILE: &str = "file";
 
-/// How long it may take to end after SIGTERM, before it is killed.
+/// Time allowed for ending after SIGTERM, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is to be served: a line of JSON.
+/// The server's job: a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     program: Program,

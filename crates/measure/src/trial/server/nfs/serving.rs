@@ -7,7 +7,7 @@ use super::knfsd;
 use zc_kernel::clock;
 use zc_run::Result;
 
-/// How long its keeper may take to end all of it, and to tell so.
+/// Time allowed to its keeper to end all of it, and to report that.
 const TOLD: Duration = Duration::from_secs(3);
 
 /// An NFS server of zc's. It ends when this is dropped.

@@ -1,10 +1,9 @@
-//! What zc says to a reader of NFS and hears from it, line by line. reader.c has its half of the
-//! same.
+//! Messages between zc and a reader of NFS, line by line. reader.c has its half of the same.
 
 use crate::http::Latencies;
 use zc_run::NfsOperation;
 
-/// What a reader says once it listens.
+/// The reader's message once it listens.
 pub(super) const READY: &str = "ready";
 /// An order to open a file.
 const OPEN: &str = "open ";
@@ -21,14 +20,14 @@ pub(super) const NEVER: &str = "never ";
 /// and those that failed.
 pub(super) const NUMBERS: usize = 3;
 
-/// What is to be opened.
+/// An order to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToOpen<'a> {
-    /// What the file is opened for.
+    /// The operation that the file is opened for.
     pub operation: NfsOperation,
     /// Bytes of it that are read at most, or written; `None`: all.
     pub most: Option<u64>,
-    /// Where it is, and how it is mounted.
+    /// Location of the file, and how it is mounted.
     pub what: &'a str,
 }
 
@@ -59,10 +58,10 @@ fn word(operation: NfsOperation) -> &'static str {
     }
 }
 
-/// What is to be read or written.
+/// An order to read or write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Order {
-    /// Which of the opened files.
+    /// Number of the opened file.
     pub file: usize,
     /// Bytes of a call.
     pub bytes: usize,
@@ -70,7 +69,7 @@ pub struct Order {
     pub depth: usize,
     /// Calls per second; `None`: as fast as they are answered.
     pub per_s: Option<f64>,
-    /// How many; `None`: until it is stopped.
+    /// Number of calls; `None`: until it is stopped.
     pub calls: Option<u64>,
     /// When the first one is due, by CLOCK_MONOTONIC.
     pub begin_ns: u64,
@@ -118,7 +117,7 @@ impl Opened {
         format!("ok {} {} {:08x}", self.bytes, self.largest, self.crc32)
     }
 
-    /// What a line says; `None`: it is no such answer.
+    /// Parses a line; `None`: it is no such answer.
     pub(super) fn of_line(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("ok ")?.split(' ');
         Some(Self {
@@ -143,7 +142,7 @@ impl Done {
         format!("done {}{}", self.shorter, classes.collect::<String>())
     }
 
-    /// What a line says; `None`: it is no such answer.
+    /// Parses a line; `None`: it is no such answer.
     pub(super) fn of_line(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("done ")?.split(' ');
         let shorter = words.next()?.parse().ok()?;
