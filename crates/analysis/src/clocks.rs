@@ -25,7 +25,7 @@ pub(crate) struct Clock {
     pub(crate) units: f64,
     pub(crate) soaker_ns: f64,
     pub(crate) ksoftirqd_ns: f64,
-    /// What the hypervisor took, by the ticks of /proc/stat.
+    /// Steal, by the ticks of /proc/stat.
     pub(crate) steal_ns: f64,
     /// The same where it is in no task clock. Nothing interrupts a CPU then.
     pub(crate) steal_outside_ns: f64,
@@ -89,7 +89,7 @@ impl Clocks {
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, by_cpu })
     }
 
-    /// How long all of zc was stopped.
+    /// Time in which all of zc was stopped.
     pub(crate) fn stopped_ns(&self) -> f64 {
         self.by_cpu.iter().map(|cpu| cpu.stopped_ns).fold(f64::INFINITY, f64::min)
     }

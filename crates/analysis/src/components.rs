@@ -1,4 +1,4 @@
-//! What wake-ups, calls and bytes cost: cost = a x wake-ups + b x calls + c x bytes.
+//! Costs of wake-ups, calls and bytes: cost = a x wake-ups + b x calls + c x bytes.
 //!
 //! A cost per byte holds for the rate at which it was measured, because what is paid for each
 //! wake-up is shared by more bytes at a higher rate. Where `rate` is a factor of the plan, cells

@@ -1,4 +1,4 @@
-//! What traffic took from CPUs in one window where no task clock contains interrupts
+//! CPU time that traffic took in one window where no task clock contains interrupts
 //! (CONFIG_IRQ_TIME_ACCOUNTING): the wall time that soakers lost, less what other programs used.
 //!
 //! The clocks of the top-level cgroups, less those of zc's own threads, tell what other programs
@@ -69,7 +69,7 @@ fn others_ns(opened: &Reading, closed: &Reading, clocks: &Clocks) -> Option<f64>
     Some((all_ns as f64 - own_ns as f64) * clocks.elapsed_ns / read_ns as f64)
 }
 
-/// What a CPU is used for without traffic.
+/// Use of the CPUs without traffic.
 struct Idle {
     /// In the order of the machine's CPUs.
     by_cpu: Vec<IdleCpu>,

@@ -38,17 +38,17 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     })
 }
 
-/// What was added to the reference in a block.
+/// Cost added to the reference in a block.
 struct Added {
     /// The reference's cost there.
     to_ns_per_kib: f64,
-    /// With what was added, as a multiple of it.
+    /// The cost with what was added, as a multiple of the reference's.
     share: f64,
-    /// What was burned in softirq context, as a share of it.
+    /// The part burned in softirq context, as a share of the reference's cost.
     in_softirqs: f64,
 }
 
-/// What the control cost and what it should have cost, in ns per KiB, and what was added.
+/// Measured and expected cost of the control, in ns per KiB, and the cost added.
 fn of_block(
     costs: &[Option<TrialCost>],
     place: usize,

@@ -31,8 +31,8 @@ pub(super) fn two_states(kept: &KeptBlocks, pairs: &[Pair]) -> Option<TwoStates>
     })
 }
 
-/// Where sorted values are best divided into two: the least sum of squared distances from the means
-/// of the parts.
+/// Index that best divides sorted values into two parts: the least sum of squared distances from
+/// the means of the parts.
 fn best_split(sorted: &[f64]) -> Option<usize> {
     let total: f64 = sorted.iter().sum();
     let mut below = 0.0;

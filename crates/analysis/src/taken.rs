@@ -122,7 +122,7 @@ impl TakenFrom {
 pub(crate) struct Taken {
     /// Length of the window, above 0.
     pub(crate) window_ns: f64,
-    /// By sets of CPUs: the same ones in all windows of a cell.
+    /// Time by set of CPUs: the same sets in all windows of a cell.
     pub(crate) parts: Vec<(For, TakenFrom)>,
 }
 

@@ -1,11 +1,10 @@
-//! Work that traffic made in tasks that are nobody's: kworkers, a server that zc did not start, a
-//! helper of a container.
+//! Work that traffic causes in tasks that are attributed to nobody: kworkers, a server that zc did
+//! not start, a helper of a container.
 //!
 //! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. What other tasks used
 //! in a window, beyond what they used in the idle windows beside it, is known as exactly
-//! ([`TrialCost::unattributed`]). If it is more than nothing, the traffic made it. Less than
-//! nothing is displacement: other programs had to wait for the traffic, which says nothing of their
-//! work.
+//! ([`TrialCost::unattributed`]). If it is above 0, the traffic caused it. A value below 0 is
+//! displacement: other programs had to wait for the traffic, which says nothing about their work.
 //!
 //! Programs that work in bursts put as much into idle windows as into trials, on average. Shares of
 //! longer windows scatter less, and the difference of two is skewed to the right, so that signed
@@ -83,7 +82,7 @@ fn figure(costs: &[Vec<Option<TrialCost>>], place: usize, level: f64) -> Option<
     Some(with_interval(hodges_lehmann(&values)?, interval, values.len()))
 }
 
-/// What a cell costs, in ns per KiB of both sides.
+/// Median cost of a cell, in ns per KiB of both sides.
 fn median_cost(costs: &[Vec<Option<TrialCost>>], place: usize) -> Option<f64> {
     let own = costs.iter().filter_map(|block| block.get(place)?.as_ref());
     median(&own.filter_map(|cost| cost.ns_per_kib(Side::Both)).collect::<Vec<_>>())

@@ -79,7 +79,8 @@ pub(super) fn verdict(
     }
 }
 
-/// What is said of a cell. An error of a control by a factor explains ratios up to it.
+/// The comparison of a cell with its baseline. An error of a control by a factor explains ratios up
+/// to it.
 fn comparison(ratio: &RatioFigure, differs: bool, limits: Limits) -> Comparison {
     let Some(Bounds { low, high, .. }) = ratio.interval else { return Comparison::Undecided };
     let error = limits.error;

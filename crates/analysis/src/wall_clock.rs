@@ -1,4 +1,4 @@
-//! What was taken from the soakers in one window, by wall time: all that ran in their place.
+//! Wall time taken from the soakers in one window, by everything that ran in their place.
 //!
 //! A soaker's rate in the window is compared with the idle rate of the same CPU *at that moment*.
 //! The idle rate is interpolated linearly in time between the idle windows before and after, each

@@ -1,4 +1,4 @@
-//! What a server sent, as the estimator takes it: counts by size and slice of time.
+//! Request mix of a server as the estimator takes it: counts by size and slice of time.
 
 /// Responses by size and slice of time.
 #[derive(Debug, Clone, PartialEq, Default)]

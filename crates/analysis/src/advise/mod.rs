@@ -1,6 +1,6 @@
-//! What the requests of an access log would cost by each send path, from a run whose messages are
+//! Estimates the cost of an access log's requests by each send path, from a run whose messages are
 //! responses; or in each configuration of a server, from a run of that server at several lengths.
-//! Where paths are named, configurations are meant too.
+//! "Path" below means either.
 //!
 //! The run has the cost of a response by length and path, the log how many of which length there
 //! were and when. Cores are the sum over all responses of what each costs, divided by the time.

@@ -62,8 +62,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
-/// What tells two machines apart, or two kernels of one: their names, hardware and kernel.
-/// Settings, which may differ from hour to hour, are not in it.
+/// Differences between two machines, or two kernels of one: names, hardware and kernel. Settings,
+/// which may differ from hour to hour, are excluded.
 pub fn between_machines(old: &Host, new: &Host) -> Vec<Difference> {
     let mut found = Found::default();
     machine(&mut found, old, new);
@@ -228,7 +228,7 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     found.differences.append(&mut far.differences);
 }
 
-/// What was asked of a server.
+/// Differences between the servers and their loads.
 fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>) {
     let (Some(old), Some(new)) = (old, new) else { return };
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());

@@ -160,7 +160,7 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
         .unzip()
 }
 
-/// By how much the part of a cost that is its path's own wanders, in each of two runs.
+/// Wander of the part of a cost that is its path's own, in each of two runs.
 pub(super) fn own_parts(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> [Option<Wander>; 2] {
     let (of_old, of_new) = shared(before, after);
     [own_part(before, &of_old), own_part(after, &of_new)]

@@ -11,7 +11,7 @@ use super::model::{End, Group, HostFacts, RunFigures};
 /// The value of what nobody knows.
 const UNKNOWN: &str = "unknown";
 
-/// What hosts are grouped by.
+/// Facts that hosts are grouped by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grouping {
     /// Names of features and facts: `generation`, `kernel`.

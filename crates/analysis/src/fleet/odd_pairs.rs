@@ -180,7 +180,7 @@ fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<Pair, S
 struct Shifts(BTreeMap<Pair, Shift>);
 
 impl Shifts {
-    /// Of pairs that are in the fit.
+    /// Adds the pairs that are in the fit.
     fn add(&mut self, observed: &Observed<'_>, fitted: &Fitted) {
         let mut sums: BTreeMap<Pair, Sums> = BTreeMap::new();
         for (at, run) in fitted.runs.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Shifts {
         }
     }
 
-    /// Of pairs that are not in it: against what their hosts' effects predict.
+    /// Adds the pairs that are not in the fit: against what their hosts' effects predict.
     fn add_apart(&mut self, observed: &Observed<'_>, fitted: &Fitted, apart: &[(usize, Crossed)]) {
         let effects = &fitted.effects;
         let mut sums: BTreeMap<Pair, (usize, f64, f64, f64)> = BTreeMap::new();
@@ -249,10 +249,10 @@ impl Shift {
     }
 }
 
-/// How standardised shifts of pairs scatter that are not odd.
+/// Scatter of the standardised shifts of pairs that are not odd.
 struct Scatter {
     scale: f64,
-    /// Of a shift, divided by the scale.
+    /// Distribution of a shift divided by the scale.
     student: StudentT,
     /// The distance beyond which a pair has no part in it.
     far: f64,

@@ -15,7 +15,7 @@ const COSTS_STAND: [&str; 4] =
 /// At most this many runs are named for a reason.
 const NAMED: usize = 3;
 
-/// What the reason begins with for which a run is left out although it has costs.
+/// Beginning of the reason why a run is left out although it has costs.
 pub const WITHHELD: &str = "its own verdicts are withheld";
 
 /// Why runs make no fleet.
@@ -122,7 +122,7 @@ impl RunFigures {
     }
 }
 
-/// Of runs that are one, under several names, the one with the most blocks: a part of a run may lie
+/// Keeps, of several copies of one run, the one with the most blocks: a part of a run may lie
 /// beside the whole.
 fn without_duplicates<'a>(
     mut runs: Vec<&'a RunFigures>,

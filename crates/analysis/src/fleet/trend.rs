@@ -33,7 +33,7 @@ const MOST_TOGETHER: usize = 600;
 /// Most facts that are named beside a change.
 const MOST_FACTS: usize = 10;
 
-/// What runs of one experiment over one link say over nights.
+/// Analyses runs of one experiment over one link over nights.
 ///
 /// Lines are for the groups that the caller asks for; with `kernel` among their names, a new kernel
 /// begins a new line instead of changing one. `margin` is the share by which a line must be dearer

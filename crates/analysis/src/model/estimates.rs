@@ -89,8 +89,8 @@ pub struct Unattributed {
     /// number of cells. Below 0 where other programs had to wait for the traffic.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Figure,
-    /// Whether it is shown to be there. Then it is in the costs of all cells, except of those where
-    /// it is shown to be less than nothing.
+    /// Whether it is significant. It is then included in the costs of all cells, except those where
+    /// it is significantly below 0.
     pub added: bool,
 }
 

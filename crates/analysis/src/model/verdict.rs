@@ -25,20 +25,19 @@ pub struct Verdict {
     /// The comparison of each cell other than the control with its baseline; computed even when
     /// verdicts are withheld.
     pub cells: Vec<CellVerdict>,
-    /// Where all cells have the same baseline: the cheapest cell, followed by those that may be
-    /// cheaper still: the one that truly is the cheapest is among them with the level's confidence.
-    /// A single entry is significantly the cheapest. Empty without ratios, or with several
-    /// baselines.
+    /// The cheapest cell, followed by those that may be cheaper still: the truly cheapest one is
+    /// among them with the level's confidence. A single entry is significantly the cheapest. Empty
+    /// without ratios, or if the cells have several baselines.
     pub cheapest: Vec<String>,
     /// The same for each baseline, in the plan's order.
     pub cheapest_by: Vec<Cheapest>,
     /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
-    /// Where a control misses: the error that it shows, at most, as a share. That is by how much
-    /// the A/A control differs from the reference, or what was found of the positive control from
-    /// what its cost should be; the larger of the two. A positive control that may have found
-    /// nothing shows what it may have missed. No difference that this could explain is among the
-    /// comparisons. `None` where neither misses.
+    /// The largest error that a missing control shows, as a share: the difference of the A/A
+    /// control from the reference, or of the positive control's cost from the expected one,
+    /// whichever is larger. A positive control that may have found nothing shows what it may have
+    /// missed. No difference that this could explain is among the comparisons. `None` where neither
+    /// misses.
     pub control_error: Option<f64>,
     /// The smallest difference that both controls could have seen, as a share: half of the width of
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,

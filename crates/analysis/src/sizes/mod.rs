@@ -1,7 +1,7 @@
 //! Cost against message size: the cost of a call and of a byte, and the sizes from which one path
 //! is cheaper than another.
 //!
-//! Where `message` is a factor of the plan, cells that differ only in their message size form a
+//! If `message` is a factor of the plan, cells that differ only in their message size form a
 //! series. A straight line is fitted to it: cost of a call = a + b x size. Two series cross at the
 //! size from which one costs less than the other.
 
