@@ -34,7 +34,7 @@ const LARGEST_PLAN_BYTES: u64 = 256 << 20;
 /// The largest plan of the user's own.
 const LARGEST_OWN_PLAN_BYTES: u64 = 1 << 20;
 
-/// How much of the end of a file is looked at.
+/// Bytes that are read at the end of a file.
 const TAIL_BYTES: u64 = 16 << 10;
 
 /// A folder that holds a fleet.
@@ -108,7 +108,7 @@ impl Folder {
         path.join(PLAN).is_file()
     }
 
-    /// Whose files of it are read.
+    /// Owners whose files in it are read.
     pub fn whose(&self) -> Whose {
         self.whose
     }
@@ -193,7 +193,8 @@ impl Folder {
     /// Checks a job before it is submitted.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none of the files that are read.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is a link or not a regular file, or its owner's
+    /// files are not read.
     pub(super) fn check_job(&self, path: &Path) -> Result<()> {
         let opened = files::open(&self.path, self.below(path), self.whose);
         opened.map(drop).map_err(|error| self.refused(path, &error))
@@ -234,12 +235,13 @@ impl Folder {
         OpenFolder::open(&self.path)?.inner(self.below(path))
     }
 
-    /// What Slurm writes of the tasks of a pair, with its patterns for the task and for its job.
+    /// File of Slurm's output for the tasks of a pair, with its patterns for the task and for its
+    /// job.
     pub(super) fn output_of_tasks(&self, pair: usize) -> String {
         format!("{}/logs/{pair:04}.%a.%j.txt", self.as_pattern())
     }
 
-    /// What it writes of the job that makes the report.
+    /// File of Slurm's output for the job that makes the report.
     pub(super) fn output_of_report(&self) -> String {
         format!("{}/logs/report.txt", self.as_pattern())
     }
