@@ -273,8 +273,8 @@ impl Solution<'_> {
     }
 }
 
-/// What the inverse of the equations' matrix says: variances of errors of effects. Methods take the
-/// solution that it is of.
+/// Inverse of the equations' matrix: variances of errors of effects. Methods take the solution that
+/// it belongs to.
 #[derive(Debug)]
 pub(crate) struct Inverse {
     columns: Columns,

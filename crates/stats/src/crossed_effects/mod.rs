@@ -1,8 +1,8 @@
 //! Random effects of two crossed factors: values that each belong to a unit and to a partner, units
 //! that belong to levels, known errors.
 //!
-//! As in a fleet of machines: a value is what a host was found to cost in a session with another
-//! host, and hosts are of some generations.
+//! A fleet of machines is an example: a value is the cost of a host in a session with another host,
+//! and each host belongs to a generation.
 
 mod freedom;
 mod level;
