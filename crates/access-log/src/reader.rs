@@ -10,13 +10,13 @@ use super::lines::{self, LONGEST_LINE, Line, count_nuls};
 use super::offer;
 use super::summary::{LogSummary, UnreadableLine, Unusable};
 
-/// How many lines that could not be read are kept.
+/// Number of unreadable lines that are kept.
 const KEPT_LINES: usize = 3;
 
-/// How much of each of them is kept, in bytes: 80 characters of any kind.
+/// Bytes that are kept of each: 80 characters of any kind.
 const KEPT_BYTES: usize = 320;
 
-/// What takes the entries of a log.
+/// A consumer of a log's entries.
 pub trait Collect {
     /// Takes an entry whose time is this moment of its request.
     fn add(&mut self, entry: &Entry, stamp: Stamp);

@@ -1,11 +1,11 @@
-//! What was read of a log, or why nothing was.
+//! Summary of a log that was read, or why it could not be used.
 
 use std::io;
 
 use super::format::DurationUnit;
 use super::offer::Offer;
 
-/// What was read of a log.
+/// Summary of a log that was read.
 #[derive(Debug)]
 pub struct LogSummary {
     /// The name of its format.
@@ -17,7 +17,7 @@ pub struct LogSummary {
     /// Those that could not be read, with the longer ones than
     /// [`LONGEST_LINE`](crate::LONGEST_LINE).
     pub unreadable: u64,
-    /// The first of them. They may have what is personal.
+    /// The first of them. They may contain personal data.
     pub first_unreadable: Vec<UnreadableLine>,
     /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
     pub is_cut: bool,
@@ -27,7 +27,7 @@ pub struct LogSummary {
     pub durations: DurationUnit,
     /// The keys that were named and of which no line has a value.
     pub without_value: Vec<String>,
-    /// What stands behind its format, and could be read.
+    /// A description that would read more of the log.
     pub offer: Option<Offer>,
     /// Why reading ended before the end. What came before is counted.
     pub broken: Option<io::Error>,
@@ -49,7 +49,7 @@ pub enum Unusable {
     Empty,
     /// No format fits.
     Unknown,
-    /// Of the format that was named no line can be read. The lines that could not are with it.
+    /// No line matches the requested format. The summary has the unreadable lines.
     DoesNotFit(Box<LogSummary>),
     /// Several fit, and say different things.
     Ambiguous(Vec<&'static str>),

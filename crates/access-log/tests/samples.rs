@@ -202,7 +202,7 @@ fn nothing_that_is_personal_is_kept() {
     }
 }
 
-/// What a log of this text cannot be used for.
+/// Reason why a log of this text cannot be used.
 fn unusable(log: &str, format: Option<Format>) -> Unusable {
     let mut mix = MixBuilder::default();
     let unusable = read_log(log.as_bytes(), format, &mut mix).unwrap_err();

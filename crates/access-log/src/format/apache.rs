@@ -22,7 +22,7 @@ pub(super) const VHOST_COMBINED: &str =
 /// quote.
 ///
 /// # Errors
-/// As [`Template::new`]; there is no such directive.
+/// Same as [`Template::new`]; a directive is unknown.
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
     parsed(text, Counted::Body)
 }
@@ -31,7 +31,7 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
 /// `%O`, as in Debian's.
 ///
 /// # Errors
-/// As [`log_format`].
+/// Same as [`log_format`].
 pub(super) fn known(text: &str) -> Result<Template, FormatError> {
     parsed(text, Counted::Unsaid)
 }

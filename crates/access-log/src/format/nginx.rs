@@ -25,7 +25,7 @@ pub(super) const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$
 /// A `log_format` as in a configuration file, without its name and the quotes around it.
 ///
 /// # Errors
-/// As [`Template::new`].
+/// Same as [`Template::new`].
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
     let mut pieces = Vec::new();
     let mut rest = text;

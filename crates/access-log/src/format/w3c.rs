@@ -13,7 +13,7 @@ use super::scheme::is_tls;
 use crate::entry::{Bytes, Counted, Entry, Method, Protocol};
 use crate::{number, time};
 
-/// Who writes the log.
+/// The server that writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     Iis,

@@ -24,7 +24,7 @@ pub struct Classes<T> {
 }
 
 impl<T> Classes<T> {
-    /// That of a kind.
+    /// The value for `class`.
     pub fn of(&self, class: Class) -> &T {
         match class {
             Class::Whole => &self.whole,

@@ -84,7 +84,7 @@ impl Classes<Sizes> {
         Class::ALL.into_iter().for_each(|class| self.of_mut(class).merge(other.of(class)));
     }
 
-    /// Those of all kinds together.
+    /// Sizes of all kinds together.
     pub fn together(&self) -> Sizes {
         let mut all = Sizes::default();
         Class::ALL.into_iter().for_each(|class| all.merge(self.of(class)));
