@@ -255,8 +255,8 @@ impl PathCosts {
 }
 
 /// Cost of the responses of a minute. Its number of responses and their bytes are exact; their
-/// sizes are those of the slices that it is in. So each response costs as much as a request, and
-/// each byte as much more as a byte of the slices does on average.
+/// sizes are those of the slices that it is in. So each response costs `request_ns`, and each byte
+/// as much more as a byte of the slices does on average.
 fn in_minute(
     minute: &BusyMinute,
     of_slices: &Counts,

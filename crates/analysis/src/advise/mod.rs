@@ -1,6 +1,6 @@
 //! Estimates the cost of an access log's requests by each send path, from a run whose messages are
 //! responses; or in each configuration of a server, from a run of that server at several lengths.
-//! "Path" below means either.
+//! Below, "path" stands for either.
 //!
 //! The run has the cost of a response by length and path, the log how many of which length there
 //! were and when. Cores are the sum over all responses of what each costs, divided by the time.

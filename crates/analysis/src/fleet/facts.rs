@@ -1,4 +1,4 @@
-//! Facts by name of the machines of a run that may explain their costs.
+//! Named facts about the machines of a run that may explain their costs.
 //!
 //! No address and no name of another machine is among them. Facts that a machine does not report
 //! are absent.

@@ -33,11 +33,10 @@ pub struct Verdict {
     pub cheapest_by: Vec<Cheapest>,
     /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
-    /// The largest error that a missing control shows, as a share: the difference of the A/A
-    /// control from the reference, or of the positive control's cost from the expected one,
-    /// whichever is larger. A positive control that may have found nothing shows what it may have
-    /// missed. No difference that this could explain is among the comparisons. `None` where neither
-    /// misses.
+    /// The largest error that a control shows, as a share: the difference of the A/A control from
+    /// the reference, or of the positive control's cost from the expected one, whichever is larger.
+    /// A positive control that may have found nothing shows what it may have missed. No difference
+    /// that this could explain is among the comparisons. `None` where neither misses.
     pub control_error: Option<f64>,
     /// The smallest difference that both controls could have seen, as a share: half of the width of
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
