@@ -68,7 +68,7 @@ fn series(header: &Header) -> Vec<Series> {
     found
 }
 
-/// A cell of a series, with what its cost is made of.
+/// A cell of a series, with the components of its cost.
 struct Point {
     /// Index in the plan.
     place: usize,

@@ -8,17 +8,18 @@
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
-//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too,
-//! and part of the cost where it is shown to be there: [`TrialCost::unattributed`], `unattributed`.
+//! **Nothing is missed.** CPU time that other tasks used beyond what they use in idle windows is
+//! known too, and part of the cost where it is significant: [`TrialCost::unattributed`],
+//! `unattributed`.
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
-//! nothing, and what it cost is taken off the costs of the block's other trials. Runs from
-//! before format 3.1 have no such trials: their costs are gross.
+//! nothing, and its cost is subtracted from the costs of the block's other trials. Runs from before
+//! format 3.1 have no such trials: their costs are gross.
 //!
 //! **Net of the load.** A server that zc did not start may run on any CPU, beside the thread that
 //! asks it. The loss of all CPUs is then that of both, and the CPU time of that thread by its
-//! clock, in the same window, is taken off. Interrupts and softirqs on soakers' time stay in,
+//! clock, in the same window, is subtracted. Interrupts and softirqs on soakers' time stay in,
 //! whichever of the two they were for.
 //!
 //! Both the session, which checks its progress, and the estimates use these costs.
@@ -187,9 +188,9 @@ struct By {
 
 /// CPU time taken in the windows of a block.
 struct Windows<'h> {
-    /// In the order of the plan's cells, of the first soaked trial of each.
+    /// Windows of the first soaked trial of each cell, in the order of the plan's cells.
     cells: Vec<Option<Window>>,
-    /// In the paced trials, by the label of their cell.
+    /// CPU time taken in the paced trials, by the label of their cell.
     paced: HashMap<&'h str, Taken>,
 }
 
@@ -245,7 +246,7 @@ impl Window {
         Some(Self { bytes, taken, account, load_ns: load_ns(trial, header), burned })
     }
 
-    /// The cost, of which `harness` is taken off. `None` if that was to be measured and was not.
+    /// The cost, net of `harness`. `None` if that was to be measured and was not.
     fn cost(
         &self,
         gross: Losses,

@@ -53,7 +53,7 @@ impl<'a> KeptBlocks<'a> {
         Self::only(run, level, Permitted::Best, |block| block.dropped.is_none())
     }
 
-    /// The same by wall time, as of a run without own clocks: in its costs is what other programs
+    /// The same by wall time, as for a run without own clocks: costs include what other programs
     /// took, so blocks in which they took much do not count.
     fn by_wall_time(run: &'a Run) -> Self {
         let level = level_of(&run.header.plan, run.end.as_ref());

@@ -43,9 +43,9 @@ struct Used {
     elapsed_ns: f64,
     /// Number of CPUs that count.
     cpus: usize,
-    /// On all of them together.
+    /// CPU time on all of them together.
     all_ns: f64,
-    /// On each CPU of the machine, where each thread of the traffic has one.
+    /// CPU time on each CPU of the machine, where each thread of the traffic has a CPU.
     by_cpu_ns: Vec<f64>,
     is_placed: bool,
 }

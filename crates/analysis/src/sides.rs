@@ -1,4 +1,4 @@
-//! Which CPUs and which machine a cost is of: where each end runs, and what it shares.
+//! CPUs and machine of each side's cost: where each end runs, and what the ends share.
 
 use crate::division::per;
 use crate::machine::{Machine, same_machine};
@@ -198,7 +198,7 @@ struct ThreadClocks {
 }
 
 impl ThreadClocks {
-    /// In a trial; `None` where a clock ran backwards.
+    /// The clocks in a trial; `None` where a clock ran backwards.
     fn of(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
         let (window_ns, used) = Self::in_window(&block.slots[slot], machine)?;
         let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);

@@ -64,7 +64,7 @@ impl TakenFrom {
         self.beyond_idle_ns += more.beyond_idle_ns;
     }
 
-    /// The same in a window that is so many times as long.
+    /// The same in a window that is `by` times as long.
     pub(crate) fn times(self, by: f64) -> Self {
         Self {
             known_ns: self.known_ns * by,

@@ -24,8 +24,8 @@ use crate::model::estimates::Unattributed;
 use crate::model::figure::Figure;
 use zc_run::Plan;
 
-/// Less than this share of what a cell costs is not looked for: clocks are read one after the other
-/// and rounded, which is always to the same side.
+/// A smaller share of a cell's cost is not examined: clocks are read one after the other and
+/// rounded, which is always to the same side.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's

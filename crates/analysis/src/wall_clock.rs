@@ -52,7 +52,7 @@ pub(crate) struct Rates {
     /// The middle of the window by CLOCK_MONOTONIC.
     pub(crate) middle_ns: f64,
     pub(crate) elapsed_ns: f64,
-    /// In the order of the machine's CPUs.
+    /// Rate of each CPU's soaker, in the order of the machine's CPUs.
     pub(crate) units_per_ns: Vec<f64>,
 }
 

@@ -18,7 +18,7 @@ use crate::parallel;
 use zc_run::Run;
 use zc_stats::DEFAULT_RESAMPLES;
 
-/// With fewer slices of time the log is taken as it is: they say too little of how it varies.
+/// With fewer slices of time the log is taken as it is: they say too little about how it varies.
 const LEAST_SLICES: u64 = 8;
 
 /// Slices without responses beyond this many times those with some are not drawn: they would change
@@ -389,7 +389,7 @@ impl PathAdvisor<'_> {
     }
 }
 
-/// Costs in another unit, `by` of which depends on the resample.
+/// Costs times a factor that depends on the resample.
 fn values(ns: &[Option<f64>], by: &dyn Fn(usize) -> f64) -> Option<Values> {
     Values::of(ns.iter().enumerate().map(|(at, ns)| Some((*ns)? * by(at))))
 }

@@ -21,7 +21,7 @@ pub struct CostAdvice {
     pub slices: Option<u64>,
     /// Whether connections of the run carried more than one request.
     pub keepalive: bool,
-    /// Paths, or configurations, of which the run has one length only, and so no costs here.
+    /// Paths, or configurations, with only one length in the run, and so without costs here.
     pub left_out: Vec<String>,
     /// Paths, or configurations, that have no cost here although they have several lengths: one of
     /// them was measured in no block that counts, or scatter made its cost less than nothing.

@@ -181,7 +181,7 @@ fn own_part(kept: &KeptBlocks<'_>, cells: &[usize]) -> Option<Wander> {
     wander(&series).map(|wander| part(wander, paths.len() - 1))
 }
 
-/// The own part of one path in what its cost relative to so many others wanders.
+/// The path's own part of the wander of its cost relative to so many others.
 fn part(wander: Wander, others: usize) -> Wander {
     Wander { variance: wander.variance / variances_in_a_relative_cost(others), ..wander }
 }

@@ -24,7 +24,7 @@ pub(super) struct OnAverage {
     pub(super) apart: Vec<(usize, Crossed)>,
 }
 
-/// A line with what its judgement needs.
+/// A line with the data that its judgement needs.
 pub(super) struct Line {
     pub(super) line: TrendLine,
     /// Logarithms of costs by night, with their errors.

@@ -92,7 +92,7 @@ pub enum End {
     Both,
 }
 
-/// A fleet: what its runs say together.
+/// Joint estimates from the runs of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
     /// Experiment and link of its runs.
@@ -155,7 +155,7 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Hosts that have the same values of what is grouped by.
+/// Hosts with the same values of the facts that are grouped by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Group {
     /// The values, in the order of [`Fleet::by`]; empty where nothing is grouped by.
@@ -354,7 +354,7 @@ pub struct TrendLine {
     pub end: End,
     /// Index of the group.
     pub group: usize,
-    /// The nights that have it.
+    /// The nights with runs of it.
     pub points: Vec<Point>,
     /// Changes of its level, in order.
     pub changes: Vec<ChangePoint>,
@@ -370,7 +370,7 @@ pub struct Point {
     pub night: usize,
     /// Runs of that night.
     pub runs: usize,
-    /// Cost in us per MB, net of which hosts were measured in that night.
+    /// Cost in us per MB, corrected for which hosts were measured in that night.
     pub us_per_mb: f64,
     /// Its interval; `None` where one run of one night has none.
     pub low: Option<f64>,

@@ -102,7 +102,7 @@ impl<'a> Observed<'a> {
         Fitted::of(runs, values)
     }
 
-    /// The runs that have the cell, and what they say of it. Levels are groups.
+    /// The runs that have the cell, and their values. Levels are groups.
     pub(super) fn values(&self, label: usize, quantity: Quantity) -> Vec<(usize, Crossed)> {
         let of_run = |run: usize| {
             let value = self.logarithm(run, label, quantity)?;

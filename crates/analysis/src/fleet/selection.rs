@@ -1,11 +1,11 @@
-//! Which runs are in the figures of a fleet, and why others are not.
+//! Selection of the runs that are in a fleet's figures, with the reasons why others are not.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::model::{LeftOut, RunFigures};
 
-/// Fewest blocks of a run that is used. Fewer do not tell how its blocks scatter.
+/// Fewest blocks of a run that is used. Fewer do not show how its blocks scatter.
 const LEAST_BLOCKS: usize = 4;
 
 /// Reasons for which a run's own verdicts are withheld although its costs stand.
@@ -26,7 +26,7 @@ pub enum NoFleet {
         /// Why, for each.
         left_out: Vec<LeftOut>,
     },
-    /// Runs are of several experiments or links, of which the caller must choose one.
+    /// Runs are of several experiments or links; the caller must choose one.
     Several {
         /// Experiment and link, and how many runs have them, the most common first.
         kinds: Vec<(String, String, usize)>,

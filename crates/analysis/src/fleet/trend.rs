@@ -1,11 +1,11 @@
 //! The same plan over nights: a line for each cell, end and group, and where its level changes.
 //!
 //! A night is a day of UTC, by when a run began. Runs of an evening that lasts beyond midnight are
-//! of two nights: start them after midnight, UTC. What a night costs is net of which hosts were
-//! measured in it: effects of nights are fitted beside those of pairs of hosts (of hosts, where
-//! pairs change from night to night), so that a night without the cheapest host is not dearer.
-//! Changes are those of [`zc_stats::change_points`], at a chance of a false one that holds for all
-//! lines together.
+//! of two nights: start them after midnight, UTC. The cost of a night is corrected for which hosts
+//! were measured in it: effects of nights are fitted beside those of pairs of hosts (of hosts,
+//! where pairs change from night to night), so that a night without the cheapest host is not
+//! dearer. Changes are those of [`zc_stats::change_points`], at a chance of a false one that holds
+//! for all lines together.
 
 use std::collections::BTreeMap;
 

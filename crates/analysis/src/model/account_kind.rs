@@ -15,9 +15,10 @@ pub enum AccountKind {
     /// top-level cgroups, beyond what they used in idle windows. It contains what the hypervisor
     /// takes.
     WallLessOthers,
-    /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
+    /// The wall time that the soakers lost. It contains what other programs and the hypervisor
+    /// take.
     WallTime {
-        /// Why no better account tells them.
+        /// Why no better account is available.
         because: WhyWallTime,
     },
 }

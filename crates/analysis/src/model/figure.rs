@@ -57,11 +57,11 @@ pub(crate) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
 /// A quantity for the sender, the receiver, and both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sides<T> {
-    /// On the sender's CPU; `None` where the sides have no separate costs.
+    /// The quantity on the sender's CPU; `None` where the sides have no separate costs.
     pub sender: Option<T>,
-    /// On the receiver's CPU; `None` where the sides have no separate costs.
+    /// The quantity on the receiver's CPU; `None` where the sides have no separate costs.
     pub receiver: Option<T>,
-    /// On both together.
+    /// The quantity on both together.
     pub both: Option<T>,
 }
 

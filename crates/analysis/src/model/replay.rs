@@ -1,4 +1,4 @@
-//! A log that was replayed, beside what its lengths tell.
+//! Costs of a replayed log, beside those predicted from its lengths.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -11,9 +11,10 @@ use zc_run::{Did, Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Bytes of payload, where the program tells them from the others.
+    /// Bytes of payload, where the program separates them from the others.
     Bytes,
-    /// Requests that were answered, those with an error status too where the program does not tell.
+    /// Requests that were answered, those with an error status too where the program does not
+    /// separate them.
     Requests,
     /// Transactions of a database.
     Transactions,

@@ -55,11 +55,11 @@ pub struct ServiceCost {
 /// CPU time of the service's processes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceProcesses {
-    /// In CPUs, by the cgroup if that counts it, else by the clocks.
+    /// Their CPU time in CPUs, by the cgroup if that counts it, else by the clocks.
     pub cpus: PlusMinus,
-    /// Whether it is the cgroup's.
+    /// Whether `cpus` is by the cgroup.
     pub by_cgroup: bool,
-    /// In CPUs, by the clocks alone.
+    /// Their CPU time in CPUs, by the clocks alone.
     pub clocks_cpus: f64,
     /// Largest number of processes it had.
     pub most: usize,
