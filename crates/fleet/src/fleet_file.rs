@@ -69,7 +69,7 @@ impl Engine {
     /// All names, in the order of the type.
     pub const NAMES: [&str; 3] = ["slurm", "ssh", "kubernetes"];
 
-    /// The one of a name, as in a file.
+    /// The engine with a name, as in a file.
     pub fn of_name(name: &str) -> Option<Self> {
         let name: StrDeserializer<'_, NoName> = name.into_deserializer();
         Self::deserialize(name).ok()

@@ -48,11 +48,11 @@ pub struct Folder {
 pub(super) const PARTS: [&str; 4] = ["jobs", "runs", "logs", "plans"];
 
 impl Folder {
-    /// One that has a plan, and the plan.
+    /// Opens a folder that has a plan, and reads the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, its plan cannot be read, or it is
-    /// not of those whose files are read.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no such folder, its plan cannot be read,
+    /// or its owner's files are not read.
     pub fn open(path: &Path, whose: Whose) -> Result<(Self, FleetPlan)> {
         let absolute = path.canonicalize().map_err(|error| {
             Error::input(format!(
@@ -93,7 +93,7 @@ impl Folder {
         Ok(())
     }
 
-    /// That a file or folder of it is not used.
+    /// The error for a file or folder of it that is not used.
     fn refused(&self, path: &Path, error: &io::Error) -> Error {
         let path = if path == self.path.join("") { &self.path } else { path };
         let error =
@@ -255,7 +255,7 @@ impl Folder {
 /// The plan's file.
 pub(super) const PLAN: &str = "fleet.json";
 
-/// That a file of the folder cannot be written.
+/// The error for a file of the folder that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Error {
     Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(error)))
 }

@@ -14,7 +14,7 @@ use crate::programs::Programs;
 pub struct KubernetesOptions {
     /// The image with zc.
     pub image: String,
-    /// The extended resource of which each node has one, and each pod asks for one.
+    /// The extended resource. Each node has one, and each pod asks for one.
     pub resource: String,
     /// The namespace; that of kubectl's context where it is missing.
     pub namespace: Option<String>,

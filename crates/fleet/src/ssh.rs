@@ -51,7 +51,7 @@ pub struct Measuring {
     exit: PathBuf,
 }
 
-/// Begins a measurement. `attempt` tells its files from those of earlier ones.
+/// Begins a measurement. `attempt` distinguishes its files from those of earlier ones.
 ///
 /// # Errors
 /// A file cannot be written or read, or the command cannot be started.

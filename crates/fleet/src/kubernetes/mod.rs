@@ -1,10 +1,10 @@
 //! Kubernetes runs the measurements: zc writes two Jobs for each, one of which sends and one
 //! receives, and calls kubectl.
 //!
-//! Jobs are deleted once their measurement is in the folder, so those that are there are what
-//! waits, runs, or is to be brought home. Without a gang scheduler zc submits a measurement only
-//! when its hosts are free of its own ones: two pods that each have one host and wait for the
-//! other's would wait for good.
+//! Jobs are deleted once their measurement is in the folder, so those that exist wait, run, or are
+//! to be brought home. Without a gang scheduler zc submits a measurement only when its hosts are
+//! free of its own ones: two pods that each have one host and wait for the other's would wait for
+//! good.
 
 mod bounded;
 mod kubectl;
@@ -155,7 +155,7 @@ fn end(kubectl: &Kubectl, pod: &str) -> Result<()> {
     kubectl.output(&["patch", "pod", pod, "--patch", patch]).map(drop)
 }
 
-/// Writes what is left of an attempt: the run, what was said, and last how it ended.
+/// Writes the files of an attempt: the run, the messages, and last how it ended.
 fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
     let [run, exit, said] = folder.files(&cell.id, &ending.attempt);
     if exit.exists() {
@@ -203,9 +203,9 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     folder.write(&exit, &format!("{code}\n{why}"))
 }
 
-/// Which measurements can be submitted: those that are open, of those that `wanted` names, whose
-/// hosts, wires and machines nothing of this fleet has; those first that were never tried. With a
-/// gang scheduler hosts are its business.
+/// Measurements that can be submitted: the open ones that `wanted` selects and whose hosts, wires
+/// and machines nothing of this fleet has. Those that were never tried come first. With a gang
+/// scheduler hosts are its business.
 pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut hosts, mut wires) = (BTreeSet::new(), BTreeSet::new());

@@ -160,8 +160,8 @@ impl End {
         self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
     }
 
-    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job
-    /// may have made another one already, which waits for that node.
+    /// The failure of an end whose pod's node has vanished, so that the pod is to be removed and
+    /// cannot be. Its Job may have made another pod already, which waits for that node.
     fn lost(&self) -> Option<String> {
         let is_lost = |pod: &&Object| {
             let is_silent =
