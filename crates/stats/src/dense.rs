@@ -13,7 +13,7 @@ pub(crate) fn is_squarable(number: f64) -> bool {
     number.abs() <= 1e100
 }
 
-/// A symmetric matrix, of which the lower triangle counts.
+/// A symmetric matrix; its lower triangle counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Symmetric {
     n: usize,
@@ -133,7 +133,7 @@ impl Columns {
         &self.columns[at * self.n..][..self.n]
     }
 
-    /// M b for a vector b of which these elements are not 0.
+    /// M b for a vector b whose other elements are 0.
     pub(crate) fn times(&self, elements: &[(usize, f64)]) -> Vec<f64> {
         let mut product = vec![0.0; self.n];
         for (at, value) in elements {

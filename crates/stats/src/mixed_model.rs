@@ -143,7 +143,7 @@ impl Unit {
 pub(crate) struct Solution<'a> {
     design: &'a Design,
     pub(crate) variances: Variances,
-    /// One by the variance of each value, sessions included.
+    /// Inverse variance of each value, sessions included.
     pub(crate) weights: Vec<f64>,
     units: Vec<Unit>,
     factor: Cholesky,

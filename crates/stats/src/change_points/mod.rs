@@ -354,8 +354,8 @@ fn scatter(values: &[(f64, f64)]) -> f64 {
 /// Standard deviations by which a disturbed value differs from each of its neighbours.
 const DISTURBED: f64 = 4.0;
 
-/// With errors as large as that for values that are far from the two on either side of them. The
-/// last value has none behind it, and is never disturbed.
+/// The values, with errors as large as the distance for those that are far from the two on either
+/// side of them. The last value has none behind it, and is never disturbed.
 fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
     let variance = |error: f64| error.powi(2) + scatter.powi(2);
     let away = |at: usize| {

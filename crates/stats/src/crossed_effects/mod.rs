@@ -31,7 +31,7 @@ use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS};
 /// 1995), from a start by the analysis of variance, with every step shortened until the likelihood
 /// rises. One at 0 is an ordinary outcome. The effect of partners is left out where some value has
 /// none and where fewer than two of its degrees of freedom are not those of units; that of sessions
-/// where no value is left to tell it.
+/// where no value is left to estimate it.
 ///
 /// **Means** have the variance of generalised least squares, scaled in the manner of Hartung and
 /// Knapp (Knapp and Hartung, Statistics in Medicine 22, 2003). Their factor q is the weighted sum

@@ -39,10 +39,10 @@ pub struct CrossedEffects {
     /// Variance between units of a level, 0 where what is below explains it all. With one value to
     /// a unit it contains that between sessions.
     pub unit_variance: f64,
-    /// Variance by partner; `None` where the values do not tell it from that of units.
+    /// Variance by partner; `None` where the values do not separate it from that of units.
     pub partner_variance: Option<f64>,
     /// Variance between sessions (values of one unit and partner), beyond their errors; `None`
-    /// where the values do not tell it.
+    /// where the values do not determine it.
     pub session_variance: Option<f64>,
     /// The share of the variance of values that their own errors do not explain.
     pub heterogeneity: f64,
