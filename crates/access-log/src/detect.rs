@@ -1,4 +1,4 @@
-//! Which format a log is of, by its first lines.
+//! Detects the format of a log from its first lines.
 
 use super::format::{Extent, Format, KNOWN, Known, Reading};
 use super::summary::Unusable;

@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// Which moment of a request the time of a line is.
+/// The moment of a request that the time of a line is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
     /// Its beginning.

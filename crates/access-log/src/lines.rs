@@ -19,7 +19,7 @@ pub(crate) enum Line<'l> {
     Whole(&'l [u8]),
     /// The beginning of a longer one.
     TooLong(&'l [u8]),
-    /// So many NULs at the beginning of a line, which follows.
+    /// Number of NULs at the beginning of a line, which follows.
     Nuls(u64),
     /// The last bytes of the stream, after which no line ends: being written, or cut off.
     Unfinished(&'l [u8]),

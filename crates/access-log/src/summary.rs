@@ -14,7 +14,7 @@ pub struct LogSummary {
     pub lines: u64,
     /// Those with a request.
     pub requests: u64,
-    /// Those that could not be read, with the longer ones than
+    /// Those that could not be read, including those longer than
     /// [`LONGEST_LINE`](crate::LONGEST_LINE).
     pub unreadable: u64,
     /// The first of them. They may contain personal data.
@@ -25,7 +25,7 @@ pub struct LogSummary {
     pub nuls: u64,
     /// The unit of its durations.
     pub durations: DurationUnit,
-    /// The keys that were named and of which no line has a value.
+    /// The named keys without a value on any line.
     pub without_value: Vec<String>,
     /// A description that would read more of the log.
     pub offer: Option<Offer>,
@@ -36,13 +36,13 @@ pub struct LogSummary {
 /// A line that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableLine {
-    /// Which one, from 1, empty lines counted.
+    /// Its number, from 1, empty lines counted.
     pub number: u64,
     /// Its beginning, with its control characters.
     pub text: String,
 }
 
-/// Why nothing can be had from a log.
+/// Why a log cannot be used.
 #[derive(Debug)]
 pub enum Unusable {
     /// It has no lines.

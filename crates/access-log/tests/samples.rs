@@ -1,4 +1,4 @@
-//! Every format is told by a sample of it, and counted as an independent count has it.
+//! Every format is detected from a sample of it, and its counts equal independent ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

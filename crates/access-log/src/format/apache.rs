@@ -2,7 +2,7 @@
 //! <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>
 //!
 //! The time is that at which the request was received. `varnishncsa` has the same directives, and
-//! writes `combined` if it is not told otherwise.
+//! writes `combined` by default.
 
 use super::error::FormatError;
 use super::template::{Field, Piece, Template};
@@ -112,7 +112,7 @@ impl<'f> Directive<'f> {
         Ok((Self { argument, letter }, behind))
     }
 
-    /// A time, and of which moment.
+    /// A time field, and the moment that it is of.
     fn time(&self) -> Option<(Stamp, Field)> {
         if self.letter != "t" {
             return None;

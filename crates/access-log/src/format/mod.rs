@@ -142,7 +142,7 @@ impl Format {
         self.name
     }
 
-    /// Which moment of a request the time of a line is.
+    /// The moment of a request that the time of a line is of.
     pub fn stamp(&self) -> Stamp {
         match &self.parser {
             Parser::Template(template) => template.stamp,
@@ -211,7 +211,7 @@ impl Format {
         }
     }
 
-    /// The keys of [`Fields`] of which no line that was read had a value.
+    /// The keys of [`Fields`] without a value on any line that was read.
     pub(crate) fn without_value(&self) -> Vec<String> {
         match &self.parser {
             Parser::Json(json) => json.without_value(),

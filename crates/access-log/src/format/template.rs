@@ -136,7 +136,7 @@ impl Template {
         Ok(Self { before, parts, needed, written_time, stamp })
     }
 
-    /// Reads what is taken of a line. More may stand behind it, so that a format with further
+    /// Reads the needed fields of a line. More may stand behind them, so that a format with further
     /// fields is read by one without.
     pub(super) fn read(&self, line: &[u8]) -> Reading {
         match self.take(line, self.needed) {

@@ -32,7 +32,7 @@ pub(super) struct W3c {
     is_anothers: bool,
 }
 
-/// Which column is what, from 0.
+/// Indices of the columns, from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Columns {
     date: Option<usize>,

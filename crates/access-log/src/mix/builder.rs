@@ -147,7 +147,7 @@ impl MixBuilder {
     }
 }
 
-/// Those that are not empty, by name.
+/// The tallies that are not empty, by name.
 fn named<const N: usize>(
     names: [&'static str; N],
     tallies: [Tally; N],

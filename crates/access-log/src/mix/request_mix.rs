@@ -52,9 +52,9 @@ pub struct RequestMix {
 /// speaks these without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Tls {
-    /// Over TLS.
+    /// Responses over TLS.
     pub with: Tally,
-    /// Without it.
+    /// Responses without it.
     pub without: Tally,
 }
 
@@ -108,7 +108,7 @@ impl RequestMix {
     }
 
     /// Whether the bytes that the format says nothing about are those of bodies or have the headers
-    /// in them, by the responses that have no body. `None`: it cannot be told.
+    /// in them, by the responses that have no body. `None` if that is undetermined.
     pub fn unsaid_are_bodies(&self) -> Option<bool> {
         match (self.counted.bodiless_with_bytes, self.counted.bodiless_without_bytes) {
             (0, 1..) => Some(true),
