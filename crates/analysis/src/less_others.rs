@@ -10,9 +10,9 @@
 //! taken      = left over in the window - left over in idle windows, in the same time
 //! ```
 //!
-//! That needs a soaker on every CPU. Which CPUs other programs used in a window is not known: they
-//! are taken to have used each as in the idle windows of the block, so that the cost of one end
-//! alone has more noise than that of both together. What the hypervisor takes stays in the costs.
+//! That needs a soaker on every CPU. It is not known which CPUs other programs used in a window:
+//! they are assumed to have used each as in the idle windows of the block, so that the cost of one
+//! end alone has more noise than that of both together. Steal stays in the costs.
 
 use zc_run::{Block, Header, Reading, Slot};
 

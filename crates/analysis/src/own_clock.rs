@@ -9,9 +9,9 @@
 //! clocks of its threads + clock of ksoftirqd + (clock of the soaker - units / units per ns when idle)
 //! ```
 //!
-//! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves
-//! take is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of
-//! task clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
+//! and what interrupts took from other programs ([`crate::taken`]). No term contains what those
+//! programs themselves take, or what the hypervisor takes, where the kernel leaves it out of task
+//! clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
 //! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen
 //! cgroup, a CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for

@@ -2,8 +2,8 @@
 //!
 //! The reference runs once more in every block, and its sender burns a known number of the soakers'
 //! own units of work in addition (`burn_units_per_mb`); where a BPF program can, as much again is
-//! burned in softirq context (`burn_softirq_ns_per_mb`). What it should cost is the reference's
-//! cost plus what was burned, in the same block. The ratio of what was found to that is 1 in truth.
+//! burned in softirq context (`burn_softirq_ns_per_mb`). Its expected cost is the reference's cost
+//! plus what was burned, in the same block. The true ratio of the measured cost to that is 1.
 
 use zc_stats::median;
 

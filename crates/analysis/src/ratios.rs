@@ -1,12 +1,12 @@
 //! The cost of a cell divided by that of its baseline, over blocks, with an interval.
 //!
-//! The logarithm of the ratio is taken per block. What slows a whole block cancels in it, and equal
-//! noise in both costs makes its distribution symmetric, as the signed-rank interval assumes. The
-//! cost is a difference, so by noise it may be 0 or less in a block. The log ratio of such a block
-//! is minus infinity. The Hodges-Lehmann estimate and the signed ranks only use its place in the
-//! order, so the block counts and is not dropped for a small cost. Where that is not enough, the
-//! signed ranks of cost minus ratio times reference are used instead: when the reference itself is
-//! at or below 0, or so many costs of the cell are that the estimate has no logarithm.
+//! The logarithm of the ratio is taken per block. Whatever slows a whole block cancels in it, and
+//! equal noise in both costs makes its distribution symmetric, as the signed-rank interval assumes.
+//! The cost is a difference, so by noise it may be 0 or less in a block. The log ratio of such a
+//! block is minus infinity. The Hodges-Lehmann estimate and the signed ranks only use its place in
+//! the order, so the block counts and is not dropped for a small cost. Where that is not enough,
+//! the signed ranks of cost minus ratio times reference are used instead: when the reference itself
+//! is at or below 0, or so many costs of the cell are that the estimate has no logarithm.
 //!
 //! These intervals hold for blocks that are independent, and for what happened in them. Ratios also
 //! wander in seconds and minutes, so an interval is widened by what they wander in its run

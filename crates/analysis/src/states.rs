@@ -11,8 +11,8 @@ use crate::ratios::Pair;
 const ALPHA: f64 = 0.01;
 
 /// The two states of a cell by its ratios to its baseline in each block, if Hartigans' dip test
-/// rejects one mode. What slows a whole block down cancels in a ratio, so these are the cell's own.
-/// The level is shared among all cells of the plan (Bonferroni).
+/// rejects one mode. Whatever slows a whole block down cancels in a ratio, so these are the cell's
+/// own. The level is shared among all cells of the plan (Bonferroni).
 pub(super) fn two_states(kept: &KeptBlocks, pairs: &[Pair]) -> Option<TwoStates> {
     let logs = pairs.iter().filter_map(Pair::log);
     let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();

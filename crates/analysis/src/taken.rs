@@ -48,8 +48,8 @@ pub(crate) struct TakenFrom {
     pub(crate) stopped_ns: f64,
     /// Time that neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
     pub(crate) left_ns: f64,
-    /// The same beyond what that was in idle windows; by wall time 0. What the hypervisor took is
-    /// in it: its ticks are longer than most windows, and it takes as much from idle ones.
+    /// The same beyond what that was in idle windows; by wall time 0. It includes steal: its ticks
+    /// are longer than most windows, and it takes as much from idle ones.
     pub(crate) beyond_idle_ns: f64,
 }
 

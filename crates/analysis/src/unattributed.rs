@@ -1,8 +1,8 @@
 //! Work that traffic causes in tasks that are attributed to nobody: kworkers, a server that zc did
 //! not start, a helper of a container.
 //!
-//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. What other tasks used
-//! in a window, beyond what they used in the idle windows beside it, is known as exactly
+//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. The CPU time of other
+//! tasks in a window, beyond what they used in the idle windows beside it, is known as exactly
 //! ([`TrialCost::unattributed`]). If it is above 0, the traffic caused it. A value below 0 is
 //! displacement: other programs had to wait for the traffic, which says nothing about their work.
 //!
@@ -10,11 +10,11 @@
 //! longer windows scatter less, and the difference of two is skewed to the right, so that signed
 //! ranks err towards less than nothing.
 //!
-//! **One decision for a run.** Where it is shown for one cell, it is added to all of them, window
-//! by window, on each side: a ratio of a cell that has it to one that lacks it would compare two
-//! accounts, and to add only what is significant would make the ratio depend on the noise. Cells
-//! whose interval lies below 0 are left as they are, because displacement is no saving. What is not
-//! shown is not added: it would put the noise of other programs back into every cost.
+//! **One decision for a run.** Where it is significant for one cell, it is added to all of them,
+//! window by window, on each side: a ratio of a cell that has it to one that lacks it would compare
+//! two accounts, and to add only what is significant would make the ratio depend on the noise.
+//! Cells whose interval lies below 0 are left as they are, because displacement is no saving.
+//! Insignificant work is not added: it would put the noise of other programs back into every cost.
 
 use zc_stats::{hodges_lehmann, median, wilcoxon_interval};
 

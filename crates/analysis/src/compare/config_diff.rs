@@ -198,8 +198,8 @@ fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
     found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
 }
 
-/// The other machine, and the way to it. What a far end that shares the near one's machine has in
-/// common with it is listed once.
+/// The other machine, and the way to it. If the far end shares the near one's machine, their common
+/// differences are listed once.
 fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     let (Some(old), Some(new)) = (&old.remote, &new.remote) else { return };
     let (shorter, longer) = (old.rtt_ns.min(new.rtt_ns), old.rtt_ns.max(new.rtt_ns));

@@ -186,8 +186,8 @@ impl Withheld {
     /// no ratio can be trusted whatever its size.
     ///
     /// A positive control that is shown to miss by more than half of what was added shows an
-    /// instrument that does not see a kind of cost, or sees what is not there. How much of another
-    /// path's cost that is, it cannot tell.
+    /// instrument that does not see a kind of cost, or sees what is not there. It does not show how
+    /// much of another path's cost that is.
     pub fn error(&self) -> Option<f64> {
         let of_ends = |low: f64, high: Option<f64>, expected: f64| {
             farthest_from_one(low / expected, high.map(|high| high / expected))

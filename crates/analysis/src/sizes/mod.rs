@@ -23,7 +23,7 @@ use line::Fitted;
 use series::SeriesCells;
 
 /// The estimates by message size for both sides together, and for the sender where the sides have
-/// separate costs. Empty for a plan without message sizes. What is said of both sides follows from
+/// separate costs. Empty for a plan without message sizes. Statements about both sides follow from
 /// the `verdict` on each cell.
 pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
     let groups = series::series(kept.header);

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! the last two less what they are in the idle windows before and after it. The time of other
-//! programs is in no term, and neither is what the hypervisor takes. What interrupts took from
+//! programs is in no term, and neither is what the hypervisor takes. Time that interrupts took from
 //! other programs is in their clocks alone: it is as much as the soakers lost in as much time
 //! ([`crate::taken`]).
 
