@@ -7,8 +7,8 @@
 /// Rows that share one pass over another row.
 const ROWS: usize = 8;
 
-/// Whether the square of a number, and sums of such squares, are numbers. Of NaN and infinity they
-/// are not.
+/// Whether the square of a number, and sums of such squares, are numbers. False for NaN and
+/// infinity.
 pub(crate) fn is_squarable(number: f64) -> bool {
     number.abs() <= 1e100
 }
