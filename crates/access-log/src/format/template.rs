@@ -1,5 +1,5 @@
 //! Lines of one fixed form: fields with literal text between them, as nginx's `log_format` and
-//! Apache's `LogFormat` describe them. What these two write as variables is in `nginx.rs` and
+//! Apache's `LogFormat` describe them. The variables of these two are in `nginx.rs` and
 //! `apache.rs`; here such a description is checked once, and then lines are taken apart by it.
 
 use memchr::memchr;
@@ -176,7 +176,7 @@ impl Part {
         }
     }
 
-    /// Whether a text can be the field's value. What stands behind a time may be a part of it, too:
+    /// Whether a text can be the field's value. The text behind a time may be a part of it, too:
     /// `20.11.2026 10:00:00.123`.
     fn can_be(&self, value: &[u8]) -> bool {
         self.strftime().is_none_or(|described| WrittenTime::is_one(described, value))
