@@ -79,7 +79,7 @@ pub(crate) struct Account {
     pub(crate) threads: Threads,
 }
 
-/// How an account treats the traffic's threads.
+/// Treatment of the traffic's threads in an account.
 pub(crate) enum Threads {
     /// Their CPU time is in what is known.
     AreKnown,
