@@ -1,26 +1,26 @@
-//! Which format a log is of, by its first lines.
+//! Detects the format of a log from its first lines.
 
 use super::format::{Extent, Format, KNOWN, Known, Reading};
 use super::summary::Unusable;
 
-/// How many lines are looked at.
+/// Number of lines that are examined.
 pub(crate) const SAMPLE_LINES: usize = 100;
 
-/// How many bytes of them are kept.
+/// Number of their bytes that are kept.
 pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 
-/// A format beside a sample.
+/// Fit of a format to a sample.
 struct Fit {
     known: &'static Known,
-    /// As the sample has left it.
+    /// The format, with the settings found in the sample.
     format: Format,
     readings: Vec<Reading>,
     /// Lines that are of the format from their beginning to their end.
     whole: usize,
-    /// Lines that begin as the format, and how many bytes of them are of it.
+    /// Lines that begin like the format, and the number of their bytes that match it.
     begun: usize,
     begun_bytes: usize,
-    /// Lines of which what is taken could be read.
+    /// Lines whose needed fields could be read.
     read: usize,
 }
 
@@ -48,8 +48,8 @@ impl Fit {
         Self { known, format, readings, whole, begun, begun_bytes, read }
     }
 
-    /// By whole lines first, so that `combined` is not read as `common`; then by how much of the
-    /// lines is explained, so that `combined` with a field behind it is not either.
+    /// Ranks by whole lines first, so that `combined` is not read as `common`; then by how much of
+    /// the lines is explained, so that `combined` with a field behind it is not either.
     fn rank(&self) -> (bool, usize, usize, usize, usize) {
         (!self.known.is_last_resort, self.whole, self.begun, self.begun_bytes, self.read)
     }

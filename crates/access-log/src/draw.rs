@@ -20,7 +20,7 @@ pub struct Draw {
     random: Pcg64Mcg,
 }
 
-/// What was drawn.
+/// The result of a draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drawn {
     /// The sizes of the responses that were drawn, in bytes, in the order of the logs.

@@ -1,6 +1,5 @@
-//! What is taken of a line: when, how it was asked for, how it was answered, and how many bytes
-//! that was. Addresses, paths, users and agents are not taken, so nothing behind this type can hold
-//! them.
+//! Fields that are read from a line: time, method, protocol, status, duration and bytes. Addresses,
+//! paths, users and agents are not read, so nothing behind this type can hold them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,10 +16,10 @@ pub struct Entry {
     pub method: Method,
     /// The status of the response, from 100 to 999; `None` where none was sent (`-`, `000`, `-1`).
     pub status: Option<u16>,
-    /// How many bytes the response had.
+    /// Bytes of the response.
     pub bytes: Bytes,
-    /// How long it took, in us, if the log says it. Servers differ in what they include: most count
-    /// from the request's first byte to the response's last.
+    /// Duration in us, if the log says it. Servers differ in what they include: most count from the
+    /// request's first byte to the response's last.
     pub duration_us: Option<u64>,
     /// The version of HTTP, if the log says it.
     pub protocol: Option<Protocol>,
@@ -29,7 +28,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What kind of response it was.
+    /// The kind of the response.
     pub fn class(&self) -> Class {
         match (self.method, self.status) {
             _ if self.bytes.size().is_none() => Class::Unmeasured,
@@ -42,7 +41,7 @@ impl Entry {
     }
 }
 
-/// Which moment of a request the time of a line is.
+/// The moment of a request that the time of a line is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
     /// Its beginning.
@@ -55,17 +54,17 @@ pub enum Stamp {
 /// or `-` in place of the bytes of a response with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bytes {
-    /// Of the body alone: nginx `$body_bytes_sent`, Apache `%b`.
+    /// Bytes of the body alone: nginx `$body_bytes_sent`, Apache `%b`.
     pub body: Option<u64>,
-    /// Of the whole response, with its header: nginx `$bytes_sent`, Apache `%O`.
+    /// Bytes of the whole response, with its header: nginx `$bytes_sent`, Apache `%O`.
     pub wire: Option<u64>,
-    /// The format does not say of which: Apache's `combined` has `%b`, and Debian's Apache writes
-    /// `%O` under the same name.
+    /// Bytes of one of the two; the format does not say which: Apache's `combined` has `%b`, and
+    /// Debian's Apache writes `%O` under the same name.
     pub unsaid: Option<u64>,
 }
 
 impl Bytes {
-    /// The size by which the response is counted, and what it is of: the body's if it is known.
+    /// The size by which the response is counted, and its meaning: the body's size if it is known.
     pub fn size(&self) -> Option<(u64, Counted)> {
         let of = |bytes: Option<u64>, counted| bytes.map(|bytes| (bytes, counted));
         of(self.body, Counted::Body)
@@ -96,7 +95,7 @@ impl Bytes {
     }
 }
 
-/// What the bytes of a line are of.
+/// The meaning of a line's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {

@@ -1,5 +1,5 @@
-//! Access logs of web servers as counts: how many responses of which size, status and method, and
-//! when, in memory that does not depend on the length of the log.
+//! Access logs of web servers as counts: numbers of responses by size, status, method and time, in
+//! memory that does not depend on the length of the log.
 //!
 //! ```
 //! use zc_access_log::{MixBuilder, read_log};
@@ -14,8 +14,9 @@
 //! assert_eq!((mix.all.requests, mix.all.bytes), (2, 203_023));
 //! ```
 //!
-//! It reads from what it is given and touches no file, clock or terminal. What is personal in a
-//! log, addresses, paths, users and agents, is not kept: [`Entry`] has no field that could hold it.
+//! It reads from what it is given and touches no file, clock or terminal. The personal data of a
+//! log, addresses, paths, users and agents, are not kept: [`Entry`] has no field that could hold
+//! it.
 
 mod detect;
 mod draw;

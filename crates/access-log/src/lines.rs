@@ -19,7 +19,7 @@ pub(crate) enum Line<'l> {
     Whole(&'l [u8]),
     /// The beginning of a longer one.
     TooLong(&'l [u8]),
-    /// So many NULs at the beginning of a line, which follows.
+    /// Number of NULs at the beginning of a line, which follows.
     Nuls(u64),
     /// The last bytes of the stream, after which no line ends: being written, or cut off.
     Unfinished(&'l [u8]),
@@ -28,8 +28,8 @@ pub(crate) enum Line<'l> {
 /// Calls `each` with every line, until it breaks.
 ///
 /// # Errors
-/// That of reading. The lines before it have been given to `each`, and of the one that it broke
-/// what there was.
+/// Reading fails. The lines before the error have been given to `each`, and the beginning of the
+/// one that it cut off.
 pub(crate) fn each<B>(
     mut stream: impl BufRead,
     mut each: impl FnMut(Line<'_>) -> ControlFlow<B>,
@@ -93,7 +93,7 @@ pub(crate) fn each<B>(
     }
 }
 
-/// How many NULs a text begins with.
+/// Number of NULs at the beginning of a text.
 pub(crate) fn count_nuls(text: &[u8]) -> usize {
     text.iter().position(|byte| *byte != 0).unwrap_or(text.len())
 }
@@ -108,7 +108,7 @@ fn line(bytes: &[u8]) -> Line<'_> {
     }
 }
 
-/// What stands at the end of a stream without a line feed.
+/// The last line of a stream that ends without a line feed.
 fn last(begun: &[u8], is_too_long: bool) -> Option<Line<'_>> {
     match (begun, is_too_long) {
         ([], _) => None,

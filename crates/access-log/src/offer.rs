@@ -1,18 +1,18 @@
-//! What stands behind a known format on each line, and can be read if it is described: the
-//! durations that nginx adds to `combined`, `rt=0.012`.
+//! Offers a description of fields that stand behind a known format on each line: the durations that
+//! nginx adds to `combined`, `rt=0.012`.
 
 use super::format::Format;
 
 /// A description that reads more of a log than its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What the first line has behind the format.
+    /// The text of the first line behind the format.
     pub behind: String,
     /// An nginx `log_format` that reads durations from it.
     pub log_format: String,
 }
 
-/// What is read of a log of this format beyond it, if durations are: numbers with three decimals,
+/// The offer for a log of this format, if durations stand behind it: numbers with three decimals,
 /// as nginx writes `$request_time` alone.
 pub(crate) fn of(format: &Format, sample: &[&[u8]]) -> Option<Offer> {
     let described = format.as_log_format()?;

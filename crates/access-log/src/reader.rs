@@ -10,13 +10,13 @@ use super::lines::{self, LONGEST_LINE, Line, count_nuls};
 use super::offer;
 use super::summary::{LogSummary, UnreadableLine, Unusable};
 
-/// How many lines that could not be read are kept.
+/// Number of unreadable lines that are kept.
 const KEPT_LINES: usize = 3;
 
-/// How much of each of them is kept, in bytes: 80 characters of any kind.
+/// Bytes that are kept of each: 80 characters of any kind.
 const KEPT_BYTES: usize = 320;
 
-/// What takes the entries of a log.
+/// A consumer of a log's entries.
 pub trait Collect {
     /// Takes an entry whose time is this moment of its request.
     fn add(&mut self, entry: &Entry, stamp: Stamp);
@@ -31,10 +31,10 @@ impl<A: Collect, B: Collect> Collect for (A, B) {
 }
 
 /// Reads a log to its end, and gives its entries to `into`, such as a
-/// [`MixBuilder`](crate::MixBuilder). Without a format it is told by the first lines.
+/// [`MixBuilder`](crate::MixBuilder). Without a format it is detected from the first lines.
 ///
 /// # Errors
-/// Nothing can be had from it; `into` was given nothing.
+/// The log cannot be used; `into` was given nothing.
 pub fn read_log(
     mut log: impl BufRead,
     format: Option<Format>,
@@ -80,7 +80,7 @@ pub fn read_log(
 /// The first lines of a log.
 #[derive(Default)]
 struct Beginning {
-    /// They, as they are, but without what is longer than [`LONGEST_LINE`] and a byte.
+    /// Their text, unchanged but cut off where a line is longer than [`LONGEST_LINE`] and a byte.
     text: Vec<u8>,
     /// NULs that were passed over.
     nuls: u64,
@@ -96,7 +96,7 @@ impl Beginning {
     }
 
     fn read(&mut self, log: &mut impl BufRead) -> io::Result<()> {
-        /// With it the line is seen to be too long.
+        /// One byte more than the longest line, which shows that a line is too long.
         const KEPT: usize = LONGEST_LINE + 1;
         for _ in 0..SAMPLE_LINES {
             self.nuls += skip_nuls(log)?;

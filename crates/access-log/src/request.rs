@@ -21,7 +21,7 @@ pub(crate) fn parts(line: &[u8]) -> (Method, Option<Protocol>) {
 pub struct Found<'l> {
     /// Its method.
     pub method: &'l [u8],
-    /// What was asked for, as the server wrote it.
+    /// The target of the request, as the server wrote it.
     pub target: &'l [u8],
     /// The status of the response, three digits.
     pub status: &'l [u8],

@@ -1,11 +1,11 @@
-//! What was read of a log, or why nothing was.
+//! Summary of a log that was read, or why it could not be used.
 
 use std::io;
 
 use super::format::DurationUnit;
 use super::offer::Offer;
 
-/// What was read of a log.
+/// Summary of a log that was read.
 #[derive(Debug)]
 pub struct LogSummary {
     /// The name of its format.
@@ -14,10 +14,10 @@ pub struct LogSummary {
     pub lines: u64,
     /// Those with a request.
     pub requests: u64,
-    /// Those that could not be read, with the longer ones than
+    /// Those that could not be read, including those longer than
     /// [`LONGEST_LINE`](crate::LONGEST_LINE).
     pub unreadable: u64,
-    /// The first of them. They may have what is personal.
+    /// The first of them. They may contain personal data.
     pub first_unreadable: Vec<UnreadableLine>,
     /// Whether the last line had no end and could not be read. It is not among the unreadable ones.
     pub is_cut: bool,
@@ -25,9 +25,9 @@ pub struct LogSummary {
     pub nuls: u64,
     /// The unit of its durations.
     pub durations: DurationUnit,
-    /// The keys that were named and of which no line has a value.
+    /// The named keys without a value on any line.
     pub without_value: Vec<String>,
-    /// What stands behind its format, and could be read.
+    /// A description that would read more of the log.
     pub offer: Option<Offer>,
     /// Why reading ended before the end. What came before is counted.
     pub broken: Option<io::Error>,
@@ -36,20 +36,20 @@ pub struct LogSummary {
 /// A line that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableLine {
-    /// Which one, from 1, empty lines counted.
+    /// Its number, from 1, empty lines counted.
     pub number: u64,
     /// Its beginning, with its control characters.
     pub text: String,
 }
 
-/// Why nothing can be had from a log.
+/// Why a log cannot be used.
 #[derive(Debug)]
 pub enum Unusable {
     /// It has no lines.
     Empty,
     /// No format fits.
     Unknown,
-    /// Of the format that was named no line can be read. The lines that could not are with it.
+    /// No line matches the requested format. The summary has the unreadable lines.
     DoesNotFit(Box<LogSummary>),
     /// Several fit, and say different things.
     Ambiguous(Vec<&'static str>),

@@ -1,5 +1,5 @@
-//! What holds for every input: no parser panics, what is written as a server writes it is read as
-//! it was, and counts add up.
+//! Properties that hold for every input: no parser panics, an entry written as a server writes it
+//! is read unchanged, and counts add up.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use zc_access_log::{
     Bytes, Entry, Format, KNOWN, MixBuilder, Protocol, Reading, Unusable, find_request, read_log,
 };
 
-/// What a server could have logged.
+/// An entry that a server could have logged.
 #[derive(Debug, Clone)]
 struct Logged {
     unix_ms: i64,

@@ -1,4 +1,4 @@
-//! Every format is told by a sample of it, and counted as an independent count has it.
+//! Every format is detected from a sample of it, and its counts equal independent ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -202,7 +202,7 @@ fn nothing_that_is_personal_is_kept() {
     }
 }
 
-/// What a log of this text cannot be used for.
+/// Reason why a log of this text cannot be used.
 fn unusable(log: &str, format: Option<Format>) -> Unusable {
     let mut mix = MixBuilder::default();
     let unusable = read_log(log.as_bytes(), format, &mut mix).unwrap_err();

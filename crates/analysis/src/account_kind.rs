@@ -1,4 +1,4 @@
-//! The account that tells the costs of a run: which clocks they come from.
+//! Choice of the account for the costs of a run: the clocks that they come from.
 
 use zc_run::{Block, Header, Host};
 
@@ -9,7 +9,7 @@ pub(crate) use crate::model::account_kind::{AccountKind, WhyWallTime};
 /// The accounts by which costs may be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permitted {
-    /// The best that tells them.
+    /// The best account that is available.
     Best,
     /// Wall time alone, as in runs without own clocks.
     WallTime,

@@ -133,8 +133,8 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 /// of many bursts, which says nothing of the other windows and would move the mean. So windows
 /// count by no more than a burst beyond the typical one.
 ///
-/// Of a share `s` of a CPU that others use, `1 - s` is left: traffic that reaches as much of its
-/// rate is kept from it by them. Where less was possible than it reached, it reached all of it.
+/// If others use a share `s` of a CPU, `1 - s` is left: traffic that reaches that much of its rate
+/// is held back by them. Where less was possible than it reached, it reached all of it.
 fn reached(
     kept: &KeptBlocks,
     cell: &Cell,

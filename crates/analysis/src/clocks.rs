@@ -16,7 +16,7 @@ pub(crate) struct Clocks {
     /// The middle of the window by CLOCK_MONOTONIC.
     pub(crate) middle_ns: f64,
     pub(crate) elapsed_ns: f64,
-    /// In the order of the machine's CPUs.
+    /// The clocks of each CPU, in the order of the machine's CPUs.
     pub(crate) by_cpu: Vec<Clock>,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct Clock {
     pub(crate) units: f64,
     pub(crate) soaker_ns: f64,
     pub(crate) ksoftirqd_ns: f64,
-    /// What the hypervisor took, by the ticks of /proc/stat.
+    /// Steal, by the ticks of /proc/stat.
     pub(crate) steal_ns: f64,
-    /// The same where it is in no task clock. Nothing interrupts a CPU then.
+    /// Steal that is in no task clock. Nothing interrupts a CPU then.
     pub(crate) steal_outside_ns: f64,
-    /// Time in which it was idle, by the ticks of /proc/stat.
+    /// Time in which the CPU was idle, by the ticks of /proc/stat.
     pub(crate) stopped_ns: f64,
 }
 
@@ -41,7 +41,8 @@ impl Clock {
 }
 
 impl Clocks {
-    /// In the window of a slot. `None` without readings, and as for [`between`](Self::between).
+    /// The clocks of a slot's window. `None` without readings; otherwise see
+    /// [`between`](Self::between).
     pub(crate) fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
         let (opened, closed) = machine.edges(slot)?;
         Self::between(opened, closed, machine)
@@ -89,7 +90,7 @@ impl Clocks {
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, by_cpu })
     }
 
-    /// How long all of zc was stopped.
+    /// Time in which all of zc was stopped.
     pub(crate) fn stopped_ns(&self) -> f64 {
         self.by_cpu.iter().map(|cpu| cpu.stopped_ns).fold(f64::INFINITY, f64::min)
     }

@@ -1,4 +1,4 @@
-//! What wake-ups, calls and bytes cost: cost = a x wake-ups + b x calls + c x bytes.
+//! Costs of wake-ups, calls and bytes: cost = a x wake-ups + b x calls + c x bytes.
 //!
 //! A cost per byte holds for the rate at which it was measured, because what is paid for each
 //! wake-up is shared by more bytes at a higher rate. Where `rate` is a factor of the plan, cells
@@ -68,7 +68,7 @@ fn series(header: &Header) -> Vec<Series> {
     found
 }
 
-/// A cell of a series, with what its cost is made of.
+/// A cell of a series, with the components of its cost.
 struct Point {
     /// Index in the plan.
     place: usize,

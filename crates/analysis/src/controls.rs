@@ -1,14 +1,14 @@
-//! What the controls of a run leave open.
+//! Errors and resolution of a run's controls, which limit its verdicts.
 //!
-//! A control whose interval excludes the truth shows an **error**, and nothing is said that it
-//! could explain. A control that agrees with the truth tells no more than its interval does: an
-//! error of half of its width it would have missed every second time. That is its **resolution**.
-//! No ratio that is not farther from 1 is called a difference, and none is called the same where
-//! the resolution is beyond the margin of that. A verdict needs both controls: the A/A control to
-//! see that there is no error of its size, and the positive control to see that a cost of its size
-//! is found. A positive control that may have seen nothing of what was added shows no error, and
-//! may have missed one as large as the farther end of its interval is from the truth. That counts
-//! as an error.
+//! A control whose interval excludes the truth shows an **error**, and no difference is reported
+//! that it could explain. A control that agrees with the truth tells no more than its interval
+//! does: it would miss an error of half its width every second time. That is its **resolution**. No
+//! ratio that is not farther from 1 is called a difference, and none is called the same where the
+//! resolution is beyond the margin of that. A verdict needs both controls: the A/A control to see
+//! that there is no error of its size, and the positive control to see that a cost of its size is
+//! found. A positive control that may have seen nothing of what was added shows no error, and may
+//! have missed one as large as the farther end of its interval is from the truth. That counts as an
+//! error.
 
 use crate::cells;
 use crate::figures::finite;
@@ -26,7 +26,7 @@ pub(crate) struct Controls {
     pub(crate) positive: Option<PositiveControl>,
 }
 
-/// What the controls of a run support, as factors of at least 1.
+/// Limits that a run's controls set on its verdicts, as factors of at least 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
     /// The largest error that a control shows; 1 where none misses.
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Where controls say nothing of a comparison.
+    /// No limits: the controls say nothing about a comparison.
     pub(crate) const NONE: Self = Self { error: 1.0, resolution: 1.0 };
 
     /// Whether a difference of this ratio could have been seen.
@@ -73,7 +73,7 @@ impl Controls {
         Limits { error, resolution: self.resolution() }
     }
 
-    /// By the control that could have seen less; 1 without an interval.
+    /// Resolution of the control that could have seen less; 1 without an interval.
     fn resolution(&self) -> f64 {
         let same = self.same.as_ref().filter(|control| control.fits.is_some());
         let positive = self.positive.as_ref().filter(|control| control.fits.is_some());

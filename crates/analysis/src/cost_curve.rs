@@ -13,8 +13,8 @@ pub(crate) struct CostCurve {
     curve: MonotoneCubic,
     smallest: Measured,
     largest: Measured,
-    /// What a byte beyond the largest length costs: as much as between the two largest ones, and
-    /// not below 0.
+    /// Cost of a byte beyond the largest length: as much as between the two largest ones, and not
+    /// below 0.
     beyond_ns_per_byte: f64,
 }
 

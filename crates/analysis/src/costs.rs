@@ -1,24 +1,25 @@
 //! The cost of each soaked trial of a run: the CPU time that its traffic took.
 //!
-//! By the soakers' own clocks (`own_clock`) where these tell it, and otherwise by the wall time
-//! that soakers lost (`wall_clock`), in which is what other programs and the hypervisor took.
-//! `sides` says which CPUs a cost is of.
+//! It is taken from the soakers' own clocks (`own_clock`) where these tell it, and otherwise from
+//! the wall time that soakers lost (`wall_clock`), which contains what other programs and the
+//! hypervisor took. `sides` decides which CPUs a cost covers.
 //!
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
 //! All that was taken from a machine is the cost of its end, on whichever CPU its network card
 //! interrupted.
 //!
-//! **Nothing is missed.** What other tasks used beyond what they use in idle windows is known too,
-//! and part of the cost where it is shown to be there: [`TrialCost::unattributed`], `unattributed`.
+//! **Nothing is missed.** CPU time that other tasks used beyond what they use in idle windows is
+//! known too, and part of the cost where it is significant: [`TrialCost::unattributed`],
+//! `unattributed`.
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
-//! nothing, and what it cost is taken off the costs of the block's other trials. Runs from
-//! before format 3.1 have no such trials: their costs are gross.
+//! nothing, and its cost is subtracted from the costs of the block's other trials. Runs from before
+//! format 3.1 have no such trials: their costs are gross.
 //!
 //! **Net of the load.** A server that zc did not start may run on any CPU, beside the thread that
 //! asks it. The loss of all CPUs is then that of both, and the CPU time of that thread by its
-//! clock, in the same window, is taken off. Interrupts and softirqs on soakers' time stay in,
+//! clock, in the same window, is subtracted. Interrupts and softirqs on soakers' time stay in,
 //! whichever of the two they were for.
 //!
 //! Both the session, which checks its progress, and the estimates use these costs.
@@ -44,9 +45,9 @@ pub struct TrialCost {
     pub bytes: u64,
     /// Everything that was taken in the window, the harness included.
     pub gross: Losses,
-    /// What other tasks used in the window beyond what they used in the idle windows beside it, by
-    /// the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what the soakers
-    /// lost by wall time, in which it is.
+    /// CPU time that other tasks used in the window beyond what they used in the idle windows
+    /// beside it, by the side's CPUs, where `gross` is by own clocks. `None` where `gross` is what
+    /// the soakers lost by wall time, which contains it.
     pub unattributed: Option<Losses>,
     /// The share of the CPU time, on that CPU of [`Side::Both`] which they used most, that other
     /// programs used, or in which zc was stopped; 0 where `gross` is what the soakers lost by wall
@@ -63,9 +64,9 @@ pub struct TrialCost {
 /// CPU time that was burned on purpose in a window of the positive control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Burned {
-    /// By the sender: its units of work at the idle rate of its CPU.
+    /// Burned by the sender: its units of work at the idle rate of its CPU.
     pub task_ns: f64,
-    /// In softirq context; 0 where that is not possible.
+    /// Burned in softirq context; 0 where that is not possible.
     pub softirq_ns: f64,
 }
 
@@ -77,13 +78,13 @@ impl TrialCost {
         Some(self.gross_ns(side)? - harness_ns)
     }
 
-    /// As [`ns`](Self::ns), with the harness in it.
+    /// Like [`ns`](Self::ns), with the harness in it.
     fn gross_ns(&self, side: Side) -> Option<f64> {
         let load_ns = if side == Side::Both { self.load_ns } else { 0.0 };
         Some(self.gross.of(side)? - load_ns)
     }
 
-    /// Soaked CPU time per KiB of payload, as [`ns`](Self::ns).
+    /// Soaked CPU time per KiB of payload; see [`ns`](Self::ns).
     pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
         self.ns(side).map(|ns| self.per_kib(ns))
     }
@@ -98,8 +99,8 @@ impl TrialCost {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
     }
 
-    /// What other tasks used beyond what they used in idle windows, per KiB of payload; `None`
-    /// where the cost is by wall time.
+    /// CPU time that other tasks used beyond what they used in idle windows, per KiB of payload;
+    /// `None` where the cost is by wall time.
     pub fn unattributed_ns_per_kib(&self, side: Side) -> Option<f64> {
         self.unattributed?.of(side).map(|ns| self.per_kib(ns))
     }
@@ -135,7 +136,7 @@ pub(crate) struct Costs {
     pub(crate) by_block: Vec<Vec<Option<TrialCost>>>,
     /// Soaked windows of cells with valid readings.
     pub(crate) windows: usize,
-    /// Those of them that have no cost, because the soakers hardly ran.
+    /// Windows among these without a cost, because the soakers hardly ran.
     pub(crate) hardly_ran: usize,
 }
 
@@ -178,18 +179,18 @@ impl Costs {
     }
 }
 
-/// How costs are to be computed.
+/// Accounts by which costs may be computed, and the correction for steal.
 #[derive(Debug, Clone, Copy)]
 struct By {
     permitted: Permitted,
     steal: StealInClocks,
 }
 
-/// What was taken in the windows of a block.
+/// CPU time taken in the windows of a block.
 struct Windows<'h> {
-    /// In the order of the plan's cells, of the first soaked trial of each.
+    /// Windows of the first soaked trial of each cell, in the order of the plan's cells.
     cells: Vec<Option<Window>>,
-    /// In the paced trials, by the label of their cell.
+    /// CPU time taken in the paced trials, by the label of their cell.
     paced: HashMap<&'h str, Taken>,
 }
 
@@ -245,7 +246,7 @@ impl Window {
         Some(Self { bytes, taken, account, load_ns: load_ns(trial, header), burned })
     }
 
-    /// The cost, of which `harness` is taken off. `None` if that was to be measured and was not.
+    /// The cost, net of `harness`. `None` if that was to be measured and was not.
     fn cost(
         &self,
         gross: Losses,
@@ -268,7 +269,7 @@ impl Window {
     }
 }
 
-/// What was lost in the paced trials of blocks, by the label of their cell.
+/// CPU time lost in the paced trials of blocks, by the label of their cell.
 struct Harnesses<'h>(HashMap<&'h str, Vec<Option<Losses>>>);
 
 impl<'h> Harnesses<'h> {
@@ -288,7 +289,7 @@ impl<'h> Harnesses<'h> {
     }
 }
 
-/// What was taken in the trial in slot number `slot`, by this account.
+/// CPU time taken in the trial in slot number `slot`, by this account.
 fn taken_in(
     block: &Block,
     slot: usize,
@@ -312,7 +313,7 @@ fn load_ns(trial: &Trial, header: &Header) -> f64 {
     trial.closed.receiver.cpu_ns.saturating_sub(trial.opened.receiver.cpu_ns) as f64
 }
 
-/// What the units that the sender burned in a window took from the soaker of its CPU: the soaker
+/// CPU time that the units burned by the sender in a window took from the soaker of its CPU, which
 /// would have done them at its idle rate. Threads that are not pinned may run on any soaked CPU.
 fn burned_ns(
     block: &Block,
@@ -342,7 +343,7 @@ fn burned_ns(
     (!rates.is_empty()).then(|| units * rates.len() as f64 / rates.iter().sum::<f64>())
 }
 
-/// What was burned in softirq context in a trial's window.
+/// CPU time burned in softirq context in a trial's window.
 fn softirq_burned_ns(trial: &Trial) -> f64 {
     match (trial.opened.burned_ns, trial.closed.burned_ns) {
         (Some(from_ns), Some(to_ns)) => to_ns.saturating_sub(from_ns) as f64,

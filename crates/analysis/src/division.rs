@@ -1,4 +1,4 @@
-//! Division, where what is divided by may be nothing.
+//! Division by a number that may be 0.
 
 /// The value, unless it is NaN or infinite: neither has a place in a report or in JSON.
 pub(super) fn finite(value: f64) -> Option<f64> {

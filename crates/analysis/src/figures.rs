@@ -19,8 +19,8 @@ pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
     ))
 }
 
-/// The [`figure`] of a series of costs, its interval widened for what costs of the run wander. What
-/// neighbouring blocks have in common is partly counted twice. Counted once, intervals of recorded
+/// The [`figure`] of a series of costs, its interval widened for what costs of the run wander. The
+/// common part of neighbouring blocks is partly counted twice. Counted once, intervals of recorded
 /// runs held too little of what later runs gave (docs/performance.md, "Wander").
 pub(super) fn cost_figure(values: &[f64], wander: Option<Wander>, level: f64) -> Option<Figure> {
     let figure = figure(values, level)?;

@@ -1,9 +1,9 @@
-//! What is taken off costs for zc's own pacing and metering.
+//! Cost of zc's own pacing and metering, which is subtracted from costs.
 //!
-//! A block has one paced trial for each rate, and a short one. Taken off the costs of its own
-//! block, it would put its noise into each of them (docs/performance.md, "Idle windows"). What the
-//! harness costs changes with the machine, in seconds. So a block's is the median of those of the
-//! blocks around it.
+//! A block has one paced trial for each rate, and a short one. Subtracted from the costs of its own
+//! block, it would put its noise into each of them (docs/performance.md, "Idle windows"). The cost
+//! of the harness changes with the machine, within seconds. So a block's is the median of those of
+//! the blocks around it.
 
 use zc_stats::median;
 
@@ -30,8 +30,8 @@ pub(super) fn settle(costs: &mut [Vec<Option<TrialCost>>]) {
     }
 }
 
-/// What the harness of each cell was measured to be, before it is settled: the label of its cell,
-/// and its cost by block in ns per KiB.
+/// Measured harness of each cell, before it is settled: the label of its cell, and its cost by
+/// block in ns per KiB.
 pub(super) fn measured(
     costs: &[Vec<Option<TrialCost>>],
     plan: &Plan,

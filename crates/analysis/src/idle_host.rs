@@ -1,4 +1,4 @@
-//! What a cell costs on a host that is idle otherwise, by the idle time that it takes.
+//! Cost of a cell on a host that is otherwise idle, by the idle time that it takes.
 //!
 //! In the unsoaked trials of a block nothing but the traffic keeps the CPUs from being idle. A
 //! sender that is woken in the same way and sends nothing takes some idle time too, and so do all
@@ -65,7 +65,7 @@ pub(super) fn costs(kept: &KeptBlocks) -> Vec<Option<Figure>> {
     cells.iter().zip(&pairs).map(cost).collect()
 }
 
-/// What an unsoaked control and the unsoaked paced trial beside it differ by.
+/// An unsoaked control compared with the unsoaked paced trial beside it.
 struct Pair {
     /// CPUs that were idle in the paced trial and not in the control, on average.
     taken_cpus: f64,
@@ -94,7 +94,7 @@ fn middle(pairs: &[Pair]) -> Option<f64> {
     median(&pairs.iter().map(|pair| pair.taken_cpus).collect::<Vec<_>>())
 }
 
-/// How much pairs of one cell scatter in a run, by those of all cells.
+/// Scatter of the pairs of one cell in a run, estimated from those of all cells.
 struct Scatter {
     /// Standard deviation of a pair about its cell's median.
     deviation_cpus: f64,
@@ -103,8 +103,8 @@ struct Scatter {
 }
 
 impl Scatter {
-    /// By the pairs of all cells that have more than one, without gross errors. Values lie nearer
-    /// to their own median than to what it estimates: n / (n - 1) makes up for that.
+    /// Estimated from the pairs of all cells that have more than one, without gross errors. Values
+    /// lie nearer to their own median than to what it estimates: n / (n - 1) makes up for that.
     fn of(cells: &[Vec<Pair>]) -> Option<Self> {
         let several = || cells.iter().filter(|pairs| pairs.len() > 1);
         let deviations = several().filter_map(|pairs| {

@@ -14,7 +14,7 @@
 //! (`crates/stats/tests/coverage.rs`); with the whole error at every analysis they would not.
 //!
 //! A run of `--quick` stops because of where its intervals lie: once every comparison is decided.
-//! What that gains by chance, the spending bounds: each analysis has no more than its own part of
+//! Alpha spending bounds what that gains by chance: each analysis has no more than its own part of
 //! the error, the end too, and the parts add up to the whole. So whichever analysis such a run
 //! stops at, and for whatever reason, a true verdict of no difference is refused, or an interval
 //! wrong, in no more than 1 - [`CONFIDENCE`] of all runs. Its analyses lie closer together, as its

@@ -25,9 +25,9 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) index: PlanIndex<'a>,
     /// Indexed by block, then by cell of the plan.
     pub(super) costs: Vec<Vec<Option<TrialCost>>>,
-    /// By which they were computed.
+    /// The account by which they were computed.
     pub(super) account: AccountKind,
-    /// What other tasks worked for the traffic; see [`Unattributed::added`].
+    /// CPU time of other tasks that worked for the traffic; see [`Unattributed::added`].
     pub(super) unattributed: Option<Unattributed>,
     /// Soaked windows of cells, and those of them that have no cost because the soakers hardly ran.
     pub(super) windows: usize,
@@ -36,7 +36,7 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) reference: Option<usize>,
     /// Confidence level of each single interval.
     pub(super) level: f64,
-    /// By how much ratios and costs wander.
+    /// Wander of ratios and costs.
     pub(super) wanders: Wanders,
     /// The harness that was measured below 0 by more than its noise, if one was: the label of its
     /// cell, and what it is in ns per KiB.
@@ -53,7 +53,7 @@ impl<'a> KeptBlocks<'a> {
         Self::only(run, level, Permitted::Best, |block| block.dropped.is_none())
     }
 
-    /// The same by wall time, as of a run without own clocks: in its costs is what other programs
+    /// The same by wall time, as for a run without own clocks: costs include what other programs
     /// took, so blocks in which they took much do not count.
     fn by_wall_time(run: &'a Run) -> Self {
         let level = level_of(&run.header.plan, run.end.as_ref());
@@ -131,8 +131,8 @@ impl<'a> KeptBlocks<'a> {
         self
     }
 
-    /// What a cell cost in all its windows together, divided by all their bytes, in ns per KiB:
-    /// `ns` picks the time that a trial lost. `None` without a trial that has it.
+    /// Cost of a cell in all its windows together, divided by all their bytes, in ns per KiB: `ns`
+    /// picks the time that a trial lost. `None` without a trial that has it.
     pub(super) fn total_cost(
         &self,
         place: usize,

@@ -1,4 +1,4 @@
-//! What traffic took from CPUs in one window where no task clock contains interrupts
+//! CPU time that traffic took in one window where no task clock contains interrupts
 //! (CONFIG_IRQ_TIME_ACCOUNTING): the wall time that soakers lost, less what other programs used.
 //!
 //! The clocks of the top-level cgroups, less those of zc's own threads, tell what other programs
@@ -10,9 +10,9 @@
 //! taken      = left over in the window - left over in idle windows, in the same time
 //! ```
 //!
-//! That needs a soaker on every CPU. Which CPUs other programs used in a window is not known: they
-//! are taken to have used each as in the idle windows of the block, so that the cost of one end
-//! alone has more noise than that of both together. What the hypervisor takes stays in the costs.
+//! That needs a soaker on every CPU. It is not known which CPUs other programs used in a window:
+//! they are assumed to have used each as in the idle windows of the block, so that the cost of one
+//! end alone has more noise than that of both together. Steal stays in the costs.
 
 use zc_run::{Block, Header, Reading, Slot, Traffic};
 
@@ -23,8 +23,8 @@ use crate::sides::{Account, Threads};
 use crate::steal::StealInClocks;
 use crate::taken::TakenFrom;
 
-/// Whether the costs of the trial in slot number `slot` can be told so. What a server uses is in
-/// the clocks of other programs, and so is what another zc on this machine uses.
+/// Whether this account can be used for the trial in slot number `slot`. The clocks of other
+/// programs include what a server uses, and what another zc on this machine uses.
 pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
     let plan = &header.plan;
     let has_server = plan.traffic != Traffic::Stream;
@@ -69,23 +69,23 @@ fn others_ns(opened: &Reading, closed: &Reading, clocks: &Clocks) -> Option<f64>
     Some((all_ns as f64 - own_ns as f64) * clocks.elapsed_ns / read_ns as f64)
 }
 
-/// What a CPU is used for without traffic.
+/// Use of the CPUs without traffic.
 struct Idle {
-    /// In the order of the machine's CPUs.
+    /// Each CPU, in the order of the machine's CPUs.
     by_cpu: Vec<IdleCpu>,
 }
 
 /// See [`Idle`].
 struct IdleCpu {
-    /// The share of what other programs use that they use on this CPU.
+    /// The share of other programs' CPU time that is used on this CPU.
     share_of_others: f64,
     /// The share of the time that is left over by the soaker and by other programs.
     left_over: f64,
 }
 
 impl Idle {
-    /// From the idle windows before and after a slot, and the shares of others from all of the
-    /// block.
+    /// Computes it from the idle windows before and after a slot, and the shares of others from all
+    /// idle windows of the block.
     fn around(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
         let of_slot = |slot: &Slot| IdleWindow::of(slot, machine);
         let windows: Vec<IdleWindow> = block.slots.iter().filter_map(of_slot).collect();
@@ -120,9 +120,9 @@ fn shares(windows: &[IdleWindow], cpus: usize) -> Vec<f64> {
 /// An idle window, in shares of its length.
 struct IdleWindow {
     middle_ns: f64,
-    /// In the order of the machine's CPUs.
+    /// Share of each CPU, in the order of the machine's CPUs.
     unused_by_soaker: Vec<f64>,
-    /// On all CPUs.
+    /// Share of other programs, on all CPUs.
     others: f64,
 }
 

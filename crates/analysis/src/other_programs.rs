@@ -1,6 +1,6 @@
-//! What other programs used of the soaked CPUs while a run was measured, by own clocks: the wall
-//! time of each soaked window, less the clocks of the soakers, of the traffic's threads and of
-//! ksoftirqd, and less what the hypervisor took. Interrupts on their time are in it.
+//! CPU time of the soaked CPUs that other programs used while a run was measured, by own clocks:
+//! the wall time of each soaked window, less the clocks of the soakers, of the traffic's threads
+//! and of ksoftirqd, and less what the hypervisor took. Interrupts on their time are in it.
 
 use crate::kept::KeptBlocks;
 use crate::machine::{Machine, is_emulated};
@@ -9,9 +9,9 @@ use crate::model::estimates::{CpuShare, OtherPrograms};
 use crate::own_clock;
 use zc_run::{Header, LinkKind, Placement, Slot, Traffic, TrialKind};
 
-/// What other programs used in the soaked windows of the blocks that count: in idle windows alone
-/// where not all threads that work for the traffic are known. `None` where costs are by wall time,
-/// on an emulated machine, and without such a window.
+/// CPU time that other programs used in the soaked windows of the blocks that count: in idle
+/// windows alone where not all threads that work for the traffic are known. `None` where costs are
+/// by wall time, on an emulated machine, and without such a window.
 pub(super) fn of(kept: &KeptBlocks) -> Option<OtherPrograms> {
     if kept.account != AccountKind::OwnClocks || is_emulated(kept.header) {
         return None;
@@ -38,14 +38,14 @@ pub(super) fn of(kept: &KeptBlocks) -> Option<OtherPrograms> {
     })
 }
 
-/// What other programs used on one machine.
+/// CPU time that other programs used on one machine.
 struct Used {
     elapsed_ns: f64,
     /// Number of CPUs that count.
     cpus: usize,
-    /// On all of them together.
+    /// CPU time on all of them together.
     all_ns: f64,
-    /// On each CPU of the machine, where each thread of the traffic has one.
+    /// CPU time on each CPU of the machine, where each thread of the traffic has a CPU.
     by_cpu_ns: Vec<f64>,
     is_placed: bool,
 }

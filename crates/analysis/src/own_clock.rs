@@ -1,4 +1,4 @@
-//! What traffic took from CPUs in one window, by the clocks of the soakers and of its threads.
+//! CPU time that traffic took in one window, by the clocks of the soakers and of its threads.
 //!
 //! A soaker's thread clock runs while it has its CPU, and while an interrupt or a softirq has it in
 //! its place. Its units say how much of that time was its own: as many as it would have done in
@@ -9,9 +9,9 @@
 //! clocks of its threads + clock of ksoftirqd + (clock of the soaker - units / units per ns when idle)
 //! ```
 //!
-//! and what interrupts took from other programs ([`crate::taken`]). What those programs themselves
-//! take is in no term, and neither is what the hypervisor takes, where the kernel leaves it out of
-//! task clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
+//! and what interrupts took from other programs ([`crate::taken`]). No term contains what those
+//! programs themselves take, or what the hypervisor takes, where the kernel leaves it out of task
+//! clocks (CONFIG_PARAVIRT_TIME_ACCOUNTING); elsewhere see [`crate::steal`].
 //!
 //! A CPU with a soaker is never idle while zc runs. Where it was, zc did not: SIGSTOP, a frozen
 //! cgroup, a CPU quota that was used up. Nothing of the traffic ran then, and no interrupt came for
@@ -101,9 +101,9 @@ fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option
     Some(shares.into_iter().map(|share| share.unwrap_or(0.0)).collect())
 }
 
-/// What a figure of each CPU in idle windows was at the middle of the window in slot number `slot`:
-/// in a straight line between those before and after that have it, or as in one of them where the
-/// other is missing. The outer `None` where the slot has no readings.
+/// Idle-window figure of each CPU at the middle of the window in slot number `slot`: interpolated
+/// linearly between the idle windows before and after that have it, or that of one of them where
+/// the other is missing. The outer `Option` is `None` where the slot has no readings.
 fn when_idle(
     block: &Block,
     slot: usize,

@@ -11,7 +11,7 @@ use zc_run::{Cell, Plan};
 #[derive(Debug, Clone)]
 pub struct PlanIndex<'p> {
     plan: &'p Plan,
-    /// Of cells with the same label, the first.
+    /// Place of each label's cell; the first where several have the label.
     places: HashMap<&'p str, usize>,
     reference: Option<usize>,
     aa_controls: Vec<usize>,

@@ -2,8 +2,8 @@
 //!
 //! The reference runs once more in every block, and its sender burns a known number of the soakers'
 //! own units of work in addition (`burn_units_per_mb`); where a BPF program can, as much again is
-//! burned in softirq context (`burn_softirq_ns_per_mb`). What it should cost is the reference's
-//! cost plus what was burned, in the same block. The ratio of what was found to that is 1 in truth.
+//! burned in softirq context (`burn_softirq_ns_per_mb`). Its expected cost is the reference's cost
+//! plus what was burned, in the same block. The true ratio of the measured cost to that is 1.
 
 use zc_stats::median;
 
@@ -38,17 +38,17 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     })
 }
 
-/// What was added to the reference in a block.
+/// Cost added to the reference in a block.
 struct Added {
     /// The reference's cost there.
     to_ns_per_kib: f64,
-    /// With what was added, as a multiple of it.
+    /// The cost with what was added, as a multiple of the reference's.
     share: f64,
-    /// What was burned in softirq context, as a share of it.
+    /// The part burned in softirq context, as a share of the reference's cost.
     in_softirqs: f64,
 }
 
-/// What the control cost and what it should have cost, in ns per KiB, and what was added.
+/// Measured and expected cost of the control, in ns per KiB, and the cost added.
 fn of_block(
     costs: &[Option<TrialCost>],
     place: usize,

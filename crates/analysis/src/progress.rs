@@ -1,4 +1,4 @@
-//! How far a run in progress has come: its ratios so far, and whether they are narrow enough.
+//! Progress of a run: its ratios so far, and whether they are narrow enough.
 
 use crate::costs::{Side, trial_costs};
 use crate::harness;

@@ -1,12 +1,12 @@
 //! The cost of a cell divided by that of its baseline, over blocks, with an interval.
 //!
-//! The logarithm of the ratio is taken per block. What slows a whole block cancels in it, and equal
-//! noise in both costs makes its distribution symmetric, as the signed-rank interval assumes. The
-//! cost is a difference, so by noise it may be 0 or less in a block. The log ratio of such a block
-//! is minus infinity. The Hodges-Lehmann estimate and the signed ranks only use its place in the
-//! order, so the block counts and is not dropped for a small cost. Where that is not enough, the
-//! signed ranks of cost minus ratio times reference are used instead: when the reference itself is
-//! at or below 0, or so many costs of the cell are that the estimate has no logarithm.
+//! The logarithm of the ratio is taken per block. Whatever slows a whole block cancels in it, and
+//! equal noise in both costs makes its distribution symmetric, as the signed-rank interval assumes.
+//! The cost is a difference, so by noise it may be 0 or less in a block. The log ratio of such a
+//! block is minus infinity. The Hodges-Lehmann estimate and the signed ranks only use its place in
+//! the order, so the block counts and is not dropped for a small cost. Where that is not enough,
+//! the signed ranks of cost minus ratio times reference are used instead: when the reference itself
+//! is at or below 0, or so many costs of the cell are that the estimate has no logarithm.
 //!
 //! These intervals hold for blocks that are independent, and for what happened in them. Ratios also
 //! wander in seconds and minutes, so an interval is widened by what they wander in its run
@@ -21,9 +21,9 @@ use super::costs::{Side, TrialCost};
 /// The costs of a cell and of its baseline in one block, in the same unit per byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// Of the cell.
+    /// Cost of the cell.
     pub cost: f64,
-    /// Of its baseline.
+    /// Cost of its baseline.
     pub base: f64,
 }
 
@@ -43,7 +43,7 @@ impl Pair {
     }
 }
 
-/// How a ratio was computed.
+/// Method by which a ratio was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Hodges-Lehmann over log ratios, signed-rank interval.
@@ -67,7 +67,7 @@ pub struct Ratio {
     pub p_value: Option<f64>,
     /// Number of blocks with both costs.
     pub blocks: usize,
-    /// How many times as wide the interval is as one over independent blocks, because ratios
+    /// Factor by which the interval is wider than one over independent blocks, because ratios
     /// wander: 1 or more.
     pub wander_inflation: f64,
 }
@@ -146,7 +146,7 @@ fn ranked(pairs: &[Pair], level: f64, wander: Option<Wander>) -> Option<Ratio> {
     })
 }
 
-/// How many times as wide an interval over blocks must be for what ratios wander: `half` is its
+/// Factor by which an interval over blocks must be widened for the wander of ratios. `half` is its
 /// half-width in logarithms.
 fn inflation(half: Option<f64>, blocks: usize, level: f64, wander: Option<Wander>) -> f64 {
     wander.and_then(|wander| wander.inflation(half?, blocks, level)).unwrap_or(1.0)

@@ -1,9 +1,9 @@
-//! A log that was replayed: what its responses cost as they were sent, and what their lengths tell
-//! that they cost, in the same blocks of the same run.
+//! A replayed log: the measured cost of its responses, and the cost predicted from their lengths,
+//! in the same blocks of the same run.
 //!
-//! It is the check of [`advise`](crate::advise::advise): that a response costs what one of its
-//! length does when it is alone in its cell, and that a curve between lengths tells the others.
-//! What slows a whole block is in both, and cancels in their ratio.
+//! It checks two assumptions of [`advise`](crate::advise::advise): that a response costs as much as
+//! one of its length does when it is alone in its cell, and that a curve between lengths predicts
+//! the others. Whatever slows a whole block is in both, and cancels in their ratio.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ use zc_run::ReplayPlan;
 /// Bins of lengths in an octave. Within one a straight line is exact to a thousandth.
 const BINS_IN_OCTAVE: f64 = 8.0;
 
-/// What the lengths of a log tell, and what its replay cost; `None` in a run without a replay.
+/// Cost of a log's replay, and the cost predicted from its lengths; `None` in a run without a
+/// replay.
 pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
     let plan = &kept.header.plan;
     let replay = plan.replay()?;
@@ -74,7 +75,7 @@ pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
     })
 }
 
-/// What a response costs on average, in ns, by kept block.
+/// Mean cost of a response, in ns, by kept block.
 struct Costs {
     replayed: Vec<Option<f64>>,
     predicted: Vec<Option<f64>>,

@@ -1,4 +1,4 @@
-//! What a request costs a server, in each of its states, and what a state saves.
+//! Cost of a request to a server in each of its states, and the saving by each state.
 //!
 //! Every response of a state has the same length, which the load checks. So the cost of a request
 //! is that of its bytes, with the same interval.
@@ -60,7 +60,7 @@ fn saved(cost: &Figure, ratio: &RatioFigure) -> Figure {
     with_interval(value, interval, cost.blocks.min(ratio.blocks))
 }
 
-/// What was seen of the states outside of the blocks, by label; of several of one label the first.
+/// Observations of the states outside the blocks, by label; the first where several have one label.
 struct Seen<'a> {
     top_bytes_per_s: HashMap<&'a str, f64>,
     latencies: HashMap<&'a str, &'a Latencies>,

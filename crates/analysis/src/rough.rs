@@ -1,4 +1,4 @@
-//! What can be said of the cells of a run that kept no block, or in which no cell has a cost as
+//! Rough figures of the cells of a run that kept no block, or in which no cell has a cost as
 //! soakers hardly ran: figures that need no soakers, from the blocks that were measured whole.
 
 use crate::cells;

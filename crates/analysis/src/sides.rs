@@ -1,4 +1,4 @@
-//! Which CPUs and which machine a cost is of: where each end runs, and what it shares.
+//! CPUs and machine of each side's cost: where each end runs, and what the ends share.
 
 use crate::division::per;
 use crate::machine::{Machine, same_machine};
@@ -74,24 +74,24 @@ fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
 /// An account of one machine in one window.
 pub(crate) struct Account {
     pub(crate) window_ns: f64,
-    /// What was taken from each CPU, in the order of the machine's CPUs.
+    /// CPU time taken from each CPU, in the order of the machine's CPUs.
     pub(crate) by_cpu: Vec<TakenFrom>,
     pub(crate) threads: Threads,
 }
 
-/// Where the traffic's threads are in an account.
+/// Treatment of the traffic's threads in an account.
 pub(crate) enum Threads {
-    /// What they used is in what is known.
+    /// Their CPU time is in what is known.
     AreKnown,
-    /// Their clocks are still to be told from those of other programs.
+    /// Their clocks are still to be separated from those of other programs.
     AreOthers {
-        /// What the hypervisor took of each CPU and is in the clock of whoever had it.
+        /// Steal of each CPU that is in the clock of the task that had it.
         stolen_ns: Vec<f64>,
     },
 }
 
 impl Account {
-    /// What was taken from the CPUs at these places, where the traffic's threads used `threads_ns`.
+    /// CPU time taken from the CPUs at these places, where the traffic's threads used `threads_ns`.
     fn on(&self, places: impl IntoIterator<Item = usize>, threads_ns: f64) -> TakenFrom {
         let (mut taken, mut all_ns, mut stolen_ns) = (TakenFrom::default(), 0.0, 0.0);
         for place in places {
@@ -111,7 +111,7 @@ impl Account {
     }
 }
 
-/// What was taken in the trial in slot number `slot`, of a cell with these levels, by the accounts
+/// CPU time taken in the trial in slot number `slot`, of a cell with these levels, by the accounts
 /// that `account` makes of each machine.
 pub(crate) fn taken(
     block: &Block,
@@ -139,7 +139,8 @@ pub(crate) fn taken(
     Some(Taken { window_ns: local.window_ns, parts })
 }
 
-/// Where both ends run on one machine, each on its CPU or where the cell places them.
+/// CPU time taken where both ends run on one machine, each on its CPU or where the cell places
+/// them.
 fn within_machine(
     account: &Account,
     threads: ThreadClocks,
@@ -197,7 +198,7 @@ struct ThreadClocks {
 }
 
 impl ThreadClocks {
-    /// In a trial; `None` where a clock ran backwards.
+    /// The clocks in a trial; `None` where a clock ran backwards.
     fn of(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
         let (window_ns, used) = Self::in_window(&block.slots[slot], machine)?;
         let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
@@ -235,7 +236,7 @@ impl ThreadClocks {
     }
 }
 
-/// By how much the local window of a trial is longer than the remote one: by bytes, and by time
+/// Factor by which the local window of a trial is longer than the remote one: by bytes, or by time
 /// where nothing was sent.
 fn as_many_bytes(slot: &Slot, far: &Machine<'_>, local_ns: f64, remote_ns: f64) -> Option<f64> {
     let Slot::Trial(trial) = slot else { return None };

@@ -11,8 +11,8 @@ use crate::ratios::Pair;
 const ALPHA: f64 = 0.01;
 
 /// The two states of a cell by its ratios to its baseline in each block, if Hartigans' dip test
-/// rejects one mode. What slows a whole block down cancels in a ratio, so these are the cell's own.
-/// The level is shared among all cells of the plan (Bonferroni).
+/// rejects one mode. Whatever slows a whole block down cancels in a ratio, so these are the cell's
+/// own. The level is shared among all cells of the plan (Bonferroni).
 pub(super) fn two_states(kept: &KeptBlocks, pairs: &[Pair]) -> Option<TwoStates> {
     let logs = pairs.iter().filter_map(Pair::log);
     let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
@@ -31,8 +31,8 @@ pub(super) fn two_states(kept: &KeptBlocks, pairs: &[Pair]) -> Option<TwoStates>
     })
 }
 
-/// Where sorted values are best divided into two: the least sum of squared distances from the means
-/// of the parts.
+/// Index that best divides sorted values into two parts: the least sum of squared distances from
+/// the means of the parts.
 fn best_split(sorted: &[f64]) -> Option<usize> {
     let total: f64 = sorted.iter().sum();
     let mut below = 0.0;

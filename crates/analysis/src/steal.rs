@@ -1,4 +1,4 @@
-//! What the hypervisor took, where task clocks contain it (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
+//! Steal where task clocks contain it (no CONFIG_PARAVIRT_TIME_ACCOUNTING).
 //!
 //! There a soaker's clock runs on while its CPU is stolen, which looks as if an interrupt had it.
 //! In random order that is no bias, but noise. /proc/stat knows steal to a tick of 10 ms, which is
@@ -12,7 +12,7 @@ use zc_run::{Block, Header};
 use crate::clocks::{Clocks, idle_clocks};
 use crate::machine::Machine;
 
-/// By how much of each tick of steal clocks are too long, 0 to 1, on both machines.
+/// Share of each tick of steal, 0 to 1, by which clocks are too long, on both machines.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct StealInClocks {
     local: f64,
@@ -30,7 +30,7 @@ impl StealInClocks {
         found
     }
 
-    /// That of a machine.
+    /// The share on a machine.
     pub(crate) fn on(self, machine: &Machine<'_>) -> f64 {
         if machine.remote { self.remote } else { self.local }
     }

@@ -1,9 +1,10 @@
-//! What was taken from the CPUs in one window, and which side it is the cost of.
+//! CPU time taken from the CPUs in one window, and the side whose cost it is.
 //!
-//! Interrupts that come while another program has a CPU are in that program's clock, and in no
-//! other. They come as often as while the soaker has it. So what they took from the soakers of a
-//! cell, by the soakers' time, tells what they took from others. In a single window a soaker may
-//! hardly have run, so the blocks around it tell it together, as the machine changes in seconds.
+//! Interrupts that arrive while another program has a CPU are in that program's clock alone. They
+//! arrive as often as while the soaker has it. So what they took from the soakers of a cell, as a
+//! share of the soakers' time, tells what they took from other programs. In a single window a
+//! soaker may hardly have run, so the share is taken over the blocks around it: not over all, as
+//! the machine changes within seconds.
 
 use crate::division::per;
 use crate::losses::Losses;
@@ -17,11 +18,11 @@ const REACH: usize = 7;
 /// in these blocks: what they lost in less says little about what others lost in the rest.
 pub(crate) const LEAST_SHARE: f64 = 0.05;
 
-/// By how much a reader that other programs keep from its CPU closes a window late, at most: more
+/// Longest delay with which a reader that other programs keep from its CPU closes a window: more
 /// than the scheduling delays of a loaded machine.
 const LATE_NS: f64 = 250e6;
 
-/// The side that something was taken for.
+/// The side that CPU time was taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
     Sender,
@@ -34,10 +35,10 @@ pub(crate) enum For {
 /// CPU time that was taken from a set of CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct TakenFrom {
-    /// What is known of it: the clocks of the traffic's threads and of ksoftirqd, and what
-    /// interrupts took from the soakers; by wall time all that the soakers lost.
+    /// The part that is known directly: the clocks of the traffic's threads and of ksoftirqd, and
+    /// what interrupts took from the soakers; by wall time all that the soakers lost.
     pub(crate) known_ns: f64,
-    /// What interrupts took from the soakers.
+    /// Time that interrupts took from the soakers.
     pub(crate) interrupts_ns: f64,
     /// CPU time of the soakers, `interrupts_ns` included.
     pub(crate) soakers_ns: f64,
@@ -45,10 +46,10 @@ pub(crate) struct TakenFrom {
     pub(crate) others_ns: f64,
     /// Time in which zc was stopped, which is in none of the others.
     pub(crate) stopped_ns: f64,
-    /// What neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
+    /// Time that neither the traffic nor the soakers had: `others_ns` and what the hypervisor took.
     pub(crate) left_ns: f64,
-    /// The same beyond what that was in idle windows; by wall time 0. What the hypervisor took is
-    /// in it: its ticks are longer than most windows, and it takes as much from idle ones.
+    /// The same beyond what that was in idle windows; by wall time 0. It includes steal: its ticks
+    /// are longer than most windows, and it takes as much from idle ones.
     pub(crate) beyond_idle_ns: f64,
 }
 
@@ -63,7 +64,7 @@ impl TakenFrom {
         self.beyond_idle_ns += more.beyond_idle_ns;
     }
 
-    /// The same in a window that is so many times as long.
+    /// The same in a window that is `by` times as long.
     pub(crate) fn times(self, by: f64) -> Self {
         Self {
             known_ns: self.known_ns * by,
@@ -84,9 +85,9 @@ impl TakenFrom {
         per(away_ns, all_ns).map_or(0.0, |share| share.clamp(0.0, 1.0))
     }
 
-    /// With what interrupts took from other programs, by what they took from the soakers in the
-    /// windows `around`, which are this one and its neighbours, added up. `None` where these
-    /// soakers hardly ran.
+    /// The known time, plus what interrupts took from other programs, estimated by what they took
+    /// from the soakers in the windows `around`: this one and its neighbours, added up. `None`
+    /// where these soakers hardly ran.
     ///
     /// That is `interrupts / soakers` of all of them times this window's `others`. A share of what
     /// this window's soakers lost beyond that is added: 0 on average, it makes costs scatter by as
@@ -106,8 +107,8 @@ impl TakenFrom {
         Some(self.known_ns + share * self.others_ns + others_by_soakers * beyond_ns)
     }
 
-    /// What other tasks used beyond what they use in idle windows, without what interrupts took
-    /// from them, which [`settled_ns`](Self::settled_ns) has.
+    /// CPU time that other tasks used beyond what they use in idle windows, without what interrupts
+    /// took from them, which is in [`settled_ns`](Self::settled_ns).
     fn unattributed_ns(&self, around: &Self) -> Option<f64> {
         // None come in time that the hypervisor took, which is too little here by that much. It is
         // known in ticks alone, whose noise would be in all windows around alike.
@@ -116,12 +117,12 @@ impl TakenFrom {
     }
 }
 
-/// What was taken in one window.
+/// CPU time taken in one window.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
     /// Length of the window, above 0.
     pub(crate) window_ns: f64,
-    /// By sets of CPUs: the same ones in all windows of a cell.
+    /// Time by set of CPUs: the same sets in all windows of a cell.
     pub(crate) parts: Vec<(For, TakenFrom)>,
 }
 
@@ -134,17 +135,17 @@ impl Taken {
     }
 }
 
-/// What was lost in the windows of one cell, by block. `None` where it is not known.
+/// CPU time lost in the windows of one cell, by block. `None` where it is not known.
 ///
-/// A window that is much longer than the others is of a process that was stopped while other
-/// programs had the CPUs. Nothing of the traffic interrupted them, so it tells no cost, its own or
-/// its neighbours'.
+/// A window much longer than the others is of a process that was stopped while other programs had
+/// the CPUs. The traffic did not interrupt them, so the window is used for no cost, its own or its
+/// neighbours'.
 pub(crate) fn losses(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
     by_block(windows, TakenFrom::settled_ns)
 }
 
-/// What other tasks used in the windows of one cell beyond what they used in the idle windows
-/// beside them, by block.
+/// CPU time that other tasks used in the windows of one cell beyond what they used in the idle
+/// windows beside them, by block.
 pub(crate) fn unattributed(windows: &[Option<&Taken>]) -> Vec<Option<Losses>> {
     by_block(windows, TakenFrom::unattributed_ns)
 }

@@ -1,4 +1,4 @@
-//! What controls that see too little, and costs below 0, leave of a run's verdicts.
+//! Verdicts of runs whose controls see too little, and of runs with costs below 0.
 
 use super::*;
 use crate::compare::{ChangeVerdict, Selection, compare};

@@ -96,7 +96,7 @@ struct Fragments {
 }
 
 impl Fragments {
-    /// Those of the unsoaked controls, which are paced as the soaked trials are; without any, of
+    /// Fragments of the unsoaked controls, which are paced like the soaked trials; without any, of
     /// the trials at top speed.
     fn of(kept: &KeptBlocks, cell: &Cell) -> Self {
         let mut sum = Self::default();

@@ -1,21 +1,20 @@
-//! Work that traffic made in tasks that are nobody's: kworkers, a server that zc did not start, a
-//! helper of a container.
+//! Work that traffic causes in tasks that are attributed to nobody: kworkers, a server that zc did
+//! not start, a helper of a container.
 //!
-//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. What other tasks used
-//! in a window, beyond what they used in the idle windows beside it, is known as exactly
-//! ([`TrialCost::unattributed`]). If it is more than nothing, the traffic made it. Less than
-//! nothing is displacement: other programs had to wait for the traffic, which says nothing of their
-//! work.
+//! Costs by own clocks ([`crate::own_clock`]) are the clocks of known tasks. The CPU time of other
+//! tasks in a window, beyond what they used in the idle windows beside it, is known as exactly
+//! ([`TrialCost::unattributed`]). If it is above 0, the traffic caused it. A value below 0 is
+//! displacement: other programs had to wait for the traffic, which says nothing about their work.
 //!
 //! Programs that work in bursts put as much into idle windows as into trials, on average. Shares of
 //! longer windows scatter less, and the difference of two is skewed to the right, so that signed
 //! ranks err towards less than nothing.
 //!
-//! **One decision for a run.** Where it is shown for one cell, it is added to all of them, window
-//! by window, on each side: a ratio of a cell that has it to one that lacks it would compare two
-//! accounts, and to add only what is significant would make the ratio depend on the noise. Cells
-//! whose interval lies below 0 are left as they are, because displacement is no saving. What is not
-//! shown is not added: it would put the noise of other programs back into every cost.
+//! **One decision for a run.** Where it is significant for one cell, it is added to all of them,
+//! window by window, on each side: a ratio of a cell that has it to one that lacks it would compare
+//! two accounts, and to add only what is significant would make the ratio depend on the noise.
+//! Cells whose interval lies below 0 are left as they are, because displacement is no saving.
+//! Insignificant work is not added: it would put the noise of other programs back into every cost.
 
 use zc_stats::{hodges_lehmann, median, wilcoxon_interval};
 
@@ -25,8 +24,8 @@ use crate::model::estimates::Unattributed;
 use crate::model::figure::Figure;
 use zc_run::Plan;
 
-/// Less than this share of what a cell costs is not looked for: clocks are read one after the other
-/// and rounded, which is always to the same side.
+/// A smaller share of a cell's cost is not examined: clocks are read one after the other and
+/// rounded, which is always to the same side.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's
@@ -83,7 +82,7 @@ fn figure(costs: &[Vec<Option<TrialCost>>], place: usize, level: f64) -> Option<
     Some(with_interval(hodges_lehmann(&values)?, interval, values.len()))
 }
 
-/// What a cell costs, in ns per KiB of both sides.
+/// Median cost of a cell, in ns per KiB of both sides.
 fn median_cost(costs: &[Vec<Option<TrialCost>>], place: usize) -> Option<f64> {
     let own = costs.iter().filter_map(|block| block.get(place)?.as_ref());
     median(&own.filter_map(|cost| cost.ns_per_kib(Side::Both)).collect::<Vec<_>>())

@@ -5,9 +5,9 @@
 //! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
 //! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
 //! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
-//! controls are not among the comparisons. What the error that they show could explain is
-//! undecided, and so is what they could not have seen ([`crate::controls`]). A positive control
-//! that misses by more than half of what was added withholds all verdicts.
+//! controls are not among the comparisons. Differences that the error they show could explain are
+//! undecided, and so are those that they could not have seen ([`crate::controls`]). A positive
+//! control that misses by more than half of what was added withholds all verdicts.
 
 use crate::controls::{Controls, Limits};
 use crate::costs::Side;
@@ -79,7 +79,8 @@ pub(super) fn verdict(
     }
 }
 
-/// What is said of a cell. An error of a control by a factor explains ratios up to it.
+/// The comparison of a cell with its baseline. An error of a control by a factor explains ratios up
+/// to it.
 fn comparison(ratio: &RatioFigure, differs: bool, limits: Limits) -> Comparison {
     let Some(Bounds { low, high, .. }) = ratio.interval else { return Comparison::Undecided };
     let error = limits.error;
@@ -202,8 +203,8 @@ fn cheapest<'v>(
         .collect()
 }
 
-/// Why a run's own verdicts are withheld. Of the shortcomings of its controls, those that have no
-/// bound on what they could explain.
+/// Why a run's own verdicts are withheld. Of its controls, only shortcomings with no bound on what
+/// they could explain count.
 pub(super) fn withheld(
     run: &Run,
     kept: &KeptBlocks,

@@ -1,4 +1,4 @@
-//! What was taken from the soakers in one window, by wall time: all that ran in their place.
+//! Wall time taken from the soakers in one window, by everything that ran in their place.
 //!
 //! A soaker's rate in the window is compared with the idle rate of the same CPU *at that moment*.
 //! The idle rate is interpolated linearly in time between the idle windows before and after, each
@@ -52,7 +52,7 @@ pub(crate) struct Rates {
     /// The middle of the window by CLOCK_MONOTONIC.
     pub(crate) middle_ns: f64,
     pub(crate) elapsed_ns: f64,
-    /// In the order of the machine's CPUs.
+    /// Rate of each CPU's soaker, in the order of the machine's CPUs.
     pub(crate) units_per_ns: Vec<f64>,
 }
 

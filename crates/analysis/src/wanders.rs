@@ -1,5 +1,5 @@
-//! By how much the ratios and the costs of a run wander: what neighbouring stretches of the run
-//! differ by, from an eighth of it to a half, beyond what the scatter of its blocks explains.
+//! Wander of the ratios and the costs of a run: how much neighbouring stretches of the run, from an
+//! eighth of it to a half, differ beyond what the scatter of its blocks explains.
 //!
 //! It is one figure for all ratios of a run, and one for all costs: a minute has too few stretches
 //! to tell it for each path. A control runs the path that it is divided by, wanders with it, and
@@ -21,7 +21,7 @@ pub(super) struct Wanders {
     both: OfSide,
 }
 
-/// As variances of logarithms; `None` with fewer than six blocks.
+/// Wander of one side, as variances of logarithms; `None` with fewer than six blocks.
 #[derive(Debug, Clone, Copy, Default)]
 struct OfSide {
     ratios: Option<Wander>,
@@ -29,7 +29,7 @@ struct OfSide {
 }
 
 impl Wanders {
-    /// Of the kept blocks' costs, by block, then by cell.
+    /// Wander of the kept blocks' costs, given by block, then by cell.
     pub(super) fn of(costs: &[Vec<Option<TrialCost>>], plan: &Plan, index: &PlanIndex) -> Self {
         let measured: Vec<usize> =
             (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
@@ -47,12 +47,12 @@ impl Wanders {
         Self { sender: side(Side::Sender), receiver: side(Side::Receiver), both: side(Side::Both) }
     }
 
-    /// Of the ratios of cells to their baselines.
+    /// Wander of the ratios of cells to their baselines.
     pub(super) fn ratios(&self, side: Side) -> Option<Wander> {
         self.side(side).ratios
     }
 
-    /// Of costs by themselves.
+    /// Wander of costs by themselves.
     pub(super) fn costs(&self, side: Side) -> Option<Wander> {
         self.side(side).costs
     }
@@ -68,7 +68,7 @@ impl Wanders {
     }
 }
 
-/// Of ratios, each as its pairs by block.
+/// Wander of ratios, each given as its pairs by block.
 pub(super) fn of_pairs(ratios: impl Iterator<Item = Vec<Pair>>) -> Option<Wander> {
     wander(&ratios.map(|pairs| pairs.iter().filter_map(Pair::log).collect()).collect::<Vec<_>>())
 }

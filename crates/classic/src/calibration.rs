@@ -27,7 +27,7 @@ const LARGEST_BYTES: u64 = 64 << 10;
 /// The soakers' rates when nothing else runs, and the machine that they are valid for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// What it is valid for: names and values, in the order of the file.
+    /// Machine and program that it is valid for: names and values, in the order of the file.
     good_for: Vec<(&'static str, String)>,
     /// The CPUs that are soaked.
     pub cpus: Vec<usize>,
@@ -133,7 +133,7 @@ impl Calibration {
     }
 }
 
-/// What a calibration is valid for. Each value is one line.
+/// Machine and program that a calibration is valid for. Each value is one line.
 fn good_for(host: &Host) -> Vec<(&'static str, String)> {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let values = [

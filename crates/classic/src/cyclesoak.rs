@@ -33,7 +33,7 @@ const KNOWN: Known = Known { plain: "CdhB", valued: "Npm", long: &[], stops_at_o
 pub struct CyclesoakOptions {
     /// `-h`
     pub help: bool,
-    /// How many `-d`.
+    /// Number of `-d`.
     pub debug: u32,
     /// `-C`
     pub calibrate: bool,

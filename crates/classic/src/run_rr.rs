@@ -45,7 +45,7 @@ impl RunRrOptions {
         Ok(Self { help, command: words.operands })
     }
 
-    /// What is run: the command, or the user's shell.
+    /// The program to run: the command, or the user's shell.
     pub fn program(&self) -> OsString {
         match self.command.first() {
             Some(program) => program.clone(),

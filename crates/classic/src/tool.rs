@@ -1,5 +1,5 @@
-//! Which of the tools is meant: by the name that the program was started under, or by the first
-//! word after `zc`.
+//! Chooses the tool by the name that the program was started under, or by the first word after
+//! `zc`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -200,7 +200,7 @@ pub fn ttcp(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()>
     if options.transmit { transmit(options, hear) } else { receive(options, hear) }
 }
 
-/// Where the bytes come from.
+/// Source of the bytes.
 enum Source {
     /// One file, from an offset to its end, a number of times, by a path.
     File { set: FileSet, from: u64, times: u32, path: SendPath },

@@ -8,7 +8,7 @@
 /// The default port of `zcs` and `zcc`, as in 2001.
 pub(super) const PORT: u16 = 2222;
 
-/// What has been sent or received so far.
+/// Loops, files and bytes sent or received so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Completed loops.
@@ -116,13 +116,13 @@ impl Decoder {
         self.state == State::Done
     }
 
-    /// What was received so far.
+    /// Loops, files and bytes received so far.
     pub(super) fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Where the stream stopped, if that was before its end: the end of a sentence about the
-    /// sender.
+    /// The place where the stream stopped, if that was before its end: the end of a sentence about
+    /// the sender.
     pub(super) fn stopped(&self) -> Option<String> {
         let partly = if self.number_bytes > 0 {
             format!(", {} bytes into it", self.number_bytes)

@@ -39,7 +39,7 @@ const KNOWN: Known =
 pub struct ZccOptions {
     /// `-h`
     pub help: bool,
-    /// How many `-d`.
+    /// Number of `-d`.
     pub debug: u32,
     /// `-c`: measure CPU load while sending.
     pub load: bool,
@@ -65,7 +65,7 @@ pub struct ZccOptions {
     pub server: Option<String>,
     /// `--raw`: bare bytes, without numbers.
     pub raw: bool,
-    /// What to send.
+    /// Files to send.
     pub files: Vec<PathBuf>,
 }
 
@@ -175,7 +175,7 @@ pub enum ZccSaid {
     WholeLoad(SoakWindow),
     /// Everything is sent and acknowledged.
     Sent {
-        /// What was sent.
+        /// Loops, files and bytes sent.
         tally: Tally,
         /// From the first byte to the last one's acknowledgement.
         elapsed_ns: u64,

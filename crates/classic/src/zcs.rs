@@ -36,15 +36,16 @@ const IDLE: Duration = Duration::from_secs(300);
 /// A client that is silent for so long in the middle of its transfer is dropped if another one
 /// needs its place.
 const SILENT_NS: u64 = 5_000_000_000;
-/// How long a client may take to close the connection after all that it announced.
+/// Time in which a client must close the connection after all that it announced.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Bytes per read; in the words of 2001: "It is doing 16 kbyte read()s."
 const READ_BYTES: usize = 16 << 10;
-/// How often signals are polled while a line cannot be written.
+/// Interval at which signals are polled while a line cannot be written.
 const STALL: Duration = Duration::from_millis(100);
 /// The stack of a client's thread: enough for a loop around recv(2).
 const STACK_BYTES: usize = 256 << 10;
-/// How long no clients are accepted after one could not be, for lack of descriptors or memory.
+/// Time for which no clients are accepted after one could not be, for lack of descriptors or
+/// memory.
 const REST_NS: u64 = 1_000_000_000;
 
 /// The error of a client that sends more after its last file.
@@ -62,7 +63,7 @@ const KNOWN: Known = Known {
 pub struct ZcsOptions {
     /// `-h`
     pub help: bool,
-    /// How many `-d`.
+    /// Number of `-d`.
     pub debug: u32,
     /// `-p`
     pub port: u16,
@@ -140,7 +141,7 @@ pub enum ZcsSaid {
         /// Its address.
         client: String,
     },
-    /// What was received from all clients in the last interval.
+    /// Throughput of all clients together in the last interval.
     Throughput {
         /// Bytes, including the numbers of the protocol.
         bytes: u64,
@@ -153,7 +154,7 @@ pub enum ZcsSaid {
     Full {
         /// Its address.
         client: String,
-        /// How many are being served.
+        /// Number of clients being served.
         clients: usize,
     },
     /// A client could not be accepted.
@@ -165,13 +166,13 @@ pub enum ZcsSaid {
 pub struct ClientEnd {
     /// Its address.
     pub client: String,
-    /// What it sent; only the bytes count if they are bare.
+    /// Loops, files and bytes that it sent; only the bytes count if they are bare.
     pub tally: Tally,
     /// Whether it sent bare bytes.
     pub raw: bool,
     /// From the accept to its last byte.
     pub elapsed_ns: u64,
-    /// What went wrong, if anything did: the rest of a sentence that begins with its address.
+    /// Description of the error, if any: the rest of a sentence that begins with its address.
     pub wrong: Option<String>,
 }
 
@@ -514,7 +515,7 @@ impl Server<'_> {
     }
 }
 
-/// What the thread of a client needs.
+/// Context of a client's thread.
 struct Serving<'a> {
     stream: &'a TcpStream,
     raw: bool,

@@ -1,4 +1,4 @@
-//! What attempts at measurements have left in the folder of a fleet.
+//! Files that attempts at measurements have left in the folder of a fleet.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,10 +8,10 @@ use zc_run::{Error, Result, in_words};
 
 use crate::folder::Folder;
 
-/// The largest file with an exit code, and with what an engine said of it.
+/// Largest size of a file with an exit code, and of one with an engine's message.
 const LARGEST_EXIT_BYTES: u64 = 64 << 10;
 
-/// What is there of one attempt at a measurement.
+/// One attempt at a measurement, as far as it left files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attempt {
     /// The number of its job.
@@ -20,7 +20,7 @@ pub struct Attempt {
     pub run: Option<PathBuf>,
     /// The exit code of its zc.
     pub exit_code: Option<u8>,
-    /// What its engine said of how it ended.
+    /// Its engine's message about its end.
     pub said: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Folder {
     }
 
     /// The last line of what Slurm wrote of each task that said anything, and its job: by index of
-    /// the pair and of the cell. Of several jobs the last one counts.
+    /// the pair and of the cell. The last of several jobs counts.
     pub(super) fn said_by_slurm(&self) -> BTreeMap<(usize, usize), (String, String)> {
         let mut files: Vec<(u64, (usize, usize), PathBuf)> = Vec::new();
         for entry in self.path.join("logs").read_dir().into_iter().flatten().flatten() {

@@ -14,12 +14,12 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Whose files are read.
+/// Owners whose files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Those of this user and of root.
+    /// This user and root.
     Own,
-    /// Anybody's.
+    /// Anybody.
     Anybodys,
 }
 
@@ -43,7 +43,7 @@ impl Whose {
 /// user named it.
 ///
 /// # Errors
-/// Those of open(2); a part of the name is a link, the file is not a regular one, or another
+/// Errors of open(2); a part of the name is a link, the file is not a regular one, or another
 /// user's.
 pub fn open(root: &Path, name: &Path, whose: Whose) -> io::Result<File> {
     let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -74,7 +74,7 @@ pub fn open(root: &Path, name: &Path, whose: Whose) -> io::Result<File> {
 /// The content of a regular file below a folder.
 ///
 /// # Errors
-/// As for [`open`]; it has more than `most` bytes.
+/// Same as [`open`]; the file has more than `most` bytes.
 pub fn bytes(root: &Path, name: &Path, whose: Whose, most: u64) -> io::Result<Vec<u8>> {
     let file = open(root, name, whose)?;
     let too_large = || io::Error::other(format!("it has more than {most} bytes"));
@@ -89,7 +89,7 @@ pub fn bytes(root: &Path, name: &Path, whose: Whose, most: u64) -> io::Result<Ve
 /// The last bytes of a regular file below a folder, at most so many.
 ///
 /// # Errors
-/// As for [`open`].
+/// Same as [`open`].
 pub fn tail(root: &Path, name: &Path, whose: Whose, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open(root, name, whose)?;
     let all = file.metadata()?.len();

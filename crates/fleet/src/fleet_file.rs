@@ -1,4 +1,4 @@
-//! The file that describes a fleet: its hosts, which pairs of them measure, and what.
+//! The file that describes a fleet: its hosts, the pairs of them that measure, and their plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::programs::Programs;
 pub struct FleetFile {
     /// Its name, which is in names of jobs and files.
     pub name: String,
-    /// What runs the measurements.
+    /// Engine that runs the measurements.
     #[serde(default)]
     pub engine: Engine,
     /// The command zc on the hosts.
     #[serde(default = "zc")]
     pub zc: String,
-    /// What the order is drawn by; drawn itself where it is missing.
+    /// Seed of the random order; drawn where it is missing.
     pub seed: Option<u64>,
     /// Whether other jobs may use the hosts meanwhile. Figures are then doubtful, and the report
     /// says so.
@@ -36,27 +36,27 @@ pub struct FleetFile {
     pub by: Option<Vec<String>>,
     /// The hosts.
     pub hosts: Vec<HostEntry>,
-    /// Which pairs measure.
+    /// Choice of the pairs that measure.
     #[serde(default)]
     pub pairs: PairChoice,
-    /// What they measure.
+    /// The plans that they measure.
     pub plans: Vec<PlanEntry>,
-    /// How jobs are submitted to Slurm.
+    /// Options of jobs for Slurm.
     #[serde(default)]
     pub slurm: SlurmOptions,
-    /// How hosts are reached by ssh.
+    /// Options of ssh.
     #[serde(default)]
     pub ssh: SshOptions,
-    /// How pods are made.
+    /// Options of pods.
     #[serde(default)]
     pub kubernetes: KubernetesOptions,
 }
 
-/// What runs the measurements.
+/// Engine that runs the measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Jobs of two nodes, of which nobody else has any part.
+    /// Jobs of two nodes, which nobody else shares.
     #[default]
     Slurm,
     /// One pair after the other, from here.
@@ -69,7 +69,7 @@ impl Engine {
     /// All names, in the order of the type.
     pub const NAMES: [&str; 3] = ["slurm", "ssh", "kubernetes"];
 
-    /// The one of a name, as in a file.
+    /// The engine with a name, as in a file.
     pub fn of_name(name: &str) -> Option<Self> {
         let name: StrDeserializer<'_, NoName> = name.into_deserializer();
         Self::deserialize(name).ok()
@@ -84,17 +84,17 @@ pub struct HostEntry {
     pub names: Option<String>,
     /// Or all nodes of Slurm with this feature, or of Kubernetes with this label: `key=value`.
     pub with_feature: Option<String>,
-    /// What they are: `generation = "rome"`, `card = "cx6"`.
+    /// Their features: `generation = "rome"`, `card = "cx6"`.
     #[serde(default)]
     pub features: BTreeMap<String, String>,
-    /// What only one pair may use at a time: a wire, a switch.
+    /// Resources that only one pair may use at a time: a wire, a switch.
     #[serde(default)]
     pub wires: Vec<String>,
     /// The physical machine that they are guests of: only one pair may use it at a time.
     pub machine: Option<String>,
 }
 
-/// Which pairs measure.
+/// Choice of the pairs that measure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairChoice {
@@ -136,7 +136,7 @@ pub enum Directions {
     One,
 }
 
-/// What is measured.
+/// A plan to measure.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanEntry {
@@ -147,14 +147,14 @@ pub struct PlanEntry {
     /// More options of `zc run`.
     #[serde(default)]
     pub options: Vec<String>,
-    /// How long each run takes: `60s`.
+    /// Duration of each run: `60s`.
     pub budget: String,
-    /// How often each direction of each pair is measured.
+    /// Number of measurements of each direction of each pair.
     #[serde(default = "one")]
     pub repeats: usize,
 }
 
-/// How jobs are submitted to Slurm.
+/// Options of jobs for Slurm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlurmOptions {
@@ -167,7 +167,7 @@ pub struct SlurmOptions {
     pub options: Vec<String>,
 }
 
-/// How hosts are reached by ssh.
+/// Options of ssh.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SshOptions {
@@ -182,14 +182,15 @@ impl Default for SshOptions {
     }
 }
 
-/// A host with what the file says of it.
+/// A host as the file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its features.
     pub features: BTreeMap<String, String>,
-    /// What only one pair may use at a time: wires, and the machine that it is a guest of.
+    /// Resources that only one pair may use at a time: wires, and the machine that it is a guest
+    /// of.
     pub wires: BTreeSet<String>,
 }
 
@@ -209,8 +210,8 @@ impl FleetFile {
     /// in place of the file's own.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no TOML, has a key that is none, or a value
-    /// that is none. The message has the line, or names the key.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not TOML, or has an unknown key or an invalid
+    /// value. The message has the line, or names the key.
     pub fn parse(text: &str, name: &str, engine: Option<Engine>) -> Result<Self> {
         let wrong = |what: String| {
             Error::input(format!("cannot read the fleet \"{name}\": {what}"))
@@ -294,7 +295,7 @@ impl FleetFile {
     /// The hosts, in the order of the file. `with_feature` lists the nodes that have a feature.
     ///
     /// # Errors
-    /// A list is none, a host is in two entries, or there are fewer than two; those of
+    /// A list is invalid, a host is in two entries, or there are fewer than two; those of
     /// `with_feature`.
     pub fn hosts(&self, with_feature: impl Fn(&str) -> Result<Vec<String>>) -> Result<Vec<Host>> {
         let mut hosts = Vec::new();
@@ -325,7 +326,7 @@ impl FleetFile {
         }
     }
 
-    /// What a report groups by: as the file says, else all features and the kernel.
+    /// Facts that a report groups by: those of the file, else all features and the kernel.
     pub fn grouped_by(&self, hosts: &[Host]) -> Vec<String> {
         self.by.clone().unwrap_or_else(|| {
             let features: BTreeSet<&String> =
@@ -335,7 +336,7 @@ impl FleetFile {
     }
 }
 
-/// Options of `zc run` that say where a run goes and with whom.
+/// Options of `zc run` that zc fleet sets itself.
 const OURS: [&str; 9] = [
     "--out",
     "--via",
@@ -388,7 +389,7 @@ impl PairChoice {
     }
 }
 
-/// What [`is_label`] asks for.
+/// The requirement of [`is_label`], for messages.
 const LABEL: &str = "letters, digits, - and _ only, at most 40 of them";
 
 /// Whether a text may be a part of names of jobs, licences and files.

@@ -34,7 +34,7 @@ const LARGEST_PLAN_BYTES: u64 = 256 << 20;
 /// The largest plan of the user's own.
 const LARGEST_OWN_PLAN_BYTES: u64 = 1 << 20;
 
-/// How much of the end of a file is looked at.
+/// Bytes that are read at the end of a file.
 const TAIL_BYTES: u64 = 16 << 10;
 
 /// A folder that holds a fleet.
@@ -48,11 +48,11 @@ pub struct Folder {
 pub(super) const PARTS: [&str; 4] = ["jobs", "runs", "logs", "plans"];
 
 impl Folder {
-    /// One that has a plan, and the plan.
+    /// Opens a folder that has a plan, and reads the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is none, its plan cannot be read, or it is
-    /// not of those whose files are read.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no such folder, its plan cannot be read,
+    /// or its owner's files are not read.
     pub fn open(path: &Path, whose: Whose) -> Result<(Self, FleetPlan)> {
         let absolute = path.canonicalize().map_err(|error| {
             Error::input(format!(
@@ -93,7 +93,7 @@ impl Folder {
         Ok(())
     }
 
-    /// That a file or folder of it is not used.
+    /// The error for a file or folder of it that is not used.
     fn refused(&self, path: &Path, error: &io::Error) -> Error {
         let path = if path == self.path.join("") { &self.path } else { path };
         let error =
@@ -108,7 +108,7 @@ impl Folder {
         path.join(PLAN).is_file()
     }
 
-    /// Whose files of it are read.
+    /// Owners whose files in it are read.
     pub fn whose(&self) -> Whose {
         self.whose
     }
@@ -193,7 +193,8 @@ impl Folder {
     /// Checks a job before it is submitted.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none of the files that are read.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is a link or not a regular file, or its owner's
+    /// files are not read.
     pub(super) fn check_job(&self, path: &Path) -> Result<()> {
         let opened = files::open(&self.path, self.below(path), self.whose);
         opened.map(drop).map_err(|error| self.refused(path, &error))
@@ -234,12 +235,13 @@ impl Folder {
         OpenFolder::open(&self.path)?.inner(self.below(path))
     }
 
-    /// What Slurm writes of the tasks of a pair, with its patterns for the task and for its job.
+    /// File of Slurm's output for the tasks of a pair, with its patterns for the task and for its
+    /// job.
     pub(super) fn output_of_tasks(&self, pair: usize) -> String {
         format!("{}/logs/{pair:04}.%a.%j.txt", self.as_pattern())
     }
 
-    /// What it writes of the job that makes the report.
+    /// File of Slurm's output for the job that makes the report.
     pub(super) fn output_of_report(&self) -> String {
         format!("{}/logs/report.txt", self.as_pattern())
     }
@@ -253,7 +255,7 @@ impl Folder {
 /// The plan's file.
 pub(super) const PLAN: &str = "fleet.json";
 
-/// That a file of the folder cannot be written.
+/// The error for a file of the folder that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Error {
     Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(error)))
 }

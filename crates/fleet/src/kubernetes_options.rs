@@ -1,4 +1,4 @@
-//! How measurements are made pods of a Kubernetes cluster: the table `[kubernetes]` of a fleet's
+//! Options for measurements as pods of a Kubernetes cluster: the table `[kubernetes]` of a fleet's
 //! file.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::programs::Programs;
 pub struct KubernetesOptions {
     /// The image with zc.
     pub image: String,
-    /// The extended resource of which each node has one, and each pod asks for one.
+    /// The extended resource. Each node has one, and each pod asks for one.
     pub resource: String,
     /// The namespace; that of kubectl's context where it is missing.
     pub namespace: Option<String>,
@@ -37,7 +37,7 @@ pub struct KubernetesOptions {
     pub privileged: bool,
     /// Whether the cluster itself starts both pods of a measurement together.
     pub gang: bool,
-    /// How long the end that sends waits for the other one.
+    /// Time that the sending end waits for the receiving one.
     pub wait: String,
 }
 
@@ -133,14 +133,14 @@ impl KubernetesOptions {
     }
 }
 
-/// What stands for the name of the two Jobs of a measurement in values of labels and annotations.
+/// Placeholder for the common name of a measurement's two Jobs in values of labels and annotations.
 pub(super) const MEASUREMENT: &str = "{measurement}";
 
 /// A taint that is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Toleration<'a> {
     pub(super) key: &'a str,
-    /// `None`: whatever it is.
+    /// `None`: any value.
     pub(super) value: Option<&'a str>,
     pub(super) effect: &'a str,
 }

@@ -11,8 +11,8 @@ use crate::folder::{Folder, PARTS, PLAN};
 use crate::lock::{self, Lock};
 
 impl Folder {
-    /// A new one, with nothing in it yet, and its lock. What a `zc fleet plan` has left that came
-    /// to no end is removed.
+    /// A new one, with nothing in it yet, and its lock. The remains of an unfinished `zc fleet
+    /// plan` are removed.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists and is not empty, is another user's,

@@ -15,7 +15,7 @@ pub(super) fn check(document: &Value) -> Result<(), String> {
     }
 }
 
-/// Where the first such text is: `slurm.options[0]`.
+/// Place of the first such text: `slurm.options[0]`.
 fn first_in(value: &Value, at: String) -> Option<String> {
     let is_line = |text: &str| text.chars().all(is_safe);
     match value {

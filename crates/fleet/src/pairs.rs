@@ -1,4 +1,4 @@
-//! Which pairs of hosts measure.
+//! Chooses the pairs of hosts that measure.
 //!
 //! All pairs of n hosts are n(n-1)/2, too many beyond some tens of hosts. Where each host has k
 //! partners, every host's cost is measured equally often, and hosts are connected through their

@@ -34,35 +34,35 @@ pub struct FleetPlan {
     /// The name of all its jobs, which no other folder's have: the fleet's, and a number that is
     /// drawn.
     pub job_name: String,
-    /// What the order was drawn by.
+    /// Seed of the random order.
     pub seed: u64,
-    /// What runs it.
+    /// Engine that runs it.
     pub engine: Engine,
     /// The command zc on the hosts.
     pub zc: String,
     /// Whether other jobs may use the hosts.
     pub shared: bool,
-    /// What a report groups by.
+    /// Facts that a report groups by.
     pub by: Vec<String>,
     /// The hosts.
     pub hosts: Vec<Host>,
-    /// What is measured.
+    /// The plans that are measured.
     pub plans: Vec<Planned>,
     /// The pairs, in the order in which they are submitted.
     pub pairs: Vec<PairJob>,
-    /// How jobs are submitted to Slurm.
+    /// Options of jobs for Slurm.
     pub slurm: SlurmOptions,
     /// The fleet's file, where it names programs.
     pub programs_by: Option<NamedBy>,
     /// The programs that are used here. They are no part of what is saved.
     #[serde(skip)]
     pub programs: Programs,
-    /// How pods are made.
+    /// Options of pods.
     #[serde(default)]
     pub kubernetes: KubernetesOptions,
 }
 
-/// What is read of a plan of any format.
+/// The part that is read of a plan of any format.
 #[derive(Debug, Deserialize)]
 struct Format {
     zc_fleet: u32,
@@ -73,18 +73,18 @@ fn without_kubectl(options: KubernetesOptions) -> KubernetesOptions {
     KubernetesOptions { kubectl: Programs::default().kubectl, ..options }
 }
 
-/// Where the folder has a plan of the user's own.
+/// Path in the folder of a plan of the user's own.
 pub fn file_of_plan(name: &str) -> String {
     format!("plans/{name}.toml")
 }
 
-/// What is measured.
+/// A plan that is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// Its name.
     pub name: String,
-    /// The words after `zc run`, budget included, without where the run goes and with whom. A plan
-    /// that is a file is named by its path in the folder.
+    /// The words after `zc run`, budget included, without the options that name its file and the
+    /// other host. A plan that is a file is named by its path in the folder.
     pub words: Vec<String>,
     /// The file with its plan, relative to the folder; `None` for a built-in one.
     pub file: Option<String>,
@@ -112,8 +112,8 @@ pub struct Cell {
     pub plan: usize,
 }
 
-/// What a run takes beyond its budget: both ends are started, paths proven and probed, and the last
-/// block finished.
+/// Time that a run takes beyond its budget: both ends are started, paths proven and probed, and the
+/// last block finished.
 const BEYOND_BUDGET_NS: u64 = 180_000_000_000;
 
 impl Planned {
@@ -188,12 +188,12 @@ impl FleetPlan {
         })
     }
 
-    /// Reads a saved plan. What becomes words of commands and names of files is checked again:
+    /// Reads a saved plan. Whatever becomes words of commands and names of files is checked again:
     /// anyone may have written it.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is none, of a later format, or has a name or an
-    /// index that is none.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not a plan, is of another format, or has an
+    /// invalid name or index.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |what: String| Error::input(format!("the plan of the fleet {what}"));
         let cannot = |error: &serde_json::Error| {
@@ -264,12 +264,12 @@ impl FleetPlan {
         pair.cells.first().map_or(["", ""], |cell| self.ends(cell))
     }
 
-    /// What only one pair may use at a time, of both hosts of a pair.
+    /// Resources of both hosts of a pair that only one pair may use at a time.
     pub(super) fn wires_of(&self, pair: &PairJob) -> BTreeSet<&str> {
         pair.cells.first().map(|cell| self.wires(cell)).unwrap_or_default()
     }
 
-    /// What only one measurement may use at a time, of both ends.
+    /// Resources of both ends that only one measurement may use at a time.
     pub(super) fn wires(&self, cell: &Cell) -> BTreeSet<&str> {
         let hosts = [cell.near, cell.far].into_iter();
         hosts.flat_map(|host| &self.hosts[host].wires).map(String::as_str).collect()
@@ -277,10 +277,10 @@ impl FleetPlan {
 }
 
 impl Planned {
-    /// Of an entry, whose plan is built in, or a file that is `copied` into the folder.
+    /// The plan of an entry: a built-in one, or a file that is `copied` into the folder.
     ///
     /// # Errors
-    /// The budget is none.
+    /// The budget is invalid.
     pub fn of(entry: &PlanEntry, copied: Option<String>) -> Result<Self> {
         let mut words = Vec::new();
         if copied.is_none() {

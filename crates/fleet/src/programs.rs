@@ -14,9 +14,9 @@ use crate::files::{self, Whose};
 /// The commands, each split at spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
-    /// How a host is reached: before its name.
+    /// Command that reaches a host, before the host's name.
     pub ssh: String,
-    /// How Kubernetes is asked.
+    /// Command that queries Kubernetes.
     pub kubectl: String,
 }
 

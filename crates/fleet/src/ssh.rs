@@ -13,7 +13,7 @@ use crate::folder::Folder;
 use crate::plan::{Cell, FleetPlan};
 use crate::shell::{quoted, words};
 
-/// What the shell of the host that sends is given.
+/// Script for the shell of the sending host.
 fn script(plan: &FleetPlan, cell: &Cell, own_plan: Option<&str>) -> String {
     let [_, far] = plan.ends(cell);
     let via = format!("{} {far}", plan.programs.ssh);
@@ -51,7 +51,7 @@ pub struct Measuring {
     exit: PathBuf,
 }
 
-/// Begins a measurement. `attempt` tells its files from those of earlier ones.
+/// Begins a measurement. `attempt` distinguishes its files from those of earlier ones.
 ///
 /// # Errors
 /// A file cannot be written or read, or the command cannot be started.

@@ -1,4 +1,4 @@
-//! What has come of each measurement.
+//! States of a fleet's measurements.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,20 +25,20 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What has come of a measurement.
+/// State of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CellState {
     /// It has a run that came to its end, and that a report uses.
     Done(PathBuf),
-    /// The engine runs it now, or has it in its queue; and what the engine says of it.
+    /// The engine runs it now, or has it in its queue; with the engine's description.
     Running(Cause),
     /// See `Running`.
     Waiting(Cause),
-    /// It has a run that did not come to its end, and why.
+    /// It has a run that did not come to its end; with the reason.
     Part(PathBuf, Cause),
-    /// It has a run that came to its end, and that no report uses; and why.
+    /// It has a run that came to its end but that no report uses; with the reason.
     Unusable(PathBuf, Cause),
-    /// It was tried and has no run; and why.
+    /// It was tried and has no run; with the reason.
     Failed(Cause),
     /// It was never begun, or has vanished without a trace.
     Missing,
@@ -49,7 +49,7 @@ pub enum CellState {
 pub struct Count {
     /// All.
     pub all: usize,
-    /// Those of [`CellState::Done`], and so on.
+    /// Number in state [`CellState::Done`], and so on.
     pub done: usize,
     /// See `done`.
     pub running: usize,
@@ -137,7 +137,7 @@ impl CellState {
     }
 }
 
-/// Says of saved runs which of them no report uses, and why.
+/// Finds the saved runs that no report uses, with the reasons.
 pub type Judge<'a> = dyn Fn(&[PathBuf]) -> Result<BTreeMap<PathBuf, String>> + 'a;
 
 /// The saved runs of all measurements, of every attempt.
@@ -173,12 +173,12 @@ pub fn states(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Ve
     Ok(states)
 }
 
-/// What there is of a measurement.
+/// Everything that determines a measurement's state.
 struct Seen<'a> {
     folder: &'a Folder,
     cell: &'a str,
     attempts: &'a [Attempt],
-    /// The last job of which Slurm said anything, and what.
+    /// The last job that Slurm said anything about, and what it said.
     said: Option<&'a (String, String)>,
     unusable: &'a BTreeMap<PathBuf, String>,
 }
@@ -235,7 +235,7 @@ impl Seen<'_> {
         Some(SeenRun { attempt, path, is_whole, unusable: self.unusable.get(path) })
     }
 
-    /// How an attempt ended: by its exit code, by what it said, or by what Slurm said of it.
+    /// Cause of an attempt's end: by its exit code, by what it said, or by what Slurm said of it.
     fn ended(&self, attempt: &Attempt) -> Cause {
         let [_, _, log] = self.folder.files(self.cell, &attempt.job);
         let by_slurm =

@@ -86,7 +86,7 @@ impl Bootstrap {
         values
     }
 
-    /// As [`map`](Self::map), without the jackknife: for percentile intervals.
+    /// Like [`map`](Self::map), without the jackknife: for percentile intervals.
     pub fn map_resamples<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
         let mut rng = Pcg64::seed_from_u64(self.seed);
         let mut counts = vec![1; self.blocks];

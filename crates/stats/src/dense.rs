@@ -7,13 +7,13 @@
 /// Rows that share one pass over another row.
 const ROWS: usize = 8;
 
-/// Whether the square of a number, and sums of such squares, are numbers. Of NaN and infinity they
-/// are not.
+/// Whether the square of a number, and sums of such squares, are numbers. False for NaN and
+/// infinity.
 pub(crate) fn is_squarable(number: f64) -> bool {
     number.abs() <= 1e100
 }
 
-/// A symmetric matrix, of which the lower triangle counts.
+/// A symmetric matrix; its lower triangle counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Symmetric {
     n: usize,
@@ -133,7 +133,7 @@ impl Columns {
         &self.columns[at * self.n..][..self.n]
     }
 
-    /// M b for a vector b of which these elements are not 0.
+    /// M b for a vector b whose other elements are 0.
     pub(crate) fn times(&self, elements: &[(usize, f64)]) -> Vec<f64> {
         let mut product = vec![0.0; self.n];
         for (at, value) in elements {

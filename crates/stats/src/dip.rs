@@ -14,9 +14,9 @@ use super::order_statistics::sorted;
 /// Tail probabilities of [`QUANTILES`].
 const TAILS: [f64; 6] = [0.5, 0.1, 0.05, 0.01, 0.001, 0.0001];
 
-/// By the size of a sample from the uniform distribution: what the dip times the square root of the
-/// size exceeds with the probabilities [`TAILS`], from 400,000 simulated samples (40,000 of the
-/// largest). In the limit no other unimodal distribution has larger dips.
+/// Quantiles by the size of a sample from the uniform distribution: the dip times the square root
+/// of the size exceeds them with the probabilities [`TAILS`], from 400,000 simulated samples
+/// (40,000 of the largest). In the limit no other unimodal distribution has larger dips.
 const QUANTILES: [(usize, [f64; TAILS.len()]); 9] = [
     (10, [0.309, 0.413, 0.442, 0.505, 0.572, 0.621]),
     (15, [0.324, 0.426, 0.460, 0.527, 0.601, 0.661]),
@@ -119,7 +119,7 @@ fn segments(vertices: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     vertices.windows(2).map(|ends| (ends[0], ends[1]))
 }
 
-/// Where the two hulls are farthest apart, and by how much: the modal interval that is left.
+/// Largest distance of the two hulls, and where it is: the modal interval that is left.
 struct Gap {
     distance: f64,
     low: usize,
@@ -158,7 +158,7 @@ fn chord(x: &[f64], (from, to): (usize, usize), at: usize) -> f64 {
     from as f64 + if share.is_finite() { share * (to - from) as f64 } else { 0.0 }
 }
 
-/// How far the empirical function is off a chord of the minorant (`side` 1) or of the majorant
+/// Distance of the empirical function from a chord of the minorant (`side` 1) or of the majorant
 /// (-1); at least a step.
 fn off_chord(x: &[f64], (from, to): (usize, usize), side: f64) -> f64 {
     if to - from < 2 || x[from] == x[to] {

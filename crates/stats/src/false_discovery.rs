@@ -3,13 +3,13 @@
 /// The q-value of each p-value: the smallest rate of false discoveries at which it is one, if all
 /// tests with q-values up to it are called discoveries.
 ///
-/// By the step-up procedure of Benjamini and Hochberg ("Controlling the False Discovery Rate",
-/// Journal of the Royal Statistical Society B 57, 1995): the smallest over all p-values that are at
-/// least as large of p m / rank. The expected share of false ones among the discoveries is at most
-/// the rate for independent tests, and for tests that are positively dependent (Benjamini and
-/// Yekutieli, Annals of Statistics 29, 2001).
+/// It is computed by the step-up procedure of Benjamini and Hochberg ("Controlling the False
+/// Discovery Rate", Journal of the Royal Statistical Society B 57, 1995): the smallest over all
+/// p-values that are at least as large of p m / rank. The expected share of false ones among the
+/// discoveries is at most the rate for independent tests, and for tests that are positively
+/// dependent (Benjamini and Yekutieli, Annals of Statistics 29, 2001).
 ///
-/// In the order of the p-values. `None` where one is not between 0 and 1. O(n log n).
+/// The result is in the order of the p-values; `None` where one is not between 0 and 1. O(n log n).
 ///
 /// ```
 /// let q = zc_stats::false_discovery_q_values(&[0.01, 0.04, 0.02, 0.5]).unwrap();

@@ -143,7 +143,7 @@ impl Unit {
 pub(crate) struct Solution<'a> {
     design: &'a Design,
     pub(crate) variances: Variances,
-    /// One by the variance of each value, sessions included.
+    /// Inverse variance of each value, sessions included.
     pub(crate) weights: Vec<f64>,
     units: Vec<Unit>,
     factor: Cholesky,
@@ -273,8 +273,8 @@ impl Solution<'_> {
     }
 }
 
-/// What the inverse of the equations' matrix says: variances of errors of effects. Methods take the
-/// solution that it is of.
+/// Inverse of the equations' matrix: variances of errors of effects. Methods take the solution that
+/// it belongs to.
 #[derive(Debug)]
 pub(crate) struct Inverse {
     columns: Columns,

@@ -135,8 +135,9 @@ pub(crate) fn binomial_depth(n: usize, confidence: f64) -> Option<(usize, f64)> 
 /// distances between two values, or nearly, made consistent for normal values with their factors
 /// for small samples.
 ///
-/// As the median absolute deviation it bears nearly half of the values far off, and it is as
-/// efficient as 82 % of the values would be by their ordinary standard deviation; the former, 37 %.
+/// Like the median absolute deviation it tolerates that nearly half of the values lie far off. It
+/// is as efficient as the ordinary standard deviation of 82 % of the values; the median absolute
+/// deviation, of 37 %.
 ///
 /// `None` with fewer than two values and for a value that is not finite. O(n^2).
 ///

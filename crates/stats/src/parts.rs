@@ -1,6 +1,6 @@
-//! Which things are connected, directly or by others (union-find).
+//! Connected components (union-find): things that are connected directly or through others.
 
-/// Which things are connected.
+/// Things, and the components that they belong to.
 pub(crate) struct Parts {
     parents: Vec<usize>,
     count: usize,

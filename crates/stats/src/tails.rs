@@ -1,4 +1,4 @@
-//! How heavy the tails of a distribution are.
+//! Estimates how heavy the tails of a distribution are.
 
 use crate::order_statistics::quantile;
 use crate::student_t::StudentT;
@@ -23,9 +23,9 @@ const LEAST: f64 = 1.0;
 /// `values`, which have a median of about 0; `None` where a normal distribution is not ruled out,
 /// or with a value that is not finite.
 ///
-/// By the quotient of two quantiles of absolute values (in the manner of Hogg, Journal of the
-/// American Statistical Association 69:909, 1974). A few values that lie far off hardly change it;
-/// a twentieth of all do.
+/// The estimate is by the quotient of two quantiles of absolute values (in the manner of Hogg,
+/// Journal of the American Statistical Association 69:909, 1974). A few values that lie far off
+/// hardly change it; a twentieth of all do.
 ///
 /// O(n log n).
 ///

@@ -1,4 +1,4 @@
-//! What tests of several files share.
+//! Data and functions that tests of several files share.
 
 use rand::RngExt as _;
 use rand_pcg::Pcg64;

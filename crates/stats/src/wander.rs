@@ -13,13 +13,13 @@ const LEAST_PART: usize = 3;
 /// Values beyond these quantiles count as the quantile, so that one outlier does not move a part.
 const CLIPPED: f64 = 0.05;
 
-/// By how much the level of a series moves beyond the scatter of its values.
+/// Movement of the level of a series beyond the scatter of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wander {
     /// Variance of the level over stretches as long as the series and shorter ones; 0 where scatter
     /// explains all.
     pub variance: f64,
-    /// Degrees of freedom of that.
+    /// Degrees of freedom of `variance`.
     pub degrees_of_freedom: f64,
 }
 
@@ -27,7 +27,7 @@ pub struct Wander {
 struct Contrast {
     /// Half of their squared difference: an Allan variance with one term.
     seen: f64,
-    /// What scatter alone gives on average.
+    /// Its mean by scatter alone.
     by_scatter: f64,
 }
 
@@ -39,9 +39,9 @@ struct Contrast {
 /// (1/f) on top: neighbouring stretches differ by as much whether they take seconds or minutes, and
 /// a longer measurement does not average it out. This is the floor of the Allan variance (D. W.
 /// Allan, "Statistics of atomic frequency standards", Proc. IEEE 54, 1966; Barnes et al., IEEE
-/// Trans. IM-20, 1971). So each series is cut into halves, quarters and eighths. What neighbouring
-/// parts differ by, less what scatter explains, estimates the floor; each such difference is
-/// weighted by the inverse of its variance, with the pooled floor in it.
+/// Trans. IM-20, 1971). So each series is cut into halves, quarters and eighths. The differences of
+/// neighbouring parts, less what scatter explains, estimate the floor; each difference is weighted
+/// by the inverse of its variance, with the pooled floor in it.
 ///
 /// Series of one measurement wander together, and twelve of them are not worth twelve. So the
 /// degrees of freedom are those of one series: the number of its pairs of parts, 7, and 3 or 1
@@ -127,7 +127,7 @@ impl Wander {
         })
     }
 
-    /// What two measurements differ by whose beginnings are `times` their length apart: 1 for one
+    /// Wander between two measurements whose beginnings are `times` their length apart: 1 for one
     /// after the other, for which it is the wander itself.
     ///
     /// Flicker noise grows with the logarithm of the time: by the autocovariance of its integral,
@@ -199,7 +199,7 @@ impl Wander {
         (!p.is_nan()).then(|| p.min(1.0))
     }
 
-    /// What an estimate is spread by, from its interval as long as only scatter counts.
+    /// Spread of an estimate, from its interval if only scatter counts.
     fn spread(&self, half_width: f64, n: usize, confidence: f64) -> Option<Spread> {
         let normal = StudentT::new(1e9)?.critical_value(confidence)?;
         let by_scatter = (half_width / normal).powi(2);
@@ -214,13 +214,13 @@ impl Wander {
     }
 }
 
-/// What an estimate is spread by.
+/// Spread of an estimate.
 struct Spread {
     /// Variance by scatter alone.
     by_scatter: f64,
-    /// With the wander.
+    /// Variance by scatter and wander.
     variance: f64,
-    /// With the degrees of freedom of that.
+    /// Student's distribution with the degrees of freedom of that.
     student: StudentT,
 }
 

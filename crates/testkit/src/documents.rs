@@ -6,7 +6,7 @@ use zc_run::Run;
 /// The run as one JSON value.
 ///
 /// # Panics
-/// What zc writes is not JSON.
+/// The output of zc is not JSON.
 #[must_use]
 pub fn value(run: &Run) -> Value {
     serde_json::from_str(&zc_run::whole(run)).expect("zc writes JSON")

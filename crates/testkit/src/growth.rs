@@ -1,16 +1,15 @@
-//! How the CPU time of a computation grows with what is computed: for tests that it is in
-//! proportion.
+//! Growth of the CPU time of a computation with its input, for tests that it is proportional.
 
 use std::sync::{Mutex, PoisonError};
 
-/// How much more is computed than with one share of it.
+/// Factor between the two sizes of input that are compared.
 const MORE: usize = 8;
 
-/// Between what is in proportion and what grows with the square: 8 and 64 times.
+/// A limit between proportional and quadratic growth, which are 8 and 64 times.
 pub const LIMIT: f64 = 2.5 * MORE as f64;
 
-/// CPU time of this process, all its threads, in ticks of the kernel: beside other programs, what
-/// takes long waits for its CPUs, and what is short may not.
+/// CPU time of this process, all its threads, in ticks of the kernel. It is not wall time: beside
+/// other programs a long computation waits for CPUs, and a short one may not.
 fn ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name, in brackets, may have spaces. utime and stime are the 12th and the 13th field after
@@ -29,7 +28,7 @@ fn least(mut of: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// How many times as long it takes to compute with 8 times `few`.
+/// CPU time of the computation with 8 times `few`, divided by that with `few`.
 pub fn growth<T>(few: usize, of: impl Fn(usize) -> T, compute: impl Fn(&T)) -> f64 {
     // One test at a time, as they are threads of one process where `cargo test` runs them.
     static ALONE: Mutex<()> = Mutex::new(());

@@ -1,4 +1,4 @@
-//! What tests of several crates share. A dev-dependency of the other crates, in no product.
+//! Helpers for tests of several crates. A dev-dependency of the other crates, in no product.
 //!
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
 //! are known: tests of analysis and of reports check their results against them. [`server`] has the

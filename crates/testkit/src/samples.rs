@@ -14,7 +14,7 @@ use zc_run::{
 /// Samples of a CPU in a window; the rest of its time is a soaker's in user mode.
 pub const SAMPLES: f64 = 2000.0;
 
-/// What a CPU spends a share of its time on.
+/// A task that a CPU spends a share of its time on.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuShare {
     /// The CPU's number.

@@ -104,7 +104,7 @@ fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s:
     });
 }
 
-/// What is planned of a server that ran before zc did, in no state.
+/// The plan of a server that ran before zc did, without states.
 pub fn ran_already() -> ServerPlan {
     ServerPlan {
         states: Vec::new(),

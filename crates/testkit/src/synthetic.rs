@@ -19,10 +19,10 @@ use zc_run::{
 pub struct TrueCell {
     /// The cell in the plan.
     pub cell: Cell,
-    /// What the sender's CPU loses per KiB, in ns; below 0 only to simulate a cost that is only
-    /// noise.
+    /// Time that the sender's CPU loses per KiB, in ns; below 0 only to simulate a cost that is
+    /// only noise.
     pub sender_ns_per_kib: f64,
-    /// What the receiver's CPU loses per KiB, in ns.
+    /// Time that the receiver's CPU loses per KiB, in ns.
     pub receiver_ns_per_kib: f64,
     /// Copied completions divided by completions; `None` for paths without completions.
     pub copied_share: Option<f64>,
@@ -125,7 +125,7 @@ pub struct Synthetic {
     pub block_drift: f64,
     /// Standard deviation of each window's idle rates, relative.
     pub idle_noise: f64,
-    /// By how much the idle rates change in a second, relative.
+    /// Relative change of the idle rates per second.
     pub idle_drift_per_s: f64,
     /// See `LinkFacts::sides_apart`.
     pub sides_apart: bool,
@@ -133,7 +133,7 @@ pub struct Synthetic {
     pub rate_bytes_per_s: f64,
     /// CPUs with soakers: CPU 0 sends, CPU 1 receives (CPU 0 if it is the only one).
     pub cpus: usize,
-    /// What CPU 2 loses per KiB, if there is one.
+    /// Time that CPU 2 loses per KiB, in ns, if there is one.
     pub other_cpus_ns_per_kib: f64,
     /// Share of all CPUs that some other process uses.
     pub foreign_share: f64,
@@ -156,11 +156,11 @@ pub struct Synthetic {
     pub unsoaked: bool,
     /// Whether these have an idle clock, and an unsoaked paced trial of the reference beside them.
     pub idle_clock: bool,
-    /// What the cells differ in.
+    /// The factors that the cells differ in.
     pub factors: Vec<Factor>,
     /// Share of the sender's time that getrusage reports as user mode; `None` for a run without it.
     pub user_share: Option<f64>,
-    /// How it ended.
+    /// The end of the run.
     pub end: Option<End>,
 }
 

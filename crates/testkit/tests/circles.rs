@@ -1,5 +1,5 @@
 //! Holds that files import one way: no two import each other, directly or through others, and none
-//! imports the file that lists it. What several files share is in a file below them.
+//! imports the file that lists it. Code that several files share is in a file below them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>
 //!
 //! The time is that at which the request was received. `varnishncsa` has the same directives, and
-//! writes `combined` if it is not told otherwise.
+//! writes `combined` by default.
 
 use super::error::FormatError;
 use super::template::{Field, Piece, Template};
@@ -22,7 +22,7 @@ pub(super) const VHOST_COMBINED: &str =
 /// quote.
 ///
 /// # Errors
-/// As [`Template::new`]; there is no such directive.
+/// Same as [`Template::new`]; a directive is unknown.
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
     parsed(text, Counted::Body)
 }
@@ -31,7 +31,7 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
 /// `%O`, as in Debian's.
 ///
 /// # Errors
-/// As [`log_format`].
+/// Same as [`log_format`].
 pub(super) fn known(text: &str) -> Result<Template, FormatError> {
     parsed(text, Counted::Unsaid)
 }
@@ -112,7 +112,7 @@ impl<'f> Directive<'f> {
         Ok((Self { argument, letter }, behind))
     }
 
-    /// A time, and of which moment.
+    /// A time field, and the moment that it is of.
     fn time(&self) -> Option<(Stamp, Field)> {
         if self.letter != "t" {
             return None;

@@ -45,7 +45,7 @@ enum Parser {
 /// A format that has a name.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// What `--format` takes.
+    /// The name that `--format` takes.
     pub name: &'static str,
     /// Whether it is tried only if no other format fits: its names say too little.
     pub(crate) is_last_resort: bool,
@@ -53,7 +53,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What reads it.
+    /// A format that reads it.
     pub fn format(&self) -> Format {
         Format { name: self.name, parser: (self.parser)() }
     }
@@ -142,7 +142,7 @@ impl Format {
         self.name
     }
 
-    /// Which moment of a request the time of a line is.
+    /// The moment of a request that the time of a line is of.
     pub fn stamp(&self) -> Stamp {
         match &self.parser {
             Parser::Template(template) => template.stamp,
@@ -165,7 +165,7 @@ impl Format {
         }
     }
 
-    /// How much of a line that could be read is of this format.
+    /// The part of a readable line that matches this format.
     pub(crate) fn extent(&self, line: &[u8]) -> Extent {
         match &self.parser {
             Parser::Template(template) => template.extent(line),
@@ -183,7 +183,7 @@ impl Format {
         }
     }
 
-    /// What a line has behind all fields of this format.
+    /// The rest of a line behind all fields of this format.
     pub(crate) fn behind<'l>(&self, line: &'l [u8]) -> Option<&'l [u8]> {
         match self.extent(line) {
             Extent::Beginning { bytes } => line.get(bytes..),
@@ -211,7 +211,7 @@ impl Format {
         }
     }
 
-    /// The keys of [`Fields`] of which no line that was read had a value.
+    /// The keys of [`Fields`] without a value on any line that was read.
     pub(crate) fn without_value(&self) -> Vec<String> {
         match &self.parser {
             Parser::Json(json) => json.without_value(),

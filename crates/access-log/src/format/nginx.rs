@@ -7,11 +7,11 @@ use super::error::FormatError;
 use super::template::{Field, Piece, Template};
 use crate::entry::Stamp;
 
-/// The common log format, which nginx writes if it is told to.
+/// The common log format, which nginx writes if configured.
 pub(super) const COMMON: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 
-/// The format that nginx writes if it is not told otherwise.
+/// The format that nginx writes by default.
 pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
 /// The format of nginx's own configuration file, under the name `main`: `combined`, and the
@@ -25,7 +25,7 @@ pub(super) const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$
 /// A `log_format` as in a configuration file, without its name and the quotes around it.
 ///
 /// # Errors
-/// As [`Template::new`].
+/// Same as [`Template::new`].
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
     let mut pieces = Vec::new();
     let mut rest = text;

@@ -1,5 +1,4 @@
-//! The text formats that Traefik, Envoy and Istio write if they are not told otherwise. Each is of
-//! one fixed form.
+//! The text formats that Traefik, Envoy and Istio write by default. Each has one fixed form.
 
 use super::error::FormatError;
 use super::template::{Field, Piece, Template};

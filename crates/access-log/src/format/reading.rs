@@ -1,26 +1,26 @@
-//! What was read of a line, and how much of it is of a format.
+//! The content of a line, and how much of the line matches a format.
 
 use crate::entry::Entry;
 
-/// What was read of a line.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// A request and its response.
     Entry(Entry),
-    /// A line that has none, and is part of the format all the same: a comment, a header.
+    /// A line of the format without a request: a comment, a header.
     Aside,
     /// A line that is not of this format.
     Unreadable,
 }
 
-/// How much of a line is of a format. Reading needs no more than a part.
+/// The part of a line that matches a format. Reading does not need the whole line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The line, from its beginning to its end.
     Whole,
     /// All fields of the format, in so many bytes, and behind them there is more.
     Beginning { bytes: usize },
-    /// What is taken, at most.
+    /// At most the fields that are read.
     Part,
 }
 
@@ -31,6 +31,6 @@ pub enum DurationUnit {
     OfFormat,
     /// It is a setting of the server, and was found by the first lines.
     Found(&'static str),
-    /// It is a setting of the server, and cannot be told: no durations are taken.
+    /// It is a setting of the server and could not be determined: no durations are read.
     Doubtful,
 }

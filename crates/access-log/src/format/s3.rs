@@ -40,7 +40,7 @@ fn read_words(mut words: Words<'_>) -> Option<Reading> {
     }))
 }
 
-/// By the cipher suite, `-` for HTTP. Old lines end before it.
+/// Whether TLS was used, by the cipher suite: `-` for HTTP. Old lines end before it.
 fn is_tls(mut words: Words<'_>) -> Option<bool> {
     let (_turn_around, _referrer, _agent) = (words.bare()?, words.enclosed()?, words.enclosed()?);
     let (_version, _host_id, _signature) = (words.bare()?, words.bare()?, words.bare()?);

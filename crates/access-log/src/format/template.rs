@@ -1,5 +1,5 @@
 //! Lines of one fixed form: fields with literal text between them, as nginx's `log_format` and
-//! Apache's `LogFormat` describe them. What these two write as variables is in `nginx.rs` and
+//! Apache's `LogFormat` describe them. The variables of these two are in `nginx.rs` and
 //! `apache.rs`; here such a description is checked once, and then lines are taken apart by it.
 
 use memchr::memchr;
@@ -12,10 +12,10 @@ use crate::entry::{Bytes, Counted, Entry, Method, Protocol, Stamp};
 use crate::time::{self, Moment};
 use crate::{number, request};
 
-/// What a field is of.
+/// The kind of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field {
-    /// Nothing that is taken.
+    /// A field that is not read.
     Skipped,
     /// `17/May/2015:10:05:03 +0000`, perhaps with a fraction of the second.
     ClfTime,
@@ -26,7 +26,7 @@ pub(super) enum Field {
     /// A time, or a part of it, as strftime(3) writes it by this description. Several such fields
     /// are one time.
     Strftime(String),
-    /// What a time has beyond its second, in units of so many us.
+    /// The fraction of a time's second, in units of `unit_us`.
     Fraction {
         unit_us: u64,
     },
@@ -136,7 +136,7 @@ impl Template {
         Ok(Self { before, parts, needed, written_time, stamp })
     }
 
-    /// Reads what is taken of a line. More may stand behind it, so that a format with further
+    /// Reads the needed fields of a line. More may stand behind them, so that a format with further
     /// fields is read by one without.
     pub(super) fn read(&self, line: &[u8]) -> Reading {
         match self.take(line, self.needed) {
@@ -145,7 +145,7 @@ impl Template {
         }
     }
 
-    /// How much of a line is of this form.
+    /// The part of a line that matches this form.
     pub(super) fn extent(&self, line: &[u8]) -> Extent {
         match self.take(line, self.parts.len()) {
             Some((_, [])) => Extent::Whole,
@@ -168,7 +168,7 @@ impl Template {
 }
 
 impl Part {
-    /// How the time is written, if the field is one of strftime(3).
+    /// The description of the time, if the field is one of strftime(3).
     fn strftime(&self) -> Option<&str> {
         match &self.field {
             Field::Strftime(described) => Some(described),
@@ -176,7 +176,7 @@ impl Part {
         }
     }
 
-    /// Whether a text can be the field's value. What stands behind a time may be a part of it, too:
+    /// Whether a text can be the field's value. The text behind a time may be a part of it, too:
     /// `20.11.2026 10:00:00.123`.
     fn can_be(&self, value: &[u8]) -> bool {
         self.strftime().is_none_or(|described| WrittenTime::is_one(described, value))
@@ -216,7 +216,7 @@ fn is_escaped(text: &[u8]) -> bool {
     backslashes % 2 == 1
 }
 
-/// What was taken of a line so far.
+/// The fields read from a line so far.
 #[derive(Default)]
 struct Taken {
     time: Option<Moment>,

@@ -13,7 +13,7 @@ use super::scheme::is_tls;
 use crate::entry::{Bytes, Counted, Entry, Method, Protocol};
 use crate::{number, time};
 
-/// Who writes the log.
+/// The server that writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     Iis,
@@ -32,7 +32,7 @@ pub(super) struct W3c {
     is_anothers: bool,
 }
 
-/// Which column is what, from 0.
+/// Indices of the columns, from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Columns {
     date: Option<usize>,

@@ -11,7 +11,7 @@ use crate::time::Moment;
 /// Between the fields of a time when they are read together.
 const BETWEEN: u8 = b'|';
 
-/// How a time is written: the descriptions of its fields, with [`BETWEEN`] behind each.
+/// The form of a written time: the descriptions of its fields, with [`BETWEEN`] behind each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenTime {
     described: String,

@@ -17,7 +17,7 @@ pub struct MixBuilder {
     first_unix_s: i64,
     last_unix_s: i64,
     counted: Counts,
-    /// By status, from 0 (none) to 999.
+    /// Responses by status, from 0 (none) to 999.
     statuses: Box<[Tally]>,
     methods: [Tally; Method::ALL.len()],
     protocols: [Tally; Protocol::ALL.len()],
@@ -147,7 +147,7 @@ impl MixBuilder {
     }
 }
 
-/// Those that are not empty, by name.
+/// The tallies that are not empty, by name.
 fn named<const N: usize>(
     names: [&'static str; N],
     tallies: [Tally; N],

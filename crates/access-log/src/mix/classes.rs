@@ -1,11 +1,11 @@
-//! Something for each kind of response.
+//! A value for each kind of response.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::entry::Class;
 
-/// Something for each kind of response.
+/// A value for each kind of response.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Classes<T> {
     /// GET, answered with 200: a whole representation.
@@ -24,7 +24,7 @@ pub struct Classes<T> {
 }
 
 impl<T> Classes<T> {
-    /// That of a kind.
+    /// The value for `class`.
     pub fn of(&self, class: Class) -> &T {
         match class {
             Class::Whole => &self.whole,

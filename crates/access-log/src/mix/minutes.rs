@@ -28,7 +28,7 @@ pub struct Minute {
     pub busy_us: u64,
 }
 
-/// What there is to say about the minutes of a log.
+/// Summary of the minutes of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Minutes {
     /// Minutes with a request.

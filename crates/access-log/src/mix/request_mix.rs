@@ -1,4 +1,4 @@
-//! What is known of a server's responses once its logs have been read.
+//! The request mix of a server, as its access logs give it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::sizes::Sizes;
 use super::slices::Slice;
 use super::tally::Tally;
 
-/// What a server sent, by its access logs.
+/// Request mix: the responses that a server sent, by its access logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RequestMix {
     /// The first time in the logs, in s since 1970.
@@ -20,23 +20,23 @@ pub struct RequestMix {
     pub last_unix_s: i64,
     /// All responses, and their bytes by the size that each is counted with.
     pub all: Tally,
-    /// What these bytes are of.
+    /// Whether these bytes are those of bodies or of whole responses.
     pub counted: Counts,
     /// All responses by kind.
     pub classes: Classes<Tally>,
     /// The same by size, in bins.
     pub sizes: Classes<Sizes>,
-    /// By status; responses without one, as of clients that went away, are not in it.
+    /// Responses by status. Those without one, as of clients that went away, are not included.
     pub statuses: BTreeMap<u16, Tally>,
-    /// By method.
+    /// Responses by method.
     pub methods: BTreeMap<&'static str, Tally>,
-    /// By version of HTTP; responses of which the log has none are not in it.
+    /// Responses by version of HTTP. Those without one in the log are not included.
     pub protocols: BTreeMap<&'static str, Tally>,
-    /// By the hour that the server's clock showed, from 0 to 23.
+    /// Responses by the hour that the server's clock showed, from 0 to 23.
     pub hours: Vec<Tally>,
     /// The minutes of the logs.
     pub minutes: Minutes,
-    /// Where durations are logged: how long requests took.
+    /// Durations of requests, where they are logged.
     pub durations: Option<Durations>,
     /// Responses whose time has no zone. It was read as UTC.
     pub without_zone: u64,
@@ -48,17 +48,18 @@ pub struct RequestMix {
     pub slices: Vec<Slice>,
 }
 
-/// Responses over TLS and without it. Of one by HTTP/2 or HTTP/3 the log need not say it: no
-/// browser speaks these without TLS.
+/// Responses over TLS and without it. The log need not say it of HTTP/2 and HTTP/3: no browser
+/// speaks these without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Tls {
-    /// Over TLS.
+    /// Responses over TLS.
     pub with: Tally,
-    /// Without it.
+    /// Responses without it.
     pub without: Tally,
 }
 
-/// What the bytes of responses are of. Each response is counted once in the first three.
+/// Responses by what their bytes are: those of the body, or of the whole response. Each response is
+/// counted once in the first three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Counts {
     /// Responses counted by the bytes of their bodies.
@@ -67,7 +68,7 @@ pub struct Counts {
     pub wire: Tally,
     /// Responses whose format does not say which of the two.
     pub unsaid: Tally,
-    /// Responses of which both are known. Their bytes are those of the headers.
+    /// Responses with both sizes. Their bytes are those of the headers.
     pub headers: Tally,
     /// 304 and HEAD with some bytes, among the unsaid. They have no body, so these are headers.
     pub bodiless_with_bytes: u64,
@@ -75,7 +76,7 @@ pub struct Counts {
     pub bodiless_without_bytes: u64,
 }
 
-/// How long requests took.
+/// Durations of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Durations {
     /// Requests whose duration is logged.
@@ -107,7 +108,7 @@ impl RequestMix {
     }
 
     /// Whether the bytes that the format says nothing about are those of bodies or have the headers
-    /// in them, by the responses that have no body. `None`: it cannot be told.
+    /// in them, by the responses that have no body. `None` if that is undetermined.
     pub fn unsaid_are_bodies(&self) -> Option<bool> {
         match (self.counted.bodiless_with_bytes, self.counted.bodiless_without_bytes) {
             (0, 1..) => Some(true),

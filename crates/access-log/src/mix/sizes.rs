@@ -1,6 +1,6 @@
-//! Responses by size, in logarithmic bins of which each keeps how many there were and their exact
-//! sum of bytes. Eight bins to an octave: a bin's sizes differ by 12.5 % at most, and computing
-//! with its mean in place of each of them errs by far less.
+//! Responses by size, in logarithmic bins that keep their number and their exact sum of bytes.
+//! Eight bins to an octave: a bin's sizes differ by 12.5 % at most, and computing with its mean in
+//! place of each of them errs by far less.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl Classes<Sizes> {
         Class::ALL.into_iter().for_each(|class| self.of_mut(class).merge(other.of(class)));
     }
 
-    /// Those of all kinds together.
+    /// Sizes of all kinds together.
     pub fn together(&self) -> Sizes {
         let mut all = Sizes::default();
         Class::ALL.into_iter().for_each(|class| all.merge(self.of(class)));

@@ -30,7 +30,7 @@ pub struct Slice {
 pub(super) struct Slices {
     /// The length of a slice is 2^this, in s.
     length_log2: u32,
-    /// By time.
+    /// The slices, by time.
     slices: Vec<Slice>,
     /// The slice of the last request.
     at: usize,

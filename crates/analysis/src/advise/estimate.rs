@@ -18,7 +18,7 @@ use crate::parallel;
 use zc_run::Run;
 use zc_stats::DEFAULT_RESAMPLES;
 
-/// With fewer slices of time the log is taken as it is: they say too little of how it varies.
+/// With fewer slices of time the log is taken as it is: they say too little about how it varies.
 const LEAST_SLICES: u64 = 8;
 
 /// Slices without responses beyond this many times those with some are not drawn: they would change
@@ -34,8 +34,8 @@ pub enum Asked {
     Bytes(f64),
 }
 
-/// What the responses of a log cost by each path of a run, or in each configuration of a server.
-/// `today` is the one that the server uses: read+send if it is not said, and that of the run's
+/// Estimates the cost of a log's responses by each path of a run, or in each configuration of a
+/// server. `today` is the one that the server uses: if not given, read+send, or that of the run's
 /// reference where the run has no read+send. Takes some ten milliseconds for a log of any length.
 ///
 /// # Errors
@@ -135,7 +135,7 @@ fn bytes(responses: &LoggedResponses) -> f64 {
 
 /// The log, and its resamples.
 struct Log<'l> {
-    /// Of the whole log first.
+    /// Counts of the whole log, then of its resamples.
     counts: Vec<Counts>,
     /// Slices with responses; `None` if the log is taken as it is.
     slices: Option<u64>,
@@ -206,13 +206,13 @@ fn costs(
         .collect()
 }
 
-/// What a path's responses cost, in ns, in each resample.
+/// Cost of a path's responses, in ns, in each resample.
 struct PathCosts {
-    /// Those of the log.
+    /// All responses of the log.
     all: Vec<Option<f64>>,
-    /// Those of the log that are no longer than the longest measured.
+    /// Responses of the log no longer than the longest measured.
     within: Vec<Option<f64>>,
-    /// Those of each minute that may be the busiest.
+    /// Responses of each minute that may be the busiest.
     minutes: Vec<Vec<Option<f64>>>,
     /// A response of each bin, as observed.
     of_bin: Vec<f64>,
@@ -254,9 +254,9 @@ impl PathCosts {
     }
 }
 
-/// What the responses of a minute cost. Its number of responses and their bytes are exact; their
-/// sizes are those of the slices that it is in. So each costs what a request does, and each byte as
-/// much more as those of the slices do on average.
+/// Cost of the responses of a minute. Its number of responses and their bytes are exact; their
+/// sizes are those of the slices that it is in. So each response costs `request_ns`, and each byte
+/// as much more as a byte of the slices does on average.
 fn in_minute(
     minute: &BusyMinute,
     of_slices: &Counts,
@@ -327,7 +327,7 @@ fn outside(
     }
 }
 
-/// What all paths have in common.
+/// Inputs common to all paths.
 struct PathAdvisor<'a> {
     log: &'a Log<'a>,
     /// The place of the busiest minute.
@@ -389,12 +389,12 @@ impl PathAdvisor<'_> {
     }
 }
 
-/// Costs in another unit, `by` of which depends on the resample.
+/// Costs times a factor that depends on the resample.
 fn values(ns: &[Option<f64>], by: &dyn Fn(usize) -> f64) -> Option<Values> {
     Values::of(ns.iter().enumerate().map(|(at, ns)| Some((*ns)? * by(at))))
 }
 
-/// What one path's costs are less than today's, in the same resamples.
+/// Today's costs minus one path's, in the same resamples.
 fn saved(today: &[Option<f64>], path: &[Option<f64>], by: &dyn Fn(usize) -> f64) -> Option<Values> {
     let pairs = std::iter::zip(today, path).enumerate();
     Values::of(pairs.map(|(at, (today, path))| Some(((*today)? - (*path)?) * by(at))))

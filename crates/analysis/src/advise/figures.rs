@@ -10,7 +10,7 @@ use crate::wanders::Wanders;
 /// The least share of resamples that must have a value for an interval.
 const LEAST_DEFINED: f64 = 0.95;
 
-/// What the values of a quantity are resampled from.
+/// The samples that the values of a quantity are resampled from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampled {
     /// Confidence level of a single interval.
@@ -19,9 +19,9 @@ pub(super) struct Sampled {
     pub(super) blocks: usize,
     /// The smaller of blocks and slices, which bounds the degrees of freedom.
     pub(super) independent: usize,
-    /// What ratios of the run wander.
+    /// Wander of the run's ratios.
     ratios: Option<Wander>,
-    /// What costs of the run wander.
+    /// Wander of the run's costs.
     costs: Option<Wander>,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Of the observed sample first, then of each resample. `None` where it is not defined for the
-    /// observed one.
+    /// Takes the value of the observed sample first, then that of each resample. `None` where it is
+    /// not defined for the observed one.
     pub(super) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         let mut values = values.into_iter().map(finite);
@@ -67,8 +67,8 @@ impl Sampled {
         with_interval(figure.value, figure.interval.map(above_0), figure.blocks)
     }
 
-    /// What a path that costs `path` saves. With the cost of today's path as C and the ratio as r
-    /// it is C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
+    /// Saving by a path that costs `path`. With the cost of today's path as C and the ratio as r it
+    /// is C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
     pub(super) fn saving(&self, values: &Values, path: f64, level: f64) -> Figure {
         let parts = [
             self.costs.map(|wander| scaled(wander, values.observed)),
@@ -77,7 +77,7 @@ impl Sampled {
         self.figure(values, sum(parts.into_iter().flatten()), level)
     }
 
-    /// The percentile interval, widened for what the quantity wanders beyond the scatter of the
+    /// The percentile interval, widened for the wander of the quantity beyond the scatter of the
     /// run's blocks.
     fn figure(&self, values: &Values, wander: Option<Wander>, level: f64) -> Figure {
         let Values { observed, resamples } = values;
@@ -104,7 +104,7 @@ fn scaled(wander: Wander, by: f64) -> Wander {
     Wander { variance: wander.variance * by * by, ..wander }
 }
 
-/// Of a sum of what wanders independently; degrees of freedom by Satterthwaite.
+/// Wander of a sum of quantities that wander independently; degrees of freedom by Satterthwaite.
 fn sum(parts: impl Iterator<Item = Wander> + Clone) -> Option<Wander> {
     let variance: f64 = parts.clone().map(|part| part.variance).sum();
     let of_estimate: f64 = parts.map(|part| part.variance_of_estimate()).sum();

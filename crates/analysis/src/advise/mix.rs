@@ -1,9 +1,9 @@
-//! What a server sent, as the estimator takes it: counts by size and slice of time.
+//! Request mix of a server as the estimator takes it: counts by size and slice of time.
 
 /// Responses by size and slice of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoggedResponses {
-    /// The time that they are of, in s; above 0.
+    /// The time that they cover, in s; above 0.
     pub span_s: f64,
     /// The mean size of each bin of sizes, in bytes, by rising size.
     pub size_bytes: Vec<f64>,
@@ -15,8 +15,8 @@ pub struct LoggedResponses {
     pub busy_minutes: Vec<BusyMinute>,
 }
 
-/// A minute of which the number of responses and their bytes are known, and their sizes from the
-/// slices of time that it is in.
+/// A minute whose number of responses and bytes are known. Their sizes are known from the slices of
+/// time that it is in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyMinute {
     /// Its beginning, in s since 1970.
@@ -58,7 +58,7 @@ impl Counts {
         self.0.iter().sum()
     }
 
-    /// The sum over all responses of what one of each bin has.
+    /// The sum of a quantity over all responses, given its value for one response of each bin.
     pub(super) fn sum(&self, of_bin: &[f64]) -> f64 {
         std::iter::zip(&self.0, of_bin).map(|(count, each)| count * each).sum()
     }

@@ -1,9 +1,9 @@
-//! What the requests of an access log would cost by each send path, from a run whose messages are
+//! Estimates the cost of an access log's requests by each send path, from a run whose messages are
 //! responses; or in each configuration of a server, from a run of that server at several lengths.
-//! Where paths are named, configurations are meant too.
+//! Below, "path" stands for either.
 //!
-//! The run has the cost of a response by length and path, the log how many of which length there
-//! were and when. Cores are the sum over all responses of what each costs, divided by the time.
+//! The run has the cost of a response by length and path, and the log the number of responses by
+//! length and time. Cores are the sum over all responses of what each costs, divided by the time.
 //! Both sides are samples, and intervals carry both: blocks of the run are resampled, the same ones
 //! for all paths and lengths, and slices of time of the log. Requests come in bursts, so lines of a
 //! log are not independent, and resampling them would give intervals far too narrow.

@@ -1,4 +1,4 @@
-//! What requests cost by each send path, as data.
+//! Cost of requests by each send path, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::model::figure::Figure;
 use crate::model::verdict::Withheld;
 
-/// What the requests of a log would cost on the machine of a run, by each of its send paths, or in
-/// each configuration of its server.
+/// Cost of a log's requests on the machine of a run, by each of its send paths, or in each
+/// configuration of its server.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostAdvice {
     /// The path, or configuration, that the server uses today, with which the others are compared.
@@ -21,16 +21,15 @@ pub struct CostAdvice {
     pub slices: Option<u64>,
     /// Whether connections of the run carried more than one request.
     pub keepalive: bool,
-    /// Paths, or configurations, of which the run has one length only, and so no costs here.
+    /// Paths, or configurations, with only one length in the run, and so without costs here.
     pub left_out: Vec<String>,
     /// Paths, or configurations, that have no cost here although they have several lengths: one of
     /// them was measured in no block that counts, or scatter made its cost less than nothing.
     pub without_cost: Vec<String>,
-    /// What responses have that are shorter than the shortest in the run. Each is counted with the
-    /// cost of that one.
+    /// Responses shorter than the shortest in the run. Each is counted with the cost of that one.
     pub below: Outside,
-    /// What responses have that are longer than the longest in the run. Their bytes beyond it are
-    /// counted with the cost of a byte between the two longest.
+    /// Responses longer than the longest in the run. Their bytes beyond it are counted with the
+    /// cost of a byte between the two longest.
     pub beyond: Outside,
     /// Lengths of the run at which some path did not reach its rate: costs there are those at top
     /// speed, in bytes.
@@ -38,10 +37,10 @@ pub struct CostAdvice {
     /// Why no verdicts are given, as the run's own are withheld; empty otherwise.
     pub withheld: Vec<Withheld>,
     /// The error that the run's controls show, as a share. Savings that it could explain are not
-    /// told.
+    /// reported.
     pub control_error: Option<f64>,
     /// The smallest difference that the run's controls could have seen, as a share. No smaller
-    /// saving is told. `None` where they could have seen none.
+    /// saving is reported. `None` where they could have seen none.
     pub resolution: Option<f64>,
     /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
     pub rates: Rates,
@@ -62,7 +61,7 @@ pub struct Outside {
     pub cost_share: f64,
 }
 
-/// What cores are told for.
+/// Rates for which cores are given.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
     /// The log, all of its time.
@@ -71,7 +70,7 @@ pub struct Rates {
     pub busiest: Option<Rate>,
     /// The beginning of that minute, in s since 1970.
     pub busiest_unix_s: Option<i64>,
-    /// What was asked for.
+    /// The rate that was asked for.
     pub asked: Option<Rate>,
 }
 
@@ -101,7 +100,7 @@ pub struct PathAdvice {
     pub busiest_cores: Option<Compared>,
     /// Cores at the rate that was asked for.
     pub asked_cores: Option<Compared>,
-    /// What is to be said of it; null for the path of today.
+    /// Its verdict; null for the path of today.
     pub verdict: Option<PathVerdict>,
 }
 
@@ -110,7 +109,8 @@ pub struct PathAdvice {
 pub struct Compared {
     /// The quantity.
     pub value: Figure,
-    /// That of the path of today less this one: above 0 it saves. Null for the path of today.
+    /// The quantity for the path of today less this one: above 0 it saves. Null for the path of
+    /// today.
     pub saved: Option<Figure>,
 }
 
@@ -120,22 +120,22 @@ pub struct Compared {
 pub enum PathVerdict {
     /// It saves.
     Saves {
-        /// This share of the cores of today.
+        /// The cores saved, as a share of those of today.
         share: f64,
     },
     /// It costs more.
     CostsMore {
-        /// By this share of the cores of today.
+        /// The additional cores, as a share of those of today.
         share: f64,
     },
-    /// It cannot be told.
+    /// It is undecided.
     Untold {
         /// Why.
         why: Untold,
     },
 }
 
-/// Why it cannot be told whether a path saves.
+/// Why it is undecided whether a path saves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Untold {

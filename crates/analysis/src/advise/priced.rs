@@ -1,5 +1,5 @@
-//! What a run has the cost of a response of: send paths of zc's own server, or configurations of a
-//! server that is not zc's, each at several lengths.
+//! Send paths of zc's own server, or configurations of another server, whose costs a run measured,
+//! each at several response lengths.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Priced {
     pub(super) left_out: Vec<String>,
     /// Whether connections carried more than one request.
     pub(super) keepalive: bool,
-    /// What a server is taken to use today unless it is said, by name.
+    /// Name of what a server is assumed to use today unless one is given.
     usual: Option<&'static str>,
 }
 
@@ -50,8 +50,8 @@ impl Priced {
         Ok(Self { paths, left_out, keepalive, usual })
     }
 
-    /// The place of what is used `today`: of the usual one if it is not said, else of the one that
-    /// the run compares with.
+    /// The place of what is used `today`. If none is given, that of the usual one, or else of the
+    /// one that the run compares with.
     ///
     /// # Errors
     /// There is none of that name.
@@ -65,7 +65,7 @@ impl Priced {
         Ok(usual.or_else(|| self.paths.iter().position(|path| path.reference)).unwrap_or(0))
     }
 
-    /// Between which lengths in bytes all of them were measured.
+    /// Shortest and longest length in bytes between which all of them were measured.
     pub(super) fn common_bytes(&self) -> (usize, usize) {
         let ends = |path: &PricedPath| Some((path.cells.first()?.0, path.cells.last()?.0));
         let both =

@@ -79,7 +79,7 @@ fn a_configuration_with_one_length_is_left_out_and_named() {
     assert_eq!(advice.paths.len(), 1);
 }
 
-/// As on a machine whose neighbours left too few blocks.
+/// The run is like one on a machine whose neighbours left too few blocks.
 #[test]
 fn a_configuration_without_a_cost_is_named() {
     let mut run = run_of(&[("a", OFF.0, OFF.1), ("b", ON.0, ON.1)], &LENGTHS);

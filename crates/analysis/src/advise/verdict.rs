@@ -1,4 +1,4 @@
-//! Whether a path saves, costs more, or neither can be told.
+//! Decides whether a path saves, costs more, or neither.
 //!
 //! Each path is compared with that of today, so there are as many comparisons as other paths:
 //! intervals that decide have the error divided by their number (Bonferroni), and are a little
@@ -9,12 +9,12 @@ use super::model::{PathVerdict, Untold};
 use crate::controls::Limits;
 use crate::model::figure::Bounds;
 
-/// What all paths are judged by.
+/// Criteria by which all paths are judged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judged {
     /// The run's own verdicts are withheld.
     pub(super) withheld: bool,
-    /// What the run's controls support.
+    /// Limits that the run's controls set.
     pub(super) limits: Limits,
     /// Most of the bytes are in responses longer than the longest that was measured.
     pub(super) mostly_beyond: bool,

@@ -1,11 +1,11 @@
-//! By how much the costs of this machine differ from run to run while nothing is changed, from
-//! several runs of one state.
+//! Variation of this machine's costs from run to run while nothing is changed, from several runs of
+//! one state.
 //!
-//! Two runs show it of themselves, by what they wander, but not well: a minute has few stretches to
-//! compare. Several runs show it better. Each run gives one value for each cell, with the standard
-//! error that its blocks show, and [`zc_stats::variance_component`] says how much more the values
-//! differ than that. Two quantities are estimated: of *costs*, and of the part of a cost that is
-//! its path's own, from costs relative to those of all other cells in the same blocks. Both are as
+//! Two runs show it by their own wander, but not well: a minute has few stretches to compare.
+//! Several runs show it better. Each run gives one value for each cell, with the standard error
+//! that its blocks show, and [`zc_stats::variance_component`] estimates by how much more the values
+//! differ. Two deviations are estimated: that of *costs*, and that of the part of a cost that is
+//! the path's own, from costs relative to those of all other cells in the same blocks. Both are as
 //! a comparison uses them.
 
 use std::f64::consts::SQRT_2;
@@ -35,7 +35,7 @@ const MIN_RUNS: usize = 3;
 /// Share of the changes of a given size that a comparison is to find.
 const POWER: f64 = 0.8;
 
-/// By how much costs of a machine differ from run to run.
+/// Variation of a machine's costs from run to run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Calibration {
     /// The runs, in the order given.
@@ -46,12 +46,12 @@ pub struct Calibration {
     pub link: String,
     /// Whether costs are net of zc's own harness.
     pub net: bool,
-    /// In what the runs differ from the first of them: the deviations contain what that does.
+    /// Differences of the runs from the first of them. The deviations contain their effect.
     pub differences: Vec<Difference>,
-    /// Between runs, of the logarithm of a cost.
+    /// Deviation between runs of the logarithm of a cost.
     pub cost: Deviation,
-    /// Between runs, of the part of that logarithm which is the path's own; `None` with fewer than
-    /// two cells.
+    /// Deviation between runs of the part of that logarithm which is the path's own; `None` with
+    /// fewer than two cells.
     pub path: Option<Deviation>,
     /// The cells that all runs have, in the order of the first plan.
     pub cells: Vec<CalibratedCell>,
@@ -64,18 +64,18 @@ pub struct Calibration {
 pub struct CalibratedCell {
     /// Its label.
     pub label: String,
-    /// Of its cost.
+    /// Spread of its cost.
     pub cost: CellSpread,
-    /// Of its cost relative to that of the other cells; `None` where there are none.
+    /// Spread of its cost relative to that of the other cells; `None` where there are none.
     pub relative: Option<CellSpread>,
 }
 
-/// How one figure of a cell differs from run to run: standard deviations as shares of it.
+/// Spread of one figure of a cell from run to run: standard deviations as shares of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CellSpread {
-    /// Of its value from run to run.
+    /// Observed between the runs.
     pub seen: f64,
-    /// What the blocks of the runs explain of that.
+    /// Explained by the blocks of the runs.
     pub explained: f64,
     /// The smallest change that a comparison of this cell alone, between two such runs, finds in
     /// four of five cases.
@@ -106,7 +106,7 @@ pub enum Unusable {
     TooFewBlocks {
         /// Number of kept blocks.
         kept: usize,
-        /// How many are needed.
+        /// Number needed.
         needed: usize,
     },
     /// A comparison would withhold its verdicts.
@@ -123,7 +123,7 @@ pub enum Uncalibrated {
     TooFewRuns {
         /// Number of those that can.
         usable: usize,
-        /// How many are needed.
+        /// Number needed.
         needed: usize,
         /// The others.
         left_out: Vec<LeftOut>,
@@ -132,7 +132,7 @@ pub enum Uncalibrated {
     Differ {
         /// Names of the two.
         names: (String, String),
-        /// In what they differ.
+        /// Differences between the two.
         differences: Vec<Difference>,
     },
     /// No cell has costs in all of them.
@@ -200,8 +200,8 @@ pub fn calibrate(
 }
 
 impl Calibration {
-    /// What makes the costs of a run others than those that were calibrated: another link, another
-    /// machine.
+    /// Differences that make a run's costs incomparable with the calibrated ones: another link,
+    /// another machine.
     pub fn unlike(&self, run: &Selection<'_>) -> Vec<Difference> {
         let differences = config_diff::between_runs(&self.header, &run.run.header);
         let is_another = |each: &Difference| {
@@ -255,7 +255,7 @@ fn usable_blocks<'a>(
     }
 }
 
-/// In what the runs differ from the first.
+/// Differences of the runs from the first.
 fn differences(used: &[&Selection<'_>]) -> Result<Vec<Difference>, Uncalibrated> {
     let mut all: Vec<Difference> = Vec::new();
     let first = used[0];
@@ -326,7 +326,7 @@ impl Levels {
         Self((0..cells.len()).map(row).collect())
     }
 
-    /// Between runs, of a part of these whose variance is smaller by the factor `scale`.
+    /// Deviation between runs of a part of these whose variance is smaller by the factor `scale`.
     fn deviation(&self, scale: f64) -> Option<Deviation> {
         let scaled: Vec<Vec<(f64, f64)>> = self
             .0
@@ -349,7 +349,7 @@ impl Levels {
         })
     }
 
-    /// Of one cell. `between`: what it is taken to differ by.
+    /// Spread of one cell. `between`: its assumed spread between runs.
     fn spread(&self, at: usize, between: Spread) -> Option<CellSpread> {
         let own = variance_component(std::slice::from_ref(&self.0[at]))?;
         let row = &self.0[at];

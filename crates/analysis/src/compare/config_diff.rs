@@ -62,8 +62,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
-/// What tells two machines apart, or two kernels of one: their names, hardware and kernel.
-/// Settings, which may differ from hour to hour, are not in it.
+/// Differences between two machines, or two kernels of one: names, hardware and kernel. Settings,
+/// which may differ from hour to hour, are excluded.
 pub fn between_machines(old: &Host, new: &Host) -> Vec<Difference> {
     let mut found = Found::default();
     machine(&mut found, old, new);
@@ -198,8 +198,8 @@ fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
     found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
 }
 
-/// The other machine, and the way to it. What a far end that shares the near one's machine has in
-/// common with it is listed once.
+/// The other machine, and the way to it. If the far end shares the near one's machine, their common
+/// differences are listed once.
 fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     let (Some(old), Some(new)) = (&old.remote, &new.remote) else { return };
     let (shorter, longer) = (old.rtt_ns.min(new.rtt_ns), old.rtt_ns.max(new.rtt_ns));
@@ -228,7 +228,7 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     found.differences.append(&mut far.differences);
 }
 
-/// What was asked of a server.
+/// Differences between the servers and their loads.
 fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>) {
     let (Some(old), Some(new)) = (old, new) else { return };
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());

@@ -8,7 +8,7 @@
 //! standard error comes from the width of the Mann-Whitney interval, which has the right size if
 //! blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and
 //! blocks take tenths of seconds. So the variance is multiplied by the blocks' autocorrelation time
-//! ([`zc_stats::autocorrelation_time`]). What two runs of one state differ by is added as a
+//! ([`zc_stats::autocorrelation_time`]). The variation between two runs of one state is added as a
 //! variance component (`spread`). The result has Student's t distribution.
 
 use zc_stats::{

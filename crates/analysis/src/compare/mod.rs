@@ -49,8 +49,8 @@ use self::accounts::differ;
 use crate::kept::KeptBlocks;
 
 /// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
-/// `margin`, also tests whether any cell is dearer by more than that share. What runs of one state
-/// differ by comes from `calibration`, and from what the runs wander without one.
+/// `margin`, also tests whether any cell is dearer by more than that share. The variation between
+/// runs of one state comes from `calibration`, or without one from the wander of the runs.
 pub fn compare(
     old: &Selection<'_>,
     new: &[Selection<'_>],

@@ -31,8 +31,8 @@ pub struct Compared {
     pub basis: Basis,
     /// Simultaneous confidence level of all verdicts: 0.95.
     pub confidence: f64,
-    /// What the deviation between runs of one state was calibrated with; `None` where it is
-    /// derived from the two runs, and in one run.
+    /// Calibration of the deviation between runs of one state; `None` where it is derived from the
+    /// two runs, and in one run.
     pub calibration: Option<CalibrationBasis>,
     /// Label of the common reference; `None` in one run, and where there is none.
     pub reference: Option<String>,
@@ -68,9 +68,9 @@ pub struct CalibrationBasis {
     pub runs: usize,
     /// Whether its costs are net of zc's own harness.
     pub net: bool,
-    /// Of a cost.
+    /// Deviation of a cost.
     pub cost: Deviation,
-    /// Of the part of a cost that is its path's own; `None` where the runs have one cell.
+    /// Deviation of the part of a cost that is its path's own; `None` where the runs have one cell.
     pub path: Option<Deviation>,
 }
 
@@ -227,7 +227,7 @@ pub enum Aspect {
     DeviceSetting,
     /// Whether the receiver's device merges segments (GRO, LRO).
     ReceiverMerges,
-    /// How receive packet steering was set up.
+    /// Setup of receive packet steering.
     Rps,
     /// Version of the Internet Protocol.
     Ip,
@@ -261,7 +261,7 @@ pub enum Aspect {
     ResponseLength,
     /// Command that started the server.
     Serve,
-    /// Who asked a server: another machine, a load generator, or nobody of either kind.
+    /// Source of a server's requests: another machine, a load generator, or neither.
     Load,
     /// Connections to a server.
     Connections,

@@ -160,7 +160,7 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
         .unzip()
 }
 
-/// By how much the part of a cost that is its path's own wanders, in each of two runs.
+/// Wander of the part of a cost that is its path's own, in each of two runs.
 pub(super) fn own_parts(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> [Option<Wander>; 2] {
     let (of_old, of_new) = shared(before, after);
     [own_part(before, &of_old), own_part(after, &of_new)]
@@ -181,7 +181,7 @@ fn own_part(kept: &KeptBlocks<'_>, cells: &[usize]) -> Option<Wander> {
     wander(&series).map(|wander| part(wander, paths.len() - 1))
 }
 
-/// The own part of one path in what its cost relative to so many others wanders.
+/// The path's own part of the wander of its cost relative to so many others.
 fn part(wander: Wander, others: usize) -> Wander {
     Wander { variance: wander.variance / variances_in_a_relative_cost(others), ..wander }
 }

@@ -247,7 +247,7 @@ fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {
     if index.baseline(new) == Some(old) { index.divisors(new) } else { vec![old] }
 }
 
-/// By how much the ratios of these pairs of cells of one run wander, of both sides together.
+/// Wander of the ratios of these pairs of cells of one run, for both sides together.
 fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
     let of = |&(old, new): &(usize, usize)| {
         pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)

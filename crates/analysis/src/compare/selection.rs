@@ -45,8 +45,8 @@ pub(super) fn facts(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> SelectionFac
     }
 }
 
-/// How far apart two runs began, in lengths of the longer one. 1, as if one had followed the other,
-/// where a file does not tell.
+/// Time between the starts of two runs, in lengths of the longer one. 1, as if one had followed the
+/// other, where a file does not tell.
 pub(super) fn lengths_apart(old: &Run, new: &Run) -> f64 {
     let began = |run: &Run| run.header.started_at.parse::<Timestamp>().ok();
     let length = |run: &Run| {

@@ -1,5 +1,5 @@
-//! By how much costs of one machine in one state differ from run to run, beyond what the blocks of
-//! each run show.
+//! Variation of costs of one machine in one state from run to run, beyond what the blocks of each
+//! run show.
 
 use super::model::CalibrationBasis;
 use zc_stats::{VarianceComponent, Wander};
@@ -13,7 +13,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// That of a sum of so many quantities which each differ by as much.
+    /// Spread of a sum of `factor` quantities that each have this spread.
     pub(super) fn times(self, factor: f64) -> Self {
         Self {
             variance: self.variance * factor,
@@ -42,21 +42,21 @@ impl From<Wander> for Spread {
     }
 }
 
-/// What a comparison of two runs takes costs to differ by where nothing changed; `None` where too
-/// few blocks tell.
+/// Spreads that a comparison of two runs assumes where nothing changed; `None` where there are too
+/// few blocks to tell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spreads {
-    /// Of a cost.
+    /// Spread of a cost.
     pub(super) cost: Option<Spread>,
-    /// Of the part of a cost that is its path's own.
+    /// Spread of the part of a cost that is its path's own.
     pub(super) path: Option<Spread>,
 }
 
 impl Spreads {
-    /// By a calibration, and by what the two runs themselves wander where there is none: runs one
-    /// after the other differ by as much as neighbouring parts of a run do, and by more the farther
-    /// `apart` they began, in lengths of a run (docs/method.md, "Two runs"). `cost` and `path` are
-    /// the wanders of each run, as [`Spreads`] has them.
+    /// Taken from a calibration, or from the wander of the two runs themselves where there is none:
+    /// runs one after the other differ by as much as neighbouring parts of a run do, and by more
+    /// the farther `apart` they began, in lengths of a run (docs/method.md, "Two runs"). `cost` and
+    /// `path` are the wanders of each run, as [`Spreads`] has them.
     pub(super) fn of(
         calibration: Option<&CalibrationBasis>,
         cost: [Option<Wander>; 2],
@@ -76,8 +76,9 @@ impl Spreads {
     }
 }
 
-/// How many times the variance of a path's own part is in the logarithm of its cost relative to the
-/// mean of this many others, each of which has a part of its own. 0 means the reference alone.
+/// Variance of the logarithm of a path's cost relative to the mean of this many others, in
+/// multiples of the variance of a path's own part: each of the others has one too. 0 means the
+/// reference alone.
 pub(super) fn variances_in_a_relative_cost(others: usize) -> f64 {
     1.0 + 1.0 / others.max(1) as f64
 }

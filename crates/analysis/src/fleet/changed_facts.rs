@@ -1,4 +1,4 @@
-//! Which facts of hosts changed between two times, and in how many of the hosts.
+//! Facts of hosts that changed between two times, and the number of hosts in which they did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Facts that hosts of one group differ in and that go with their costs: a sysctl, a firmware, the
 //! size of a ring.
 //!
-//! What hosts cost on average, net of the hosts at the other end, is divided by the values of each
-//! fact within groups ([`zc_stats::blocked_anova`]). Distances from the group's median count up to
-//! three robust standard deviations, so that one odd host makes no condition. A value that fewer
-//! than three hosts have is left out; so a fact in which all hosts differ, such as a serial number,
-//! is not examined. That a fact goes with a cost does not make it the cause. Facts that divide
-//! hosts alike are one, and each fact is tested on its own.
+//! Mean costs of hosts, net of the hosts at the other end, are classed by the values of each fact
+//! within groups ([`zc_stats::blocked_anova`]). Distances from the group's median count up to three
+//! robust standard deviations, so that one odd host makes no condition. A value that fewer than
+//! three hosts have is left out; so a fact in which all hosts differ, such as a serial number, is
+//! not examined. That a fact goes with a cost does not make it the cause. Facts that divide hosts
+//! alike are one, and each fact is tested on its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 

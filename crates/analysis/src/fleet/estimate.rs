@@ -1,4 +1,4 @@
-//! What the runs of a fleet say together.
+//! Joint estimates from the runs of a fleet.
 //!
 //! A cell's cost in a run is, in logarithms, the mean of its group, plus effects of the host whose
 //! cost it is, of the host at the other end and of the session, plus an error by the blocks of the
@@ -18,7 +18,7 @@ use super::selection::{NoFleet, select};
 use crate::interim::CONFIDENCE;
 use crate::parallel;
 
-/// What runs of one experiment over one link say together.
+/// Analyses runs of one experiment over one link together.
 ///
 /// Runs that cannot be used are listed with the reason: see [`Fleet::left_out`]. A part of a run is
 /// used if it has enough blocks.

@@ -1,7 +1,7 @@
-//! What the machines of a run were: facts by name that may explain their costs.
+//! Named facts about the machines of a run that may explain their costs.
 //!
-//! No address and no name of another machine is among them. Facts that a machine does not tell are
-//! absent.
+//! No address and no name of another machine is among them. Facts that a machine does not report
+//! are absent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! What one saved run adds to a fleet: the logarithms of its costs and ratios with their standard
+//! Figures of one saved run for a fleet: the logarithms of its costs and ratios with their standard
 //! errors, and the facts of its machines.
 //!
 //! Costs and ratios are those of [`estimate`](crate::estimate()): costs of kept blocks, net of the
 //! harness, their median over blocks; ratios within blocks, their Hodges-Lehmann estimate. Standard
-//! errors are by the scatter of the blocks alone. They do not hold what costs wander in minutes, by
-//! which an interval of a single run is widened: a fleet has many runs, and finds that from what
-//! they differ by.
+//! errors are by the scatter of the blocks alone. They do not include the wander of costs within
+//! minutes, by which an interval of a single run is widened: a fleet has many runs, and estimates
+//! it from their differences.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ const BETWEEN_QUARTILES: f64 = 1.348_980;
 /// Fewest blocks of which the correlation of neighbours is estimated.
 const LEAST_SERIES: usize = 20;
 
-/// What a run adds to a fleet. `name` is that of its file.
+/// Figures of a run for a fleet. `name` is that of its file.
 ///
 /// The standard error of a figure is that of its estimator for normal values: their standard
 /// deviation by the distance between the quartiles (without its bias in small samples), which some

@@ -1,4 +1,4 @@
-//! What was fitted, as it passes from one question to the next.
+//! Fits that several analyses of a fleet share.
 
 use zc_stats::{ChangePoints, Crossed};
 
@@ -8,7 +8,7 @@ use super::observations::Fitted;
 /// Rate of false discoveries among odd hosts, among odd pairs and among conditions.
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
-/// A cell and an end, with what was fitted.
+/// The fits of a cell at an end.
 pub(super) struct CellFit {
     pub(super) label: usize,
     pub(super) end: End,
@@ -16,15 +16,15 @@ pub(super) struct CellFit {
     pub(super) ratio: Option<Fitted>,
 }
 
-/// What runs cost at an end, all cells together, with odd hosts set apart.
+/// Costs of runs at an end, all cells together, with odd hosts set apart.
 pub(super) struct OnAverage {
     pub(super) end: End,
     pub(super) fitted: Fitted,
-    /// Runs of pairs that lie far off, and what they cost: they are not in the fit.
+    /// Runs of pairs that lie far off, with their costs: they are not in the fit.
     pub(super) apart: Vec<(usize, Crossed)>,
 }
 
-/// A line with what its judgement needs.
+/// A line with the data that its judgement needs.
 pub(super) struct Line {
     pub(super) line: TrendLine,
     /// Logarithms of costs by night, with their errors.

@@ -1,17 +1,17 @@
-//! Which hosts belong together: groups by values of facts and of features.
+//! Groups of hosts by values of facts and of features.
 //!
 //! A value is the caller's feature of the host, else a fact of the run, else `unknown`. Facts may
-//! change from run to run, as a kernel does. What has effects of its own is therefore a host within
-//! a group: a host whose value changed is two of them, one in each group.
+//! change from run to run, as a kernel does. The unit with an effect of its own is therefore a host
+//! within a group: a host whose value changed is two units, one in each group.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::model::{End, Group, HostFacts, RunFigures};
 
-/// The value of what nobody knows.
+/// The value of an unknown fact.
 const UNKNOWN: &str = "unknown";
 
-/// What hosts are grouped by.
+/// Facts that hosts are grouped by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grouping {
     /// Names of features and facts: `generation`, `kernel`.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one saved run adds to a fleet: some kB where a run has 100 kB, so that thousands are in
-/// memory at a time, and may be kept in an index.
+/// Figures of one saved run that a fleet's analysis needs: a few kB where a run has 100 kB, so that
+/// thousands fit in memory and in an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Name of its file, relative to the archive.
@@ -43,7 +43,7 @@ pub struct RunFigures {
     pub cells: Vec<CellFigures>,
 }
 
-/// What a machine was, as the run says: anything that may explain its costs.
+/// Facts of a machine as the run recorded them: anything that may explain its costs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Its name.
@@ -64,8 +64,8 @@ pub struct CellFigures {
     pub receiver: Option<Logarithm>,
     /// See `sender`.
     pub both: Option<Logarithm>,
-    /// Cost of the sender's side (of both, where sides are not apart) divided by that of the
-    /// reference.
+    /// Cost of the sender's side (of both, where the sides have no separate costs) divided by that
+    /// of the reference.
     pub ratio: Option<Logarithm>,
 }
 
@@ -78,7 +78,7 @@ pub struct Logarithm {
     pub error: f64,
 }
 
-/// Whose cost it is.
+/// The end, or ends, that a cost belongs to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -88,11 +88,11 @@ pub enum End {
     Sender,
     /// The host that receives.
     Receiver,
-    /// Both, where they cannot be told apart.
+    /// Both, where they have no separate costs.
     Both,
 }
 
-/// A fleet: what its runs say together.
+/// Joint estimates from the runs of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
     /// Experiment and link of its runs.
@@ -129,13 +129,13 @@ pub struct Fleet {
     pub groups: Vec<Group>,
     /// A row for each cell, end and group.
     pub rows: Vec<Row>,
-    /// How costs differ within groups: for each cell and end.
+    /// Spreads of costs within groups, for each cell and end.
     pub spreads: Vec<Spread>,
     /// Hosts whose costs are unlike those of their group, the surest first.
     pub odd_hosts: Vec<OddHost>,
     /// Hosts that were examined for that.
     pub hosts_examined: usize,
-    /// Pairs that cost what their hosts do not tell: a wire, or a direction.
+    /// Pairs whose costs their hosts do not explain: an effect of the wire or of the direction.
     pub odd_pairs: Vec<OddPair>,
     /// Pairs that were examined for that.
     pub pairs_examined: usize,
@@ -155,7 +155,7 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Hosts that have the same values of what is grouped by.
+/// Hosts with the same values of the facts that are grouped by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Group {
     /// The values, in the order of [`Fleet::by`]; empty where nothing is grouped by.
@@ -168,12 +168,12 @@ pub struct Group {
     pub runs_receiving: usize,
 }
 
-/// What a cell costs in a group.
+/// Cost of a cell in a group.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Label of the cell.
     pub label: String,
-    /// Whose cost.
+    /// The end that the cost belongs to.
     pub end: End,
     /// Index of the group.
     pub group: usize,
@@ -203,17 +203,17 @@ pub struct GroupMean {
     pub one_more_high: Option<f64>,
 }
 
-/// How the costs of a cell differ within groups, beyond what the blocks of each run explain:
-/// standard deviations as shares of the cost. Estimated by REML, over all groups together.
+/// Spread of a cell's costs within groups, beyond what the blocks of each run explain: standard
+/// deviations as shares of the cost, estimated by REML over all groups together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SpreadOf {
-    /// Between hosts whose cost it is.
+    /// Between the hosts that the cost belongs to.
     pub between_hosts: f64,
-    /// By the host at the other end.
+    /// Between the hosts at the other end.
     pub by_far_host: f64,
     /// Between sessions (runs) of the same pair.
     pub between_sessions: f64,
-    /// By the blocks within a run: the median of the runs' standard errors.
+    /// Within runs, between blocks: the median of the runs' standard errors.
     pub within_runs: f64,
     /// Share of the variance of runs that is not within runs (I squared).
     pub heterogeneity: f64,
@@ -224,11 +224,11 @@ pub struct SpreadOf {
 pub struct Spread {
     /// Label of the cell.
     pub label: String,
-    /// Whose cost.
+    /// The end that the cost belongs to.
     pub end: End,
-    /// Of the cost.
+    /// Spread of the cost.
     pub cost: SpreadOf,
-    /// Of the ratio to the reference.
+    /// Spread of the ratio to the reference.
     pub ratio: Option<SpreadOf>,
 }
 
@@ -239,7 +239,7 @@ pub struct OddHost {
     pub host: String,
     /// Index of its group.
     pub group: usize,
-    /// As what it is odd.
+    /// The end at which its costs are odd.
     pub end: End,
     /// Runs of it.
     pub runs: usize,
@@ -256,7 +256,7 @@ pub struct OddHost {
     pub q_value: f64,
 }
 
-/// A pair, in one direction, that costs what its hosts do not tell.
+/// A pair, in one direction, whose costs its hosts do not explain.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OddPair {
     /// The host that sends.
@@ -265,7 +265,7 @@ pub struct OddPair {
     pub far: String,
     /// Runs of it.
     pub runs: usize,
-    /// Its costs divided by what its hosts' effects tell, with the interval.
+    /// Its costs divided by those that its hosts' effects predict, with the interval.
     pub by: f64,
     /// See `by`.
     pub low: f64,
@@ -282,9 +282,9 @@ pub struct OddPair {
 pub struct Condition {
     /// Name of the fact.
     pub fact: String,
-    /// Other facts that divide the hosts in the same way, and so cannot be told from it.
+    /// Other facts that divide the hosts in the same way, and so cannot be distinguished from it.
     pub same_as: Vec<String>,
-    /// As what the hosts differ.
+    /// The end at which the hosts' costs differ.
     pub end: End,
     /// Its values, the most common first, each with its hosts, and their costs divided by those of
     /// the first value, net of groups.
@@ -350,13 +350,13 @@ pub struct Trend {
 pub struct TrendLine {
     /// Label of the cell.
     pub label: String,
-    /// Whose cost.
+    /// The end that the cost belongs to.
     pub end: End,
     /// Index of the group.
     pub group: usize,
-    /// The nights that have it.
+    /// The nights with runs of it.
     pub points: Vec<Point>,
-    /// Where its level changed, in order.
+    /// Changes of its level, in order.
     pub changes: Vec<ChangePoint>,
     /// The cost of the last stretch without a change, divided by that of the stretch before; `None`
     /// without a change.
@@ -370,7 +370,7 @@ pub struct Point {
     pub night: usize,
     /// Runs of that night.
     pub runs: usize,
-    /// Cost in us per MB, net of which hosts were measured in that night.
+    /// Cost in us per MB, corrected for which hosts were measured in that night.
     pub us_per_mb: f64,
     /// Its interval; `None` where one run of one night has none.
     pub low: Option<f64>,
@@ -406,17 +406,17 @@ pub struct TrendJudgement {
     pub margin: f64,
     /// Lines whose last stretch is dearer than the one before by more than it.
     pub worse: Vec<String>,
-    /// Lines of which it cannot be told: too few nights, or an interval that holds the margin.
+    /// Undecided lines: too few nights, or an interval that contains the margin.
     pub undecided: Vec<String>,
     /// Lines that are not dearer by more than it.
     pub not_worse: usize,
 }
 
-/// What the user wrote down: a new kernel, a new firmware.
+/// An event that the user noted: a new kernel, a new firmware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Event {
     /// The day: `2026-11-24`.
     pub day: String,
-    /// What happened.
+    /// Description of the event.
     pub what: String,
 }

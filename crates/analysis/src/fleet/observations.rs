@@ -1,5 +1,5 @@
-//! What runs say of one cell, or of all cells on average, in the form that random effects are
-//! fitted to.
+//! Observations of one cell, or of all cells on average, in the form that random effects are fitted
+//! to.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) struct Observed<'a> {
     cells: Vec<Vec<Option<usize>>>,
 }
 
-/// What is observed of a cell.
+/// Quantity observed for a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     /// The cost of an end.
@@ -102,7 +102,7 @@ impl<'a> Observed<'a> {
         Fitted::of(runs, values)
     }
 
-    /// The runs that have the cell, and what they say of it. Levels are groups.
+    /// The runs that have the cell, and their values. Levels are groups.
     pub(super) fn values(&self, label: usize, quantity: Quantity) -> Vec<(usize, Crossed)> {
         let of_run = |run: usize| {
             let value = self.logarithm(run, label, quantity)?;
@@ -129,8 +129,8 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// What runs cost at an end, as the mean over cells of the distance from the cell's mean in the
-    /// group: one value for a run, whichever of the cells it has. Its cells have their session in
+    /// Costs of runs at an end, as the mean over cells of the distance from the cell's mean in the
+    /// group: one value per run, whichever of the cells it has. Its cells have their session in
     /// common, so their errors do not average out.
     pub(super) fn on_average(&self, end: End, cells: &[(usize, &Fitted)]) -> Vec<(usize, Crossed)> {
         let of_run = |run: usize| {

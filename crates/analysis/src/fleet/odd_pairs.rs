@@ -1,15 +1,16 @@
-//! Pairs of hosts, by direction, that cost what their hosts do not tell: a wire, a switch, a port.
+//! Pairs of hosts, by direction, whose costs their hosts do not explain: an effect of a wire, a
+//! switch, a port.
 //!
 //! The test is that of a shift of all runs of one pair: with d the indicator of these runs and P
 //! the projection of the fit, the shift is d'P y / d'P d, and its variance 1 / d'P d (as for an
 //! outlier in a linear model: Cook and Weisberg, "Residuals and Influence in Regression", 1982,
-//! section 2.2). What effects of hosts have already taken of it is given back. Shifts of both ends
+//! section 2.2). The part of it that effects of hosts absorb is added back. Shifts of both ends
 //! count together, as wholly correlated: the sessions are the same.
 //!
 //! A pair that is far off moves the effects of its hosts, and makes their other pairs look odd, in
 //! the other direction. So the pairs that lie farthest off, one for each host, are left out and the
-//! others fitted again, until none is far off. What was left out is compared with what the fit of
-//! the others predicts.
+//! others fitted again, until none is far off. The pairs left out are compared with the predictions
+//! of the others' fit.
 //!
 //! On some machines sessions are not normal: a host that is in one state for a while, and in a
 //! dearer one for another, has sessions far off, none of which says anything of a wire. Where
@@ -33,7 +34,7 @@ const MAD_OF_NORMAL: f64 = 0.674_49;
 /// another partner.
 const MOST_TAKEN: f64 = 0.9;
 
-/// Fewest pairs whose scatter is known.
+/// Fewest pairs whose scatter is estimated.
 const LEAST_PAIRS: usize = 12;
 
 /// Standard deviations of normal values beyond which a pair has no part in the scatter, and the
@@ -54,11 +55,11 @@ type Pair = (usize, usize);
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     runs: usize,
-    /// Residuals by variances.
+    /// Sum of residuals divided by variances.
     residuals: f64,
-    /// One by variances.
+    /// Sum of inverse variances.
     weights: f64,
-    /// Standard deviations of what was fitted, by variances.
+    /// Sum of standard deviations of the fitted values, divided by variances.
     fitted: f64,
 }
 
@@ -71,7 +72,7 @@ struct Shift {
     variance: f64,
 }
 
-/// Odd pairs, and how many were examined.
+/// Odd pairs, and the number that were examined.
 pub(super) fn odd_pairs(
     observed: &Observed<'_>,
     on_average: &[OnAverage],
@@ -180,7 +181,7 @@ fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<Pair, S
 struct Shifts(BTreeMap<Pair, Shift>);
 
 impl Shifts {
-    /// Of pairs that are in the fit.
+    /// Adds the pairs that are in the fit.
     fn add(&mut self, observed: &Observed<'_>, fitted: &Fitted) {
         let mut sums: BTreeMap<Pair, Sums> = BTreeMap::new();
         for (at, run) in fitted.runs.iter().enumerate() {
@@ -201,7 +202,7 @@ impl Shifts {
         }
     }
 
-    /// Of pairs that are not in it: against what their hosts' effects predict.
+    /// Adds the pairs that are not in the fit: against what their hosts' effects predict.
     fn add_apart(&mut self, observed: &Observed<'_>, fitted: &Fitted, apart: &[(usize, Crossed)]) {
         let effects = &fitted.effects;
         let mut sums: BTreeMap<Pair, (usize, f64, f64, f64)> = BTreeMap::new();
@@ -249,10 +250,10 @@ impl Shift {
     }
 }
 
-/// How standardised shifts of pairs scatter that are not odd.
+/// Scatter of the standardised shifts of pairs that are not odd.
 struct Scatter {
     scale: f64,
-    /// Of a shift, divided by the scale.
+    /// Distribution of a shift divided by the scale.
     student: StudentT,
     /// The distance beyond which a pair has no part in it.
     far: f64,

@@ -16,7 +16,7 @@ use zc_stats::median;
 /// own verdicts tell of two states and of a wander of 4 %. See [`tests::costs_of_a_recorded_run`].
 const VETH: &str = include_str!("testdata/veth.csv");
 
-/// What was measured: of each block, each cell and each end the cost, divided by its median.
+/// Measured costs by block, cell and end, each divided by its median.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
     blocks: Vec<Vec<[f64; 2]>>,
@@ -42,7 +42,7 @@ impl Recorded {
         Self { blocks }
     }
 
-    /// How many cells were recorded.
+    /// Number of recorded cells.
     pub(super) fn cell_count(&self) -> usize {
         self.blocks[0].len()
     }
@@ -94,9 +94,9 @@ impl Recorded {
         self.from(start, count, &costs).into_iter().map(of).collect()
     }
 
-    /// What runs of `count` blocks give on average, as logarithms relative to what they are made
-    /// with, by cell: of the sender, of the receiver, and of the ratio. It is not 0, as a run has
-    /// the median of its blocks, and the machine was in one state for longer than in the other.
+    /// Mean results of runs of `count` blocks, as logarithms relative to their true values, by
+    /// cell: for the sender, the receiver, and the ratio. They are not 0, as a run reports the
+    /// median of its blocks, and the machine was in one state for longer than in the other.
     pub(super) fn means(&self, count: usize) -> Vec<[f64; 3]> {
         let mut sums = vec![[0.0; 3]; self.cell_count()];
         for start in 0..self.blocks.len() {

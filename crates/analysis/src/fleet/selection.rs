@@ -1,11 +1,11 @@
-//! Which runs are in the figures of a fleet, and why others are not.
+//! Selection of the runs that are in a fleet's figures, with the reasons why others are not.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::model::{LeftOut, RunFigures};
 
-/// Fewest blocks of a run that is used. Fewer do not tell how its blocks scatter.
+/// Fewest blocks of a run that is used. Fewer do not show how its blocks scatter.
 const LEAST_BLOCKS: usize = 4;
 
 /// Reasons for which a run's own verdicts are withheld although its costs stand.
@@ -15,7 +15,7 @@ const COSTS_STAND: [&str; 4] =
 /// At most this many runs are named for a reason.
 const NAMED: usize = 3;
 
-/// What the reason begins with for which a run is left out although it has costs.
+/// Beginning of the reason why a run is left out although it has costs.
 pub const WITHHELD: &str = "its own verdicts are withheld";
 
 /// Why runs make no fleet.
@@ -26,7 +26,7 @@ pub enum NoFleet {
         /// Why, for each.
         left_out: Vec<LeftOut>,
     },
-    /// Runs are of several experiments or links, of which the caller must choose one.
+    /// Runs are of several experiments or links; the caller must choose one.
     Several {
         /// Experiment and link, and how many runs have them, the most common first.
         kinds: Vec<(String, String, usize)>,
@@ -122,7 +122,7 @@ impl RunFigures {
     }
 }
 
-/// Of runs that are one, under several names, the one with the most blocks: a part of a run may lie
+/// Keeps, of several copies of one run, the one with the most blocks: a part of a run may lie
 /// beside the whole.
 fn without_duplicates<'a>(
     mut runs: Vec<&'a RunFigures>,

@@ -128,7 +128,7 @@ impl Simulated {
         &PATHS[..self.recorded.as_ref().map_or(PATHS.len(), |recorded| recorded.cell_count())]
     }
 
-    /// By how much, in logarithms, runs of a cell are off on average: sender, receiver, ratio.
+    /// Mean error of runs of a cell, in logarithms: sender, receiver, ratio.
     pub(super) fn off(&self) -> BTreeMap<&'static str, [f64; 3]> {
         let means = match &self.recorded {
             Some(recorded) => recorded.means(BLOCKS),

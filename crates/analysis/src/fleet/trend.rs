@@ -1,11 +1,11 @@
 //! The same plan over nights: a line for each cell, end and group, and where its level changes.
 //!
 //! A night is a day of UTC, by when a run began. Runs of an evening that lasts beyond midnight are
-//! of two nights: start them after midnight, UTC. What a night costs is net of which hosts were
-//! measured in it: effects of nights are fitted beside those of pairs of hosts (of hosts, where
-//! pairs change from night to night), so that a night without the cheapest host is not dearer.
-//! Changes are those of [`zc_stats::change_points`], at a chance of a false one that holds for all
-//! lines together.
+//! of two nights: start them after midnight, UTC. The cost of a night is corrected for which hosts
+//! were measured in it: effects of nights are fitted beside those of pairs of hosts (of hosts,
+//! where pairs change from night to night), so that a night without the cheapest host is not
+//! dearer. Changes are those of [`zc_stats::change_points`], at a chance of a false one that holds
+//! for all lines together.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ const MOST_TOGETHER: usize = 600;
 /// Most facts that are named beside a change.
 const MOST_FACTS: usize = 10;
 
-/// What runs of one experiment over one link say over nights.
+/// Analyses runs of one experiment over one link over nights.
 ///
 /// Lines are for the groups that the caller asks for; with `kernel` among their names, a new kernel
 /// begins a new line instead of changing one. `margin` is the share by which a line must be dearer

@@ -1,23 +1,24 @@
-//! What the costs of a run come from.
+//! Accounts that the costs of a run come from.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the costs of a trial come from, the best first.
+/// The account that the costs of a trial come from, the best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum AccountKind {
-    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. What other programs
-    /// and the hypervisor take is in none of them.
+    /// The clocks of the soakers, of the traffic's threads and of ksoftirqd. None of them contains
+    /// what other programs and the hypervisor take.
     #[default]
     OwnClocks,
     /// The wall time that the soakers lost, less what other programs used, by the clocks of the
-    /// top-level cgroups, beyond what they used in idle windows. What the hypervisor takes is in
-    /// it.
+    /// top-level cgroups, beyond what they used in idle windows. It contains what the hypervisor
+    /// takes.
     WallLessOthers,
-    /// The wall time that the soakers lost. What other programs and the hypervisor take is in it.
+    /// The wall time that the soakers lost. It contains what other programs and the hypervisor
+    /// take.
     WallTime {
-        /// Why no better account tells them.
+        /// Why no better account is available.
         because: WhyWallTime,
     },
 }

@@ -53,9 +53,9 @@ pub struct CellEstimate {
     /// The cost with the harness in it.
     #[serde(rename = "gross_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub gross_cost_ns_per_kib: Sides<Figure>,
-    /// What the harness costs per KiB of this cell's traffic, on the CPUs of both sides: a sender
-    /// that is woken in the same way and sends nothing. `None` in a run that did not measure it
-    /// (before format 3.1, and under `zc profile`); its costs are gross.
+    /// Cost of the harness per KiB of this cell's traffic, on the CPUs of both sides: a sender that
+    /// is woken in the same way and sends nothing. `None` in a run that did not measure it (before
+    /// format 3.1, and under `zc profile`); its costs are gross.
     #[serde(rename = "harness_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub harness_ns_per_kib: Option<Figure>,
     /// CPU time of both sides in ns per KiB on a host that is idle otherwise, net of the harness:

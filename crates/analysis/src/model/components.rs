@@ -1,4 +1,4 @@
-//! What wake-ups, calls and bytes cost, as data.
+//! Costs of wake-ups, calls and bytes, as data.
 
 use crate::unit::from_ns_per_kib;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub struct Components {
     /// Cost of 1024 bytes regardless of wake-ups and calls, ns.
     #[serde(rename = "us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Figure,
-    /// How well the cells of all other rates predict those of each rate: in the plan's order. Empty
+    /// Predictions of each rate's cells from those of all other rates, in the plan's order. Empty
     /// with fewer than three rates.
     pub predictions: Vec<Prediction>,
 }

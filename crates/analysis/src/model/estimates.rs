@@ -36,8 +36,7 @@ pub struct Estimates {
     pub client_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
-    /// What is known of each cell where no block was kept, so that nothing else is. Empty where one
-    /// was.
+    /// Rough figures of each cell, available where no block was kept. Empty where one was.
     pub rough: Vec<Rough>,
     /// Cost with soakers divided by cost without, by getrusage: soaked windows and the unsoaked
     /// controls of the same cells in the same blocks. `None` without unsoaked controls.
@@ -48,14 +47,15 @@ pub struct Estimates {
     /// The positive control: the reference with a known cost on top. `None` in runs from before
     /// format 3.1, and where the plan has none.
     pub positive_control: Option<PositiveControl>,
-    /// What other tasks worked for the traffic; `None` where costs are by wall time, in which it
-    /// is.
+    /// CPU time of other tasks that worked for the traffic; `None` where costs are by wall time,
+    /// which contains it.
     pub unattributed: Option<Unattributed>,
     /// The account by which costs were computed.
     pub account: AccountKind,
-    /// What other programs used while the run was measured; `None` where costs are by wall time.
+    /// CPU time that other programs used while the run was measured; `None` where costs are by wall
+    /// time.
     pub other_programs: Option<OtherPrograms>,
-    /// By how much ratios and costs wander.
+    /// Wander of ratios and costs.
     pub wander: WanderFigures,
     /// Numbers of kept and dropped blocks.
     pub blocks: BlockAccount,
@@ -66,36 +66,36 @@ pub struct Estimates {
     /// Cost against message size, where the plan has several sizes: `both`, and `sender` where the
     /// sides have separate costs.
     pub sizes: Sides<Sizes>,
-    /// What wake-ups, calls and bytes cost, where the plan has several rates: `both`, and `sender`
+    /// Costs of wake-ups, calls and bytes, where the plan has several rates: `both`, and `sender`
     /// where the sides have separate costs. One for each series of cells that differ only in rate
     /// and message size.
     pub components: Sides<Vec<Components>>,
-    /// What a request costs in each state of a server: `zc run server`. Empty in other runs.
+    /// Cost of a request in each state of a server: `zc run server`. Empty in other runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestCost>,
-    /// The log that was replayed, beside what its lengths tell: `zc run replay`.
+    /// Costs of the replayed log beside those predicted from its lengths: `zc run replay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
 }
 
-/// What tasks that zc does not know used while traffic ran, beyond what they used in idle windows.
+/// CPU time that tasks unknown to zc used while traffic ran, beyond what they used in idle windows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Unattributed {
     /// Label of the cell that has the most of it.
     pub label: String,
-    /// What it is there, of both sides, in ns per KiB; the interval is corrected for the number of
-    /// cells. Below 0 where other programs had to wait for the traffic.
+    /// Its value there, for both sides together, in ns per KiB; the interval is corrected for the
+    /// number of cells. Below 0 where other programs had to wait for the traffic.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Figure,
-    /// Whether it is shown to be there. Then it is in the costs of all cells, except of those where
-    /// it is shown to be less than nothing.
+    /// Whether it is significant. It is then included in the costs of all cells, except those where
+    /// it is significantly below 0.
     pub added: bool,
 }
 
-/// What other programs used of the soaked CPUs, over all soaked windows of the blocks that count.
-/// It is in no cost.
+/// Share of the soaked CPUs that other programs used, over all soaked windows of the blocks that
+/// count. No cost contains it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OtherPrograms {
     /// Share of all soaked CPUs.
@@ -107,11 +107,11 @@ pub struct OtherPrograms {
     pub by_cpu: Vec<CpuShare>,
     /// Soaked windows of cells in the blocks that count.
     pub windows: usize,
-    /// Those of them that have no cost, because the soakers hardly ran.
+    /// Windows among these without a cost, because the soakers hardly ran.
     pub windows_left_out: usize,
 }
 
-/// What other programs used of one CPU.
+/// Share of one CPU that other programs used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CpuShare {
     /// Number of the CPU.
@@ -120,13 +120,14 @@ pub struct CpuShare {
     pub share: f64,
 }
 
-/// What neighbouring stretches of a run differ by, beyond what the scatter of its blocks explains:
-/// standard deviations of logarithms, of both sides together. `None` with fewer than six blocks.
+/// Differences between neighbouring stretches of a run, beyond what the scatter of its blocks
+/// explains: standard deviations of logarithms, of both sides together. `None` with fewer than six
+/// blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WanderFigures {
-    /// Of the ratios of cells to their baselines. It is in their intervals.
+    /// Wander of the ratios of cells to their baselines. Their intervals contain it.
     pub ratios: Option<f64>,
-    /// Of costs. It is in their intervals.
+    /// Wander of costs. Their intervals contain it.
     pub costs: Option<f64>,
 }
 
@@ -168,8 +169,8 @@ fn is_too_wide(resolution: Option<f64>) -> bool {
 pub struct PositiveControl {
     /// Label of the control.
     pub label: String,
-    /// What its cost should be, divided by that of the reference: 1.1 where a tenth was added.
-    /// `None` if it was never measured.
+    /// Its expected cost, divided by that of the reference: 1.1 where a tenth was added. `None` if
+    /// it was never measured.
     pub expected: Option<f64>,
     /// The part of `expected` that was burned in softirq context: 0.05 where 1.1 is expected and
     /// half of what was added is. `None` where nothing was.
@@ -186,8 +187,8 @@ pub struct PositiveControl {
     pub resolution: Option<f64>,
 }
 
-/// Figures of a cell from blocks that were dropped for the state of the machine: what needs no
-/// soakers, and no quiet to be roughly right. No interval and no verdict comes of them.
+/// Figures of a cell from blocks that were dropped for the state of the machine: those that need no
+/// soakers and are roughly right on a busy machine. They have no intervals and no verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rough {
     /// Label of the cell.

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Figure {
     /// The median over blocks.
     pub value: f64,
-    /// By the order statistics of the median; `None` with too few blocks for the level.
+    /// Interval by the order statistics of the median; `None` with too few blocks for the level.
     pub interval: Option<Bounds>,
     /// The larger distance of an interval's end from the value, in the unit of the value.
     pub half_width: Option<f64>,
@@ -57,11 +57,11 @@ pub(crate) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
 /// A quantity for the sender, the receiver, and both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sides<T> {
-    /// On the sender's CPU; `None` where the sides have no separate costs.
+    /// The quantity on the sender's CPU; `None` where the sides have no separate costs.
     pub sender: Option<T>,
-    /// On the receiver's CPU; `None` where the sides have no separate costs.
+    /// The quantity on the receiver's CPU; `None` where the sides have no separate costs.
     pub receiver: Option<T>,
-    /// On both together.
+    /// The quantity on both together.
     pub both: Option<T>,
 }
 
@@ -100,8 +100,8 @@ pub struct RatioFigure {
     pub p_value: Option<f64>,
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
-    /// How many times as wide the interval is as one over independent blocks would be, because
-    /// ratios wander in the run beyond the scatter of its blocks: 1 or more, and 1 for a control.
+    /// Factor by which the interval is wider than one over independent blocks, because ratios
+    /// wander in the run beyond the scatter of its blocks: 1 or more, and 1 for a control.
     pub wander_inflation: f64,
     /// Too few blocks for an interval at this level.
     pub not_enough_blocks: bool,

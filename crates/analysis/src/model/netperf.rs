@@ -40,8 +40,8 @@ pub struct AccountRow {
     pub time: Option<TimeLine>,
 }
 
-/// What time(1) would print about the sending process, for a run of [`RUN_S`] seconds at the cost
-/// of the measured windows.
+/// Output of time(1) for the sending process, for a run of [`RUN_S`] seconds at the cost of the
+/// measured windows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TimeLine {
     /// User seconds; `None` in a run that did not separate user from system time.

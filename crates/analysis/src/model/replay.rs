@@ -1,11 +1,11 @@
-//! A log that was replayed, beside what its lengths tell.
+//! Costs of a replayed log, beside those predicted from its lengths.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Figure, RatioFigure};
 
-/// What the responses of a log cost, as they were sent and as predicted from the cells of one
+/// Cost of a log's responses, as measured in the replay and as predicted from the cells of one
 /// length.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Replay {
@@ -27,11 +27,11 @@ pub struct ReplayedPath {
     pub path: String,
     /// The label of the cell that replayed the log.
     pub cell: String,
-    /// What a response cost when the log was replayed.
+    /// Cost of a response when the log was replayed.
     pub replayed_us: Option<Figure>,
-    /// What a response should cost by the costs of single lengths.
+    /// Cost of a response as predicted from the costs of single lengths.
     pub predicted_us: Option<Figure>,
-    /// The one divided by the other, block by block.
+    /// `replayed_us` divided by `predicted_us`, block by block.
     pub replayed_by_predicted: Option<RatioFigure>,
     /// Whether that interval contains 1; `None` without an interval.
     pub agrees: Option<bool>,

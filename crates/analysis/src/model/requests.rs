@@ -1,4 +1,4 @@
-//! What a request costs a server, as data.
+//! Cost of a request to a server, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,16 +18,16 @@ pub struct RequestCost {
     /// The part of it that the CPU clocks of the server's processes show; the rest is softirqs and
     /// interrupts on its CPU. The median over windows.
     pub process_us_per_request: Option<f64>,
-    /// What a request costs less than in the first state (of responses of the same length), in
-    /// microseconds; below 0 it costs more. From the first state's cost and the ratio to it, whose
-    /// errors are taken as independent: what the blocks of both states have in common cancels in
-    /// the ratio. `None` for the first state and its copies, the controls.
+    /// Saving per request compared with the first state (of responses of the same length), in
+    /// microseconds; below 0 it costs more. Computed from the first state's cost and the ratio to
+    /// it, whose errors are taken as independent: what the blocks of both states have in common
+    /// cancels in the ratio. `None` for the first state and its copies, the controls.
     pub saved_us_per_request: Option<Figure>,
     /// Responses per second in the soaked windows.
     pub requests_per_s: Option<f64>,
     /// Responses per second as fast as the server answered, before the first block.
     pub top_requests_per_s: Option<f64>,
-    /// How long requests took, in nanoseconds.
+    /// Latency of requests, in nanoseconds.
     pub latency: Option<LatencyQuantiles>,
 }
 

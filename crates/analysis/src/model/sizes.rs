@@ -67,7 +67,7 @@ pub struct Residual {
     pub share: f64,
 }
 
-/// Where a series becomes cheaper than another one.
+/// Crossover of two series: the size at which one becomes cheaper than the other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Crossover {
     /// Index in `series` of the series in question.
@@ -76,7 +76,7 @@ pub struct Crossover {
     pub against: usize,
     /// The result, at `interval_level` and not corrected for the number of crossovers.
     pub outcome: Outcome,
-    /// How the size was found; `None` where the outcome has no size.
+    /// Method by which the size was found; `None` where the outcome has no size.
     pub method: Option<CrossoverMethod>,
 }
 

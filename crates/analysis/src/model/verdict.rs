@@ -25,20 +25,18 @@ pub struct Verdict {
     /// The comparison of each cell other than the control with its baseline; computed even when
     /// verdicts are withheld.
     pub cells: Vec<CellVerdict>,
-    /// Where all cells have the same baseline: the cheapest cell, followed by those that may be
-    /// cheaper still: the one that truly is the cheapest is among them with the level's confidence.
-    /// A single entry is significantly the cheapest. Empty without ratios, or with several
-    /// baselines.
+    /// The cheapest cell, followed by those that may be cheaper still: the truly cheapest one is
+    /// among them with the level's confidence. A single entry is significantly the cheapest. Empty
+    /// without ratios, or if the cells have several baselines.
     pub cheapest: Vec<String>,
     /// The same for each baseline, in the plan's order.
     pub cheapest_by: Vec<Cheapest>,
     /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
-    /// Where a control misses: the error that it shows, at most, as a share. That is by how much
-    /// the A/A control differs from the reference, or what was found of the positive control from
-    /// what its cost should be; the larger of the two. A positive control that may have found
-    /// nothing shows what it may have missed. No difference that this could explain is among the
-    /// comparisons. `None` where neither misses.
+    /// The largest error that a control shows, as a share: the difference of the A/A control from
+    /// the reference, or of the positive control's cost from the expected one, whichever is larger.
+    /// A positive control that may have found nothing shows what it may have missed. No difference
+    /// that this could explain is among the comparisons. `None` where neither misses.
     pub control_error: Option<f64>,
     /// The smallest difference that both controls could have seen, as a share: half of the width of
     /// the wider one's interval. No smaller one is among the comparisons. `None` without intervals,
@@ -188,8 +186,8 @@ impl Withheld {
     /// no ratio can be trusted whatever its size.
     ///
     /// A positive control that is shown to miss by more than half of what was added shows an
-    /// instrument that does not see a kind of cost, or sees what is not there. How much of another
-    /// path's cost that is, it cannot tell.
+    /// instrument that does not see a kind of cost, or sees what is not there. It does not show how
+    /// much of another path's cost that is.
     pub fn error(&self) -> Option<f64> {
         let of_ends = |low: f64, high: Option<f64>, expected: f64| {
             farthest_from_one(low / expected, high.map(|high| high / expected))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use zc_run::SampledEvent;
 
-/// What the sampled CPU was doing.
+/// Kind of work that the sampled CPU was doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {

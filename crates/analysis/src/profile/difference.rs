@@ -20,7 +20,7 @@ pub struct Difference {
     /// Whether both were sampled in the same blocks of one run, so that the common factor of a
     /// block cancels.
     pub paired: bool,
-    /// What was sampled; a timer, if that is so of either. It does not resolve all classes
+    /// The sampled event; a timer if either was. A timer does not resolve all classes
     /// ([`Class::is_resolved_by`]).
     pub event: SampledEvent,
     /// Difference of the costs: the second minus the first.

@@ -1,7 +1,7 @@
 //! Cost against message size: the cost of a call and of a byte, and the sizes from which one path
 //! is cheaper than another.
 //!
-//! Where `message` is a factor of the plan, cells that differ only in their message size form a
+//! If `message` is a factor of the plan, cells that differ only in their message size form a
 //! series. A straight line is fitted to it: cost of a call = a + b x size. Two series cross at the
 //! size from which one costs less than the other.
 
@@ -23,7 +23,7 @@ use line::Fitted;
 use series::SeriesCells;
 
 /// The estimates by message size for both sides together, and for the sender where the sides have
-/// separate costs. Empty for a plan without message sizes. What is said of both sides follows from
+/// separate costs. Empty for a plan without message sizes. Statements about both sides follow from
 /// the `verdict` on each cell.
 pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
     let groups = series::series(kept.header);

@@ -1,6 +1,5 @@
-//! What a command's CPU time consists of: its own, that of the other tasks by their CPU clocks, and
-//! interrupts by the soakers' clocks; and what of the soakers' loss by wall time is in none of
-//! these.
+//! Components of a command's CPU time: its own, that of the other tasks by their CPU clocks, and
+//! interrupts by the soakers' clocks; and the rest of the soakers' loss by wall time.
 
 use zc_stats::mean_interval;
 
@@ -24,7 +23,7 @@ const KSOFTIRQD: &str = "ksoftirqd/";
 pub(super) struct Each<'r> {
     pub(super) runs: &'r [&'r CommandRun],
     pub(super) executions: &'r [Execution],
-    /// By own clocks, where these tell it.
+    /// Costs by own clocks, where these tell it.
     pub(super) own: Option<&'r [Own]>,
 }
 

@@ -14,7 +14,7 @@ use zc_run::{CommandEnd, CommandRun, Did, SoakCommand, SoakWindow};
 /// The cost of an execution of a command, from those that ended with exit code 0; from all, if none
 /// did. `None` without executions, and when their readings are not of the same CPUs.
 ///
-/// With a unit, the cost of one of what it did, too: each execution's, and the mean of these.
+/// With a unit, it includes the cost of one unit: each execution's, and the mean of these.
 pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCost> {
     let well = |run: &&CommandRun| run.end == CommandEnd::Exited { code: 0 };
     let mut runs: Vec<&CommandRun> = seen.runs.iter().filter(well).collect();

@@ -20,13 +20,13 @@ pub(super) struct Execution {
     pub(super) soaked: Option<Soaked>,
 }
 
-/// What the soakers lost by wall time in an execution.
+/// CPU time that the soakers lost by wall time in an execution.
 pub(super) struct Soaked {
     pub(super) cpu_s: f64,
     /// Its uncertainty by the idle windows around it alone.
     pub(super) half_width_s: Option<f64>,
     pub(super) idle_shift: Option<f64>,
-    /// Of each soaker when it is idle, in units per ns.
+    /// Idle rate of each soaker, in units per ns.
     pub(super) rates: Vec<f64>,
     pub(super) load: Load,
 }

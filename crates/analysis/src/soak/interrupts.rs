@@ -1,23 +1,23 @@
-//! What interrupts and softirqs took from the soakers in a window.
+//! Time that interrupts and softirqs took from the soakers in a window.
 //!
-//! A soaker that is interrupted is charged with the interrupt and does not count meanwhile. So what
-//! its own clock says beyond the time that its units need is interrupts. How long a unit takes is
-//! known from those of the same window that nothing interrupted: the speed of a CPU changes by a
-//! percent from one second to the next, and by what its neighbour does, which is as much as
-//! interrupts take.
+//! A soaker that is interrupted is charged with the interrupt and does not count meanwhile. So the
+//! time of its own clock beyond what its units need is interrupts. How long a unit takes is known
+//! from those of the same window that nothing interrupted: the speed of a CPU changes by a percent
+//! from one second to the next, and by what its neighbour does, which is as much as interrupts
+//! take.
 
 use super::window::{soaker_ns, undisturbed, units};
 use zc_run::SoakWindow;
 
-/// Where a smaller share of the units was undisturbed, the shortest of them are short by chance.
+/// Least share of undisturbed units. With fewer, the shortest of them are short by chance.
 const LEAST_UNDISTURBED: f64 = 0.2;
 
 /// CPU time of soakers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct OfSoakers {
-    /// By their own clocks.
+    /// Total by their own clocks.
     pub(super) had_ns: f64,
-    /// What interrupts took of it.
+    /// The part that interrupts took.
     pub(super) interrupts_ns: f64,
 }
 
@@ -28,15 +28,15 @@ impl OfSoakers {
     }
 }
 
-/// How long a unit takes on a CPU that nothing interrupts. `None` where too few were like that, or
-/// where the soakers do not tell it.
+/// Duration of a unit on a CPU that nothing interrupts. `None` where too few units were
+/// undisturbed, or where the soakers do not tell.
 pub(super) fn ns_per_unit(window: &SoakWindow, cpu: usize) -> Option<f64> {
     let (all, undisturbed) = (units(window, cpu)?, undisturbed(window, cpu)?);
     let enough = undisturbed.units > 0 && undisturbed.units as f64 >= LEAST_UNDISTURBED * all;
     enough.then(|| undisturbed.cpu_ns as f64 / undisturbed.units as f64)
 }
 
-/// All interrupts on the time of the soaker of one CPU, if a unit takes it so long.
+/// All interrupts on the time of the soaker of one CPU, if a unit takes it `ns_per_unit`.
 fn on(window: &SoakWindow, cpu: usize, ns_per_unit: f64) -> Option<OfSoakers> {
     let had_ns = soaker_ns(window, cpu)?;
     Some(OfSoakers { had_ns, interrupts_ns: had_ns - units(window, cpu)? * ns_per_unit })

@@ -61,7 +61,7 @@ pub enum Against {
     Withheld,
 }
 
-/// What an interval of a command's cost covers.
+/// Variation that the interval of a command's cost covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalOver {
@@ -82,16 +82,16 @@ pub struct CommandCost {
     pub failed: usize,
     /// Run time in seconds.
     pub elapsed_s: PlusMinus,
-    /// What it cost in CPU seconds; `None` where that is withheld.
+    /// Cost in CPU seconds; `None` where it is withheld.
     pub cpu_s: Option<PlusMinus>,
-    /// How that was found.
+    /// Method by which the cost was determined.
     pub by: CostBy,
     /// CPU seconds that the soakers lost beside it by wall time, to whatever ran; `None` where that
     /// is withheld or a soaker made no progress.
     pub soaked_cpu_s: Option<PlusMinus>,
     /// Why the cost is withheld: a lower-case sentence.
     pub withheld: Option<String>,
-    /// What its interval covers.
+    /// Variation that its interval covers.
     pub interval_over: IntervalOver,
     /// CPU seconds by getrusage of it and of its descendants that were waited for: user mode.
     pub user_cpu_s: f64,
@@ -103,10 +103,10 @@ pub struct CommandCost {
     pub beyond_getrusage_s: Option<PlusMinus>,
     /// Significance of that difference.
     pub against_getrusage: Against,
-    /// What the cost consists of, and the tasks beside it; `None` where that is withheld.
+    /// Components of the cost, and the tasks beside it; `None` where that is withheld.
     pub accounts: Option<Accounts>,
-    /// Cost of one of what an execution did; `None` where that is unknown, withheld, or not asked
-    /// for.
+    /// Cost of one request, byte or transaction of an execution; `None` where that is unknown,
+    /// withheld, or not asked for.
     pub per: Option<PerCost>,
     /// Relative change of the idle rate from before to after; median over executions.
     pub idle_shift: Option<f64>,
@@ -114,19 +114,19 @@ pub struct CommandCost {
     pub cpus: Vec<f64>,
 }
 
-/// How a cost was found.
+/// Method by which a cost is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostBy {
-    /// By the clocks of its tasks, and what interrupts took from the soakers by theirs. What other
-    /// programs take is not in it.
+    /// Clocks of its tasks, plus what interrupts took from the soakers by the soakers' clocks. It
+    /// does not contain what other programs take.
     OwnClocks,
-    /// By the wall time that the soakers lost, to whatever ran.
+    /// Wall time that the soakers lost, to whatever ran.
     WallTime,
 }
 
-/// Who had CPU time beside the soakers during an execution, in CPU seconds, each but the command's
-/// less what it was in the idle windows.
+/// CPU time of everything but the soakers during an execution, in CPU seconds. All but the
+/// command's are net of what they were in the idle windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accounts {
     /// The command and its descendants that were waited for, by getrusage.
@@ -152,7 +152,7 @@ pub struct Accounts {
     pub ksoftirqd_s: f64,
     /// Taken by the hypervisor, by /proc/stat. Not in a cost by own clocks.
     pub stolen_s: f64,
-    /// What is left of the soaked figure; `None` where there is none.
+    /// Remainder of the soaked figure; `None` where there is none.
     pub unattributed_s: Option<PlusMinus>,
     /// Whether 0 is within the interval of that.
     pub add_up: bool,
@@ -161,13 +161,14 @@ pub struct Accounts {
 /// Cost of a request, a byte or a transaction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerCost {
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: Unit,
-    /// Whose output has the number.
+    /// Program whose output contains the number.
     pub by: String,
-    /// How many there were in an execution, mean.
+    /// Mean number per execution.
     pub count: f64,
-    /// Soaked CPU time of one in ns; its interval covers what that of the whole cost does.
+    /// Soaked CPU time of one in ns; its interval covers the same variation as that of the whole
+    /// cost.
     pub cost_ns: PlusMinus,
 }
 

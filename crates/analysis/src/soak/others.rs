@@ -1,5 +1,5 @@
-//! The CPU time of what runs beside a command or a service: processes by name, of which the largest
-//! are told, and threads of the kernel.
+//! CPU time of other tasks while a command or a service runs: processes by name, of which the
+//! largest are listed, and threads of the kernel.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const MOST_NAMES: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Others<'p> {
     by_name: BTreeMap<&'p str, f64>,
-    /// That of the kernel's threads.
+    /// Time of the kernel's threads.
     pub(super) kernel_threads: f64,
 }
 
@@ -25,7 +25,7 @@ impl<'p> Others<'p> {
         }
     }
 
-    /// That of all processes that are no threads of the kernel.
+    /// Time of all processes other than threads of the kernel.
     pub(super) fn processes(&self) -> f64 {
         self.by_name.values().sum()
     }

@@ -1,11 +1,11 @@
-//! What executions of a command cost by own clocks:
+//! Cost of a command's executions by own clocks:
 //!
 //! ```text
 //! clocks of its tasks + clock of ksoftirqd + what interrupts took from soakers and other programs
 //! ```
 //!
 //! the last two less what they are in the idle windows before and after it. The time of other
-//! programs is in no term, and neither is what the hypervisor takes. What interrupts took from
+//! programs is in no term, and neither is what the hypervisor takes. Time that interrupts took from
 //! other programs is in their clocks alone: it is as much as the soakers lost in as much time
 //! ([`crate::taken`]).
 
@@ -15,7 +15,7 @@ use super::window::{elapsed_ns, ksoftirqd_ns, soaker_ns, stat_cpus};
 use crate::taken::{For, Taken, TakenFrom, losses};
 use zc_run::{CommandRun, SoakStart, SoakWindow, clock_ticks};
 
-/// What an execution cost beyond the clocks of its tasks, in CPU seconds.
+/// Cost of an execution beyond the clocks of its tasks, in CPU seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Own {
     /// Interrupts and softirqs on the time of soakers and of other programs.
@@ -41,7 +41,7 @@ fn have_own_clocks(window: &SoakWindow) -> bool {
     window.closed.soak.cpu_ns.len() == cpus && window.closed.undisturbed.len() == cpus
 }
 
-/// What each execution cost. `None` where own clocks do not tell it.
+/// Cost of each execution. `None` where own clocks do not tell it.
 pub(super) fn of_executions(start: &SoakStart, runs: &[&CommandRun]) -> Option<Vec<Own>> {
     if !own_clocks_tell(start) || !runs.iter().all(|run| have_own_clocks(&run.window)) {
         return None;

@@ -1,5 +1,5 @@
-//! What an execution of a command did, by what it printed: bytes, requests, transactions. The cost
-//! of one is what two commands are compared by.
+//! Number of bytes, requests or transactions of a command's execution, read from its output. Two
+//! commands are compared by the cost of one.
 
 use regex_lite::Regex;
 use schemars::JsonSchema;
@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use zc_run::{Did, Error, Result};
 
-/// What is counted.
+/// Unit that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Bytes of payload, where the program tells them from the others.
+    /// Bytes of payload, where the program separates them from the others.
     Bytes,
-    /// Requests that were answered, those with an error status too where the program does not tell.
+    /// Requests that were answered, those with an error status too where the program does not
+    /// separate them.
     Requests,
     /// Transactions of a database.
     Transactions,
@@ -33,7 +34,7 @@ impl Unit {
     }
 }
 
-/// How a program prints what it did.
+/// Pattern by which a program prints a count.
 struct Reader {
     program: &'static str,
     unit: Unit,
@@ -68,17 +69,17 @@ const fn of(program: &'static str, unit: Unit, number: &'static str) -> Reader {
     Reader { program, unit, number }
 }
 
-/// How the number is found.
+/// Finds a count in a command's output.
 #[derive(Debug, Clone)]
 pub struct Per {
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: Unit,
     /// Expressions, and whose output they find it in.
     readers: Vec<(Regex, &'static str)>,
 }
 
 impl Per {
-    /// By what programs that are known print.
+    /// Counts by the output of known programs.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such unit.
@@ -98,10 +99,10 @@ impl Per {
         Ok(Self { unit, readers: readers.collect() })
     }
 
-    /// By an expression with one group, a number.
+    /// Counts by an expression with one group, a number.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is none.
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is not such an expression.
     pub fn regex(expression: &str) -> Result<Self> {
         let wrong = |why: &str| {
             Error::usage(format!("\"{expression}\" cannot be used: {why}"))
@@ -114,7 +115,7 @@ impl Per {
         }
     }
 
-    /// How many there were by what a command printed, and who said so. `None` where nothing
+    /// The count in a command's output, and the program that printed it. `None` where nothing
     /// matches, or the number is 0. O(length) for each program that counts such a thing.
     pub fn count(&self, printed: &str) -> Option<Did> {
         let found = self.readers.iter().find_map(|(number, by)| Some((sum(number, printed)?, *by)));

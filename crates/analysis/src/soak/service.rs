@@ -1,5 +1,5 @@
-//! What a service costs that runs already, in CPUs (CPU seconds per second): its processes, and its
-//! share of the interrupts and softirqs that no process is charged with.
+//! Cost of a service that is already running, in CPUs (CPU seconds per second): its processes, and
+//! its share of the interrupts and softirqs that no process is charged with.
 //!
 //! Means over windows. Neighbouring windows are alike, so Student's interval is wider by the square
 //! root of their autocorrelation time.
@@ -26,7 +26,7 @@ const LEAST_COVERAGE: f64 = 0.9;
 /// Soakers that got less of the CPUs had no time that could have been interrupted.
 const NO_TIME: f64 = 0.01;
 
-/// What a service costs.
+/// Cost of a service.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceCost {
     /// Windows that it is measured in.
@@ -36,7 +36,7 @@ pub struct ServiceCost {
     /// The service, in CPUs: its processes, and its share of interrupts. `None` where no soaker
     /// shows interrupts.
     pub cpus: Option<PlusMinus>,
-    /// Why that is missing.
+    /// Why `cpus` is missing.
     pub withheld: Option<String>,
     /// Its processes.
     pub processes: ServiceProcesses,
@@ -48,20 +48,20 @@ pub struct ServiceCost {
     pub others: Option<OtherAccounts>,
     /// Busy CPUs by /proc/stat: user, system, irq and softirq.
     pub stat_cpus: f64,
-    /// What it did, and what one of that costs; empty where the cost is missing.
+    /// Requests and bytes of the service, and the cost of one; empty where the cost is missing.
     pub per: Vec<ServicePer>,
 }
 
 /// CPU time of the service's processes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceProcesses {
-    /// In CPUs, by the cgroup if that counts it, else by the clocks.
+    /// Their CPU time in CPUs, by the cgroup if that counts it, else by the clocks.
     pub cpus: PlusMinus,
-    /// Whether it is the cgroup's.
+    /// Whether `cpus` is by the cgroup.
     pub by_cgroup: bool,
-    /// In CPUs, by the clocks alone.
+    /// Their CPU time in CPUs, by the clocks alone.
     pub clocks_cpus: f64,
-    /// How many processes it had, at most.
+    /// Largest number of processes it had.
     pub most: usize,
 }
 
@@ -75,17 +75,17 @@ pub struct ServiceInterrupts {
     pub cpus: f64,
     /// Its share, 0 to 1.
     pub share: f64,
-    /// What the share is of.
+    /// Basis of the share.
     pub by: SharedBy,
 }
 
-/// How interrupts are shared out.
+/// Basis on which interrupts are apportioned to the service.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum SharedBy {
-    /// By the segments of its sockets, among all segments and datagrams of its network namespace.
+    /// Segments of its sockets, among all segments and datagrams of its network namespace.
     Segments,
-    /// By CPU time, among that of all processes.
+    /// CPU time of its processes, among that of all processes.
     CpuTime {
         /// Why not by segments: a lower-case sentence.
         reason: String,
@@ -107,7 +107,7 @@ pub struct OtherAccounts {
     pub zc: f64,
     /// Taken by the hypervisor.
     pub stolen: f64,
-    /// What is left of the soaked figure.
+    /// Remainder of the soaked figure.
     pub missing: f64,
     /// Whether that is within the interval of the soaked figure.
     pub add_up: bool,
@@ -125,17 +125,17 @@ pub struct NamedCpus {
 /// Cost of a request or a byte of the service.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServicePer {
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: Unit,
-    /// Who counted.
+    /// Source of the count.
     pub by: CountedBy,
-    /// How many there were in a second.
+    /// Number per second.
     pub per_s: f64,
     /// CPU time of one in ns.
     pub cost_ns: PlusMinus,
 }
 
-/// Who counted what a service did.
+/// Source of a count of requests or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountedBy {
@@ -295,7 +295,7 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
     })
 }
 
-/// How many there are in a ns.
+/// Count per ns.
 fn rate(span: &Span) -> Option<f64> {
     let rate = span.count as f64 / span.elapsed_ns as f64;
     rate.is_finite().then_some(rate)

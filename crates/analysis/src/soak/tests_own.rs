@@ -8,15 +8,15 @@ use zc_run::{
 
 const S: f64 = 1e9;
 
-/// What the soakers of two CPUs, who do a unit in 1 us, did in a window.
+/// Work of the soakers of two CPUs in a window; they do a unit in 1 us.
 #[derive(Clone, Copy)]
 struct Did {
     seconds: f64,
-    /// By their own clocks, together.
+    /// Their CPU time by their own clocks, together.
     had_s: f64,
-    /// What interrupts took of that.
+    /// The share of that which interrupts took.
     interrupted: f64,
-    /// How much longer a unit takes.
+    /// Factor by which a unit takes longer.
     slower: f64,
     /// The share of the units that nothing interrupted.
     undisturbed: f64,

@@ -50,7 +50,7 @@ pub(super) fn stat_cpus(
     Some((sum(busy)?, sum(|ticks| ticks.steal)?))
 }
 
-/// CPU time of a soaker by its own clock. `None` where that is not told by CPU.
+/// CPU time of a soaker by its own clock. `None` where that is not known by CPU.
 pub(super) fn soaker_ns(window: &SoakWindow, cpu: usize) -> Option<f64> {
     let (opened, closed) =
         (window.opened.soak.cpu_ns.get(cpu)?, window.closed.soak.cpu_ns.get(cpu)?);

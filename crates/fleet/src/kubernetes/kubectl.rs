@@ -7,10 +7,10 @@ use zc_run::{Error, Result, escape};
 use super::bounded;
 use crate::plan::FleetPlan;
 
-/// How long each request may take.
+/// Timeout of each request.
 const TIMEOUT: &str = "--request-timeout=60s";
 
-/// The most that is read of what it prints. The log of a pod is as long as its node wants it to be.
+/// Most bytes that are read of its output. The log of a pod is as long as its node wants it to be.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The command, with the namespace of a fleet.
@@ -20,12 +20,12 @@ pub(super) struct Kubectl {
 }
 
 impl Kubectl {
-    /// That of a plan, with the program that is used here.
+    /// The command for a plan, with the program that is used here.
     pub(super) fn of(plan: &FleetPlan) -> Self {
         Self::called(&plan.programs.kubectl, plan.kubernetes.namespace.as_deref())
     }
 
-    /// The one of a command, which is split at spaces.
+    /// From a command, which is split at spaces.
     pub(super) fn called(command: &str, namespace: Option<&str>) -> Self {
         let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         words.extend(namespace.map(|name| format!("--namespace={name}")));
@@ -76,13 +76,13 @@ impl Kubectl {
     }
 }
 
-/// What a call said that failed.
+/// Output of a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) said: String,
 }
 
-/// What kubectl says when nobody answers, in several versions.
+/// Messages of several versions of kubectl when nobody answers.
 const UNREACHABLE: [&str; 5] = [
     "Unable to connect to the server",
     "The connection to the server",
@@ -96,14 +96,14 @@ impl Failed {
         self.said.lines().map(str::trim).filter(|line| !line.is_empty())
     }
 
-    /// Whether all that failed is there already.
+    /// Whether the call failed only because the objects exist already.
     pub(super) fn is_there_already(&self) -> bool {
         let mut errors =
             self.lines().filter(|line| line.starts_with("Error from server")).peekable();
         errors.peek().is_some() && errors.all(|line| line.contains("already exists"))
     }
 
-    /// What failed, as an error with a hint.
+    /// The failure, as an error with a hint.
     pub(super) fn error(&self) -> Error {
         let said = self.lines().next_back().unwrap_or("it said nothing");
         if UNREACHABLE.iter().any(|words| self.said.contains(words)) {

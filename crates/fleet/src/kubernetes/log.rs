@@ -8,11 +8,11 @@ use serde::de::IgnoredAny;
 pub(super) struct Log {
     /// The saved run as its file would be; `None` where not even its header is whole.
     pub(super) run: Option<String>,
-    /// What zc said.
+    /// Messages of zc.
     pub(super) said: String,
 }
 
-/// What the first line of a saved run begins with, and the line after the last block.
+/// Beginnings of the first line of a saved run, and of the line after the last block.
 const HEAD: &str = "{\"zc_run\"";
 const TAIL: &str = "],\"end\":";
 

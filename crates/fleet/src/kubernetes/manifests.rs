@@ -9,12 +9,12 @@ use crate::plan::{Cell, FleetPlan};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Where containers have the token, and the plans that are files.
+/// Folders in containers of the token, and of the plans that are files.
 const TOKEN: &str = "/etc/zc";
 const PLANS: &str = "/etc/zc-plans";
 
-/// What all measurements use: the service by which the end that sends finds the other one, the
-/// token, and the plans that are files, by the names of their plans.
+/// Objects that all measurements share: the service by which the end that sends finds the other
+/// one, the token, and the plans that are files, by the names of their plans.
 pub(super) fn of_fleet(plan: &FleetPlan, token: &str, plans: &[(String, String)]) -> Value {
     let names = Names::of(plan);
     let metadata = json!({ "name": names.fleet, "labels": { words::FLEET: names.fleet } });

@@ -1,10 +1,10 @@
 //! Kubernetes runs the measurements: zc writes two Jobs for each, one of which sends and one
 //! receives, and calls kubectl.
 //!
-//! Jobs are deleted once their measurement is in the folder, so those that are there are what
-//! waits, runs, or is to be brought home. Without a gang scheduler zc submits a measurement only
-//! when its hosts are free of its own ones: two pods that each have one host and wait for the
-//! other's would wait for good.
+//! Jobs are deleted once their measurement is in the folder, so those that exist wait, run, or are
+//! to be brought home. Without a gang scheduler zc submits a measurement only when its hosts are
+//! free of its own ones: two pods that each have one host and wait for the other's would wait for
+//! good.
 
 mod bounded;
 mod kubectl;
@@ -50,19 +50,19 @@ pub fn write_jobs(folder: &Folder, plan: &FleetPlan, token: &str) -> Result<()> 
     Ok(())
 }
 
-/// What has come of all measurements.
+/// States of all measurements in a cluster and its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Now {
     /// The state of each, in the order of the plan.
     pub states: Vec<CellState>,
-    /// Which of them have Jobs.
+    /// Numbers of those that have Jobs.
     pub submitted: BTreeSet<usize>,
-    /// The Jobs that receive of those whose Job that sends is gone, or not there yet.
+    /// Receiving Jobs of measurements whose sending Job is gone, or not there yet.
     left: Vec<String>,
 }
 
 impl Now {
-    /// What the folder says, while nothing is submitted.
+    /// States by the folder alone, while nothing is submitted.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -72,7 +72,7 @@ impl Now {
     }
 }
 
-/// Brings home what has ended, deletes its Jobs, and returns what has come of all measurements.
+/// Brings home what has ended, deletes its Jobs, and returns the states of all measurements.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no kubectl here;
@@ -115,11 +115,12 @@ pub fn now(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> 
     Ok(Now { states, submitted, left })
 }
 
-/// As [`now`], for the one who submits: what is left of a measurement whose Job that sends is gone
-/// is deleted. For others it may be one that is being submitted at this moment.
+/// Like [`now`], for use before submitting: it also deletes what is left of measurements whose
+/// sending Job is gone. Other callers must not: such a measurement may be one that is being
+/// submitted at this moment.
 ///
 /// # Errors
-/// As for [`now`].
+/// Same as [`now`].
 pub fn now_to_submit(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> {
     let now = now(folder, plan, judge)?;
     if now.left.is_empty() {
@@ -154,7 +155,7 @@ fn end(kubectl: &Kubectl, pod: &str) -> Result<()> {
     kubectl.output(&["patch", "pod", pod, "--patch", patch]).map(drop)
 }
 
-/// Writes what is left of an attempt: the run, what was said, and last how it ended.
+/// Writes the files of an attempt: the run, the messages, and last how it ended.
 fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
     let [run, exit, said] = folder.files(&cell.id, &ending.attempt);
     if exit.exists() {
@@ -202,9 +203,9 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
     folder.write(&exit, &format!("{code}\n{why}"))
 }
 
-/// Which measurements can be submitted: those that are open, of those that `wanted` names, whose
-/// hosts, wires and machines nothing of this fleet has; those first that were never tried. With a
-/// gang scheduler hosts are its business.
+/// Measurements that can be submitted: the open ones that `wanted` selects and whose hosts, wires
+/// and machines nothing of this fleet has. Those that were never tried come first. With a gang
+/// scheduler hosts are its business.
 pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut hosts, mut wires) = (BTreeSet::new(), BTreeSet::new());
@@ -259,7 +260,8 @@ fn creations(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<St
 /// Submits measurements.
 ///
 /// # Errors
-/// As for [`now`]; a manifest is not of those that are read. Those that were submitted before stay.
+/// Same as [`now`]; also a manifest that is not a regular file, or whose owner's files are not
+/// read. Measurements submitted before the error stay.
 pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()> {
     let kubectl = Kubectl::of(plan);
     folder.check_job(&folder.fleet_manifest())?;
@@ -283,7 +285,7 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
 /// measurements waited or ran: those are lost.
 ///
 /// # Errors
-/// As for [`now`].
+/// Same as [`now`].
 pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<usize> {
     let lost = now(folder, plan, &|_| Ok(BTreeMap::new()))?.submitted.len();
     let kinds = "jobs,services,secrets,configmaps";

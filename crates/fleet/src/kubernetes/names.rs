@@ -1,5 +1,4 @@
-//! What a fleet's objects are called. Names of Kubernetes are lower case, and at most 63 letters
-//! long.
+//! Names of a fleet's objects. Names in Kubernetes are lower case, and at most 63 letters long.
 
 use crate::plan::FleetPlan;
 
@@ -9,7 +8,7 @@ pub(super) mod words {
     pub(crate) const FLEET: &str = "zc-fleet";
     /// The number of its measurement.
     pub(crate) const CELL: &str = "zc-cell";
-    /// Which end of it.
+    /// The end of the measurement.
     pub(crate) const END: &str = "zc-end";
     /// An annotation: the name of the measurement, which may be too long for a label.
     pub(crate) const MEASUREMENT: &str = "zc-measurement";
@@ -47,7 +46,7 @@ impl Names {
         format!("{cell:05}")
     }
 
-    /// What the two Jobs of a measurement have in common.
+    /// Common beginning of the names of a measurement's two Jobs.
     pub(super) fn measurement(&self, cell: usize) -> String {
         format!("{}-{}", self.fleet, Self::number(cell))
     }

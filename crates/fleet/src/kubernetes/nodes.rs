@@ -10,7 +10,7 @@ use crate::host_list::is_name;
 use crate::kubernetes_options::KubernetesOptions;
 use crate::plan::FleetPlan;
 
-/// What `kubectl get nodes -o json` prints, as far as it is read.
+/// Output of `kubectl get nodes -o json`, as far as it is read.
 #[derive(Debug, Deserialize)]
 struct Nodes {
     items: Vec<Node>,

@@ -1,4 +1,4 @@
-//! What Kubernetes says of a fleet's Jobs and pods, as `kubectl get -o json` prints it.
+//! A fleet's Jobs and pods, as `kubectl get -o json` prints them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use zc_run::{Error, Result, escape};
 
 use super::names::words;
 
-/// What `kubectl get ... -o json` prints, as far as it is read.
+/// Output of `kubectl get ... -o json`, as far as it is read.
 #[derive(Debug, Deserialize)]
 struct List {
     items: Vec<Object>,
@@ -38,9 +38,9 @@ pub(super) struct Metadata {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
-    /// Of a pod.
+    /// Node of a pod.
     pub(super) node_name: Option<String>,
-    /// Of a Job.
+    /// Whether a Job is suspended.
     #[serde(default)]
     pub(super) suspend: bool,
 }
@@ -153,7 +153,7 @@ impl Object {
         self.status.container_statuses.iter().find_map(|container| of(&container.state))
     }
 
-    /// Of a pod: its exit code, and what Kubernetes says of its end.
+    /// Exit code of a pod, and the reason that Kubernetes gives for its end.
     pub(super) fn ended(&self) -> Option<(Option<u8>, Option<String>)> {
         if !matches!(self.status.phase.as_str(), "Succeeded" | "Failed") {
             return None;

@@ -1,18 +1,18 @@
-//! What a measurement is at, and how it has ended: told from its Jobs and pods.
+//! Progress of a measurement, and how it ended, by its Jobs and pods.
 
 use zc_run::escape;
 
 use super::objects::{End, Measurement, Object, said};
 
-/// What a measurement is at.
+/// Progress of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It has begun, or not; and what there is to say.
+    /// It has not begun; with a description.
     Waiting(String),
-    /// See `Waiting`.
+    /// It has begun; with a description.
     Running(String),
-    /// The end that receives is of no use any more: the pod that sends is to be ended, which then
-    /// saves what it has.
+    /// The receiving end is of no use any more: the sending pod is to be ended, which then saves
+    /// what it has.
     ToEnd {
         /// The pod that sends.
         pod: String,
@@ -25,7 +25,7 @@ pub(super) enum Stage {
     Left,
 }
 
-/// How a measurement has ended.
+/// The end of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ending {
     /// The number of the attempt: when the Job that sends was made.
@@ -39,7 +39,7 @@ pub(super) struct Ending {
     pub(super) far_pod: Option<String>,
     /// The exit code of the zc that sent.
     pub(super) code: Option<u8>,
-    /// What Kubernetes says of it; `None` where it says nothing but the exit code.
+    /// Reason given by Kubernetes; `None` where it gives nothing but the exit code.
     pub(super) why: Option<String>,
     /// Whether that is about the end that received.
     pub(super) receiver_failed: bool,
@@ -52,7 +52,7 @@ impl Measurement {
         jobs.map(|job| job.metadata.name.as_str())
     }
 
-    /// What it is at.
+    /// Its progress.
     pub(super) fn stage(&self) -> Stage {
         let (near, far) = (&self.near, &self.far);
         let Some(job) = &near.job else { return Stage::Left };
@@ -93,7 +93,7 @@ impl Measurement {
         }
     }
 
-    /// What keeps it waiting, or that it runs.
+    /// `Waiting` with what keeps it waiting, or `Running`.
     fn at_work(&self) -> Stage {
         let of = [(&self.near, "that sends"), (&self.far, "that receives")];
         for (end, which) in of {
@@ -139,7 +139,7 @@ impl End {
             .then(|| (None, Some("has no pod any more: its log is lost".to_owned())))
     }
 
-    /// How it failed; `None` if it has not.
+    /// Description of its failure; `None` if it has not failed.
     fn failed(&self) -> Option<String> {
         if self.job.is_none() {
             return Some("has no Job any more".to_owned());
@@ -160,8 +160,8 @@ impl End {
         self.job.as_ref().is_some_and(|job| job.condition("Complete", "True").is_some())
     }
 
-    /// That the node of a pod has vanished, so that the pod is to be removed and cannot be. Its Job
-    /// may have made another one already, which waits for that node.
+    /// The failure of an end whose pod's node has vanished, so that the pod is to be removed and
+    /// cannot be. Its Job may have made another pod already, which waits for that node.
     fn lost(&self) -> Option<String> {
         let is_lost = |pod: &&Object| {
             let is_silent =
@@ -218,8 +218,8 @@ mod tests {
     use super::super::objects::parse;
     use super::*;
 
-    /// What a cluster of Kubernetes 1.20 said of one measurement, with the fields that are not read
-    /// left out.
+    /// Recorded objects of one measurement in a cluster of Kubernetes 1.20, without the fields that
+    /// are not read.
     fn recorded(text: &str) -> Measurement {
         let (number, measurement) = parse(text).unwrap().pop_first().unwrap();
         assert!(number <= 1);

@@ -29,7 +29,7 @@ pub fn write_jobs(folder: &Folder, plan: &FleetPlan) -> Result<()> {
 pub struct Submission {
     /// Index of the pair; `None` for the job that writes the report.
     pub pair: Option<usize>,
-    /// How many measurements.
+    /// Number of measurements.
     pub cells: usize,
     /// The words of the command.
     pub words: Vec<String>,
@@ -52,7 +52,8 @@ pub fn states_now(
     Ok((states, queue.reports))
 }
 
-/// What the queue says takes the place of what an earlier attempt left, unless that is whole.
+/// Replaces the states that earlier attempts left by those of the queue, unless a measurement is
+/// done.
 fn with_queue(plan: &FleetPlan, queue: &Queue, states: &mut [CellState]) {
     let mut at = 0;
     for (pair, job) in plan.pairs.iter().enumerate() {
@@ -79,8 +80,8 @@ fn queue(folder: &Folder, plan: &FleetPlan) -> Result<Queue> {
     }))
 }
 
-/// What is to be submitted: a job for each pair that has open measurements, and the one that writes
-/// the report after them.
+/// Jobs to submit: one for each pair that has open measurements, and the one that writes the report
+/// after them.
 pub fn submissions(folder: &Folder, plan: &FleetPlan, states: &[CellState]) -> Vec<Submission> {
     let mut all = Vec::new();
     let mut at = 0;

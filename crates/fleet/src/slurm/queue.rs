@@ -1,4 +1,4 @@
-//! What Slurm says of a fleet's jobs.
+//! A fleet's jobs as Slurm lists them.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ pub(crate) struct Task {
 /// The tasks of pairs by index of the pair and of the cell, and the job after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Queue {
-    /// By pair and cell.
+    /// Tasks by pair and cell.
     pub(crate) tasks: BTreeMap<(usize, usize), Task>,
     /// Numbers of jobs that write the report.
     pub(crate) reports: Vec<String>,
 }
 
-/// What a script of a fleet's folder is for.
+/// Purpose of a script in a fleet's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
     /// The measurements of the pair of this index.
@@ -36,8 +36,8 @@ pub(crate) enum Script {
     Report,
 }
 
-/// Reads the lines of squeue. `script_of` says what a script is for; `None` if it is another
-/// folder's. What is no line of this format is passed over.
+/// Reads the lines of squeue. `script_of` returns the purpose of a script; `None` if it is another
+/// folder's. Lines of another format are passed over.
 pub(crate) fn parse(text: &str, script_of: impl Fn(&str) -> Option<Script>) -> Queue {
     let mut queue = Queue::default();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! By how much changes of level reduce the sum of squares of a series that has none.
+//! Reduction of the sum of squares by changes of level in a series that has none.
 //!
 //! The table has quantiles of the largest gain of one, two or three changes in
 //! series of independent normal values. It was simulated with a fixed seed by the ignored test

@@ -1,4 +1,4 @@
-//! Where the level of a series changes: which values, with what certainty, and by how much.
+//! Changes in the level of a series: their positions and sizes, with intervals.
 
 mod limits;
 #[cfg(test)]
@@ -78,9 +78,9 @@ pub struct LevelChange {
 /// as many values without a change exceeds with the probability `false_alarm`, by simulation for
 /// series of 5 to 400 values. Where neighbouring values are alike beyond their levels, the limit is
 /// raised as their correlation makes the variance of means larger. That is estimated, and only half
-/// a remedy: with a correlation of 0.4, 40 values have a false change in 20 % instead of 44 %.
-/// Where several series are examined, divide `false_alarm` by their number: then it is at most the
-/// chance that a change is found in any of them.
+/// a remedy: with a correlation of 0.4, 40 values have a false change in 20 % instead of 44 %. If
+/// several series are examined, divide `false_alarm` by their number: then it is at most the chance
+/// that a change is found in any of them.
 ///
 /// **Where, and by how much.** Positions between the neighbouring changes are as likely as
 /// Student's density of what is left makes them, with levels integrated out; the interval is from
@@ -167,7 +167,7 @@ impl Series {
         Self::weighted(values.iter().map(|(value, error)| (value - centre, weight(*error))), centre)
     }
 
-    /// Of values and weights.
+    /// Sums of values and weights.
     pub(crate) fn weighted(values: impl Iterator<Item = (f64, f64)>, centre: f64) -> Self {
         let mut sums = vec![[0.0; 3]];
         let mut sum = [0.0; 3];
@@ -234,7 +234,7 @@ pub(crate) fn partitions(series: &Series, most: usize) -> (Vec<f64>, Vec<Vec<usi
     (sums, begins)
 }
 
-/// By how much so many more changes reduce the sum of squares, for each of them, in units of the
+/// Reduction of the sum of squares by `more` further changes, for each of them, in units of the
 /// variance that they leave.
 pub(crate) fn gain(sums: &[f64], n: usize, from: usize, more: usize) -> Option<f64> {
     let left = *sums.get(from + more)?;
@@ -289,7 +289,7 @@ fn starts_of(begins: &[Vec<usize>], changes: usize, n: usize) -> Vec<usize> {
     starts
 }
 
-/// How many times as much the mean of values varies as that of independent ones, because neighbours
+/// Factor by which the variance of a mean exceeds that of independent values, because neighbours
 /// are alike: (1 + r) / (1 - r), with r the correlation of neighbours around their levels. Levels
 /// that were fitted make r too small by one in so many values for each. At least 1; for r up to
 /// 0.8.
@@ -354,8 +354,8 @@ fn scatter(values: &[(f64, f64)]) -> f64 {
 /// Standard deviations by which a disturbed value differs from each of its neighbours.
 const DISTURBED: f64 = 4.0;
 
-/// With errors as large as that for values that are far from the two on either side of them. The
-/// last value has none behind it, and is never disturbed.
+/// The values, with errors as large as the distance for those that are far from the two on either
+/// side of them. The last value has none behind it, and is never disturbed.
 fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
     let variance = |error: f64| error.powi(2) + scatter.powi(2);
     let away = |at: usize| {

@@ -90,8 +90,8 @@ fn errors_that_differ_from_value_to_value_do_not_raise_the_alarm() {
     }
 }
 
-/// Of steps of this size in units of the scatter: the share that is found, and of those the shares
-/// of positions and of sizes in their intervals.
+/// Share of steps of this size, in units of the scatter, that is found, and the shares of these
+/// whose positions and whose sizes are in their intervals.
 fn power(n: usize, at: usize, step: f64, alarm: f64, times: u64) -> (f64, f64, f64) {
     let mut random = Pcg64::seed_from_u64(n as u64);
     let (mut found, mut positions, mut sizes) = (0, 0, 0);

@@ -1,11 +1,11 @@
-//! Which effects the values can tell apart.
+//! Decides which effects the values can separate.
 
 use super::model::Crossed;
 use crate::parts::Parts;
 
 /// Numbers of levels, units or partners, without those that have no value.
 pub(super) struct Numbers {
-    /// Of each index, its place among those with values.
+    /// Place of each index among those with values.
     pub(super) places: Vec<Option<usize>>,
     pub(super) count: usize,
 }

@@ -1,8 +1,8 @@
 //! Random effects of two crossed factors: values that each belong to a unit and to a partner, units
 //! that belong to levels, known errors.
 //!
-//! As in a fleet of machines: a value is what a host was found to cost in a session with another
-//! host, and hosts are of some generations.
+//! A fleet of machines is an example: a value is the cost of a host in a session with another host,
+//! and each host belongs to a generation.
 
 mod freedom;
 mod level;
@@ -31,7 +31,7 @@ use crate::mixed_model::{Design, Inverse, PARTNERS, SESSIONS, Solution, UNITS};
 /// 1995), from a start by the analysis of variance, with every step shortened until the likelihood
 /// rises. One at 0 is an ordinary outcome. The effect of partners is left out where some value has
 /// none and where fewer than two of its degrees of freedom are not those of units; that of sessions
-/// where no value is left to tell it.
+/// where no value is left to estimate it.
 ///
 /// **Means** have the variance of generalised least squares, scaled in the manner of Hartung and
 /// Knapp (Knapp and Hartung, Statistics in Medicine 22, 2003). Their factor q is the weighted sum

@@ -1,4 +1,4 @@
-//! What is fitted, and what comes of it.
+//! Inputs and estimates of the fit.
 
 use crate::StudentT;
 use crate::interval::{Interval, alpha};
@@ -39,10 +39,10 @@ pub struct CrossedEffects {
     /// Variance between units of a level, 0 where what is below explains it all. With one value to
     /// a unit it contains that between sessions.
     pub unit_variance: f64,
-    /// Variance by partner; `None` where the values do not tell it from that of units.
+    /// Variance by partner; `None` where the values do not separate it from that of units.
     pub partner_variance: Option<f64>,
     /// Variance between sessions (values of one unit and partner), beyond their errors; `None`
-    /// where the values do not tell it.
+    /// where the values do not determine it.
     pub session_variance: Option<f64>,
     /// The share of the variance of values that their own errors do not explain.
     pub heterogeneity: f64,
@@ -82,11 +82,13 @@ impl LevelMean {
 /// The effect of a unit or of a partner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomEffect {
-    /// The best linear unbiased predictor: what was seen of it, drawn to 0 the more the less was.
+    /// The best linear unbiased predictor: the observed effect, shrunk towards 0 the more, the less
+    /// was observed.
     pub predicted: f64,
     /// Standard error of the predictor.
     pub error: f64,
-    /// What was seen of it, without that: its mean less that of its level, with itself left out.
+    /// The observed effect, without shrinkage: its mean less that of its level, with itself left
+    /// out.
     pub seen: f64,
     /// Variance of `seen` if it is like the others.
     pub variance: f64,

@@ -6,8 +6,8 @@ use crate::mixed_model::{Design, Inverse, Solution, Variances};
 /// A variance that counts as 0, as a share of the variance of all values around their levels.
 const FLOOR: f64 = 1e-5;
 
-/// What another step would add to the logarithm of the likelihood, below which there is none: the
-/// variances are then within a thirtieth of their standard errors.
+/// Least gain of the log-likelihood for another step: below it, the variances are within a
+/// thirtieth of their standard errors.
 const CLOSE: f64 = 1e-3;
 
 /// Most steps towards the largest likelihood.

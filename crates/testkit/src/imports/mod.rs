@@ -1,4 +1,4 @@
-//! Which file of a crate imports which, for tests that hold the directions of imports.
+//! Imports between the files of a crate, for tests that enforce their directions.
 //!
 //! `syn` parses the files. Imports are `use`, and paths that begin with `crate`, `self`, `super` or
 //! a child module. Macros are not expanded and re-exports not followed: a name that comes through a

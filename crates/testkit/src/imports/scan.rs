@@ -6,7 +6,7 @@ use syn::{Attribute, UseTree};
 
 use super::module::Module;
 
-/// What one file contains.
+/// Contents of one file.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// The paths in its code. They may lead beyond a module, to an item.
@@ -103,7 +103,7 @@ impl<'ast> Visit<'ast> for Scanner<'_> {
         visit::visit_path(self, path);
     }
 
-    /// What a macro is given need not be Rust: every path in its tokens counts.
+    /// The tokens of a macro need not be Rust: every path in them counts.
     fn visit_macro(&mut self, node: &'ast syn::Macro) {
         visit::visit_macro(self, node);
         self.tokens(node.tokens.clone());

@@ -119,8 +119,8 @@ pub(crate) fn google_cloud() -> Dialect {
     }
 }
 
-/// Names that configurations use. Of what the bytes are cannot be told from them, nor of a duration
-/// its unit.
+/// Names that configurations use. They do not show which bytes are counted, nor the unit of a
+/// duration.
 pub(crate) fn common_names() -> Dialect {
     Dialect {
         keys: &[

@@ -1,6 +1,6 @@
 //! Durations in JSON: numbers of a unit, and texts that name their units, `1m2.5s` (Go) and
-//! `0.012s` (Google's `Duration`). Of Caddy's numbers the unit is a setting, `duration_format`, and
-//! is found by what the first lines have.
+//! `0.012s` (Google's `Duration`). The unit of Caddy's numbers is a setting, `duration_format`, and
+//! is found from the first lines.
 
 use super::object::Scalar;
 use crate::number;
@@ -53,15 +53,15 @@ fn with_units(mut text: &str) -> Option<u64> {
 /// The unit of durations that are numbers without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Seconds, as Caddy writes them if it is not told otherwise.
+    /// Seconds, as Caddy writes them by default.
     Seconds,
     Milliseconds,
     Nanoseconds,
-    /// It cannot be told.
+    /// It could not be determined.
     Doubtful,
 }
 
-/// Which unit these durations of Caddy have, none of them 0.
+/// The unit of these durations of Caddy, none of them 0.
 ///
 /// Caddy measures to the nanosecond, so among some seconds one has more than six decimals. It
 /// writes milliseconds and nanoseconds as whole numbers, and few requests take less than 20 us or

@@ -3,7 +3,7 @@
 use super::key::{Key, Role};
 use crate::entry::Counted;
 
-/// What can be named, with the word for it.
+/// Roles that can be named, with their words.
 const ROLES: [(&str, Role); 11] = [
     ("time", Role::Time),
     ("status", Role::Status),

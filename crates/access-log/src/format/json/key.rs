@@ -2,7 +2,7 @@
 
 use crate::entry::Counted;
 
-/// What a key is of.
+/// The kind of value that a key has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Time,

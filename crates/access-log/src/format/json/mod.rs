@@ -1,6 +1,5 @@
-//! JSON lines: an object for each request, of which a few keys are taken. Which ones, and in which
-//! units, is in `dialects.rs` for servers that choose the names themselves; others are set by
-//! `Fields`.
+//! JSON lines: an object for each request, of which a few keys are read. `dialects.rs` has the keys
+//! and their units for servers that choose the names themselves; others are set by `Fields`.
 
 mod dialects;
 mod duration;
@@ -92,7 +91,7 @@ impl Json {
         }
     }
 
-    /// The keys that were named and of which no line had a value.
+    /// The named keys without a value on any line.
     pub(super) fn without_value(&self) -> Vec<String> {
         self.named
             .iter()

@@ -19,7 +19,7 @@ pub(super) enum Scalar<'l> {
 }
 
 impl Scalar<'_> {
-    /// As text: numbers in decimal.
+    /// The value as text: numbers in decimal.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
