@@ -34,7 +34,7 @@ pub fn address(text: &str, port: u16) -> io::Result<Option<SocketAddr>> {
 /// The addresses of a host: that which its text is, or those of getaddrinfo(3).
 ///
 /// # Errors
-/// Those of [`address`], and of getaddrinfo(3).
+/// Errors of [`address`], and of getaddrinfo(3).
 #[doc(alias = "getaddrinfo")]
 pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     match address(host, port)? {

@@ -29,7 +29,7 @@ impl NewFile {
     /// nothing in it to lose. Another user's can be written and read by that user.
     ///
     /// # Errors
-    /// Those of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
+    /// Errors of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
     /// that place.
     pub fn claim(path: &Path) -> io::Result<Self> {
         let (folder, name) = OpenFolder::of(path)?;
@@ -54,7 +54,7 @@ impl NewFile {
     /// Removes it.
     ///
     /// # Errors
-    /// Those of unlink(2).
+    /// Errors of unlink(2).
     pub fn remove(&self) -> io::Result<()> {
         self.folder.remove(&self.name)
     }

@@ -44,7 +44,7 @@ impl OpenFolder {
     /// The folder at `path`, which the user has named.
     ///
     /// # Errors
-    /// Those of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in
+    /// Errors of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in
     /// which anybody may write.
     pub fn open(path: &Path) -> io::Result<Self> {
         walk(path, Last::Folder).map(|(folder, _)| folder)
@@ -53,7 +53,7 @@ impl OpenFolder {
     /// As [`open`](Self::open); folders that are missing are made.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and those of mkdir(2).
+    /// Same as for [`open`](Self::open), and those of mkdir(2).
     pub fn make(path: &Path) -> io::Result<Self> {
         walk(path, Last::NewFolder).map(|(folder, _)| folder)
     }
@@ -62,7 +62,7 @@ impl OpenFolder {
     /// followed.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
+    /// Same as for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
     pub fn of(path: &Path) -> io::Result<(Self, OsString)> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -72,7 +72,7 @@ impl OpenFolder {
     /// As [`of`](Self::of), but links are followed to the last.
     ///
     /// # Errors
-    /// As for [`of`](Self::of).
+    /// Same as for [`of`](Self::of).
     pub fn of_target(path: &Path) -> io::Result<(Self, OsString)> {
         let (folder, name) = walk(path, Last::File)?;
         Ok((folder, name.ok_or(ErrorKind::InvalidInput)?))
@@ -81,7 +81,7 @@ impl OpenFolder {
     /// The folder `name` in this one, which is made if it is missing, and is no link.
     ///
     /// # Errors
-    /// Those of mkdir(2) and open(2); [`ErrorKind::NotADirectory`] for a link.
+    /// Errors of mkdir(2) and open(2); [`ErrorKind::NotADirectory`] for a link.
     pub fn within(&self, name: &OsStr) -> io::Result<Self> {
         match self.folder(name) {
             Err(Errno::NOENT) => {}
@@ -97,7 +97,7 @@ impl OpenFolder {
     /// folders that are missing are made.
     ///
     /// # Errors
-    /// As for [`within`](Self::within); [`ErrorKind::InvalidInput`] if the path leads out of here.
+    /// Same as for [`within`](Self::within); [`ErrorKind::InvalidInput`] if the path leads out of here.
     pub fn inner(&self, path: &Path) -> io::Result<(Self, OsString)> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_owned();
         let mut at = Self(self.0.try_clone()?);
@@ -113,7 +113,7 @@ impl OpenFolder {
     /// What is called `name` here; of a link the link itself.
     ///
     /// # Errors
-    /// Those of open(2), but not that there is nothing.
+    /// Errors of open(2), but not that there is nothing.
     pub fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
         self.entry(name)?.map(|entry| entry.metadata()).transpose()
     }
@@ -121,7 +121,7 @@ impl OpenFolder {
     /// Opens the regular file `name`.
     ///
     /// # Errors
-    /// Those of open(2): ELOOP for a link; [`ErrorKind::InvalidInput`] for what is no regular file.
+    /// Errors of open(2): ELOOP for a link; [`ErrorKind::InvalidInput`] for what is no regular file.
     pub fn open_file(&self, name: &OsStr, write: bool) -> io::Result<File> {
         let access = if write { OFlags::WRONLY } else { OFlags::RDONLY };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -141,7 +141,7 @@ impl OpenFolder {
     /// Creates a file that does not exist, with these bits of its mode.
     ///
     /// # Errors
-    /// Those of open(2): EEXIST also for a link.
+    /// Errors of open(2): EEXIST also for a link.
     pub fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?.into())
@@ -150,7 +150,7 @@ impl OpenFolder {
     /// Makes a symbolic link to `target`.
     ///
     /// # Errors
-    /// Those of symlink(2).
+    /// Errors of symlink(2).
     pub fn symlink(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(target, &self.0, name)?)
     }
@@ -158,7 +158,7 @@ impl OpenFolder {
     /// Removes the file `name`; of a link the link.
     ///
     /// # Errors
-    /// Those of unlink(2).
+    /// Errors of unlink(2).
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
@@ -166,7 +166,7 @@ impl OpenFolder {
     /// Renames a file of this folder.
     ///
     /// # Errors
-    /// Those of rename(2).
+    /// Errors of rename(2).
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
@@ -189,7 +189,7 @@ impl OpenFolder {
     /// keeps, once it is whole. Until then it has another name, which nobody can foretell.
     ///
     /// # Errors
-    /// Those of [`check_owner`](Self::check_owner), open(2) and rename(2), and of `fill`. The older
+    /// Errors of [`check_owner`](Self::check_owner), open(2) and rename(2), and of `fill`. The older
     /// file is unchanged.
     pub fn replace(
         &self,

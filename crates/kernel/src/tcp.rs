@@ -329,7 +329,7 @@ pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> 
 /// The value of an option of level IPPROTO_TCP that is an int.
 ///
 /// # Errors
-/// As for [`set_option`].
+/// Same as for [`set_option`].
 ///
 /// # References
 /// tcp(7), getsockopt(2).
@@ -420,7 +420,7 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
 /// without the flag.
 ///
 /// # Errors
-/// As [`send`].
+/// Same as for [`send`].
 ///
 /// # References
 /// [send(2)], MSG_MORE
@@ -454,7 +454,7 @@ impl AckProgress {
     /// beginning of the connection.
     ///
     /// # Errors
-    /// Those of getsockopt(2).
+    /// Errors of getsockopt(2).
     pub fn advanced(&mut self, socket: impl AsFd) -> io::Result<bool> {
         let acked_bytes = info(socket)?.bytes_acked;
         let before = std::mem::replace(&mut self.acked_bytes, acked_bytes);

@@ -30,7 +30,7 @@ const MOST_THREADS: usize = 8;
 /// Reads a saved run from its text: see [`read`].
 ///
 /// # Errors
-/// As for [`read`].
+/// Same as for [`read`].
 pub fn parse(text: &str) -> Result<(Run, usize)> {
     read(text.as_bytes())
 }
@@ -68,7 +68,7 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
 /// Reads the header alone of a saved run that has one block per line, as zc writes it.
 ///
 /// # Errors
-/// As for [`read`].
+/// Same as for [`read`].
 pub fn header(from: impl Read) -> Result<Header> {
     let mut head = Vec::new();
     line_of(&mut BufReader::new(from), &mut head, 1)?;

@@ -30,7 +30,7 @@ impl Document {
 /// What `make` makes of files that are open. It prints nothing on stdout.
 ///
 /// # Errors
-/// Those of `make`; its process cannot give up its rights, or is gone.
+/// Errors of `make`; its process cannot give up its rights, or is gone.
 pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Document> {
     if !has_capabilities() {
         return make(); // an ordinary user, who has nothing that could be given up

@@ -47,7 +47,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
 /// Opens saved runs; each with its name.
 ///
 /// # Errors
-/// As [`Saved::open`].
+/// Same as for [`Saved::open`].
 pub(super) fn open(files: &[PathBuf]) -> Result<Vec<(String, Saved)>> {
     files.iter().map(|file| Ok((file.display().to_string(), Saved::open(file)?))).collect()
 }
@@ -57,7 +57,7 @@ pub(super) struct Runs(Vec<(String, Run)>);
 
 impl Runs {
     /// # Errors
-    /// As [`Saved::read`].
+    /// Same as for [`Saved::read`].
     pub(super) fn read(saved: Vec<(String, Saved)>) -> Result<Self> {
         let read = |(name, saved): (String, Saved)| Ok((name, saved.read()?));
         Ok(Self(saved.into_iter().map(read).collect::<Result<_>>()?))

@@ -86,7 +86,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
 /// Runs one plan, and calls `also` with the run before it is printed.
 ///
 /// # Errors
-/// As for [`run`], or `also` failed.
+/// Same as for [`run`], or `also` failed.
 pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
         return Err(Error::usage(format!(

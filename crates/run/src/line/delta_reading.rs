@@ -303,7 +303,7 @@ impl DeltaCodec {
     /// The reading at its close.
     ///
     /// # Errors
-    /// As for [`opened`](Self::opened).
+    /// Same as for [`opened`](Self::opened).
     pub(super) fn closed(
         &mut self,
         edge: &DeltaReading<'_>,

@@ -111,7 +111,7 @@ pub(super) const HOSTS: &str = "hosts.json";
 /// beside them. The index is a convenience: where it cannot be read or written, all files are read.
 ///
 /// # Errors
-/// Those of `make`.
+/// Errors of `make`.
 pub(super) fn document(
     files: &[RunFile],
     folder: &Path,

@@ -24,7 +24,7 @@ impl RunFile {
     /// Opens it: another user may have put anything in its place.
     ///
     /// # Errors
-    /// As for [`files::open`].
+    /// Same as for [`files::open`].
     pub(crate) fn open(&self) -> io::Result<File> {
         files::open(&self.root, &self.below, self.whose)
     }

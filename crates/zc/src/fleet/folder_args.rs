@@ -52,7 +52,7 @@ impl FolderArgs {
     /// As [`FolderArgs::open`], for who starts ssh, too.
     ///
     /// # Errors
-    /// As for [`FolderArgs::open`].
+    /// Same as for [`FolderArgs::open`].
     pub(super) fn open_to_submit(&self) -> Result<(Folder, FleetPlan)> {
         self.open_to_start(&[Engine::Kubernetes, Engine::Ssh])
     }

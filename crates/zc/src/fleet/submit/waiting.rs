@@ -36,7 +36,7 @@ pub(super) fn outage(error: Error) -> Result<()> {
 /// What is asked of a scheduler, once every so long until it answers; `None` after an interruption.
 ///
 /// # Errors
-/// As for [`outage`].
+/// Same as for [`outage`].
 pub(super) fn answered<T>(
     every: Duration,
     stop: &Stop,
