@@ -107,8 +107,8 @@ pub fn nofile_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Resource usage of a process or a thread up to now, or the difference of two such readings. That
-/// of a process includes threads that have ended.
+/// Resource usage of a process or a thread up to now, or the difference of two such readings. The
+/// usage of a process includes threads that have ended.
 ///
 /// # References
 /// [getrusage(2)]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::low_level;
 
-/// What is written to stderr where nobody looked at the flag in time.
+/// Message written to stderr if nobody looked at the flag in time.
 const SAID: &[u8] =
     b"error: interrupted while a file, a name, a command or another machine was waited for\n\
                       hint: what a run had saved by then is printed by zc show FILE\n";
@@ -43,7 +43,7 @@ impl Stop {
         self.0.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is set. Who calls this ends within a moment if it is.
+    /// Whether it is set. The caller must then end within a moment.
     pub fn is_set(&self) -> bool {
         let is_set = self.0.is_set.load(Ordering::Relaxed);
         if is_set {

@@ -20,7 +20,7 @@ use io_uring::{IoUring, Probe, cqueue, squeue};
 /// Memory that a ring needs at least, roughly.
 const RING_BYTES: usize = 8192;
 
-/// How long the kernel may take to tear down a closed ring.
+/// Time that the kernel may take to tear down a closed ring.
 const TEARDOWN: Duration = Duration::from_millis(500);
 
 /// One completion queue entry.
