@@ -26,7 +26,7 @@ use rand::seq::SliceRandom as _;
 use serde_json::Value;
 use zc_measure::trial;
 
-/// What iperf3 and zc are held at: 800 MB/s.
+/// Rate of iperf3 and zc: 800 MB/s.
 const RATE: (&str, &str) = ("6400M", "800MB/s");
 
 fn main() {

@@ -1,5 +1,5 @@
-//! How often does `zc compare` see a difference where there is none, and where there is one of 5
-//! per cent?
+//! Measures how often `zc compare` finds a difference where there is none, and where there is one
+//! of 5 per cent.
 //!
 //! `ZC_PAIRS_OF="a.json b.json ..." cargo bench --bench compare` compares real runs of one state,
 //! each with the one that is `ZC_APART` (1) places later, and counts what is called. With
@@ -43,7 +43,7 @@ fn joined(runs: &[(String, Run)]) -> Option<(String, Run)> {
     Some((name.clone(), all))
 }
 
-/// How often a cell that became dearer is found.
+/// Counts how often a cell that became dearer is found.
 fn one_dearer(pairs: &[[&(String, Run); 2]], factor: f64) {
     let (mut all, mut alone, mut among, mut others) = (0, 0, 0, 0);
     for [(_, old), (_, new)] in pairs {

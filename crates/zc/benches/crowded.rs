@@ -28,7 +28,7 @@ use zc_run::parse;
 /// Tells a process of this bench what it is to do instead.
 const OTHER: &str = "ZC_OTHER";
 
-/// What runs beside zc: a name, and the jobs, each in a process of its own.
+/// Loads that run beside zc: a name, and the jobs, each in a process of its own.
 const KINDS: [(&str, &[&str]); 16] = [
     ("nothing", &[]),
     ("10 %, smooth", &["burn 0.1 0.1"]),
@@ -124,7 +124,7 @@ fn measure(link: &str, saved: &Path) {
     eprintln!("{}: {ran:?}", saved.display());
 }
 
-/// What the runs of a kind say.
+/// Results of the runs beside one kind of load.
 struct Row {
     link: String,
     kind: &'static str,

@@ -63,8 +63,8 @@ impl Runs {
         Ok(Self(saved.into_iter().map(read).collect::<Result<_>>()?))
     }
 
-    /// What they differ by. What is compared must be like them. The old run may be one of them, the
-    /// new ones are left out: a change would be part of its own yardstick.
+    /// By how much the runs differ. They must be like the runs compared. The old run may be one of
+    /// them, the new ones are left out: a change would be part of its own yardstick.
     ///
     /// # Errors
     /// [`ErrorKind::Incomparable`].

@@ -10,7 +10,7 @@ use super::zstd_frames::ZstdFrames;
 /// The size of each buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How something is compressed.
+/// Compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -41,14 +41,14 @@ pub(super) enum Unread {
     Failed(io::Error),
     /// It is compressed in a way that zc does not read.
     Compressed {
-        /// What with.
+        /// Name of the format.
         with: &'static str,
         /// The command that writes it decompressed to stdout.
         command: &'static str,
     },
 }
 
-/// What `source` has, decompressed.
+/// Decompresses `source`.
 ///
 /// # Errors
 /// It cannot be read, or is compressed in another way.

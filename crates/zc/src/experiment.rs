@@ -1,5 +1,4 @@
-//! What the experiments that measure have in common, whether they follow a plan or have options of
-//! their own.
+//! Shared by all experiments that measure, whether they follow a plan or have options of their own.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -64,7 +63,7 @@ pub(super) fn command() -> Vec<String> {
 /// Measures with progress on stderr.
 ///
 /// # Errors
-/// What `measure` returns.
+/// Errors of `measure`.
 pub(super) fn watched(
     budget_ns: u64,
     stop: &Stop,

@@ -31,7 +31,7 @@ const S: u64 = 1000 * MS;
 /// From the command to the first request: the thread is awake by then.
 const LEAD_NS: u64 = 5 * MS;
 
-/// How often Ctrl-C and the number of requests are looked at.
+/// Interval at which Ctrl-C and the number of requests are checked.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// After Ctrl-C, how long responses that are outstanding are waited for.

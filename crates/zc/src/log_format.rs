@@ -11,7 +11,7 @@ use zc_run::{Error, Result, escape, in_words};
 /// The share of lines that may be unreadable without a warning.
 const MOST_UNREADABLE: f64 = 0.01;
 
-/// How much is shown of a line, in characters.
+/// Number of characters of a line that are shown.
 const SHOWN: usize = 80;
 
 /// The format that was named, with the keys of JSON lines that were; `None` if it is to be told by
@@ -101,7 +101,7 @@ pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
     }
 }
 
-/// What is said of durations, and of keys that were named.
+/// Reports on durations, and on keys that were named.
 fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     let format = summary.format;
     match summary.durations {

@@ -17,8 +17,8 @@ use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 /// something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
 
-/// How much larger than its file a compressed run may be, where that is more than the least: some
-/// kilobytes could otherwise take all memory. gzip makes a run a tenth.
+/// Largest ratio of a decompressed run to its file, above the minimum: some kilobytes could
+/// otherwise take all memory. gzip makes a run a tenth.
 const MOST_COMPRESSED: u64 = 100;
 const LEAST_OF_COMPRESSED_BYTES: u64 = 16 << 20;
 

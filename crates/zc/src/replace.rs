@@ -1,6 +1,6 @@
 //! Writes results to files and replaces older ones atomically. A result is written to a temporary
 //! file in the same folder, synced, and renamed (rename(2) is atomic), so that a full disk, a crash
-//! and a Ctrl-C leave the older file as it was. Where links lead is `OpenFolder`'s.
+//! and a Ctrl-C leave the older file as it was. Links are followed by `OpenFolder`.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read as _, Write as _};

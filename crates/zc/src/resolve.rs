@@ -137,7 +137,7 @@ pub(super) fn run(
     Ok(options)
 }
 
-/// What becomes of a connection after a response.
+/// Parses the use of a connection after a response.
 fn reuse(text: &str) -> Result<Reuse> {
     match text {
         "keep-alive" => Ok(Reuse::KeepAlive),
@@ -206,7 +206,7 @@ pub(super) fn host_states(args: &RunArgs, commands: Vec<StateCommand>) -> Result
     })
 }
 
-/// What the soakers do.
+/// Kind of the soakers.
 ///
 /// # Errors
 /// Same as for [`run`].

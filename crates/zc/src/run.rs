@@ -112,7 +112,7 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
 /// A run that was measured, and saved.
 pub(super) struct Measured {
     pub(super) run: Run,
-    /// Where it is saved.
+    /// File of the saved run.
     pub(super) out: PathBuf,
     /// Why it ended early.
     pub(super) error: Option<Error>,

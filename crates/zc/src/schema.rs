@@ -1,6 +1,6 @@
 //! `zc schema`: the JSON Schemas of zc's output for programs. They are in the folder schema/ as the
 //! types generate them, so that a change of an output is seen in review, and a test holds them
-//! against the types. What generates them would be 0.75 MB of the packed binary.
+//! against the types. The code that generates them would be 0.75 MB of the packed binary.
 
 use std::io::Read as _;
 

@@ -174,7 +174,7 @@ fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     })
 }
 
-/// What is known before the first window, on stderr.
+/// Prints what is known before the first window, on stderr.
 fn begin(start: &SoakStart, rates: &[f64]) {
     let taken = start.taken.as_ref().and_then(|taken| taken_share(taken, rates));
     tell::note(report::start(start, taken).trim_end());

@@ -111,7 +111,7 @@ impl OfCommandArgs {
         self.status_url.as_deref().map(StatusUrl::parse).transpose()
     }
 
-    /// Who counts what the command did, if not the command itself.
+    /// Counter of what the command did; `None` if the command counts itself.
     fn counter(&self) -> Result<Option<Counter>> {
         let counter = match (self.status_url()?, &self.link) {
             (Some(page), _) => Counter::Requests(page),
@@ -227,7 +227,7 @@ struct Until {
     budget_ns: u64,
     run_anyway: bool,
     begun: Option<Instant>,
-    /// What the cost is of.
+    /// Unit of the cost.
     unit: Option<Unit>,
 }
 
@@ -282,7 +282,7 @@ fn not_counted(unit: Unit, counter: Option<&Counter>) -> Error {
     )
 }
 
-/// What is had all the same.
+/// Hint: what can be measured all the same.
 const ANYWAY: &str =
     "--run-anyway executes it all the same, with its own user and system time as the figure";
 

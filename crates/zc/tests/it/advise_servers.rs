@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{Bounded as _, LIMIT, Running, stderr, until, zc};
 
-/// What is asked for: method, path, further headers.
+/// Requests sent: method, path, further headers.
 const REQUESTS: [(&str, &str, &str); 8] = [
     ("GET", "/a", ""),
     ("GET", "/b", ""),

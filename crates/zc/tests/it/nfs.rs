@@ -247,7 +247,7 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
     assert_refused(&output, 6, "not answered within 3 s");
 }
 
-/// What is shown of the saved run, on one line.
+/// `zc show` of the saved run, on one line.
 fn shown_of(folder: &Path, options: &[&str]) -> String {
     let words = [&["show", "run.json"], options].concat();
     let shown = zc_in(folder, &words).finish().unwrap();

@@ -55,7 +55,7 @@ impl Far {
         line
     }
 
-    /// Where it listens.
+    /// Address on which it listens.
     fn address(&mut self) -> String {
         let line = self.hear("listening on ");
         line["listening on ".len()..].split(';').next().unwrap().to_owned()

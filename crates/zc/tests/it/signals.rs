@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::support::{Bounded as _, LIMIT, at_once, measuring, saved_run, text, until, zc, zc_in};
 
-/// What the placeholders of values are called that name neither a file nor a host.
+/// Placeholders of values that name neither a file nor a host.
 const PLAIN: &[&str] = &[
     "ADDRESS",
     "CELL=TIME",
@@ -54,7 +54,7 @@ const PLAIN: &[&str] = &[
     "bytes|requests|transactions",
 ];
 
-/// What takes the place of a name.
+/// Values to try in place of a name.
 #[derive(Debug, Clone, Copy)]
 enum Try {
     /// A FIFO and /dev/zero in place of `{}`; `RUN` is a saved run.
@@ -179,7 +179,7 @@ fn subcommands(help: &str) -> Vec<String> {
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Where a help says that something takes a value: the option or the placeholder, and what the
+/// Places of a help at which something takes a value: the option or the placeholder, and what the
 /// value is called.
 fn places(help: &str) -> Vec<(String, String)> {
     let own = |line: &str| {

@@ -59,7 +59,7 @@ fn output_unless(arguments: &[&str], disturbed: impl Fn(&Output) -> bool) -> Out
     undisturbed(|| zc(arguments).finish().unwrap(), disturbed)
 }
 
-/// What a command's execution is to be seen with on a machine of any load.
+/// Options for a command that must be executed once on a machine of any load.
 const ONCE: [&str; 4] = ["--run-anyway", "--runs", "1", "--"];
 
 /// The JSON document that a command's result is.

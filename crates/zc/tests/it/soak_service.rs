@@ -133,8 +133,7 @@ impl Drop for Load {
     }
 }
 
-/// The document of a service. Where the soakers find no CPU time, its processes are in it all the
-/// same.
+/// The document of a service. Its processes are in it even if the soakers find no CPU time.
 #[track_caller]
 fn document(output: &Output) -> Value {
     assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));
