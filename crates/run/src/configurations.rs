@@ -10,8 +10,8 @@ use super::{Cell, Levels, Plan, ServerState};
 /// The states that ask one address: scheme, host and port of the URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration<'s> {
-    /// What the names of its states begin with, up to a separator, if that tells it from all
-    /// others; else its host and port.
+    /// Common prefix of the names of its states, up to a separator, if no other configuration has
+    /// that prefix; else its host and port.
     pub name: String,
     /// Its states, in the order in which they were typed.
     pub states: Vec<&'s ServerState>,
@@ -96,8 +96,8 @@ fn address(url: &str) -> String {
     format!("{scheme}://{authority}{port}").to_ascii_lowercase()
 }
 
-/// What all names begin with, without separators at its end and without a part of a word or of a
-/// number: of `off-16k` and `off-1m` it is `off`.
+/// Common prefix of all names, without separators at its end and without a part of a word or of a
+/// number: `off` for `off-16k` and `off-1m`.
 fn stem<'s>(states: &[&'s ServerState]) -> &'s str {
     let mut names = states.iter().map(|state| state.state.name());
     let Some(first) = names.next() else { return "" };

@@ -77,7 +77,7 @@ pub struct MemoryRun {
     pub budget_ns: u64,
     /// The working sets, smallest first.
     pub sets: Vec<MemorySet>,
-    /// What was left out or made smaller, and why: one sentence each.
+    /// Working sets left out or made smaller, and why: one sentence each.
     pub left_out: Vec<String>,
     /// Loops that are not available here.
     pub unavailable: Vec<SupportRow>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProcessTime, SoakStart, SoakWindow};
 
-/// What was looked at.
+/// Target of the observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum ServiceTarget {
@@ -33,7 +33,7 @@ pub enum ServiceTarget {
 pub struct Span {
     /// The time between them.
     pub elapsed_ns: u64,
-    /// What was counted meanwhile.
+    /// The count.
     pub count: u64,
 }
 

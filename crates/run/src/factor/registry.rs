@@ -13,7 +13,7 @@ use crate::UnknownName;
 
 macro_rules! factors {
     ($($factor:ident = $definition:expr,)+) => {
-        /// What the cells of a plan may differ in.
+        /// A factor, in which the cells of a plan may differ.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Factor {
             $(#[doc = concat!("See `", stringify!($definition), "`.")] $factor,)+

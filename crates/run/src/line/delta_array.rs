@@ -108,7 +108,7 @@ pub(super) fn ignore_rest<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<(), A::
     Ok(())
 }
 
-/// How many counts a list contains without an allocation.
+/// Number of counts that a list contains without an allocation.
 const INLINE: usize = 4;
 
 /// One count per CPU. A reading has some ten of these lists, and most measured machines are small:
@@ -116,7 +116,7 @@ const INLINE: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct List {
     few: [i64; INLINE],
-    /// How many of `few` are in use, unless `many` is.
+    /// Number of entries of `few` in use, unless `many` is.
     len: usize,
     many: Vec<i64>,
 }
