@@ -43,7 +43,7 @@ pub(super) fn percent(share: f64) -> String {
     if percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// As [`percent`], with its sign: `+2.1 %`, `-26 %`.
+/// Like [`percent`], with its sign: `+2.1 %`, `-26 %`.
 pub(super) fn signed_percent(share: f64) -> String {
     let text = percent(share.abs());
     let nothing = text.chars().all(|c| !('1'..='9').contains(&c));

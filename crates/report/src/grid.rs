@@ -117,7 +117,7 @@ impl Grid {
         self.split_by(keys, &widths, GAP, width)
     }
 
-    /// As [`split`](Self::split), for aligned Markdown tables.
+    /// Like [`split`](Self::split), for aligned Markdown tables.
     pub(super) fn split_markdown(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.markdown_widths();
         // `| a | b |`: three characters between two columns, and two at either end.
@@ -160,7 +160,7 @@ impl Grid {
         groups.into_iter().map(part).collect()
     }
 
-    /// As a GitHub-flavoured Markdown table.
+    /// The grid in a GitHub-flavoured Markdown table.
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
         out.push_str(&format!("| {} |\n", self.markdown_heads().join(" | ")));

@@ -99,8 +99,8 @@ pub struct NfsPlan {
     /// CRC-32 of these bytes, as the client read them before the first block: that of the files
     /// which were to be served, or of what the client had written there.
     pub crc32: u32,
-    /// Parameters that client and server agreed on, for each version, and for each size and number of
-    /// connections where the client has a mount for each.
+    /// Parameters that client and server agreed on, for each version, and for each size and number
+    /// of connections where the client has a mount for each.
     pub mounts: Vec<NfsMount>,
 }
 

@@ -12,9 +12,9 @@ use zc_access_log::RequestMix;
 pub struct Advice {
     /// The logs that were read.
     pub logs: Vec<AdvisedLog>,
-    /// What all of them have.
+    /// Their request mix.
     pub mix: RequestMix,
-    /// What their requests cost by each send path; null with `--no-costs`.
+    /// Costs of their requests by each send path; null with `--no-costs`.
     pub costs: Option<Costs>,
 }
 
@@ -25,7 +25,7 @@ pub struct AdvisedLog {
     pub log: String,
     /// Its format.
     pub format: &'static str,
-    /// How it is compressed: `gzip`, `zstd`, or not: null.
+    /// Its compression, `gzip` or `zstd`; null if it is not compressed.
     pub compression: Option<&'static str>,
     /// Its lines, without empty ones.
     pub lines: u64,

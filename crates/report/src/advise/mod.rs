@@ -13,7 +13,7 @@ pub use document::{Advice, AdvisedLog};
 pub(crate) use heading::heading;
 pub(crate) use tables::{by_size, conclusion, kinds, size_classes, size_range};
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(advice: &Advice) -> String {
     super::json::text(advice)
 }

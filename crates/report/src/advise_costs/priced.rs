@@ -1,4 +1,4 @@
-//! What costs are told of, in words: send paths, or configurations of a server.
+//! Words for the things that have costs: send paths, or configurations of a server.
 
 /// The words for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

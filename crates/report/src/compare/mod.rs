@@ -19,10 +19,10 @@ use super::text::{markdown_text, wrap};
 use super::width::Width;
 use zc_analysis::compare::{Compared, Judgement};
 
-/// Where the text of notes begins.
+/// Column in which the text of notes begins.
 const INDENT: usize = 14;
 
-/// What `zc compare --json` prints.
+/// Output of `zc compare --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc compare --json")]
 struct Document<'a> {
@@ -105,7 +105,7 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>, columns: u
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     text(&Document { comparisons: compared, judgement })
 }

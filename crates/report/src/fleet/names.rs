@@ -8,7 +8,7 @@ use zc_run::escape;
 /// The longest name of a cell, a fact or one of its values.
 pub(crate) const MOST: usize = 40;
 
-/// What hosts are grouped by, and the groups.
+/// Features by which hosts are grouped, and the groups.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pub(crate) by: &'a [String],

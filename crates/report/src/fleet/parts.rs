@@ -41,7 +41,7 @@ pub(crate) fn list(page: &mut Page, sentences: &[String]) {
     page.out.raw("</ul>\n");
 }
 
-/// How many rows a table does not have, and the form that has them; nothing where it has all.
+/// States how many rows a table lacks, and the form that has them; nothing if it has all.
 pub(crate) fn more(page: &mut Page, more: usize, form: &str) {
     if more > 0 {
         let sentence = format!("And {more} more, which are in the {form}.");

@@ -51,15 +51,15 @@ pub(super) struct Family {
     pub(super) name: &'static str,
     /// Unit, with which the name ends.
     pub(super) unit: &'static str,
-    /// What it is, in a sentence.
+    /// Its description, in a sentence.
     pub(super) help: &'static str,
     /// Whether it has intervals.
     pub(super) interval: bool,
-    /// Where its value is found.
+    /// Source of its value.
     pub(super) of: Of,
 }
 
-/// What has a value of a family.
+/// Things that have a value of a family.
 pub(super) enum Of {
     /// Each cell.
     Cell(fn(&CellEstimate) -> Option<Ends>),

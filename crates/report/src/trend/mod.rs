@@ -1,5 +1,5 @@
-//! The report of a trend: from which night on a path has another cost, by how much, what changed
-//! with it, and what did not change. As text, JSON, CSV, metrics and a page.
+//! The report of a trend: the night from which on a path has another cost, by how much, what
+//! changed with it, and what did not. As text, JSON, CSV, metrics and a page.
 
 mod charts;
 mod csv;
@@ -20,11 +20,11 @@ use super::note;
 use super::text::wrap;
 use zc_analysis::fleet::{Event, Trend};
 
-/// What `zc trend --json` prints.
+/// Output of `zc trend --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc trend --json")]
 struct Document<'a> {
-    /// What the runs of all nights say.
+    /// Combined result of the runs of all nights.
     #[serde(flatten)]
     trend: &'a Trend,
     /// The user's notes.
@@ -62,7 +62,7 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(trend: &Trend, events: &[Event]) -> String {
     super::json::text(&Document { trend, events })
 }

@@ -47,7 +47,7 @@ mod tests {
         Arc::new(HostFacts { host: name.to_owned(), facts })
     }
 
-    /// What a reader of Parquet finds in a file, as the CSV would have it.
+    /// Content of a Parquet file, in the form of the CSV.
     fn of_parquet(file: &[u8]) -> String {
         let file = {
             let mut stored = tempfile::tempfile().unwrap();
