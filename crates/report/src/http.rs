@@ -176,7 +176,7 @@ pub fn json_schema() -> String {
     super::json::schema_of::<HttpResult>()
 }
 
-/// For a terminal.
+/// Renders for a terminal.
 pub fn text(result: &HttpResult, layout: Layout) -> String {
     let mut notes = vec![
         note("url", format!("{}: {}", escape(&result.url, 200), response(&result.response))),

@@ -63,7 +63,7 @@ impl Runs {
         Ok(Self(saved.into_iter().map(read).collect::<Result<_>>()?))
     }
 
-    /// By how much the runs differ. They must be like the runs compared. The old run may be one of
+    /// Difference between the runs. They must be like the runs compared. The old run may be one of
     /// them, the new ones are left out: a change would be part of its own yardstick.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use zc_analysis::compare::{
 };
 use zc_run::escape;
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn table(calibration: &Calibration, columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&above(calibration), layout);

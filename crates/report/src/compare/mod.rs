@@ -32,7 +32,7 @@ struct Document<'a> {
     judgement: Option<&'a Judgement>,
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
     let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
     if let Some(judgement) = judgement {

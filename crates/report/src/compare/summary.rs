@@ -372,8 +372,8 @@ fn about_reference(compared: &Compared) -> Option<String> {
     ))
 }
 
-/// How to measure the new run again so that it can be compared, if only rate, link or soaker are in
-/// the way.
+/// Instructions to measure the new run again so that it can be compared, if only rate, link or
+/// soaker are in the way.
 fn again(compared: &Compared) -> Option<String> {
     let between = compared.incomparable.iter().flat_map(|cell| &cell.differences);
     let mut disqualifying = compared

@@ -158,7 +158,7 @@ fn program(words: &[String]) -> &str {
     words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default()
 }
 
-/// Whose CPU time the cost is.
+/// The processes and softirqs whose CPU time the cost is, in words.
 pub(crate) fn whose(server: &ServerPlan) -> &'static str {
     match (server.ran_already(), &server.load_from) {
         (false, _) => "CPU of the server's side, softirqs included",

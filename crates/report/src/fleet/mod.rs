@@ -39,7 +39,7 @@ struct Document<'a> {
     missing: &'a [Missing],
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&words::heading(fleet), layout);

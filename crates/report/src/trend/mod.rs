@@ -31,7 +31,7 @@ struct Document<'a> {
     events: &'a [Event],
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&words::heading(trend), layout);
