@@ -135,8 +135,8 @@ pub fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
 
 /// Makes the calling thread that of the user and the group `nobody`, without further groups, by
 /// setgroups(2), setresgid(2) and setresuid(2). Only for a process with one thread: others would
-/// stay what they are. Returns whether it is: a user namespace may lack that user, and who is not
-/// root may not.
+/// stay what they are. Returns whether that succeeded: a user namespace may lack that user, and
+/// only root may change it.
 ///
 /// # References
 /// - [setresuid(2)]

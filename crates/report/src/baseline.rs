@@ -18,7 +18,7 @@ pub(super) enum Baseline {
     Mixed {
         /// Compared cells by the label of their baseline.
         bases: BTreeMap<String, Vec<String>>,
-        /// In words; `None` where they have nothing in common.
+        /// Description of the baseline; `None` where the cells have nothing in common.
         text: Option<String>,
     },
     /// Nothing is compared.

@@ -85,7 +85,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {}", trimmed(&significant(value)), units[unit])
 }
 
-/// Without trailing zeros in the decimals.
+/// Returns the number without trailing zeros in the decimals.
 pub(super) fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

@@ -17,7 +17,7 @@ const INDENT: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fitness {
-    /// Nothing was found against it.
+    /// No warnings.
     Fit,
     /// Fit; the notes are conditions of the results.
     WithNotes,

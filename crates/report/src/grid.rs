@@ -83,8 +83,8 @@ impl Grid {
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    /// For a terminal: two heading lines (one if the second is empty), a rule in the full report,
-    /// and the rows.
+    /// Renders for a terminal: two heading lines (one if the second is empty), a rule in the full
+    /// report, and the rows.
     pub(super) fn terminal(&self, layout: Layout) -> String {
         let widths = self.widths();
         let mut out = String::new();

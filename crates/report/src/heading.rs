@@ -387,7 +387,7 @@ fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
 }
 
-/// Up to three values are listed; of more, the first and the last.
+/// Lists up to three values; if there are more, the first and the last.
 fn in_short(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 3 => format!("{first} ... {last}"),

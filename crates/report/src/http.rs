@@ -20,7 +20,7 @@ pub struct HttpResult {
     pub load: HttpLoad,
     /// The response that was read before the load began.
     pub response: HttpResponse,
-    /// From the first request's time until no more were begun, in s.
+    /// Time from the first request until no more were begun, in s.
     pub seconds: f64,
     /// Whether it ended before its time, by a signal.
     pub interrupted: bool,
@@ -58,7 +58,7 @@ pub struct HttpResult {
     /// Time for which zc itself stood still though requests were due: it was stopped or had no CPU,
     /// or the machine was suspended. Then no latency is given.
     pub stalled_seconds: f64,
-    /// From when a request was due, or without a rate begun, to the end of its response. Null
+    /// Time from when a request was due, or without a rate begun, to the end of its response. Null
     /// without a response, and where zc stood still.
     pub latency: Option<HttpTimes>,
     /// Delay of requests behind the schedule. Null without a rate, and where zc stood still.
@@ -158,7 +158,7 @@ pub struct HttpFault {
 /// CPU time of the thread that sent the requests, by its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HttpCpu {
-    /// In s.
+    /// CPU time in s.
     pub seconds: f64,
     /// Per response, in us; null without one.
     pub us_per_response: Option<f64>,

@@ -216,7 +216,7 @@ pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
     format!("{} at {}, for {whose},", way(run), rates(run))
 }
 
-/// Between which machines and over which link.
+/// The machines and the link, in words.
 fn way(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {

@@ -1,7 +1,8 @@
-//! Which states of a server are one configuration of it, at several lengths of its responses.
+//! Configurations of a server: its states grouped by the one that each belongs to, at several
+//! lengths of its responses.
 //!
-//! The address that a state asks tells: a configuration has an address of its own, and its lengths
-//! have paths there. Names would tell too, but only to who knows how they were made.
+//! They are grouped by address: a configuration has an address of its own, and its lengths have
+//! paths there. Names would show it too, but only to those who know how they were made.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,8 +19,8 @@ pub struct Configuration<'s> {
 }
 
 impl<'s> Configuration<'s> {
-    /// Two of its states whose responses have the same length, so that they are not told apart by
-    /// it.
+    /// Two of its states whose responses have the same length, which therefore does not distinguish
+    /// them.
     pub fn same_length(&self) -> Option<[&'s ServerState; 2]> {
         let mut known = HashMap::new();
         self.states.iter().find_map(|one| {

@@ -51,7 +51,7 @@ pub struct MemoryVisit {
 /// Every loop over every set once, in a random order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryBlock {
-    /// In the order in which they were made.
+    /// The visits, in the order in which they were made.
     pub visits: Vec<MemoryVisit>,
 }
 

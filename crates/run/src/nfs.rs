@@ -13,7 +13,7 @@ names! {
         Knfsd = "knfsd",
         /// nfs-ganesha, in user space.
         Ganesha = "ganesha",
-        /// One that is there already.
+        /// A server that ran already.
         External = "external",
     }
 }

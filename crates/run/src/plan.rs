@@ -142,9 +142,9 @@ impl Levels {
 /// The lengths of the parts of a trial and of its idle window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Not counted, before each window: a path's first milliseconds are not its steady state. Up to
-    /// a burst's period is added, and with many flows the time in which their threads' meters are
-    /// read.
+    /// Length of the warm-up before each window, which is not counted: a path's first milliseconds
+    /// are not its steady state. Up to a burst's period is added, and with many flows the time in
+    /// which their threads' meters are read.
     pub warmup_ns: u64,
     /// The measured part.
     pub window_ns: u64,
@@ -258,7 +258,7 @@ pub struct FileSetFacts {
     pub origin: String,
     /// Number of files.
     pub files: usize,
-    /// Their lengths added up.
+    /// Their total length.
     pub total_bytes: u64,
     /// The shortest file.
     pub min_bytes: u64,

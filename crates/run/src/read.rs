@@ -265,7 +265,7 @@ fn push(done: &Mutex<Vec<Done>>, batch: Done) {
 }
 
 impl Batch {
-    /// Its blocks. `broken` is set at a line that is none.
+    /// Reads its blocks. `broken` is set at a line that is not a block.
     fn read(&self, known: &mut SoftirqCounts, broken: &AtomicBool) -> Done {
         let mut read =
             Done { number: self.number, blocks: Vec::with_capacity(self.ends.len()), bad: None };

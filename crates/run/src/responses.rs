@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 
-/// Messages that are responses: a server of zc's own sends a head and the message as its body to
-/// whoever asks, one call of the sender's to a response. The receiver is zc's HTTP load.
+/// Messages that are responses: a server of zc's own answers every request with a head and the
+/// message as its body, one call of the sender's to a response. The receiver is zc's HTTP load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsesPlan {
     /// Connections of each cell.

@@ -17,8 +17,8 @@ pub struct SoakEdge {
     /// ([`SoakReading::cpu_ns`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soaker_cpu_ns: Option<u64>,
-    /// Units of each soaker that nothing interrupted, and the CPU time that these took; empty where
-    /// soakers do not tell it.
+    /// Uninterrupted units of each soaker, and the CPU time that these took; empty where soakers do
+    /// not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undisturbed: Vec<SoakerPace>,
     /// /proc/stat. The soakers are at nice 19, so their ticks are in the column `nice`.
@@ -130,7 +130,7 @@ pub struct SoakStart {
 }
 
 impl SoakStart {
-    /// Why nothing has a cost here, and what to do about it; `None` where things have one.
+    /// Why no cost can be given here, and the remedy; `None` where costs exist.
     pub fn without_costs(&self) -> Option<(String, &'static str)> {
         match self.cpu_quota {
             _ if self.emulated => Some((WHY_EMULATED.to_owned(), INSTEAD_OF_EMULATED)),
@@ -208,7 +208,7 @@ pub struct Did {
 pub struct CommandRun {
     /// Idle windows before it.
     pub idle_before: Vec<SoakWindow>,
-    /// From before its process was made until it was waited for.
+    /// Window from before its process was created until it was waited for.
     pub window: SoakWindow,
     /// End of the command.
     pub end: CommandEnd,
@@ -233,7 +233,7 @@ pub struct SoakCommand {
     pub command: Vec<String>,
     /// The soakers, and the idle windows before the first execution.
     pub start: SoakStart,
-    /// Its executions, without those that warm up.
+    /// Its executions, without warm-up.
     pub runs: Vec<CommandRun>,
 }
 

@@ -129,11 +129,11 @@ impl Peer {
 /// The cost of a program by its own account and by the soakers: CPU of both ends, microseconds per
 /// 1024 bytes.
 struct Account {
-    /// Alone.
+    /// Without soakers.
     bytes_per_s: f64,
     /// With soakers.
     soaked_bytes_per_s: f64,
-    /// Alone.
+    /// Without soakers.
     own_us_per_kb: f64,
     /// With soakers; `None` if it counts them as load.
     own_soaked_us_per_kb: Option<f64>,

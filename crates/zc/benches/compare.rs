@@ -35,7 +35,7 @@ fn made_up(seed: u64) -> Run {
     Synthetic { seed, blocks: 100, noise: 0.09, block_drift: 0.01, ..Synthetic::default() }.run()
 }
 
-/// One run that has the blocks of all.
+/// Joins the blocks of all runs in one.
 fn joined(runs: &[(String, Run)]) -> Option<(String, Run)> {
     let ((name, first), others) = runs.split_first()?;
     let mut all = first.clone();

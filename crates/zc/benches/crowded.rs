@@ -25,7 +25,7 @@ use rand::seq::SliceRandom as _;
 use zc_analysis::{Estimates, estimate};
 use zc_run::parse;
 
-/// Tells a process of this bench what it is to do instead.
+/// Environment variable that makes a process of this bench a load.
 const OTHER: &str = "ZC_OTHER";
 
 /// Loads that run beside zc: a name, and the jobs, each in a process of its own.
@@ -78,7 +78,7 @@ fn main() {
     println!("\n{held} of {of} ratios beside others ({:.1} %)", 100.0 * held as f64 / of as f64);
 }
 
-/// A run, and what it was beside.
+/// A run, and the load beside it.
 struct Crowded {
     kind: &'static str,
     estimates: Estimates,

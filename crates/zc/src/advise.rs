@@ -47,7 +47,7 @@ pub(super) struct AdviseArgs {
     out: Option<PathBuf>,
 }
 
-/// Reads the logs, and prints what they have and what it costs.
+/// Reads the logs, and prints their requests and the costs.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`](zc_run::ErrorKind): an option is not valid.

@@ -94,7 +94,7 @@ pub(super) enum CostSource {
         /// The option that named it, so that it may be of another machine; `None`: it was found.
         named: Option<NamedBy>,
     },
-    /// One that has just been measured.
+    /// A run that has just been measured.
     Measured { run: Box<Run>, name: String },
 }
 

@@ -21,7 +21,7 @@ impl<T: Into<Vec<u8>>> From<T> for Document {
 }
 
 impl Document {
-    /// One that nothing is kept of.
+    /// A document without a text to store.
     pub(super) fn of(bytes: impl Into<Vec<u8>>, code: u8) -> Self {
         Self { bytes: bytes.into(), code, aside: String::new() }
     }

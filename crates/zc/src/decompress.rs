@@ -26,7 +26,7 @@ impl Compression {
     }
 }
 
-/// Compressions that are told and not read, with the command that decompresses them.
+/// Compressions that are recognised but not read, with the command that decompresses them.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (b"BZh", "bzip2", "bzip2 -dc"),
     (b"\xfd7zXZ\0", "xz", "xz -dc"),

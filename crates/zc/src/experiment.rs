@@ -13,7 +13,7 @@ use zc_measure::Stop;
 use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 
-/// The options that an experiment takes which measures in blocks and has no plan, beside its own.
+/// The options of an experiment that measures in blocks and has no plan, besides its own.
 pub(super) const OF_BLOCKS: [&str; 18] = [
     "--cpus",
     "--window",

@@ -130,8 +130,8 @@ fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     }
 }
 
-/// The first lines that could not be read. They may have what is personal, so they are shown to
-/// whoever reads the log and are in no document.
+/// Shows the first lines that could not be read. They may contain personal data, so they are shown
+/// to the reader of the log and are in no document.
 fn show(name: &str, lines: &[UnreadableLine]) {
     for UnreadableLine { number, text } in lines {
         tell::note(&format!("{name}:{number}: {}", escape(text, SHOWN)));

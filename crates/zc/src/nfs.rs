@@ -185,7 +185,7 @@ fn rate(args: &RunArgs) -> Result<Option<f64>> {
     Ok(cell.levels.rate_bytes_per_s)
 }
 
-/// Each of the words between commas once, in the order in which they were typed.
+/// Each of the comma-separated words once, in the order in which they were typed.
 fn each_once<T: PartialEq>(text: &str, mut of: impl FnMut(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     for word in text.split(',').map(str::trim) {

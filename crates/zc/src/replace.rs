@@ -96,7 +96,7 @@ fn at(place: io::Result<(OpenFolder, OsString)>, document: &[u8]) -> io::Result<
     folder.replace(&name, |file| file.write_all(document).and_then(|()| file.sync_all()))
 }
 
-/// That a file cannot be written.
+/// The error that a file cannot be written.
 fn unwritten(path: &Path, error: &io::Error) -> Error {
     let words = match error.kind() {
         ErrorKind::InvalidInput => "it is no name of a file".to_owned(),

@@ -62,7 +62,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     }
 }
 
-/// All of them, by the names of their files: `zc-NAME.schema.json`.
+/// All schemas, by the names of their files: `zc-NAME.schema.json`.
 pub(super) fn files() -> Vec<(String, Vec<u8>)> {
     let file = |(name, compressed): &Schema| {
         (format!("zc-{name}.schema.json"), text(compressed).into_bytes())

@@ -1,5 +1,5 @@
-//! `zc soak`: the soakers alone. Live, around a command, beside a service, or checked with known
-//! loads.
+//! `zc soak`: the soakers alone. Live, around a command, for a running service, or checked with
+//! known loads.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

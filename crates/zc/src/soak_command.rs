@@ -28,10 +28,11 @@ pub(super) const OWN_FAILURE: u8 = 125;
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 pub(super) const NOT_FOUND: u8 = 127;
 
-/// Without `--runs`, executions before the interval may end the series. Whoever stops at the first
-/// narrow interval stops at those that are narrow by chance; with eight and more that is little.
+/// Number of executions, without `--runs`, before the interval may end the series. Stopping at the
+/// first narrow interval favours those that are narrow by chance; with eight and more that matters
+/// little.
 const LEAST_RUNS: usize = 8;
-/// Without `--runs`, an interval of this half-width, as a share of the cost, ends the series.
+/// Half-width of the interval, as a share of the cost, that ends the series without `--runs`.
 const NARROW: f64 = 0.025;
 /// Time for executions, without `--budget`.
 const BUDGET: &str = "30s";

@@ -25,7 +25,7 @@ pub(super) struct Copied {
 
 #[derive(Debug, Default, Clone, Copy)]
 enum Before {
-    /// None, or that of a copied send.
+    /// No notification, or that of a copied send.
     #[default]
     Copied,
     /// Notification of an unmarked send.

@@ -29,9 +29,9 @@ pub struct AdvisedLog {
     pub compression: Option<&'static str>,
     /// Its lines, without empty ones.
     pub lines: u64,
-    /// Those with a request.
+    /// Lines with a request.
     pub requests: u64,
-    /// Those that could not be read.
+    /// Lines that could not be read.
     pub unreadable: u64,
     /// The unit of its durations, where that is a setting of the server and was found by the first
     /// lines; null otherwise.

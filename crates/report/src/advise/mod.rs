@@ -23,8 +23,8 @@ pub fn json_schema() -> String {
     super::json::schema_of::<Advice>()
 }
 
-/// For a terminal: the logs, their rates, the kinds of responses, those of whole representations by
-/// size, and what requests cost by each path.
+/// Renders for a terminal: the logs, their rates, the kinds of responses, those of whole
+/// representations by size, and the costs of requests by each path.
 pub fn text(advice: &Advice, layout: Layout) -> String {
     let mix = &advice.mix;
     let mut out = note::terminal(&heading(advice), layout);

@@ -121,8 +121,8 @@ impl Costs {
         })
     }
 
-    /// For a terminal: what costs are from, the table of paths, and the assumptions; without the
-    /// verdict.
+    /// Renders for a terminal: the origin of the costs, the table of paths, and the assumptions;
+    /// without the verdict.
     pub(crate) fn terminal(&self, layout: Layout) -> String {
         let mut out = note::terminal(&self.notes(), layout);
         out.push('\n');
@@ -304,7 +304,7 @@ fn server(CostServer { started_by, load }: &CostServer) -> String {
     text
 }
 
-/// In what a run's machine or kernel is another than this one, in words; empty if in nothing.
+/// Differences between a run's machine or kernel and this one, in words; empty if there are none.
 pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
     between_machines(run, this).iter().map(aspects::text).collect()
 }

@@ -3,9 +3,9 @@
 /// The words for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Priced {
-    /// One of them.
+    /// Singular.
     pub(crate) one: &'static str,
-    /// Several.
+    /// Plural.
     pub(crate) several: &'static str,
     /// `by every path`, of a cost that all have.
     pub(crate) in_every: &'static str,

@@ -9,7 +9,7 @@ use zc_analysis::Figure;
 pub(crate) struct Unit {
     /// Heading of a column.
     pub(crate) name: &'static str,
-    /// Behind a figure in a sentence, with the word "of".
+    /// Text behind a figure in a sentence, with the word "of".
     pub(crate) of: &'static str,
     /// Factor by which cores are multiplied.
     pub(crate) by: f64,

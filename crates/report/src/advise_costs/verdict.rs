@@ -16,7 +16,7 @@ const CORES_THAT_MATTER: f64 = 0.01;
 /// The rate that the sentence is about, and the cores of a path there.
 #[derive(Clone, Copy)]
 struct Basis {
-    /// Before the rate: `the log's `.
+    /// Text before the rate: `the log's `.
     whose: &'static str,
     rate: Rate,
     cores: fn(&PathAdvice) -> Option<Compared>,

@@ -1,4 +1,5 @@
-//! A log that was replayed: what its responses cost, beside what their lengths tell.
+//! A log that was replayed: the costs of its responses, compared with the prediction by their
+//! lengths.
 
 use crate::block::Part;
 use crate::digits::{percent, ratio, significant, with_half_width};

@@ -263,7 +263,7 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
 }
 
 /// The states whose slow requests take much longer than those of the state that they are compared
-/// with: a saving that costs latency is told.
+/// with: a saving that costs latency is reported.
 fn slower(estimates: &Estimates) -> Option<String> {
     let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
     let of = |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);

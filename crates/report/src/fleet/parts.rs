@@ -50,7 +50,7 @@ pub(crate) fn more(page: &mut Page, more: usize, form: &str) {
 }
 
 /// A cost in us/MB for a chart or a table; without a half-width where its interval is a wide one,
-/// of which the ends are told.
+/// whose ends are given instead.
 pub(crate) fn figure(value: f64, low: Option<f64>, high: Option<f64>, confidence: f64) -> Figure {
     // Costs of pages are in ns per KiB.
     let by = 1.0 / crate::digits::us_per_mb(1.0);

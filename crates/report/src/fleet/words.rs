@@ -89,7 +89,7 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
     sentences
 }
 
-/// That hosts were not exclusive.
+/// States that hosts were not exclusive.
 pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
     let said = || {
         format!(
@@ -100,7 +100,7 @@ pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
     (runs > 0).then(said)
 }
 
-/// That runs are in the figures whose own verdicts are withheld.
+/// States that the figures include runs whose own verdicts are withheld.
 fn doubtful(fleet: &Fleet) -> Option<String> {
     let said = || {
         format!(

@@ -22,8 +22,8 @@ pub(super) struct Name {
     title: &'static str,
 }
 
-/// A name for each run; experiments that occur twice are numbered, and followed by what tells them
-/// apart.
+/// A name for each run; experiments that occur twice are numbered, and followed by their
+/// differences.
 pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
     let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, (run, _)) in runs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The families of gauges: what each is called, its unit, and where its value is found.
+//! The families of gauges: name, unit, and source of the value.
 
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, RequestCost, Sides};
 
@@ -89,7 +89,7 @@ fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
     }
 }
 
-/// All of them but those of requests, in the order of the exposition.
+/// All families but those of requests, in the order of the exposition.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "zc_cost",

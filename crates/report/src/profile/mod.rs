@@ -69,7 +69,7 @@ pub(super) fn brief(
     out + &brief::closing(&answer, layout)
 }
 
-/// In Markdown.
+/// Renders in Markdown.
 pub(super) fn markdown(
     run: &Run,
     estimates: &Estimates,

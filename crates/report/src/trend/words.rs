@@ -19,7 +19,7 @@ const LONG: usize = 200;
 
 /// Changes that may be one: the intervals of their nights have a night in common.
 pub(crate) struct Occasion<'a> {
-    /// In the order of the document.
+    /// The lines, in the order of the document.
     pub(crate) lines: Vec<(&'a TrendLine, &'a ChangePoint)>,
     /// The nights that all intervals have in common.
     common: (usize, usize),

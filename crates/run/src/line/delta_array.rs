@@ -42,7 +42,7 @@ impl<const N: usize> Default for DeltaArray<N> {
     }
 }
 
-/// Without the zeros at its end.
+/// Returns the numbers without the zeros at their end.
 pub(super) fn trimmed(numbers: &[i64]) -> &[i64] {
     let end = numbers.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
     &numbers[..end]
@@ -134,7 +134,7 @@ impl List {
         }
     }
 
-    /// Without the zeros at its end.
+    /// Removes the zeros at its end.
     pub(super) fn trim(&mut self) {
         if self.many.is_empty() {
             self.len = trimmed(&self.few[..self.len]).len();

@@ -89,7 +89,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         .expect("a rig")
 }
 
-/// So many files of so many bytes in `folder`.
+/// Writes so many files of so many bytes in `folder`.
 pub(crate) fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
     (0..count)
         .map(|index| {

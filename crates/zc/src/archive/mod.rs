@@ -91,7 +91,7 @@ pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool
     Ok(false)
 }
 
-/// Files that an archive has beside its runs.
+/// Whether it is a file that an archive has besides its runs.
 fn is_own(name: &Path) -> bool {
     [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
 }
@@ -107,8 +107,8 @@ pub(super) fn shared(runs: &[RunFigures]) -> usize {
 /// The features of an archive's hosts.
 pub(super) const HOSTS: &str = "hosts.json";
 
-/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index
-/// beside them. The index is a convenience: where it cannot be read or written, all files are read.
+/// Makes a document from the figures of a folder's runs, without rights, and keeps the index in the
+/// folder. The index is a convenience: if it cannot be read or written, all files are read.
 ///
 /// # Errors
 /// Errors of `make`.

@@ -1,5 +1,5 @@
-//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and what they
-//! say together (docs/fleet.md).
+//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and their
+//! combined results (docs/fleet.md).
 
 mod collect;
 mod counts;

@@ -152,7 +152,7 @@ fn column(browser: &Browser, column: usize) -> Vec<String> {
     )))
 }
 
-/// Nothing is wider than the window, and all has contrast enough in light and in dark.
+/// Checks that nothing is wider than the window, and all has contrast enough in light and in dark.
 #[track_caller]
 fn can_be_read(browser: &Browser) {
     assert_eq!(strings(&browser.script(WIDE)), [""; 0]);

@@ -97,7 +97,7 @@ impl Site {
     }
 }
 
-/// A port that nobody listens at.
+/// A port at which nothing listens.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -211,7 +211,7 @@ impl Files {
 
 const LENS: [usize; 6] = [1, 70_000, 0, 4096, 300_001, 65_536];
 
-/// Without the seconds and the rate, which vary.
+/// The line without the seconds and the rate, which vary.
 fn amount(line: &str) -> &str {
     line.rsplit_once(", ").map_or(line, |(amount, _)| amount)
 }

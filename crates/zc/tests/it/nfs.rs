@@ -48,7 +48,7 @@ impl Server {
         Self::start_in(&["--net", "--mount"], folder)
     }
 
-    /// In these new namespaces.
+    /// Starts it in these new namespaces.
     fn start_in(namespaces: &[&str], folder: &Path) -> Self {
         let config = r#"NFS_KRB5 { Active_krb5 = false; }
 NFS_CORE_PARAM {

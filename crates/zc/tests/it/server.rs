@@ -656,7 +656,7 @@ fn a_live_server_with_the_same_settings_is_left_as_it_is() {
     }
 }
 
-/// All files below these folders, with what they have.
+/// All files below these folders, with their contents.
 fn files_in(folders: &[&Path]) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut files = std::collections::BTreeMap::new();
     let mut left: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();

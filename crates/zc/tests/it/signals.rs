@@ -61,7 +61,7 @@ enum Try {
     File(&'static str),
     /// A server that says nothing, and one that is full, in place of `{}`.
     Host(&'static str),
-    /// It is not tried, because.
+    /// It is not tried, for this reason.
     Not(#[expect(dead_code, reason = "for who reads the table")] &'static str),
 }
 
@@ -238,7 +238,7 @@ fn every_place_that_takes_a_name_is_in_the_table() {
     assert!(gone.is_empty(), "places that no help has: {gone:?}");
 }
 
-/// A listener of which every place is taken: whoever connects waits.
+/// A listener whose backlog is full: a further client waits.
 fn full() -> (TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -251,7 +251,7 @@ fn full() -> (TcpListener, Vec<TcpStream>) {
     (listener, taken)
 }
 
-/// One run of the program: its words, and what is to be signalled.
+/// One run of the program: its words, and the target of the signal.
 struct Case {
     line: String,
     signal: Signal,

@@ -439,7 +439,7 @@ fn a_cost_is_that_of_a_request_where_the_command_prints_how_many() {
     assert!(known.iter().any(|it| said.contains(it)), "{said}");
 }
 
-/// A server that answers each connection with a body, of which it is told the number, and closes
+/// A server that answers each connection with a body, made from the connection's number, and closes
 /// it.
 fn answering(body: impl Fn(usize) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

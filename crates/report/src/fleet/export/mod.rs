@@ -1,5 +1,5 @@
-//! All that saved runs add to a fleet as one table, for other programs: a line for each run, cell
-//! and end. Full precision, no units in the cells, nothing where a value is missing.
+//! The figures that saved runs add to a fleet as one table, for other programs: a line for each
+//! run, cell and end. Full precision, no units in the cells, nothing where a value is missing.
 
 mod columns;
 mod parquet;

@@ -16,7 +16,7 @@ use zc_run::{ErrorKind, Result};
 /// Interval at which the cluster is asked.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// After how many refusals in a row it is given up.
+/// Number of refusals in a row after which submitting is given up.
 const MOST_REFUSED: usize = 5;
 
 /// Submits what is missing, and returns the exit code.

@@ -169,7 +169,7 @@ pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() ->
     zc.wait_with_output().unwrap()
 }
 
-/// The code with which a script of a test says that something cannot be had here.
+/// The exit code with which a script of a test says that it cannot run here.
 pub(crate) const NOT_HERE: i32 = 77;
 
 /// Output of a shell script in `folder` while a file system of so many bytes (`8k`) is mounted on

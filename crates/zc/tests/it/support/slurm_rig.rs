@@ -16,7 +16,7 @@ pub(crate) struct SlurmRig {
 }
 
 impl SlurmRig {
-    /// One of this many nodes.
+    /// Starts a cluster of this many nodes.
     ///
     /// # Errors
     /// Why it cannot be had here, as a sentence.

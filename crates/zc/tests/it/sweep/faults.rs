@@ -108,11 +108,11 @@ fn errors_of(call: &str) -> &'static [&'static str] {
 struct Target {
     name: &'static str,
     args: Vec<&'static str>,
-    /// Not as root.
+    /// Whether it runs as a user other than root.
     unprivileged: bool,
     /// Calls that are left out, `read`, or one of their errors, `read:EIO`.
     not: &'static [&'static str],
-    /// Exit codes beside those of all commands.
+    /// Exit codes besides those of all commands.
     codes: &'static [i32],
     /// Puts what the command needs into its folder.
     prepare: fn(&Path),
@@ -198,7 +198,7 @@ fn the_same(_: &Path, output: &Output, sound: &Output) -> Result<(), String> {
     Err(format!("succeeded with another result: {}", shortened(&text(&output.stdout))))
 }
 
-/// It writes the file that it writes without a fault.
+/// Checks that it writes the same file as without a fault.
 fn whole_page(folder: &Path, output: &Output, sound: &Output) -> Result<(), String> {
     the_same(folder, output, sound)?;
     let page =
@@ -219,7 +219,7 @@ fn whole_cost(_: &Path, output: &Output, _: &Output) -> Result<(), String> {
     }
 }
 
-/// All bytes of the file have arrived, as the last line says.
+/// Checks that all bytes of the file have arrived, as the last line says.
 fn whole_transfer(_: &Path, output: &Output, _: &Output) -> Result<(), String> {
     let said = text(&output.stdout);
     if said.contains("300000 bytes of 1 files") {
@@ -233,8 +233,8 @@ fn anything(_: &Path, _: &Output, _: &Output) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for a command that takes seconds each time: a sample is of two of five, each day
-/// others.
+/// The same for a command that takes seconds each time: a sample is two of five, different ones
+/// each day.
 fn sweep_by_turns(place: u64, target: &Target) {
     if is_long() || [0, 2].contains(&((seed() + place) % 5)) {
         return sweep(target, 3);

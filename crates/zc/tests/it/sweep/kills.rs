@@ -35,7 +35,7 @@ struct Scenario {
     unprivileged: bool,
     server: bool,
     victims: &'static [Victim],
-    /// After this it has ended by itself.
+    /// Time after which it has ended by itself.
     lasts_ms: u64,
 }
 

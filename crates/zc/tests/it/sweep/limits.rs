@@ -26,7 +26,7 @@ enum Limit {
     Mounted(&'static str),
     /// The filter of system calls of a container.
     Filter,
-    /// One that forbids this call.
+    /// A filter that forbids this call.
     Without(i64),
     OneCpu,
 }

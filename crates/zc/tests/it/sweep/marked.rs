@@ -1,6 +1,6 @@
-//! A program with all that it starts. A mark in its environment is inherited, so whatever carries
-//! it is found in /proc wherever it went: into another session, another namespace, to another
-//! parent.
+//! A program with all that it starts. A mark in its environment is inherited, so every process that
+//! carries it is found in /proc wherever it went: into another session, another namespace, to
+//! another parent.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ impl Mark {
         command.env(MARK, &self.0)
     }
 
-    /// All processes that carry the mark. One that has ended and was not waited for has none.
+    /// All processes that carry the mark. A process that has ended and was not waited for has none.
     fn processes(&self) -> Vec<Process> {
         let wanted = format!("{MARK}={}", self.0).into_bytes();
         let carries =
@@ -154,7 +154,7 @@ impl Started {
         self.mark.processes().iter().find(is_zc).map(|process| process.pid)
     }
 
-    /// All that it has started, itself included.
+    /// All processes that it has started, itself included.
     pub(super) fn processes(&self) -> Vec<Process> {
         self.mark.processes()
     }
@@ -305,7 +305,7 @@ pub(super) fn as_nobody(command: &mut Command, folder: &Path) {
 #[derive(Debug)]
 pub(super) struct Host {
     interfaces: BTreeSet<String>,
-    /// Those that are empty: another zc may be at work in its own.
+    /// Empty cgroups only: another zc may be at work in its own.
     cgroups: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<u8>)>,
 }
