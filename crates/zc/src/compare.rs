@@ -254,7 +254,7 @@ impl Files {
 }
 
 impl Named {
-    /// Selects from the runs.
+    /// Selects the named part of the runs.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCell`]: its run has no such cell.

@@ -1,5 +1,5 @@
-//! The report of a fleet: the cost of each path in each group of hosts, odd hosts and pairs,
-//! effects of conditions, and missing measurements. As text, JSON, CSV, metrics and a page.
+//! The report of a fleet as text, JSON, CSV, metrics and a page: the cost of each path in each
+//! group of hosts, odd hosts and pairs, effects of conditions, and missing measurements.
 
 mod cheapest;
 pub(crate) mod csv;

@@ -1,5 +1,5 @@
-//! The report of a trend: the night from which on a path has another cost, by how much, what
-//! changed with it, and what did not. As text, JSON, CSV, metrics and a page.
+//! The report of a trend as text, JSON, CSV, metrics and a page: the night from which on a path has
+//! another cost, by how much, what changed with it, and what did not.
 
 mod charts;
 mod csv;

@@ -1,4 +1,4 @@
-//! `zc run nfs`. What a READ costs is not checked: this machine may be busy.
+//! `zc run nfs`. The cost of a READ is not checked: this machine may be busy.
 
 use std::collections::BTreeSet;
 use std::path::Path;
