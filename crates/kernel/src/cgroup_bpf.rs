@@ -12,7 +12,7 @@ const PROG_QUERY: libc::c_int = 16;
 /// Programs of the cgroup and of all above it.
 const QUERY_EFFECTIVE: u32 = 1;
 
-/// Where a program is called.
+/// Hook at which a program is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     /// BPF_CGROUP_INET_INGRESS: for each packet that a socket of the cgroup receives.

@@ -2,9 +2,9 @@
 //! it. This is no kernel interface. It is `unsafe` because the compiler cannot know on which CPU it
 //! will run.
 //!
-//! A sum is that of 16-bit words in native byte order, with end-around carry, not complemented. An
-//! odd last byte is padded with a zero. By RFC 1071, section 2 (B), the byte order only swaps the
-//! two bytes of the result, and so does starting at an odd address.
+//! The sum adds 16-bit words in native byte order, with end-around carry, and is not complemented.
+//! An odd last byte is padded with a zero. By RFC 1071, section 2 (B), the byte order only swaps
+//! the two bytes of the result, and so does starting at an odd address.
 
 /// Proof that the CPU has AVX2. Only [`detect`](Self::detect) creates one.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl Avx2 {
         plain_copy(to, from)
     }
 
-    /// As [`copy`](Self::copy), with non-temporal stores (VMOVNTDQ). A line that is overwritten
+    /// Like [`copy`](Self::copy), with non-temporal stores (VMOVNTDQ). A line that is overwritten
     /// whole is not read first, and the copied bytes end in memory and in no cache.
     ///
     /// # References

@@ -32,8 +32,8 @@ pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// How long this machine has been suspended since boot, in ns: by how much CLOCK_BOOTTIME is ahead
-/// of CLOCK_MONOTONIC, which stands still then.
+/// Time for which this machine has been suspended since boot, in ns: the lead of CLOCK_BOOTTIME
+/// over CLOCK_MONOTONIC, which stands still during suspension.
 ///
 /// # References
 /// [clock_gettime(2)]
@@ -49,7 +49,7 @@ pub fn suspended_ns() -> u64 {
 /// Sleeps until CLOCK_MONOTONIC reaches `at_ns` with clock_nanosleep(2), TIMER_ABSTIME, and
 /// restarts after signals. Returns at once if that time has passed.
 ///
-/// How late it wakes depends on the thread's scheduling policy and timer slack (50 us unless
+/// The delay of the wake-up depends on the thread's scheduling policy and timer slack (50 us unless
 /// lowered by [`set_timer_slack`](crate::sched::set_timer_slack)).
 ///
 /// # References

@@ -19,7 +19,7 @@ const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
 const IFLA_XDP_ATTACHED: u16 = 2;
 const XDP_ATTACHED_NONE: u32 = 0;
 
-/// Settings of a device. What the kernel does not tell is `None`.
+/// Settings of a device. A setting that the kernel does not report is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceSettings {
     /// Kind of a device that is made of software, such as `veth`; `None` for a card and for `lo`.

@@ -1,4 +1,4 @@
-//! What the driver of a network device says of it (`ethtool -i`): its firmware. Netlink has no
+//! Information from the driver of a network device (`ethtool -i`): its firmware. Netlink has no
 //! message for it, so this is the old request, by ioctl(2).
 //!
 //! # References

@@ -99,7 +99,7 @@ pub fn send_zerocopy(
 /// block; `None` when there is none. Discards other messages.
 ///
 /// # Errors
-/// Those of recvmsg(2), except that of an empty queue.
+/// Errors of recvmsg(2), except that of an empty queue.
 ///
 /// # References
 /// - [recvmsg(2)], MSG_ERRQUEUE

@@ -1,5 +1,6 @@
-//! What `ethtool` shows of a network device, over generic netlink: its offloads (`-k`) by their
-//! names, and the numbers of its rings (`-g`), channels (`-l`) and interrupt coalescing (`-c`).
+//! Settings of a network device as `ethtool` shows them, over generic netlink: its offloads (`-k`)
+//! by their names, and the numbers of its rings (`-g`), channels (`-l`) and interrupt coalescing
+//! (`-c`).
 //!
 //! A feature set is a "bitset" in its verbose form, a list of names.
 //!
@@ -29,7 +30,7 @@ const FAMILY: &str = "ethtool";
 const VERSION: u8 = 1;
 const MSG_FEATURES_GET: u8 = 11;
 const MSG_FEATURES_SET: u8 = 12;
-/// Of every request.
+/// Header attribute, the same in every request.
 const A_HEADER: u16 = 1;
 const A_FEATURES_WANTED: u16 = 3;
 const A_FEATURES_ACTIVE: u16 = 4;
@@ -47,7 +48,7 @@ pub enum Numbers {
     Rings,
     /// Queues with an interrupt: `combined`, `rx`, `tx`.
     Channels,
-    /// How long interrupts wait for more packets: `rx-usecs`, `tx-frames`, `adaptive-rx` ...
+    /// Interrupt coalescing: `rx-usecs`, `tx-frames`, `adaptive-rx` ...
     Coalescing,
 }
 
@@ -125,8 +126,8 @@ impl Ethtool {
         active_in(attributes_of(answer)?)
     }
 
-    /// Switches features of `device` with ETHTOOL_MSG_FEATURES_SET, by ethtool's names. What the
-    /// device cannot change stays as it is: read it back with [`Ethtool::active`].
+    /// Switches features of `device` with ETHTOOL_MSG_FEATURES_SET, by ethtool's names. A feature
+    /// that the device cannot change stays as it is: read it back with [`Ethtool::active`].
     ///
     /// # Errors
     /// - EPERM: CAP_NET_ADMIN is needed.
@@ -155,8 +156,8 @@ impl Ethtool {
     }
 
     /// The numbers of a group that `device` has, by ethtool's names, in ethtool's order, with
-    /// ETHTOOL_MSG_RINGS_GET, ETHTOOL_MSG_CHANNELS_GET or ETHTOOL_MSG_COALESCE_GET. What is on or
-    /// off is 1 or 0.
+    /// ETHTOOL_MSG_RINGS_GET, ETHTOOL_MSG_CHANNELS_GET or ETHTOOL_MSG_COALESCE_GET. A switch is 1
+    /// (on) or 0 (off).
     ///
     /// # Errors
     /// - EOPNOTSUPP: the device has no such group.
@@ -196,7 +197,7 @@ fn family_in(answers: &[Message]) -> io::Result<u16> {
     id.ok_or_else(|| undecodable("a family without a number"))
 }
 
-/// What follows the header of generic netlink.
+/// The attributes after the header of generic netlink.
 fn attributes_of(message: &Message) -> io::Result<&[u8]> {
     Ok(message.split::<HEADER_BYTES>()?.1)
 }

@@ -40,7 +40,7 @@ pub struct TcpSocket {
 }
 
 /// All TCP sockets of the calling thread's network namespace that have counters, over IPv4 and
-/// IPv6, with SOCK_DIAG_BY_FAMILY. Some 2 us for each.
+/// IPv6, with SOCK_DIAG_BY_FAMILY. Takes some 2 us for each.
 ///
 /// # Errors
 /// - ENOENT: the kernel has no inet_diag (CONFIG_INET_DIAG).

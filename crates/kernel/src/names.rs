@@ -31,10 +31,10 @@ pub fn address(text: &str, port: u16) -> io::Result<Option<SocketAddr>> {
     Ok(Some(SocketAddrV6::new(address, port, 0, index).into()))
 }
 
-/// The addresses of a host: that which its text is, or those of getaddrinfo(3).
+/// Addresses of a host: the literal address, if its text is one, or those from getaddrinfo(3).
 ///
 /// # Errors
-/// Those of [`address`], and of getaddrinfo(3).
+/// Errors of [`address`] and getaddrinfo(3).
 #[doc(alias = "getaddrinfo")]
 pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     match address(host, port)? {

@@ -149,7 +149,7 @@ impl Devices {
     /// RTM_GETROUTE: the route is of type RTN_LOCAL. False where there is no route.
     ///
     /// # Errors
-    /// Those of netlink(7).
+    /// Errors of netlink(7).
     ///
     /// # References
     /// [rtnetlink(7)]
@@ -193,7 +193,7 @@ impl Devices {
     /// link-local ones.
     ///
     /// # Errors
-    /// Those of netlink(7).
+    /// Errors of netlink(7).
     ///
     /// # References
     /// [rtnetlink(7)]

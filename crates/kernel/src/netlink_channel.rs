@@ -1,6 +1,6 @@
-//! Requests over a netlink socket: one blocking socket, one request with its answer at a time. What
-//! a message says after its header is the business of its family: `netlink`, `ethtool`, `nftables`,
-//! `inet_diag`.
+//! Requests over a netlink socket: one blocking socket, one request with its answer at a time. The
+//! content of a message after its header is decoded by the module of its family: `netlink`,
+//! `ethtool`, `nftables`, `inet_diag`.
 //!
 //! netlink-packet-core encodes headers and attributes; it is not visible outside this crate.
 //!

@@ -140,8 +140,8 @@ pub fn unshare_user() -> io::Result<()> {
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
 }
 
-/// Creates a mount namespace for the calling thread with unshare(2), CLONE_NEWNS. What is mounted
-/// in it from now on is seen nowhere else, and is gone with the last process in it.
+/// Creates a mount namespace for the calling thread with unshare(2), CLONE_NEWNS. Filesystems
+/// mounted in it from now on are visible nowhere else, and disappear with the last process in it.
 ///
 /// # Errors
 /// - EPERM: CAP_SYS_ADMIN is needed.

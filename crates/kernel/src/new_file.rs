@@ -24,12 +24,12 @@ impl NewFile {
     /// Creates the file, never over an existing one, and holds a lock on it (flock(2)) for as long
     /// as it is open.
     ///
-    /// An empty regular file of this user that nobody has locked counts as new: it is what a
-    /// process leaves that was killed between creating its file and writing to it, and there is
-    /// nothing in it to lose. Another user's can be written and read by that user.
+    /// An empty regular file of this user that nobody has locked counts as new: a process leaves
+    /// one if it is killed between creating its file and writing to it, and there is nothing in it
+    /// to lose. Another user's file can be written and read by that user.
     ///
     /// # Errors
-    /// Those of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
+    /// Errors of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
     /// that place.
     pub fn claim(path: &Path) -> io::Result<Self> {
         let (folder, name) = OpenFolder::of(path)?;
@@ -54,7 +54,7 @@ impl NewFile {
     /// Removes it.
     ///
     /// # Errors
-    /// Those of unlink(2).
+    /// Errors of unlink(2).
     pub fn remove(&self) -> io::Result<()> {
         self.folder.remove(&self.name)
     }

@@ -4,7 +4,7 @@
 //! The path of a folder, and a file that the user names, may lead through symbolic links. They are
 //! followed as fs.protected_symlinks demands, also where that is off: another user's link in a
 //! folder in which anybody may write is refused. A name within an open folder never leads through a
-//! link. What is there of another user in a folder in which anybody may write is not replaced
+//! link. Another user's file in a folder in which anybody may write is not replaced
 //! (fs.protected_regular).
 //!
 //! # References
@@ -30,10 +30,10 @@ use rustix::process::geteuid;
 
 use crate::random;
 
-/// As many links as the kernel follows, path_resolution(7).
+/// Limit on links followed in a path, the same as the kernel's, path_resolution(7).
 const MOST_LINKS: usize = 40;
 
-/// What the process's umask takes its bits from.
+/// Mode from which the process's umask removes bits.
 const FOR_ALL: u32 = 0o666;
 
 /// A folder that files are written in.
@@ -44,44 +44,44 @@ impl OpenFolder {
     /// The folder at `path`, which the user has named.
     ///
     /// # Errors
-    /// Those of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in
+    /// Errors of open(2); [`ErrorKind::PermissionDenied`] for another user's link in a folder in
     /// which anybody may write.
     pub fn open(path: &Path) -> io::Result<Self> {
         walk(path, Last::Folder).map(|(folder, _)| folder)
     }
 
-    /// As [`open`](Self::open); folders that are missing are made.
+    /// Like [`open`](Self::open), but creates missing folders.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and those of mkdir(2).
+    /// Same as for [`open`](Self::open), and those of mkdir(2).
     pub fn make(path: &Path) -> io::Result<Self> {
         walk(path, Last::NewFolder).map(|(folder, _)| folder)
     }
 
-    /// The folder that holds `path`, and the file's name in it. If that is a link, it is not
-    /// followed.
+    /// The folder that holds `path`, and the name of the file in it. If that file is a link, it is
+    /// not followed.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
+    /// Same as for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
     pub fn of(path: &Path) -> io::Result<(Self, OsString)> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         Ok((Self::open(parent.unwrap_or(Path::new(".")))?, name.to_owned()))
     }
 
-    /// As [`of`](Self::of), but links are followed to the last.
+    /// Like [`of`](Self::of), but follows links to the last.
     ///
     /// # Errors
-    /// As for [`of`](Self::of).
+    /// Same as for [`of`](Self::of).
     pub fn of_target(path: &Path) -> io::Result<(Self, OsString)> {
         let (folder, name) = walk(path, Last::File)?;
         Ok((folder, name.ok_or(ErrorKind::InvalidInput)?))
     }
 
-    /// The folder `name` in this one, which is made if it is missing, and is no link.
+    /// The folder `name` in this one, created if it is missing. It must not be a link.
     ///
     /// # Errors
-    /// Those of mkdir(2) and open(2); [`ErrorKind::NotADirectory`] for a link.
+    /// Errors of mkdir(2) and open(2); [`ErrorKind::NotADirectory`] for a link.
     pub fn within(&self, name: &OsStr) -> io::Result<Self> {
         match self.folder(name) {
             Err(Errno::NOENT) => {}
@@ -93,11 +93,12 @@ impl OpenFolder {
         }
     }
 
-    /// The folder of a file whose path from here is `path`, and its name. No part of it is a link;
-    /// folders that are missing are made.
+    /// The folder of a file whose path from here is `path`, and its name. No part of the path may
+    /// be a link; missing folders are created.
     ///
     /// # Errors
-    /// As for [`within`](Self::within); [`ErrorKind::InvalidInput`] if the path leads out of here.
+    /// Same as for [`within`](Self::within); [`ErrorKind::InvalidInput`] if the path leads out of
+    /// here.
     pub fn inner(&self, path: &Path) -> io::Result<(Self, OsString)> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_owned();
         let mut at = Self(self.0.try_clone()?);
@@ -110,10 +111,11 @@ impl OpenFolder {
         Ok((at, name))
     }
 
-    /// What is called `name` here; of a link the link itself.
+    /// Metadata of `name` in this folder, or `None` if there is no such entry. A link is not
+    /// followed.
     ///
     /// # Errors
-    /// Those of open(2), but not that there is nothing.
+    /// Errors of open(2), except that nothing is there.
     pub fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
         self.entry(name)?.map(|entry| entry.metadata()).transpose()
     }
@@ -121,7 +123,8 @@ impl OpenFolder {
     /// Opens the regular file `name`.
     ///
     /// # Errors
-    /// Those of open(2): ELOOP for a link; [`ErrorKind::InvalidInput`] for what is no regular file.
+    /// Errors of open(2): ELOOP for a link; [`ErrorKind::InvalidInput`] for anything but a regular
+    /// file.
     pub fn open_file(&self, name: &OsStr, write: bool) -> io::Result<File> {
         let access = if write { OFlags::WRONLY } else { OFlags::RDONLY };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -141,7 +144,7 @@ impl OpenFolder {
     /// Creates a file that does not exist, with these bits of its mode.
     ///
     /// # Errors
-    /// Those of open(2): EEXIST also for a link.
+    /// Errors of open(2): EEXIST also for a link.
     pub fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?.into())
@@ -150,15 +153,15 @@ impl OpenFolder {
     /// Makes a symbolic link to `target`.
     ///
     /// # Errors
-    /// Those of symlink(2).
+    /// Errors of symlink(2).
     pub fn symlink(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(target, &self.0, name)?)
     }
 
-    /// Removes the file `name`; of a link the link.
+    /// Removes the file `name`. A link is removed itself.
     ///
     /// # Errors
-    /// Those of unlink(2).
+    /// Errors of unlink(2).
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
@@ -166,7 +169,7 @@ impl OpenFolder {
     /// Renames a file of this folder.
     ///
     /// # Errors
-    /// Those of rename(2).
+    /// Errors of rename(2).
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
@@ -185,12 +188,12 @@ impl OpenFolder {
         }
     }
 
-    /// Has `fill` write the file `name` and puts it in the place of an older one, whose mode it
-    /// keeps, once it is whole. Until then it has another name, which nobody can foretell.
+    /// Has `fill` write a new file and, once it is complete, renames it to `name`, replacing an
+    /// older file, whose mode it keeps. Until then it has a temporary name that nobody can predict.
     ///
     /// # Errors
-    /// Those of [`check_owner`](Self::check_owner), open(2) and rename(2), and of `fill`. The older
-    /// file is unchanged.
+    /// Errors of [`check_owner`](Self::check_owner), open(2), rename(2) and `fill`. The older file
+    /// is unchanged.
     pub fn replace(
         &self,
         name: &OsStr,
@@ -214,7 +217,7 @@ impl OpenFolder {
         open_folder(&self.0, name).map(Self)
     }
 
-    /// What is called `name`, with a descriptor that it cannot be read by.
+    /// Opens the entry `name` with a descriptor that cannot read it (O_PATH).
     fn entry(&self, name: &OsStr) -> io::Result<Option<File>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(&self.0, name, flags, Mode::empty()) {
@@ -232,14 +235,14 @@ impl OpenFolder {
     }
 }
 
-/// What is called `name` in a folder, if it is a folder and no link. O_DIRECTORY also mounts what
-/// autofs has there.
+/// Opens `name` in a folder, if it is a folder and no link. O_DIRECTORY also mounts what autofs has
+/// there.
 fn open_folder(at: impl std::os::fd::AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, flags, Mode::empty())
 }
 
-/// What the last part of a path is.
+/// Kind of the last part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// A folder.
@@ -298,7 +301,7 @@ fn walk(path: &Path, last: Last) -> io::Result<(OpenFolder, Option<OsString>)> {
 }
 
 impl OpenFolder {
-    /// Where a link of this folder leads.
+    /// Target of a link of this folder.
     fn target(&self, link: File) -> io::Result<PathBuf> {
         if self.is_a_stranger_s(&link.metadata()?)? {
             return Err(io::Error::new(

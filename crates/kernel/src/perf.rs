@@ -111,7 +111,7 @@ fn open_event(attr: &Attr, cpu: usize) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// How often a trace point of the kernel's is passed on one CPU, from when this is opened.
+/// Counts how often one CPU passes a trace point of the kernel, from when this is opened.
 ///
 /// # References
 /// - [perf_event_open(2)], `PERF_TYPE_TRACEPOINT`

@@ -168,7 +168,8 @@ mod tests {
         bytes
     }
 
-    /// What is decoded of a ring of 64 bytes, in words for people, and where it is free up to.
+    /// Records decoded from a ring of 64 bytes, as readable text, and the position up to which the
+    /// ring is free.
     fn decoded(ring: &[u8; 64], tail: u64, head: u64) -> (Vec<String>, u64) {
         let copy = |at: u64, into: &mut [u8]| {
             for (at, byte) in (at..).zip(into) {

@@ -47,10 +47,9 @@ pub fn has_capabilities() -> bool {
     capabilities(None).is_ok_and(|sets| !sets.permitted.is_empty())
 }
 
-/// Permitted capabilities of the calling thread that are not ambient. Those of a user who is not
-/// root come from the file of the program that was executed: capabilities that a user has and
-/// passes on to any program are ambient, and a program whose file has capabilities gets no ambient
-/// ones.
+/// Permitted capabilities of the calling thread that are not ambient. A user who is not root gets
+/// these from the file of the program that was executed: capabilities that a user has and passes on
+/// to any program are ambient, and a program whose file has capabilities gets no ambient ones.
 ///
 /// (AT_SECURE of getauxval(3) does not tell as much: transitions of security modules set it too.)
 ///
@@ -77,8 +76,8 @@ pub fn capabilities_beyond_ambient() -> io::Result<CapabilitySet> {
 /// permitted ones, and all inheritable ones. The kernel lowers the ambient ones with those.
 ///
 /// # Errors
-/// None known. A seccomp filter could forbid the call. Where none is to be given up, it is not
-/// made.
+/// None known. A seccomp filter could forbid the call. If there is nothing to give up, the call is
+/// not made.
 ///
 /// # References
 /// - [capset(2)]
@@ -136,8 +135,8 @@ pub fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
 
 /// Makes the calling thread that of the user and the group `nobody`, without further groups, by
 /// setgroups(2), setresgid(2) and setresuid(2). Only for a process with one thread: others would
-/// stay what they are. Returns whether it is: a user namespace may lack that user, and who is not
-/// root may not.
+/// stay what they are. Returns whether that succeeded: a user namespace may lack that user, and
+/// only root may change it.
 ///
 /// # References
 /// - [setresuid(2)]
@@ -160,7 +159,7 @@ pub fn become_nobody() -> bool {
 mod tests {
     use super::*;
 
-    /// What /proc says about a thread that has done `work`: its rights stay with it.
+    /// Status in /proc of a thread after `work`, which changes only that thread's rights.
     fn status_after(work: impl FnOnce() + Send) -> String {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {

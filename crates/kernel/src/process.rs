@@ -107,8 +107,8 @@ pub fn nofile_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Resource usage of a process or a thread up to now, or the difference of two such readings. That
-/// of a process includes threads that have ended.
+/// Resource usage of a process or a thread up to now, or the difference of two such readings. The
+/// usage of a process includes threads that have ended.
 ///
 /// # References
 /// [getrusage(2)]
@@ -170,7 +170,7 @@ pub fn usage() -> io::Result<Usage> {
 /// of the process. The kernel offers this for the calling thread only.
 ///
 /// # Errors
-/// As [`usage`].
+/// Same as for [`usage`].
 ///
 /// # References
 /// [getrusage(2)]
@@ -186,7 +186,7 @@ pub fn own_thread_usage() -> io::Result<Usage> {
 /// waited for, by getrusage(2), RUSAGE_CHILDREN.
 ///
 /// # Errors
-/// As [`usage`].
+/// Same as for [`usage`].
 ///
 /// # References
 /// [getrusage(2)]
@@ -245,7 +245,7 @@ pub fn in_child(attempt: impl FnOnce() -> u8) -> io::Result<ExitStatus> {
 /// The same with a pipe into which `attempt` writes; returns what it wrote, and how it ended.
 ///
 /// # Errors
-/// As [`in_child`]. EMFILE: no descriptor is free.
+/// Same as for [`in_child`]. EMFILE: no descriptor is free.
 ///
 /// # References
 /// - [fork(2)]

@@ -29,7 +29,7 @@ pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
 /// An array of bytes from getrandom(2).
 ///
 /// # Errors
-/// As for [`fill`].
+/// Same as for [`fill`].
 pub fn array<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     fill(&mut bytes)?;

@@ -66,7 +66,7 @@ impl RealtimeGuard {
     /// ordinary one. The limit then applies to the next one as before.
     ///
     /// # Errors
-    /// As [`limit`](Self::limit).
+    /// Same as for [`limit`](Self::limit).
     pub fn was_exceeded(&self) -> io::Result<bool> {
         if !self.was_exceeded.swap(false, Ordering::Relaxed) {
             return Ok(false);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// Sets an option with setsockopt(2).
 ///
 /// # Errors
-/// Those of the option.
+/// Errors of the option.
 pub(crate) fn set_int(
     socket: impl AsFd,
     level: libc::c_int,

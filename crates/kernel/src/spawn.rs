@@ -222,7 +222,7 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::
 }
 
 /// Whether the peer of a socket has closed its sending side, or the writers of a pipe have all
-/// closed it, by poll(2). What was sent before may still be unread.
+/// closed it, by poll(2). Bytes sent before may still be unread.
 ///
 /// # Errors
 /// - ENOMEM: no kernel memory.

@@ -18,8 +18,8 @@ const GUARD_BYTES: usize = 64 << 10;
 /// it grow so far, else one in memory of its own, in which an overflow is a SIGSEGV, too. To be
 /// called by the main thread, near the beginning of the program.
 ///
-/// Where there is no memory, and on architectures without an implementation here, `work` is called
-/// on the stack that there is.
+/// If there is no memory, and on architectures without an implementation here, `work` is called on
+/// the existing stack.
 ///
 /// # References
 /// - [getrlimit(2)], RLIMIT_STACK

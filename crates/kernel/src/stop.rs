@@ -1,8 +1,7 @@
-//! The wish that the program ends: SIGINT, SIGTERM and SIGHUP set a flag that whoever waits looks
-//! at.
+//! The request to end the program: SIGINT, SIGTERM and SIGHUP set a flag that waiting code checks.
 //!
-//! Not every wait can look: looking a name up, opening a FIFO, reading from a file system that
-//! hangs. So the first signal starts a timer. If nobody has looked at the flag when it is over, the
+//! Not every wait can check it: looking a name up, opening a FIFO, reading from a file system that
+//! hangs. So the first signal starts a timer. If the flag was not checked when it is over, the
 //! program ends there and then, as it does at a second signal.
 
 use std::io;
@@ -11,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::low_level;
 
-/// What is written to stderr where nobody looked at the flag in time.
+/// Message written to stderr if the flag was not checked in time.
 const SAID: &[u8] =
     b"error: interrupted while a file, a name, a command or another machine was waited for\n\
                       hint: what a run had saved by then is printed by zc show FILE\n";
 
-/// Seconds in which somebody has to look at the flag after it was set.
+/// Seconds within which the flag must be checked after it was set.
 const PATIENCE_S: libc::c_uint = 1;
 
 /// Whether the program is to end. Clones share it.
@@ -26,12 +25,12 @@ pub struct Stop(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_set: AtomicBool,
-    /// Somebody has seen that it is set, and ends what it does.
+    /// The flag was seen set, and the work is being ended.
     is_heard: AtomicBool,
 }
 
 impl Stop {
-    /// One that is set already.
+    /// A flag that is set already.
     pub fn already() -> Self {
         let stop = Self::default();
         stop.set();
@@ -43,7 +42,7 @@ impl Stop {
         self.0.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is set. Who calls this ends within a moment if it is.
+    /// Whether it is set. The caller must then end within a moment.
     pub fn is_set(&self) -> bool {
         let is_set = self.0.is_set.load(Ordering::Relaxed);
         if is_set {

@@ -151,7 +151,7 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
 }
 
 /// The same from bytes that begin with a `struct tcp_info`, as sock_diag(7) has it in an attribute.
-/// What is missing at the end is 0.
+/// Fields missing at the end are 0.
 pub(crate) fn info_in(bytes: &[u8]) -> TcpInfo {
     let mut raw = RawTcpInfo::default();
     let known = bytes.len().min(mem::size_of::<RawTcpInfo>());
@@ -248,8 +248,9 @@ pub fn sndbuf(socket: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_send_buffer_size(socket)?)
 }
 
-/// Sets the size of the receive buffer in bytes with setsockopt(2), SO_RCVBUF. As [`set_sndbuf`],
-/// with net.core.rmem_max. Call it before listen(2) or connect(2), which fix the window scale.
+/// Sets the size of the receive buffer in bytes with setsockopt(2), SO_RCVBUF. Same as
+/// [`set_sndbuf`], with net.core.rmem_max. Call it before listen(2) or connect(2), which fix the
+/// window scale.
 ///
 /// # Errors
 /// - ENOTSOCK: not a socket.
@@ -329,7 +330,7 @@ pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> 
 /// The value of an option of level IPPROTO_TCP that is an int.
 ///
 /// # Errors
-/// As for [`set_option`].
+/// Same as for [`set_option`].
 ///
 /// # References
 /// tcp(7), getsockopt(2).
@@ -416,11 +417,11 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
 }
 
-/// As [`send`], with MSG_MORE: TCP holds back a partial segment, as with [`set_cork`], until a call
-/// without the flag.
+/// Like [`send`], with MSG_MORE: TCP holds back a partial segment, as with [`set_cork`], until a
+/// call without the flag.
 ///
 /// # Errors
-/// As [`send`].
+/// Same as for [`send`].
 ///
 /// # References
 /// [send(2)], MSG_MORE
@@ -454,7 +455,7 @@ impl AckProgress {
     /// beginning of the connection.
     ///
     /// # Errors
-    /// Those of getsockopt(2).
+    /// Errors of getsockopt(2).
     pub fn advanced(&mut self, socket: impl AsFd) -> io::Result<bool> {
         let acked_bytes = info(socket)?.bytes_acked;
         let before = std::mem::replace(&mut self.acked_bytes, acked_bytes);
@@ -468,7 +469,7 @@ impl AckProgress {
 /// An acknowledgement does not imply that the peer's program has read the bytes.
 ///
 /// # Errors
-/// That of the connection, if it is broken: the peer has not received everything.
+/// The connection's error, if it is broken: the peer has not received everything.
 ///
 /// # References
 /// [tcp(7)], TCP_INFO: `tcpi_unacked`, `tcpi_notsent_bytes`
@@ -644,8 +645,8 @@ impl Unconnected {
 /// or has failed ([`take_error`]), once the socket is writable ([`wait_connected`]).
 ///
 /// With IP_BIND_ADDRESS_NO_PORT, which holds for IPv6 too, the port is chosen at connect(2), where
-/// it may be one that another destination uses too. Where the kernel lacks it (before 4.2), bind(2)
-/// chooses a port that nobody uses.
+/// it may be one that another destination uses too. A kernel that lacks it (before 4.2) chooses an
+/// unused port at bind(2).
 ///
 /// # Errors
 /// - EADDRNOTAVAIL: `source` is no address of this network namespace, or no port is left.

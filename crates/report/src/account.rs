@@ -37,7 +37,7 @@ pub(super) fn blocks(run: &Run, estimates: &Estimates, reasons: &[String]) -> No
     note("blocks", text)
 }
 
-/// What was beside the traffic, and windows that it left without a cost.
+/// Other load during the traffic, and windows that it left without a cost.
 fn beside(run: &Run, others: &OtherPrograms, steal: Option<f64>) -> String {
     let mut text = String::new();
     if others.share >= WORTH_SAYING {
@@ -109,12 +109,12 @@ pub(super) fn unattributed(estimates: &Estimates) -> Option<Note> {
     Some(note("unattributed", format!("{much}{what}")))
 }
 
-/// By which account costs are.
+/// Note on the account by which costs are.
 pub(super) fn account(estimates: &Estimates) -> Note {
     note("account", in_words(estimates.account))
 }
 
-/// What costs come from, and why it is not their own clocks.
+/// The account of the costs, and why it is not that of own clocks.
 pub(super) fn in_words(kind: AccountKind) -> String {
     match kind {
         AccountKind::OwnClocks => "by own clocks: other programs are in no cost".to_owned(),

@@ -7,7 +7,7 @@ use super::pivot::Pivot;
 use super::text::{distinct, list};
 use zc_run::{Factor, escape};
 
-/// What the cells are compared with.
+/// Cells with which the others are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Baseline {
     /// The cell of this label, for all.
@@ -16,9 +16,9 @@ pub(super) enum Baseline {
     Level { factor: Factor, level: String, same: Vec<Factor> },
     /// Different cells.
     Mixed {
-        /// By label, the cells compared with it.
+        /// Compared cells by the label of their baseline.
         bases: BTreeMap<String, Vec<String>>,
-        /// In words; `None` where they have nothing in common.
+        /// Description of the baseline; `None` where the cells have nothing in common.
         text: Option<String>,
     },
     /// Nothing is compared.
@@ -67,7 +67,7 @@ impl Baseline {
         Self::Mixed { bases, text }
     }
 
-    /// As the end of "compared with ...".
+    /// The end of "compared with ...".
     pub(super) fn text(&self) -> String {
         match self {
             Self::One(label) => escape(label, 80),
@@ -122,7 +122,7 @@ fn only_difference<'a>(own: &[&'a str], other: &[&'a str]) -> Option<Difference<
     places.next().is_none().then_some(Difference { place, own, base })
 }
 
-/// What cells are compared with that do not all differ in the same factor: for each factor one
+/// Baseline, in words, of cells that do not all differ in the same factor: for each factor one
 /// level, or the level before in the table. `None` if it is neither.
 fn in_words(pivot: &Pivot, factors: &[Factor], differences: &[Difference]) -> Option<String> {
     let mut parts = Vec::new();

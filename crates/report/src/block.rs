@@ -1,4 +1,4 @@
-//! What a report is made of between its heading and its notes, for the terminal and for Markdown.
+//! Parts of a report between its heading and its notes, for the terminal and for Markdown.
 
 use super::grid::Grid;
 use super::layout::Layout;

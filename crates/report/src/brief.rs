@@ -1,5 +1,5 @@
 //! The short report for a terminal: what was measured in three lines, the one table that decides,
-//! the controls in a line each, and the answer last. What it leaves out is in the full report.
+//! the controls in a line each, and the answer last. The rest is in the full report.
 
 use super::block::Part;
 use super::digits::{percent, signed_percent};

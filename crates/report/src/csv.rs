@@ -124,7 +124,7 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     lines
 }
 
-/// What stands in the line of a cell whose costs are not shown: that they are withheld, and why.
+/// Fills the line of a cell whose costs are not shown: that they are withheld, and why.
 fn without_costs(line: &mut [String], run: &Run, estimates: &Estimates) {
     let mut set = |column: &str, text: String| {
         if let Some(place) = HEAD.iter().position(|name| *name == column) {

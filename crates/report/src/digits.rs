@@ -43,7 +43,7 @@ pub(super) fn percent(share: f64) -> String {
     if percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// As [`percent`], with its sign: `+2.1 %`, `-26 %`.
+/// Like [`percent`], with its sign: `+2.1 %`, `-26 %`.
 pub(super) fn signed_percent(share: f64) -> String {
     let text = percent(share.abs());
     let nothing = text.chars().all(|c| !('1'..='9').contains(&c));
@@ -85,7 +85,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {}", trimmed(&significant(value)), units[unit])
 }
 
-/// Without trailing zeros in the decimals.
+/// Returns the number without trailing zeros in the decimals.
 pub(super) fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

@@ -1,5 +1,6 @@
-//! What mapping for DMA would add to each path: so many nanoseconds for each fragment of a packet.
-//! The link `null` maps nothing; with an IOMMU each fragment is an entry of its page table.
+//! Estimated cost of mapping for DMA that each path would have: so many nanoseconds for each
+//! fragment of a packet. The link `null` maps nothing; with an IOMMU each fragment is an entry of
+//! its page table.
 
 use super::block::Part;
 use super::digits::{ratio, significant, us_per_mb, with_half_width};

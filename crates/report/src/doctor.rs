@@ -13,11 +13,11 @@ use zc_run::{CGROUP_CLOCKS, Host, Severity, Support, SupportRow, WHY_EMULATED, W
 /// The least indentation of texts.
 const INDENT: usize = 16;
 
-/// How fit a machine is to measure.
+/// Fitness of a machine to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fitness {
-    /// Nothing was found against it.
+    /// No warnings.
     Fit,
     /// Fit; the notes are conditions of the results.
     WithNotes,
@@ -28,7 +28,7 @@ pub enum Fitness {
 }
 
 impl Fitness {
-    /// That of a machine with these warnings.
+    /// Fitness of a machine with these warnings.
     pub fn of(warnings: &[Warning]) -> Self {
         match warnings.iter().map(|warning| warning.severity).max() {
             None => Self::Fit,
@@ -39,21 +39,21 @@ impl Fitness {
     }
 }
 
-/// What `zc doctor --json` prints.
+/// Output of `zc doctor --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc doctor --json")]
 struct Document<'a> {
-    /// How fit the machine is to measure, by the gravest of the warnings.
+    /// Fitness of the machine to measure, by the gravest of the warnings.
     fitness: Fitness,
     /// The machine and its kernel.
     host: &'a Host,
     /// Links, send and receive paths and meters, each with whether this user can use it here.
     available: &'a [SupportRow],
-    /// What was found against the machine.
+    /// Warnings about the machine.
     warnings: &'a [Warning],
 }
 
-/// As one JSON document.
+/// Returns one JSON document.
 pub fn json(host: &Host, rows: &[SupportRow], warnings: &[Warning]) -> String {
     super::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
 }
@@ -136,7 +136,7 @@ pub fn text(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usi
     out
 }
 
-/// What else on this host changes costs.
+/// Other conditions of this host that change costs.
 fn conditions(host: &Host, columns: usize) -> String {
     let width = host.conditions.keys().map(|name| shown(name).chars().count()).max().unwrap_or(0);
     let lines = host.conditions.iter().map(|(name, value)| {

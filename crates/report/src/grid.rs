@@ -83,8 +83,8 @@ impl Grid {
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    /// For a terminal: two heading lines (one if the second is empty), a rule in the full report,
-    /// and the rows.
+    /// Renders for a terminal: two heading lines (one if the second is empty), a rule in the full
+    /// report, and the rows.
     pub(super) fn terminal(&self, layout: Layout) -> String {
         let widths = self.widths();
         let mut out = String::new();
@@ -117,7 +117,7 @@ impl Grid {
         self.split_by(keys, &widths, GAP, width)
     }
 
-    /// As [`split`](Self::split), for aligned Markdown tables.
+    /// Like [`split`](Self::split), for aligned Markdown tables.
     pub(super) fn split_markdown(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.markdown_widths();
         // `| a | b |`: three characters between two columns, and two at either end.
@@ -160,7 +160,7 @@ impl Grid {
         groups.into_iter().map(part).collect()
     }
 
-    /// As a GitHub-flavoured Markdown table.
+    /// The grid in a GitHub-flavoured Markdown table.
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
         out.push_str(&format!("| {} |\n", self.markdown_heads().join(" | ")));

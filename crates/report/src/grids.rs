@@ -48,14 +48,14 @@ const SERVER: &str = "the server";
 const BOTH: &str = "both ends";
 const CLIENT: &str = "the client";
 
-/// Whose all of the measured cost is, where that is the sender's alone: in the run of a server of
-/// NFS it is the server.
+/// The side that has all of the measured cost, if that is the sender's alone: in the run of a
+/// server of NFS it is the server.
 pub(super) fn alone(run: &Run) -> &'static str {
     let nfs = run.header.plan.traffic.nfs();
     if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }
 }
 
-/// Whose all of the measured cost is, where that is not the sender's alone.
+/// The side that has all of the measured cost, if that is not the sender's alone.
 pub(super) fn whole(estimates: &Estimates) -> &'static str {
     if estimates.client_alone { CLIENT } else { BOTH }
 }
@@ -129,7 +129,7 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     part
 }
 
-/// What [`UNDECIDED`] means, where it is in use.
+/// Meaning of [`UNDECIDED`], where it is in use.
 pub(super) fn footnote(estimates: &Estimates) -> Option<String> {
     let any = estimates.cells.iter().any(|cell| !cell.control && undecided(estimates, cell));
     any.then(|| {

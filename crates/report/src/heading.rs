@@ -119,8 +119,8 @@ pub(super) fn link(run: &Run) -> String {
     link
 }
 
-/// The congestion control of cells with these parameters. Where the run set none, it is what their
-/// sockets were found to use.
+/// The congestion control of cells with these parameters. If the run set none, it is read from
+/// their sockets.
 fn congestion(run: &Run, at: &FixedParams) -> String {
     if let Some(name) = at.set_congestion() {
         return shown(name);
@@ -193,7 +193,7 @@ fn machines(run: &Run, estimates: &Estimates) -> String {
     format!("{}; sender on CPU {}{receiver}{realtime}", machine(&run.header.host), fixed.sender_cpu)
 }
 
-/// What the sender is called: in the run of a server it is the server.
+/// The noun for the sender: in the run of a server it is the server.
 pub(super) fn sender(run: &Run) -> &'static str {
     if run.header.plan.is_of_a_server() { "the server" } else { "the sender" }
 }
@@ -309,8 +309,8 @@ fn states(run: &Run) -> Option<Note> {
     Some(note("states", format!("{each}; {restored}{found}")))
 }
 
-/// What was read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic
-/// runs`. Sender and receiver mostly have the same.
+/// Values read back in the states: `net.ipv4.tcp_sack is 0 in A and 1 in B where the traffic runs`.
+/// Sender and receiver mostly have the same.
 pub(super) fn read_back(run: &Run) -> Option<String> {
     let readings = &run.header.state_readings;
     let words = |reading: &StateReading| {
@@ -387,7 +387,7 @@ fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
 }
 
-/// Up to three values are listed; of more, the first and the last.
+/// Lists up to three values; if there are more, the first and the last.
 fn in_short(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 3 => format!("{first} ... {last}"),

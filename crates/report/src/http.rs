@@ -14,13 +14,13 @@ use zc_run::{WHY_EMULATED, escape};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc http --json")]
 pub struct HttpResult {
-    /// What was asked for.
+    /// The URL requested.
     pub url: String,
     /// The load.
     pub load: HttpLoad,
     /// The response that was read before the load began.
     pub response: HttpResponse,
-    /// From the first request's time until no more were begun, in s.
+    /// Time from the first request until no more were begun, in s.
     pub seconds: f64,
     /// Whether it ended before its time, by a signal.
     pub interrupted: bool,
@@ -49,29 +49,29 @@ pub struct HttpResult {
     pub sent_bytes: u64,
     /// Connections opened.
     pub connects: u64,
-    /// Those of them that replaced one that the server had closed between two requests.
+    /// Of these, the ones that replaced a connection that the server had closed between two
+    /// requests.
     pub reconnects: u64,
     /// Connections that the server was to close after a response and left open: zc closed them a
     /// second later.
     pub unclosed: u64,
-    /// How long zc itself stood still though requests were due: it was stopped or had no CPU, or
-    /// the machine was suspended. Then no latency is told.
+    /// Time for which zc itself stood still though requests were due: it was stopped or had no CPU,
+    /// or the machine was suspended. Then no latency is given.
     pub stalled_seconds: f64,
-    /// From when a request was due, or without a rate begun, to the end of its response. Null
+    /// Time from when a request was due, or without a rate begun, to the end of its response. Null
     /// without a response, and where zc stood still.
     pub latency: Option<HttpTimes>,
-    /// How late requests were begun against the schedule. Null without a rate, and where zc stood
-    /// still.
+    /// Delay of requests behind the schedule. Null without a rate, and where zc stood still.
     pub late: Option<HttpTimes>,
     /// The part of that which is zc's own: from when a request was due and a connection was free.
     pub own_late: Option<HttpTimes>,
     /// Whole responses by status, also those that came after the end.
     pub statuses: BTreeMap<u16, u64>,
-    /// What was wrong with responses, by kind.
+    /// Faults of responses, by kind.
     pub faults: Vec<HttpFault>,
     /// The first fault in words.
     pub first_fault: Option<String>,
-    /// What the sending cost; null on an emulated machine.
+    /// CPU time of sending; null on an emulated machine.
     pub own_cpu: Option<HttpCpu>,
 }
 
@@ -101,7 +101,7 @@ pub struct HttpFrom {
     pub log: String,
     /// Its requests that can be repeated: GET, answered with 200.
     pub requests: u64,
-    /// What they asked for, each counted once.
+    /// Distinct targets requested.
     pub targets: u64,
     /// Its other requests.
     pub left_out: u64,
@@ -149,7 +149,7 @@ pub struct HttpFault {
     /// `status`, `redirect`, `length`, `encoded`, `closed`, `malformed`, `timeout`, `connect` or
     /// `tls`.
     pub kind: &'static str,
-    /// How many.
+    /// Number of faults of this kind.
     pub count: u64,
     /// The same as a sentence.
     pub said: String,
@@ -158,7 +158,7 @@ pub struct HttpFault {
 /// CPU time of the thread that sent the requests, by its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HttpCpu {
-    /// In s.
+    /// CPU time in s.
     pub seconds: f64,
     /// Per response, in us; null without one.
     pub us_per_response: Option<f64>,
@@ -166,7 +166,7 @@ pub struct HttpCpu {
     pub responses_per_cpu_s: Option<f64>,
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(result: &HttpResult) -> String {
     super::json::text(result)
 }
@@ -176,7 +176,7 @@ pub fn json_schema() -> String {
     super::json::schema_of::<HttpResult>()
 }
 
-/// For a terminal.
+/// Renders for a terminal.
 pub fn text(result: &HttpResult, layout: Layout) -> String {
     let mut notes = vec![
         note("url", format!("{}: {}", escape(&result.url, 200), response(&result.response))),

@@ -35,7 +35,7 @@ struct Facts<'a> {
     header: &'a Header,
     /// Number of blocks in the saved run, including dropped ones.
     blocks: usize,
-    /// How the run ended; null if it was killed.
+    /// End of the run; null if it was killed.
     end: Option<&'a End>,
 }
 

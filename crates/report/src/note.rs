@@ -28,7 +28,7 @@ pub(super) fn once(mut notes: Vec<Note>) -> Vec<Note> {
     notes
 }
 
-/// Where the text of notes begins on a terminal.
+/// Column in which the text of notes begins on a terminal.
 const INDENT: usize = 14;
 
 /// Notes for a terminal, their labels in a column of their own.

@@ -23,7 +23,7 @@ pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Name, reason and remedy of what is not available.
+/// Name, reason and remedy of something not available.
 pub(super) fn reason(row: &SupportRow) -> Option<(String, String, String)> {
     let zc_run::Support::No(no) = &row.support else { return None };
     let what = if matches!(row.what.as_str(), "send path" | "cell") {
@@ -39,7 +39,7 @@ pub(super) fn reason(row: &SupportRow) -> Option<(String, String, String)> {
     Some((format!("{}{what}", shown(&row.name)), reason, remedy))
 }
 
-/// What the marks in the table mean.
+/// Meanings of the marks in the table.
 pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
     let mut footnotes: Vec<String> = rows::marks_in_use(estimates)
         .iter()
@@ -203,7 +203,7 @@ fn without_ratio(estimates: &Estimates, label: &str) -> String {
     }
 }
 
-/// What a control leaves undecided that agrees with the truth only because it is wide.
+/// Differences left undecided by a control that agrees with the truth only because it is wide.
 fn too_wide(resolution: Option<f64>) -> String {
     match resolution {
         Some(share) => {
@@ -230,7 +230,7 @@ fn no_bound() -> String {
     "no bound".to_owned()
 }
 
-/// What the error that the controls show leaves undecided.
+/// Differences left undecided by the error that the controls show.
 fn unjudged(estimates: &Estimates) -> String {
     estimates.verdict.control_error.map_or_else(String::new, prose::unjudged)
 }
@@ -272,11 +272,11 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
     Some(note("positive", text))
 }
 
-/// What helps where the controls are too wide as the traffic takes hardly more of the CPUs than
-/// idle windows scatter by: over a slow link, or at a low rate.
+/// Advice if the controls are too wide because the traffic takes hardly more of the CPUs than idle
+/// windows scatter by: over a slow link, or at a low rate.
 pub(super) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
-    /// By this much of a CPU windows differ from one another whatever the traffic is: two CPUs
-    /// whose idle windows scatter by some 0.5 %.
+    /// Scatter of windows whatever the traffic is, in CPUs: two CPUs whose idle windows scatter by
+    /// some 0.5 %.
     const SCATTER_CPUS: f64 = 0.01;
     let is_wide = estimates.control.as_ref().is_some_and(Control::is_too_wide)
         || estimates.positive_control.as_ref().is_some_and(PositiveControl::is_too_wide);
@@ -329,7 +329,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
 }
 
-/// What a byte costs with soakers running, relative to the same traffic without them.
+/// Cost of a byte with soakers running, relative to the same traffic without them.
 fn soaked_cost(estimates: &Estimates) -> Option<String> {
     let times = estimates.cost_ratio_with_soakers?;
     let half = times
@@ -358,8 +358,7 @@ pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
     (!each.is_empty()).then(|| note("two states", each.join("; ")))
 }
 
-/// By how much ratios and costs wander, where an interval is more than `least` times as wide for
-/// it.
+/// Wander of ratios and costs, where an interval is more than `least` times as wide for it.
 pub(super) fn wander(estimates: &Estimates, least: f64) -> Option<Note> {
     let (ratios, costs) = (estimates.wander.ratios?, estimates.wander.costs?);
     let cells = estimates.cells.iter().filter_map(|cell| cell.ratio.both);
@@ -377,7 +376,7 @@ pub(super) fn wander(estimates: &Estimates, least: f64) -> Option<Note> {
     })
 }
 
-/// What was taken off the costs, where the run measured it.
+/// The cost of zc itself that was subtracted from the costs, where the run measured it.
 pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     let ((_, least), (_, most)) = extremes(estimates, |cell| Some(cell.harness_ns_per_kib?.value))?;
     let (low, high) = (significant(us_per_mb(least)), significant(us_per_mb(most)));
@@ -388,7 +387,7 @@ pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     ))
 }
 
-/// What the reference costs on a busy host and on an idle one.
+/// Cost of the reference on a busy host and on an idle one.
 pub(super) fn idle_host(estimates: &Estimates) -> Option<Note> {
     let reference = estimates.cells.iter().find(|cell| cell.reference)?;
     let (busy, idle) =
@@ -461,7 +460,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
 }
 
-/// What a far end other than zc reports about itself.
+/// Report of a far end other than zc about itself.
 fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
     let name = run
         .header

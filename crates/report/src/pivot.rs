@@ -33,11 +33,11 @@ pub(super) struct Pivot<'a> {
 }
 
 impl<'a> Pivot<'a> {
-    /// `None` where the plan has fewer than two factors: its cells are then the rows of one table.
+    /// `None` if the plan has fewer than two factors: its cells are then the rows of one table.
     ///
-    /// No cell is dropped, whatever the document contains. Where several cells have the same
-    /// levels, because they differ in something that is not a factor of the plan, each gets a row
-    /// of the same name.
+    /// No cell is dropped, whatever the document contains. If several cells have the same levels,
+    /// because they differ in something that is not a factor of the plan, each gets a row of the
+    /// same name.
     pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Option<Self> {
         let (&across, keys) = run.header.plan.factors.split_last()?;
         if keys.is_empty() {

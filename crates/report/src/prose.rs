@@ -80,12 +80,12 @@ pub(super) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     reasons.collect()
 }
 
-/// What an error of the controls, as a share, leaves undecided.
+/// Differences left undecided by an error of the controls, as a share.
 pub(super) fn unjudged(error: f64) -> String {
     format!("; differences of up to {} are not judged", percent(error))
 }
 
-/// What a positive control found that is too wide to see what was added.
+/// The result of a positive control that is too wide to see what was added.
 pub(super) fn unseen(expected: f64, low: f64, high: Option<f64>) -> String {
     format!(
         "{} was added to the reference and found as {} to {}: too wide to see it, more blocks make \
@@ -96,13 +96,13 @@ pub(super) fn unseen(expected: f64, low: f64, high: Option<f64>) -> String {
     )
 }
 
-/// What a cost below 0 is: its value and the ends of its interval, us/MB.
+/// A cost below 0: its value and the ends of its interval, us/MB.
 pub(super) fn below_zero(of: &str, us_per_mb: [f64; 3]) -> String {
     let [cost, low, high] = us_per_mb.map(significant);
     format!("{of} costs {cost} us/MB ({low} to {high}): below 0 is a fault of the instrument")
 }
 
-/// What a positive control found that did not find what was added.
+/// The result of a positive control that did not find what was added.
 pub(super) fn missed(expected: f64, found: f64) -> String {
     format!(
         "{} was added to the reference and found as {}",
@@ -216,7 +216,7 @@ pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
     format!("{} at {}, for {whose},", way(run), rates(run))
 }
 
-/// Between which machines and over which link.
+/// The machines and the link, in words.
 fn way(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {

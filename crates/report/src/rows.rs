@@ -143,7 +143,7 @@ pub(super) const PACKET: Field = Field {
         cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}"))
     },
 };
-/// What a card maps for DMA. Only over `null`, where it is counted.
+/// Fragments, which a card maps for DMA. Only over `null`, where they are counted.
 const FRAGMENTS: Field = Field {
     head: ["fragments", "/packet"],
     left: false,

@@ -82,7 +82,7 @@ fn cells(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layo
     }
 }
 
-/// What was not available, and the meaning of the marks.
+/// Paths that were not available, and the meaning of the marks.
 fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let unavailable = notes::unavailable(run);
     let names = unavailable.iter().map(|(name, _)| name.chars().count());

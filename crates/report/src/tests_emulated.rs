@@ -84,7 +84,8 @@ fn shows_no_cost(run: &Run, emulate: impl Fn(Run) -> Run) {
     }
 }
 
-/// With all that has a cost: an idle clock, user and system time, controls without soakers.
+/// A run with everything that has a cost: an idle clock, user and system time, controls without
+/// soakers.
 fn world() -> Synthetic {
     Synthetic { user_share: Some(0.2), idle_clock: true, unsoaked: true, ..Synthetic::default() }
 }

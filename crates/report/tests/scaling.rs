@@ -7,7 +7,7 @@ use zc_run::Run;
 use zc_testkit::growth::{LIMIT, growth};
 use zc_testkit::synthetic::Synthetic;
 
-/// A run with so many cells besides those that were measured, and its estimates.
+/// A run with so many further cells, and its estimates.
 fn of_cells(besides: usize) -> (Run, Estimates) {
     let mut run = Synthetic { blocks: 8, ..Synthetic::default() }.run();
     let like = run.header.plan.cells.last().unwrap().clone();

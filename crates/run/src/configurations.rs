@@ -1,7 +1,8 @@
-//! Which states of a server are one configuration of it, at several lengths of its responses.
+//! Configurations of a server: its states grouped by the one that each belongs to, at several
+//! lengths of its responses.
 //!
-//! The address that a state asks tells: a configuration has an address of its own, and its lengths
-//! have paths there. Names would tell too, but only to who knows how they were made.
+//! They are grouped by address: a configuration has an address of its own, and its lengths have
+//! paths there. Names would show it too, but only to those who know how they were made.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +11,16 @@ use super::{Cell, Levels, Plan, ServerState};
 /// The states that ask one address: scheme, host and port of the URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration<'s> {
-    /// What the names of its states begin with, up to a separator, if that tells it from all
-    /// others; else its host and port.
+    /// Common prefix of the names of its states, up to a separator, if no other configuration has
+    /// that prefix; else its host and port.
     pub name: String,
     /// Its states, in the order in which they were typed.
     pub states: Vec<&'s ServerState>,
 }
 
 impl<'s> Configuration<'s> {
-    /// Two of its states whose responses have the same length, so that they are not told apart by
-    /// it.
+    /// Two of its states whose responses have the same length, which therefore does not distinguish
+    /// them.
     pub fn same_length(&self) -> Option<[&'s ServerState; 2]> {
         let mut known = HashMap::new();
         self.states.iter().find_map(|one| {
@@ -96,8 +97,8 @@ fn address(url: &str) -> String {
     format!("{scheme}://{authority}{port}").to_ascii_lowercase()
 }
 
-/// What all names begin with, without separators at its end and without a part of a word or of a
-/// number: of `off-16k` and `off-1m` it is `off`.
+/// Common prefix of all names, without separators at its end and without a part of a word or of a
+/// number: `off` for `off-16k` and `off-1m`.
 fn stem<'s>(states: &[&'s ServerState]) -> &'s str {
     let mut names = states.iter().map(|state| state.state.name());
     let Some(first) = names.next() else { return "" };

@@ -63,7 +63,7 @@ fn json(value: &impl serde::Serialize) -> String {
         .expect("the record's types always serialise: no maps with non-string keys")
 }
 
-/// What follows the blocks.
+/// The part of the file after the blocks.
 #[derive(Deserialize)]
 struct Tail {
     end: Option<End>,
@@ -108,7 +108,7 @@ struct Document<'a> {
     /// The blocks, in the order in which they were measured.
     #[serde(borrow)]
     blocks: Vec<BlockLine<'a>>,
-    /// How the run ended; null if it was killed.
+    /// End of the run; null if it was killed.
     end: Option<End>,
 }
 

@@ -70,7 +70,7 @@ pub const CGROUP_CLOCKS: &str = "clocks of cgroups";
 pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what their \
                                 translations take, so nothing has a cost here; what is counted holds";
 
-/// What has costs instead.
+/// Remedy: machines that have costs.
 pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual one with KVM";
 
 /// Why soakers tell nothing in a cgroup that may use fewer CPUs than are soaked: they use all that
@@ -82,7 +82,7 @@ pub fn why_throttled(quota_cpus: f64, soaked: usize) -> String {
     )
 }
 
-/// What to do about that.
+/// Remedy for throttled soakers.
 pub const INSTEAD_OF_THROTTLED: &str =
     "run outside of the container, or without its CPU limit (docker: no --cpus)";
 
@@ -113,7 +113,7 @@ impl Host {
 pub struct CpuFacts {
     /// Model name of the first CPU.
     pub model: String,
-    /// How many CPUs are online.
+    /// Number of online CPUs.
     pub online: usize,
     /// CPUs that this process may use.
     pub allowed: Vec<usize>,
@@ -125,7 +125,7 @@ pub struct CpuFacts {
     pub boost: Option<bool>,
     /// Size of the last-level cache in bytes.
     pub llc_bytes: Option<u64>,
-    /// How many NUMA nodes there are.
+    /// Number of NUMA nodes.
     pub numa_nodes: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
-//! The saved run: what was planned, on what host, what was counted, and what went wrong.
+//! The saved run: the plan, the host, the counts, and the failures.
 //!
-//! It contains observations only. What is computed from them (costs, ratios, intervals, verdicts)
-//! belongs to `zc-analysis`, so that an old run can be read with better arithmetic. The unit is in
-//! the name of each field; absent is `null`, never 0. This crate imports no other crate of zc; all
-//! others may import it.
+//! It contains observations only. Estimates (costs, ratios, intervals, verdicts) belong to
+//! `zc-analysis`, so that an old run can be read with better arithmetic. The unit is in the name of
+//! each field; absent is `null`, never 0. This crate imports no other crate of zc; all others may
+//! import it.
 
 #![forbid(unsafe_code)]
 

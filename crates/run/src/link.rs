@@ -45,9 +45,9 @@ impl Default for AckOptions {
     }
 }
 
-/// As Intel's drivers hold interrupts back by default (`ethtool -c`: rx-usecs). An interrupt
-/// between CPUs is expensive, above all in a virtual machine: with one for every 64 KiB it was a
-/// third of what `sendfile` cost.
+/// The default interval for which Intel's drivers hold interrupts back (`ethtool -c`: rx-usecs). An
+/// interrupt between CPUs is expensive, above all in a virtual machine: with one for every 64 KiB
+/// it was a third of what `sendfile` cost.
 fn held_back_ns() -> u64 {
     50_000
 }
@@ -115,10 +115,10 @@ pub struct LinkFacts {
     /// Whether the costs of sender and receiver can be separated by CPU on this link: RPS is set,
     /// and packets sent to each side were received on its own CPU.
     pub sides_apart: bool,
-    /// How RPS was set: `rps_default_mask`, `sysfs`, or null when it was not.
+    /// The way in which RPS was set: `rps_default_mask`, `sysfs`, or null when it was not.
     pub rps: Option<String>,
-    /// Where packets sent to each side were received when the link was tried out, in a sentence, or
-    /// why that was not checked; null on a link without sides.
+    /// One sentence: the CPUs that received the packets sent to each side when the link was tried
+    /// out, or why that was not checked; null on a link without sides.
     pub rps_check: Option<String>,
     /// Version of the Internet Protocol.
     #[serde(default = "version_4")]

@@ -51,7 +51,7 @@ pub struct MemoryVisit {
 /// Every loop over every set once, in a random order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryBlock {
-    /// In the order in which they were made.
+    /// The visits, in the order in which they were made.
     pub visits: Vec<MemoryVisit>,
 }
 
@@ -77,7 +77,7 @@ pub struct MemoryRun {
     pub budget_ns: u64,
     /// The working sets, smallest first.
     pub sets: Vec<MemorySet>,
-    /// What was left out or made smaller, and why: one sentence each.
+    /// Working sets left out or made smaller, and why: one sentence each.
     pub left_out: Vec<String>,
     /// Loops that are not available here.
     pub unavailable: Vec<SupportRow>,

@@ -8,7 +8,7 @@
 pub struct UnknownName {
     /// `send path`, `link` ...
     pub what: &'static str,
-    /// What was typed.
+    /// The name as typed.
     pub given: String,
     /// The names that exist, in the order of the documentation.
     pub known: Vec<&'static str>,
@@ -70,7 +70,7 @@ macro_rules! names {
 pub(crate) use names;
 
 names! {
-    /// Where the bytes travel.
+    /// Kind of link, over which the bytes travel.
     LinkKind, "link", {
         /// The host's own `lo`.
         Loopback = "loopback",
@@ -95,7 +95,7 @@ names! {
 }
 
 names! {
-    /// What the soakers do with otherwise idle CPU time.
+    /// Fixed work that the soakers do with otherwise idle CPU time.
     SoakerKind, "soaker", {
         /// A dependency chain in registers: measures CPU time.
         Alu = "alu",
@@ -107,41 +107,41 @@ names! {
 names! {
     /// The experiments of `zc run`.
     Experiment, "experiment", {
-        /// What each send path costs.
+        /// Cost of each send path.
         Paths = "paths",
-        /// What each receive path costs, by its buffer.
+        /// Cost of each receive path, by its buffer.
         Receive = "receive",
-        /// What each send path costs by the size of its calls, and from which size on it pays.
+        /// Cost of each send path by the size of its calls, and the size from which on it pays.
         Sizes = "sizes",
-        /// What the offloads of a network card save.
+        /// Savings from the offloads of a network card.
         Offloads = "offloads",
-        /// What TCP_CORK, MSG_MORE and TCP_NODELAY do to small writes.
+        /// Effect of TCP_CORK, MSG_MORE and TCP_NODELAY on small writes.
         Cork = "cork",
-        /// What the choice of CPUs does.
+        /// Effect of the choice of CPUs.
         Affinity = "affinity",
-        /// What huge pages save the paths that send from memory.
+        /// Savings from huge pages for the paths that send from memory.
         Pages = "pages",
-        /// What socket buffers, message sizes and TSO do, by netperf's account and by time(1)'s.
+        /// Effect of socket buffers, message sizes and TSO, by netperf's account and by time(1)'s.
         Sockbuf = "sockbuf",
-        /// What a larger MTU saves.
+        /// Savings from a larger MTU.
         Mtu = "mtu",
-        /// What many connections cost.
+        /// Cost of many connections.
         Flows = "flows",
-        /// What congestion controls cost.
+        /// Cost of congestion controls.
         Congestion = "congestion",
-        /// How cost depends on the rate.
+        /// Dependence of the cost on the rate.
         Pacing = "pacing",
-        /// What wake-ups, calls and bytes cost, by rate and message size.
+        /// Cost of wake-ups, calls and bytes, from rates and message sizes.
         Components = "components",
-        /// How fast this machine's memory is: the limit of every path that copies.
+        /// Speed of this machine's memory: the limit of every path that copies.
         Memory = "memory",
-        /// What a response costs a server, by its length and the send path.
+        /// Cost of a response to a server, by its length and the send path.
         Requests = "requests",
-        /// What the responses of an access log cost a server, as they are and by their lengths.
+        /// Cost to a server of the responses of an access log, as they are and by their lengths.
         Replay = "replay",
-        /// What a request costs a server, in two or more states of it.
+        /// Cost of a request to a server, in two or more states of it.
         Server = "server",
-        /// What a READ of NFS costs server and client, by its size.
+        /// Cost of a READ of NFS to server and client, by its size.
         Nfs = "nfs",
     }
 }

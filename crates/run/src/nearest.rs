@@ -7,7 +7,7 @@ pub fn unknown(error: UnknownName) -> Error {
     unknown_among(error.what, &error.given, &error.known)
 }
 
-/// As [`unknown`], for names that have no type of their own.
+/// Like [`unknown`], for names that have no type of their own.
 pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
     let message = if given.is_empty() {
         format!("the name of a {what} is empty")

@@ -13,7 +13,7 @@ names! {
         Knfsd = "knfsd",
         /// nfs-ganesha, in user space.
         Ganesha = "ganesha",
-        /// One that is there already.
+        /// A server that ran already.
         External = "external",
     }
 }
@@ -29,7 +29,7 @@ names! {
 }
 
 names! {
-    /// What NFS is carried over.
+    /// Transport of NFS.
     NfsTransport, "transport of NFS", {
         /// TCP.
         Tcp = "tcp",
@@ -40,7 +40,7 @@ names! {
     }
 }
 
-/// What a client asks for.
+/// Operation that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NfsOperation {
     /// READs.
@@ -55,7 +55,7 @@ impl NfsOperation {
     /// Each of them.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::WriteSync];
 
-    /// What the protocol calls it.
+    /// Its name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "READ",
@@ -64,21 +64,22 @@ impl NfsOperation {
     }
 }
 
-/// READs or WRITEs: a client asks a server for parts of one file or gives it these, one call of the
-/// sender's to each, and bytes of data as payload. The server has the sender's CPU and the client
-/// the receiver's, with the softirqs of each, whichever way the data goes. A server that is there
-/// already is elsewhere, and the client has this machine; or the client is elsewhere, and the
-/// server has this machine.
+/// READs or WRITEs: a client reads parts of one file from a server or writes them to it. Each is
+/// one call of the sender's, with its bytes of data as payload. The server has the sender's CPU and
+/// the client the receiver's, with the softirqs of each, whichever way the data goes. A server that
+/// is there already is elsewhere, and the client has this machine; or the client is elsewhere, and
+/// the server has this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsPlan {
-    /// Who serves.
+    /// Kind of the server.
     pub server: NfsServer,
-    /// The server's program and version, as it names itself; of one that is there, where it is.
+    /// The server's program and version, as it names itself; for a server that ran already, its
+    /// address.
     pub server_version: String,
     /// Whether a server that was there is on this machine, and what it costs in every cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shares_machine: bool,
-    /// Who asks.
+    /// Kind of the client.
     pub client: NfsClient,
     /// The command that leads to the machine of the client, if that is not this one. Then every
     /// cost is the server's, and the calls of a window are its length times the rate at which they
@@ -98,8 +99,8 @@ pub struct NfsPlan {
     /// CRC-32 of these bytes, as the client read them before the first block: that of the files
     /// which were to be served, or of what the client had written there.
     pub crc32: u32,
-    /// What client and server agreed on, for each version, and for each size and number of
-    /// connections where the client has a mount for each.
+    /// Parameters that client and server agreed on, for each version, and for each size and number
+    /// of connections where the client has a mount for each.
     pub mounts: Vec<NfsMount>,
 }
 
@@ -118,7 +119,7 @@ impl NfsPlan {
     }
 }
 
-/// What client and server agreed on.
+/// A mount, with the parameters that client and server agreed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsMount {
     /// Version and operation, which are the send path of its cells.
@@ -129,22 +130,22 @@ pub struct NfsMount {
     pub size: Option<u64>,
     /// Connections to the server (`nconnect`).
     pub connections: usize,
-    /// Where the file is, and how it is mounted, as the client was told.
+    /// URL of the file and mount options, as given to the client.
     pub url: String,
     /// The longest READ or WRITE, in bytes, that the server allows, or that client and server
     /// agreed on.
     pub largest: u64,
-    /// Of the READs by which the whole file was read once, before the first block, those that the
-    /// kernel's server spliced from the page cache; `None`: it is not known.
+    /// READs that the kernel's server spliced from the page cache, among those by which the whole
+    /// file was read once, before the first block; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spliced: Option<u64>,
-    /// And those that it copied.
+    /// READs among the same that it copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
 }
 
 impl NfsMount {
-    /// What is to be opened, before it is.
+    /// A mount that is yet to be opened.
     pub fn to_be(path: SendPath, size: Option<u64>, connections: usize, url: String) -> Self {
         Self { path, size, connections, url, largest: 0, spliced: None, copied: None }
     }

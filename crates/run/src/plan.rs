@@ -1,5 +1,4 @@
-//! What was to be measured: the cells, what was held fixed, and how long each part of a trial
-//! takes.
+//! Plan of a measurement: the cells, what is held fixed, and how long each part of a trial takes.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +18,9 @@ pub struct Cell {
     /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile
     /// 64k`; with ` (A/A)` appended for the A/A control.
     pub label: String,
-    /// How the bytes are sent.
+    /// Send path.
     pub send: SendPath,
-    /// How they are received.
+    /// Receive path.
     pub recv: RecvPath,
     /// True for the controls: copies of the reference under other names.
     pub control: bool,
@@ -42,9 +41,9 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_units_per_mb: Option<f64>,
     /// CPU time in nanoseconds that a BPF program burns in softirq context on the sender's CPU, per
-    /// MB that is acknowledged: a known cost, in the positive control or in a cell of `--burn`. How
-    /// much it really was is in [`Reading::burned_ns`](crate::Reading::burned_ns) (since format
-    /// 3.5).
+    /// MB that is acknowledged: a known cost, in the positive control or in a cell of `--burn`. The
+    /// CPU time actually burned is in [`Reading::burned_ns`](crate::Reading::burned_ns) (since
+    /// format 3.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_softirq_ns_per_mb: Option<f64>,
 }
@@ -101,7 +100,7 @@ pub struct Levels {
     /// When TCP sends packets that are not full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<Push>,
-    /// Where on its page a message begins.
+    /// Offset on its page at which a message begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<Align>,
     /// The pages of the resident copy, from which some paths send.
@@ -144,9 +143,9 @@ impl Levels {
 /// The lengths of the parts of a trial and of its idle window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Not counted, before each window: a path's first milliseconds are not its steady state. Up to
-    /// a burst's period is added, and with many flows the time in which their threads' meters are
-    /// read.
+    /// Length of the warm-up before each window, which is not counted: a path's first milliseconds
+    /// are not its steady state. Up to a burst's period is added, and with many flows the time in
+    /// which their threads' meters are read.
     pub warmup_ns: u64,
     /// The measured part.
     pub window_ns: u64,
@@ -156,7 +155,7 @@ pub struct Timing {
     pub unsoaked_ns: u64,
 }
 
-/// What every cell of the plan has in common.
+/// Parameters that all cells of the plan have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FixedParams {
     /// The link's kind.
@@ -190,12 +189,12 @@ pub struct FixedParams {
     pub receiver_cpu: usize,
     /// Every CPU that carries a soaker, in the order of all per-CPU vectors of the run.
     pub soaked_cpus: Vec<usize>,
-    /// What the soakers do.
+    /// Kind of the soakers.
     pub soaker: SoakerKind,
     /// When TCP sends packets that are not full.
     #[serde(default = "plain")]
     pub push: Push,
-    /// Where on its page a message begins.
+    /// Offset on its page at which a message begins.
     #[serde(default = "at_page")]
     pub align: Align,
     /// The pages of the resident copy, from which some paths send.
@@ -258,9 +257,9 @@ impl FixedParams {
 pub struct FileSetFacts {
     /// `generated` or `given`.
     pub origin: String,
-    /// How many files.
+    /// Number of files.
     pub files: usize,
-    /// Their lengths added up.
+    /// Their total length.
     pub total_bytes: u64,
     /// The shortest file.
     pub min_bytes: u64,
@@ -281,9 +280,9 @@ pub struct Plan {
     pub reference: String,
     /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
-    /// What all cells share.
+    /// Parameters that all cells share.
     pub fixed: FixedParams,
-    /// How long the parts of a trial are.
+    /// Lengths of the parts of a trial.
     pub timing: Timing,
     /// The file set.
     pub files: FileSetFacts,
@@ -352,7 +351,7 @@ pub struct StateCommand {
     pub command: String,
 }
 
-/// How the commands are saved: those of `--ab` in a field each.
+/// Saved form of the commands: those of `--ab` in a field each.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SavedCommands {
     /// The command of state A of `--ab`.

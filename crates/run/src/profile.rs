@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Run;
 
-/// How a run was sampled.
+/// Sampling of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     /// The event that made the samples.
@@ -25,7 +25,7 @@ pub struct Sampling {
     pub frequency_hz: u64,
     /// The CPUs that were sampled.
     pub cpus: Vec<usize>,
-    /// How many functions /proc/kallsyms named.
+    /// Number of functions that /proc/kallsyms named.
     pub kernel_functions: usize,
 }
 
@@ -51,7 +51,7 @@ impl SampledEvent {
     }
 }
 
-/// What was sampled in the soaked windows of a block.
+/// Samples in the soaked windows of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSamples {
     /// Names of kernel functions that are new in this block, as in /proc/kallsyms.
@@ -64,12 +64,12 @@ pub struct BlockSamples {
     pub windows: Vec<WindowSamples>,
 }
 
-/// What was sampled in a window.
+/// Samples in a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSamples {
     /// The cell's label; null for the idle windows of the block, all together.
     pub cell: Option<String>,
-    /// Its length; of several, their sum.
+    /// Length of the window, or of all idle windows together.
     pub elapsed_ns: u64,
     /// Samples that the kernel reports as lost, and times that it stopped sampling because there
     /// were too many. They are not counted in the stacks.
@@ -138,14 +138,14 @@ const LONGEST_STACK_BYTES: usize = 16 << 10;
 /// All samples of a run, with complete tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// How it was sampled.
+    /// Sampling settings.
     pub sampling: Sampling,
     /// Names of kernel functions.
     pub symbols: Vec<String>,
     /// Frame number n at place n - 1: its caller's number, 0 for none, and the place of its
     /// function in `symbols`.
     pub frames: Vec<(u32, u32)>,
-    /// By block, in the order of `Run::blocks`; empty for blocks that have no samples.
+    /// Samples of each block, in the order of `Run::blocks`; empty for blocks that have no samples.
     pub blocks: Vec<Vec<WindowSamples>>,
 }
 

@@ -30,7 +30,7 @@ const MOST_THREADS: usize = 8;
 /// Reads a saved run from its text: see [`read`].
 ///
 /// # Errors
-/// As for [`read`].
+/// Same as for [`read`].
 pub fn parse(text: &str) -> Result<(Run, usize)> {
     read(text.as_bytes())
 }
@@ -68,7 +68,7 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
 /// Reads the header alone of a saved run that has one block per line, as zc writes it.
 ///
 /// # Errors
-/// As for [`read`].
+/// Same as for [`read`].
 pub fn header(from: impl Read) -> Result<Header> {
     let mut head = Vec::new();
     line_of(&mut BufReader::new(from), &mut head, 1)?;
@@ -265,7 +265,7 @@ fn push(done: &Mutex<Vec<Done>>, batch: Done) {
 }
 
 impl Batch {
-    /// Its blocks. `broken` is set at a line that is none.
+    /// Reads its blocks. `broken` is set at a line that is not a block.
     fn read(&self, known: &mut SoftirqCounts, broken: &AtomicBool) -> Done {
         let mut read =
             Done { number: self.number, blocks: Vec::with_capacity(self.ends.len()), bad: None };

@@ -128,7 +128,7 @@ pub struct SendCounts {
     pub calls: u64,
     /// Zero-copy sends that the kernel has reported as completed.
     pub completions: u64,
-    /// Those of them that it flagged as copied.
+    /// Of these, the sends that it flagged as copied.
     pub copied: u64,
     /// ENOBUFS or ENOMEM answers to zero-copy sends: the limit of pinned or option memory was
     /// reached.

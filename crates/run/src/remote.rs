@@ -62,9 +62,9 @@ pub struct RemoteMachine {
 /// All meters of the far machine at both edges of its window, by its own clock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemoteWindow {
-    /// As it opened.
+    /// Reading as the window opened.
     pub opened: Reading,
-    /// As it closed.
+    /// Reading as it closed.
     pub closed: Reading,
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 
-/// Messages that are responses: a server of zc's own sends a head and the message as its body to
-/// whoever asks, one call of the sender's to a response. The receiver is zc's HTTP load.
+/// Messages that are responses: a server of zc's own answers every request with a head and the
+/// message as its body, one call of the sender's to a response. The receiver is zc's HTTP load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsesPlan {
     /// Connections of each cell.
@@ -41,8 +41,7 @@ pub struct ReplayPlan {
     /// The lengths of the bodies that are sent, in the order of the log, from which they were
     /// drawn.
     pub body_bytes: Vec<u64>,
-    /// Labels of the cells that send them. What such a cell has as the length of its messages is
-    /// the mean.
+    /// Labels of the cells that send them. The message length of such a cell is the mean.
     pub cells: Vec<String>,
 }
 
@@ -57,7 +56,7 @@ impl ReplayPlan {
         self.body_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// By how much faster than in the log requests come; `None` where the log has no rate.
+    /// The rate of requests divided by the log's; `None` where the log has no rate.
     pub fn times_the_log(&self) -> Option<f64> {
         Some(self.requests_per_s / self.log_requests_per_s).filter(|times| times.is_finite())
     }

@@ -12,15 +12,15 @@ use super::{
 /// and `line`, and docs/format.md.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What is known before the first block.
+    /// Facts known before the first block.
     pub header: Header,
     /// The blocks, in the order in which they were measured.
     pub blocks: Vec<Block>,
-    /// How it ended; null if it was killed.
+    /// End of the run; null if it was killed.
     pub end: Option<End>,
 }
 
-/// What is known before the first block.
+/// Facts known before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// The version of the format. A run of an older major version is converted when it is read, and
@@ -45,22 +45,23 @@ pub struct Header {
     /// The other machine, over the link `remote`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteFacts>,
-    /// What was requested and is not available here; each is a row of the table with its reason.
+    /// Paths and settings that were requested and are not available here; each is a row of the
+    /// table with its reason.
     pub unavailable: Vec<SupportRow>,
     /// Warnings from before the first block.
     pub warnings: Vec<Warning>,
     /// Unsoaked top speeds and proofs that were measured before the first block.
     pub probes: Vec<Probe>,
-    /// How it was sampled, where it was: `zc profile`.
+    /// Sampling, in runs of `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// What was read back in the states of the host, where there are any (since format 3.6).
+    /// Values read back in the states of the host, where there are any (since format 3.6).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_readings: Vec<StateReading>,
 }
 
 impl Header {
-    /// That of a run by this version of zc, before anything is known but what it measures, and
+    /// Header of a run by this version of zc, before anything is known but what it measures, and
     /// where.
     pub fn new(
         started_at: String,
@@ -224,7 +225,7 @@ impl TrialKind {
 pub struct Trial {
     /// The cell's label.
     pub cell: String,
-    /// How it was driven.
+    /// Kind of the trial.
     pub kind: TrialKind,
     /// All meters as the window opened.
     pub opened: Reading,
@@ -245,7 +246,7 @@ pub struct Trial {
     /// drain: what time(1) would show for a program that did only this. io_uring's workers are
     /// other threads and are not included.
     pub whole_sender_usage: Option<Usage>,
-    /// What the sockets of the flows had as the window closed; `None` where zc has none of them:
+    /// State of the sockets of the flows as the window closed; `None` where zc has none of them:
     /// they are a server's (since format 3.6).
     pub sockets: Option<SocketFacts>,
     /// All meters of the other machine, if a zc measures there.
@@ -254,13 +255,14 @@ pub struct Trial {
     pub remote_report: Option<RemoteReport>,
 }
 
-/// What the kernel says of the sockets of a trial's flows: what they really used, whatever was
-/// asked for. Numbers are those of the first flow. The congestion window is in
+/// Properties of the sockets of a trial's flows according to the kernel, whatever was requested.
+/// Numbers are those of the first flow. The congestion window is in
 /// [`TcpReading`](super::TcpReading); the size of GSO packets follows from the counters of the
 /// link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketFacts {
-    /// TCP_CONGESTION of the senders. Where flows differ in it, each name once, with `, ` between.
+    /// TCP_CONGESTION of the senders. If it differs between flows, each name once, with `, `
+    /// between.
     pub congestion: String,
     /// tcpi_pacing_rate of the sender: a limit where something paces (bbr, fq), and otherwise what
     /// the sizes of GSO packets are computed from. Null: no limit.
@@ -325,7 +327,7 @@ pub enum Dropped {
 }
 
 impl Dropped {
-    /// What disturbs a machine with so many soaked CPUs: `other programs use 97 % of 2 CPUs`.
+    /// The disturbance, on a machine with so many soaked CPUs: `other programs use 97 % of 2 CPUs`.
     /// `None` if it was not the machine.
     pub fn disturbance(&self, cpus: usize) -> Option<String> {
         let percent = |share: &f64| format!("{:.0} %", share * 100.0);
@@ -344,12 +346,12 @@ impl Dropped {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
     /// When, RFC 3339.
     pub ended_at: String,
-    /// How long the run took, everything included.
+    /// Duration of the run, everything included.
     pub elapsed_ns: u64,
     /// Why it ended.
     pub reason: EndReason,
@@ -359,7 +361,7 @@ pub struct End {
     pub interim_analyses_at_blocks: Vec<usize>,
     /// Warnings from during the run.
     pub warnings: Vec<Warning>,
-    /// How long requests took, in a run of a server (since format 3.6).
+    /// Latencies of requests, in a run of a server (since format 3.6).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latencies>,
     /// The other programs that used most of the CPUs while blocks were measured, the largest first

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::HostState;
 
-/// What a run of a server has beside its cells, which are its states. One request counts as one
-/// call of the sender, and the bytes of a response's body as its payload.
+/// Server of a run, whose cells are its states. One request counts as one call of the sender, and
+/// the bytes of a response's body as its payload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerPlan {
     /// The states, in the order in which they were typed.
@@ -16,9 +16,9 @@ pub struct ServerPlan {
     /// whichever CPUs its owner gave it: the cost is then that of all soaked CPUs less the CPU time
     /// of the load's thread, which is the receiver of every reading.
     pub serve: Option<String>,
-    /// Of a server that ran already: whether zc found its processes, by the sockets that listen on
-    /// its port. Their CPU time is then that of the sender of every reading, which else has none
-    /// (since format 3.7).
+    /// Whether zc found the processes of a server that ran already, by the sockets that listen on
+    /// its port. Their CPU time is then the sender's in every reading, which else has none (since
+    /// format 3.7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found: bool,
     /// The machine that the load comes from, by its address or by the command that leads there;
@@ -31,7 +31,8 @@ pub struct ServerPlan {
     /// sent by the size of one response, and latencies are not known.
     #[serde(default)]
     pub generator: Vec<String>,
-    /// Connections to each origin. Of a load generator they are not known: these are zc's own.
+    /// Connections to each origin. With a load generator these are zc's own, and the generator's
+    /// are not known.
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
@@ -50,7 +51,7 @@ impl ServerPlan {
         !self.ran_already() || self.found
     }
 
-    /// Who asks, in words, if that is not zc's own load on this machine.
+    /// Origin of the load, in words, unless it is zc's own load on this machine.
     pub fn load_in_words(&self) -> Option<String> {
         match &self.load_from {
             Some(from) => Some(format!("from {from}")),
@@ -65,7 +66,7 @@ impl ServerPlan {
 pub struct ServerState {
     /// Its name.
     pub state: HostState,
-    /// Where requests go in this state.
+    /// URL of requests in this state.
     pub url: String,
     /// The response to a request before the first block: every later one must have this length.
     pub response: ResponseFacts,
@@ -82,15 +83,15 @@ pub struct ResponseFacts {
     pub crc32: u32,
 }
 
-/// How long the requests of a cell took, from when each was due, in a soaked trial of each block
-/// that counts.
+/// Latencies of the requests of a cell, counted from when each was due, in a soaked trial of each
+/// block that counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// The cell's label.
     pub cell: String,
     /// Upper ends of the classes with at least one request, in nanoseconds, ascending.
     pub up_to_ns: Vec<u64>,
-    /// How many requests each of them has.
+    /// Number of requests in each class.
     pub requests: Vec<u64>,
 }
 

@@ -17,8 +17,8 @@ pub struct SoakEdge {
     /// ([`SoakReading::cpu_ns`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soaker_cpu_ns: Option<u64>,
-    /// Units of each soaker that nothing interrupted, and the CPU time that these took; empty where
-    /// soakers do not tell it.
+    /// Uninterrupted units of each soaker, and the CPU time that these took; empty where soakers do
+    /// not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undisturbed: Vec<SoakerPace>,
     /// /proc/stat. The soakers are at nice 19, so their ticks are in the column `nice`.
@@ -28,9 +28,9 @@ pub struct SoakEdge {
 /// A window: two edges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakWindow {
-    /// As it opened.
+    /// Edge at which the window opened.
     pub opened: SoakEdge,
-    /// As it closed.
+    /// Edge at which it closed.
     pub closed: SoakEdge,
 }
 
@@ -56,13 +56,14 @@ pub enum SoakerRank {
 /// A thread that used a CPU for a while.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Burnt {
-    /// How long it tried to run, by CLOCK_MONOTONIC.
+    /// Time in which it tried to run, by CLOCK_MONOTONIC.
     pub wall_ns: u64,
-    /// How long it ran, by its thread CPU clock.
+    /// Time for which it ran, by its thread CPU clock.
     pub cpu_ns: u64,
 }
 
-/// What the soakers took from the busy threads of a process in another session, one on each CPU.
+/// CPU time that the soakers took from the busy threads of a process in another session, one on
+/// each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Taken {
     /// Whether that process was in another cgroup too.
@@ -97,20 +98,20 @@ impl SoakerPace {
     }
 }
 
-/// What is known once the soakers run and before anything is measured.
+/// Facts known once the soakers run and before anything is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakStart {
     /// The CPUs that carry a soaker, in the order of all per-CPU vectors.
     pub cpus: Vec<usize>,
-    /// What the soakers do.
+    /// Kind of the soakers.
     pub soaker: SoakerKind,
     /// Their rank.
     pub rank: SoakerRank,
     /// Windows in which nothing was measured: the soakers' rates on this machine as it is.
     pub idle: Vec<SoakWindow>,
-    /// What each soaker counted from the first of these windows to the last, and its CPU time.
+    /// Count of each soaker from the first of these windows to the last, and its CPU time.
     pub pace: Vec<SoakerPace>,
-    /// What they take from others; null if that could not be tested.
+    /// CPU time that they take from others; null if that could not be tested.
     pub taken: Option<Taken>,
     /// Whether the CPU is emulated, so that nothing has a cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -123,13 +124,13 @@ pub struct SoakStart {
     /// (CONFIG_IRQ_TIME_ACCOUNTING); null where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irq_time_accounting: Option<bool>,
-    /// By how much thread clocks advance at a time, in ns; null where that is not known.
+    /// Steps by which thread clocks advance, in ns; null where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_clock_step_ns: Option<u64>,
 }
 
 impl SoakStart {
-    /// Why nothing has a cost here, and what to do about it; `None` where things have one.
+    /// Why no cost can be given here, and the remedy; `None` where costs exist.
     pub fn without_costs(&self) -> Option<(String, &'static str)> {
         match self.cpu_quota {
             _ if self.emulated => Some((WHY_EMULATED.to_owned(), INSTEAD_OF_EMULATED)),
@@ -139,7 +140,7 @@ impl SoakStart {
     }
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "ended")]
 pub enum CommandEnd {
@@ -155,7 +156,7 @@ pub enum CommandEnd {
     },
 }
 
-/// Whose CPU time a [`ProcessTime`] is.
+/// Kind of the processes of a [`ProcessTime`].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -170,13 +171,13 @@ pub enum ProcessKind {
 /// CPU time of all processes of one name, by their CPU clocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessTime {
-    /// Whose it is.
+    /// Kind of the processes.
     pub kind: ProcessKind,
     /// The name of the process (`comm`), of at most 15 bytes.
     pub name: String,
-    /// From before the command to after it.
+    /// CPU time from before the command to after it.
     pub window_ns: u64,
-    /// In the idle windows before and after it.
+    /// CPU time in the idle windows before and after it.
     pub idle_ns: u64,
 }
 
@@ -193,10 +194,10 @@ pub struct ProcessTimes {
     pub each: Vec<ProcessTime>,
 }
 
-/// How many requests, bytes or whatever else an execution of a command counted itself.
+/// Number of requests, bytes or whatever else that an execution of a command counted itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Did {
-    /// How many; above 0.
+    /// The number; above 0.
     pub count: f64,
     /// The program whose output has the number, or `--per-regex`.
     pub by: String,
@@ -207,9 +208,9 @@ pub struct Did {
 pub struct CommandRun {
     /// Idle windows before it.
     pub idle_before: Vec<SoakWindow>,
-    /// From before its process was made until it was waited for.
+    /// Window from before its process was created until it was waited for.
     pub window: SoakWindow,
-    /// How it ended.
+    /// End of the command.
     pub end: CommandEnd,
     /// getrusage of the command and of those of its descendants that were waited for: user mode.
     pub user_ns: u64,
@@ -221,7 +222,7 @@ pub struct CommandRun {
     pub zc_ns: u64,
     /// All other processes.
     pub processes: ProcessTimes,
-    /// How much it did by what it printed; null where that was not asked for, or not found.
+    /// Amount of work by what it printed; null where that was not asked for, or not found.
     pub did: Option<Did>,
 }
 
@@ -232,11 +233,11 @@ pub struct SoakCommand {
     pub command: Vec<String>,
     /// The soakers, and the idle windows before the first execution.
     pub start: SoakStart,
-    /// Its executions, without those that warm up.
+    /// Its executions, without warm-up.
     pub runs: Vec<CommandRun>,
 }
 
-/// How a burner spreads its load over time.
+/// Distribution of a burner's load over time.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -265,7 +266,7 @@ pub struct UnsoakedControl {
     pub idle_at_rest: Option<IdleSpan>,
 }
 
-/// What happened from one step of the idle clock to another (see `Reading::idle_ns`).
+/// Times between two steps of the idle clock (see `Reading::idle_ns`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleSpan {
     /// Its length.
@@ -279,7 +280,7 @@ pub struct IdleSpan {
 /// One measurement under one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyVisit {
-    /// How the load was spread.
+    /// Distribution of the load over time.
     pub shape: BurnShape,
     /// The requested share of a CPU, in percent.
     pub percent: u32,
@@ -306,7 +307,7 @@ pub struct SoakVerify {
     pub cpus: Vec<usize>,
     /// The index in `cpus` of the burner's CPU.
     pub burner: usize,
-    /// What the soakers do.
+    /// Kind of the soakers.
     pub soaker: SoakerKind,
     /// Every visit, in the order in which they were made.
     pub visits: Vec<VerifyVisit>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProcessTime, SoakStart, SoakWindow};
 
-/// What was looked at.
+/// Target of the observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum ServiceTarget {
@@ -33,7 +33,7 @@ pub enum ServiceTarget {
 pub struct Span {
     /// The time between them.
     pub elapsed_ns: u64,
-    /// What was counted meanwhile.
+    /// The count.
     pub count: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct TcpSpan {
     /// Segments that sockets of the service sent and received, of those that were open at the
     /// second reading.
     pub own_segments: u64,
-    /// The same of all sockets.
+    /// Segments, counted in the same way, of all sockets.
     pub open_segments: u64,
     /// Segments that the namespace sent and received, by /proc/PID/net/snmp.
     pub all_segments: u64,
@@ -56,7 +56,7 @@ pub struct TcpSpan {
     pub own_bytes: u64,
 }
 
-/// A window, and what else was read around it.
+/// A window, and the readings around it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceWindow {
     /// The soakers.
@@ -85,11 +85,11 @@ pub struct ServiceWindow {
 /// A service that was observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakService {
-    /// Who.
+    /// The service.
     pub target: ServiceTarget,
     /// The soakers. Its idle windows are those of a machine on which the service runs.
     pub start: SoakStart,
-    /// In the order of time.
+    /// The windows, in the order of time.
     pub windows: Vec<ServiceWindow>,
     /// Why the counters of its sockets are not known; null if they are.
     pub no_sockets: Option<String>,

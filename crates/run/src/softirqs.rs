@@ -103,7 +103,7 @@ impl From<SoftirqCounts> for BTreeMap<String, Vec<u64>> {
 }
 
 impl FromIterator<(String, Vec<u64>)> for SoftirqCounts {
-    /// Rows of one machine. Where one is shorter than another, the missing counts are 0.
+    /// Rows of one machine. Counts that a shorter row lacks are 0.
     fn from_iter<I: IntoIterator<Item = (String, Vec<u64>)>>(rows: I) -> Self {
         let mut by_kind = BTreeMap::from_iter(rows);
         let cpus = by_kind.values().map(Vec::len).max().unwrap_or(0);

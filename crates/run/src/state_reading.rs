@@ -1,4 +1,4 @@
-//! What was read back in each state of the host before anything was measured.
+//! Values read back in each state of the host before anything was measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use super::HostState;
 pub struct StateReading {
     /// `net.ipv4.tcp_sack`, `rx-gro of zc1`, or the command of `--verify-state`.
     pub name: String,
-    /// Where it was read.
+    /// Place where it was read.
     pub place: StatePlace,
     /// The value in each state.
     pub values: Vec<StateValue>,
 }
 
-/// Where a setting is read.
+/// Place where a setting is read.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -117,10 +117,10 @@ pub(super) struct SavedTraffic {
     /// The server that is measured in place of zc's own paths: `zc run server` (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<ServerPlan>,
-    /// Where each message is the response to a request (since format 3.6).
+    /// Responses, in a plan whose messages are responses to requests (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     responses: Option<ResponsesPlan>,
-    /// Of messages that are READs of NFS (since format 3.6).
+    /// NFS, in a plan whose messages are its READs or WRITEs (since format 3.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nfs: Option<NfsPlan>,
 }

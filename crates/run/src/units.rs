@@ -331,7 +331,7 @@ fn round6(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// What the user typed, escaped and shortened.
+/// The user's text, escaped and shortened.
 fn shown(text: &str) -> String {
     escape(text, 40)
 }

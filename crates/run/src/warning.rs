@@ -13,7 +13,7 @@ pub const CPU_QUOTA: &str = "cpu-quota";
 /// The name of the warning that says which other programs used CPUs while blocks were dropped.
 pub const OTHER_PROGRAMS: &str = "other-programs";
 
-/// How much a warning weakens the results.
+/// Degree to which a warning weakens the results.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -33,11 +33,11 @@ pub struct Warning {
     /// Stable, kebab-case: `steal`, `sniffer`, `soaker-delays-wakeups`, `busy-machine`,
     /// `virtual-machine` ...
     pub name: String,
-    /// How much it weakens the results.
+    /// Degree to which it weakens the results.
     pub severity: Severity,
     /// One sentence, with figures.
     pub text: String,
-    /// What would remove it.
+    /// Measure that would remove it.
     pub remedy: Option<String>,
 }
 

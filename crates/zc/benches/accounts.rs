@@ -26,7 +26,7 @@ use rand::seq::SliceRandom as _;
 use serde_json::Value;
 use zc_measure::trial;
 
-/// What iperf3 and zc are held at: 800 MB/s.
+/// Rate of iperf3 and zc: 800 MB/s.
 const RATE: (&str, &str) = ("6400M", "800MB/s");
 
 fn main() {
@@ -129,11 +129,11 @@ impl Peer {
 /// The cost of a program by its own account and by the soakers: CPU of both ends, microseconds per
 /// 1024 bytes.
 struct Account {
-    /// Alone.
+    /// Without soakers.
     bytes_per_s: f64,
     /// With soakers.
     soaked_bytes_per_s: f64,
-    /// Alone.
+    /// Without soakers.
     own_us_per_kb: f64,
     /// With soakers; `None` if it counts them as load.
     own_soaked_us_per_kb: Option<f64>,

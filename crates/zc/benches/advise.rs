@@ -1,5 +1,5 @@
-//! How many lines of access log `zc advise` reads in a second, beside `grep -c` and goaccess, and
-//! how much memory it takes, also of a log that wants much of it.
+//! Measures how many lines of access log `zc advise` reads per second, compared with `grep -c` and
+//! goaccess, and how much memory it takes, also with a log that needs much of it.
 //!
 //! A sample is repeated, each time three days later, until there are enough lines. The programs
 //! take turns; ratios are medians over rounds.
@@ -156,7 +156,7 @@ fn write_hostile(lines: usize, path: &Path) -> std::io::Result<()> {
     out.flush()
 }
 
-/// What the environment variable `name` says, or the default.
+/// Value of the environment variable `name`, or the default.
 fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }

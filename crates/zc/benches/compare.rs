@@ -1,5 +1,5 @@
-//! How often does `zc compare` see a difference where there is none, and where there is one of 5
-//! per cent?
+//! Measures how often `zc compare` finds a difference where there is none, and where there is one
+//! of 5 per cent.
 //!
 //! `ZC_PAIRS_OF="a.json b.json ..." cargo bench --bench compare` compares real runs of one state,
 //! each with the one that is `ZC_APART` (1) places later, and counts what is called. With
@@ -35,7 +35,7 @@ fn made_up(seed: u64) -> Run {
     Synthetic { seed, blocks: 100, noise: 0.09, block_drift: 0.01, ..Synthetic::default() }.run()
 }
 
-/// One run that has the blocks of all.
+/// Joins the blocks of all runs in one.
 fn joined(runs: &[(String, Run)]) -> Option<(String, Run)> {
     let ((name, first), others) = runs.split_first()?;
     let mut all = first.clone();
@@ -43,7 +43,7 @@ fn joined(runs: &[(String, Run)]) -> Option<(String, Run)> {
     Some((name.clone(), all))
 }
 
-/// How often a cell that became dearer is found.
+/// Counts how often a cell that became dearer is found.
 fn one_dearer(pairs: &[[&(String, Run); 2]], factor: f64) {
     let (mut all, mut alone, mut among, mut others) = (0, 0, 0, 0);
     for [(_, old), (_, new)] in pairs {

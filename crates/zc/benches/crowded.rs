@@ -25,10 +25,10 @@ use rand::seq::SliceRandom as _;
 use zc_analysis::{Estimates, estimate};
 use zc_run::parse;
 
-/// Tells a process of this bench what it is to do instead.
+/// Environment variable that makes a process of this bench a load.
 const OTHER: &str = "ZC_OTHER";
 
-/// What runs beside zc: a name, and the jobs, each in a process of its own.
+/// Loads that run beside zc: a name, and the jobs, each in a process of its own.
 const KINDS: [(&str, &[&str]); 16] = [
     ("nothing", &[]),
     ("10 %, smooth", &["burn 0.1 0.1"]),
@@ -78,7 +78,7 @@ fn main() {
     println!("\n{held} of {of} ratios beside others ({:.1} %)", 100.0 * held as f64 / of as f64);
 }
 
-/// A run, and what it was beside.
+/// A run, and the load beside it.
 struct Crowded {
     kind: &'static str,
     estimates: Estimates,
@@ -124,7 +124,7 @@ fn measure(link: &str, saved: &Path) {
     eprintln!("{}: {ran:?}", saved.display());
 }
 
-/// What the runs of a kind say.
+/// Results of the runs beside one kind of load.
 struct Row {
     link: String,
     kind: &'static str,

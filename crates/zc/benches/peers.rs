@@ -137,7 +137,7 @@ fn whole_seconds(seconds: f64) -> String {
 
 type Speed = Box<dyn Fn() -> Option<f64>>;
 
-/// What iperf3 with these flags reaches; its CUBIC and its two CPUs are those of zc.
+/// Speed of iperf3 with these flags; it uses the same CUBIC and the same two CPUs as zc.
 fn iperf3_speed(
     iperf3: &Path,
     flags: &'static [&str],

@@ -91,7 +91,7 @@ fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)
     Ok((index, file.metadata()?.len()))
 }
 
-/// What the environment variable `name` says, or the default.
+/// Value of the environment variable `name`, or the default.
 fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }

@@ -32,7 +32,7 @@ const CYCLES_MS: [u32; 2] = [2, 100];
 /// The load beside the one that is measured: its share in per cent and its cycle in ms.
 const BESIDE: (u32, u32) = (25, 10);
 
-/// What is measured.
+/// A load to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     is_service: bool,

@@ -1,7 +1,7 @@
-//! How far do stretches of one state differ, from seconds to minutes? Prints the Allan deviation of
-//! the ratios to the reference, and of costs, less what the scatter of single blocks explains: of
-//! neighbouring parts of each run, and of runs so many places apart. A row that stays level is
-//! flicker noise, which a longer run does not average out.
+//! Measures how far stretches of one state differ, from seconds to minutes. Prints the Allan
+//! deviation of the ratios to the reference, and of costs, less what the scatter of single blocks
+//! explains: of neighbouring parts of each run, and of runs so many places apart. A row that stays
+//! level is flicker noise, which a longer run does not average out.
 //!
 //! `ZC_RUNS="a.json b.json ..." cargo bench --bench wander`: runs of one plan, one after the other.
 

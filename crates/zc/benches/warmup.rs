@@ -14,7 +14,7 @@ use rand::seq::SliceRandom as _;
 use zc_measure::trial;
 use zc_run::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
 
-/// In ms; the last one is what the others are compared with.
+/// Warm-ups in ms; the last one is the reference.
 const WARMUPS: [u64; 6] = [6, 10, 15, 20, 30, 60];
 
 const WINDOW_NS: u64 = 20_000_000;

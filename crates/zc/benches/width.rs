@@ -78,17 +78,17 @@ fn further() -> usize {
     setting("ZC_FURTHER", 0)
 }
 
-/// What the runs say of a path.
+/// Results of the runs for one path.
 #[derive(Default)]
 struct Row {
-    /// Of the logarithms; `None` where paths are put together.
+    /// Median of the logarithms; `None` where paths are combined.
     median: Option<f64>,
     /// Logarithms of the ratios, less their median.
     logs: Vec<f64>,
     /// Standard errors that the intervals promise.
     errors: Vec<f64>,
     bounds: Vec<(f64, f64)>,
-    /// By run.
+    /// Autocorrelations of each run.
     lags: Vec<[f64; LAGS]>,
 }
 
@@ -149,7 +149,7 @@ fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
     whole.then_some(logs)
 }
 
-/// Of the values themselves.
+/// Autocorrelations of the values themselves, without logarithms.
 fn autocorrelations(logs: &[f64]) -> Option<[f64; LAGS]> {
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let at = |lag: usize| -> Option<f64> {

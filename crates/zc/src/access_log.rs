@@ -17,7 +17,7 @@ const MOST_REQUESTS: usize = 1_000_000;
 /// Without a request in so many bytes it is no log: /dev/zero is not read for ever.
 const MOST_WITHOUT: u64 = 64 << 20;
 
-/// What a log has.
+/// Requests in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Paths with queries, in order, of requests that can be repeated.
@@ -33,7 +33,7 @@ pub(super) struct Asked {
 /// Reads a log to its end, or until there are a million requests.
 ///
 /// # Errors
-/// That of reading.
+/// A read error.
 pub(super) fn read(mut log: impl BufRead) -> io::Result<Asked> {
     let mut asked = Asked::default();
     let mut line = Vec::new();

@@ -18,7 +18,7 @@ use zc_report::advise::{Advice, AdvisedLog, json, text};
 use zc_report::{Layout, advice_page};
 use zc_run::{Error, ErrorKind, Result};
 
-/// What the names of its options about formats begin with.
+/// Prefix of its options about formats.
 const OPTIONS: &str = "";
 
 /// Arguments of `zc advise`.
@@ -47,7 +47,7 @@ pub(super) struct AdviseArgs {
     out: Option<PathBuf>,
 }
 
-/// Reads the logs, and prints what they have and what it costs.
+/// Reads the logs, and prints their requests and the costs.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`](zc_run::ErrorKind): an option is not valid.

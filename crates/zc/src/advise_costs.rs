@@ -79,7 +79,7 @@ pub(super) struct CostArgs {
     pub(super) no_costs: bool,
 }
 
-/// What costs are asked for.
+/// The costs that were asked for.
 pub(super) struct Question {
     today: Option<String>,
     asked: Option<Asked>,
@@ -94,7 +94,7 @@ pub(super) enum CostSource {
         /// The option that named it, so that it may be of another machine; `None`: it was found.
         named: Option<NamedBy>,
     },
-    /// One that has just been measured.
+    /// A run that has just been measured.
     Measured { run: Box<Run>, name: String },
 }
 
@@ -113,7 +113,7 @@ impl Question {
         Ok(Self { today: args.today.clone(), asked })
     }
 
-    /// What the requests of a mix cost.
+    /// Costs of the requests of a mix.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): the run has no costs of responses;
@@ -295,7 +295,7 @@ fn check_kind(run: &Run, name: &str, named: NamedBy) -> Result<()> {
 
 const MEASURES: &str = "zc run requests measures them";
 
-/// Of a server.
+/// Hint where a run of a server is needed.
 const MEASURES_A_SERVER: &str = "zc run server measures them, with a state for each length and \
                                  configuration: --state off-4k=http://localhost:8001/4k --state \
                                  off-64k=http://localhost:8001/64k ...";

@@ -7,7 +7,7 @@ use super::run_args::RunArgs;
 use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
-/// The options whose values say nothing of a host, beside those of factors.
+/// The options whose values reveal nothing about a host, besides those of factors.
 const KEPT: [&str; 22] = [
     "ab-limit",
     "ab-settle",

@@ -10,7 +10,7 @@ use zc_run::{Error, ErrorKind, Result};
 pub(super) struct Document {
     pub(super) bytes: Vec<u8>,
     pub(super) code: u8,
-    /// What is to be kept for the next time; mostly nothing.
+    /// Text to store for the next time; mostly empty.
     pub(super) aside: String,
 }
 
@@ -21,16 +21,16 @@ impl<T: Into<Vec<u8>>> From<T> for Document {
 }
 
 impl Document {
-    /// One that nothing is kept of.
+    /// A document without a text to store.
     pub(super) fn of(bytes: impl Into<Vec<u8>>, code: u8) -> Self {
         Self { bytes: bytes.into(), code, aside: String::new() }
     }
 }
 
-/// What `make` makes of files that are open. It prints nothing on stdout.
+/// The document that `make` builds from open files. It prints nothing on stdout.
 ///
 /// # Errors
-/// Those of `make`; its process cannot give up its rights, or is gone.
+/// Errors of `make`; its process cannot give up its rights, or has died.
 pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Document> {
     if !has_capabilities() {
         return make(); // an ordinary user, who has nothing that could be given up

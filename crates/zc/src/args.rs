@@ -189,7 +189,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What is named in a saved run, which is JSON, is text.
+    /// Argument that names something in a saved run. A run is JSON, so this is text.
     const TEXT: &str = "nfs_file";
 
     /// All commands, those of commands included.

@@ -13,7 +13,7 @@ use zc_run::{
     Block, CPU_QUOTA, Dropped, EndReason, Error, ErrorKind, OtherProgram, Run, Slot, Warning,
 };
 
-/// How many blocks say what other programs use now: some seconds.
+/// Number of blocks, some seconds, from which the present use by other programs is computed.
 const LAST: usize = 10;
 
 /// The blocks of a run of which fewer than half are kept, and what dropped the last.
@@ -55,7 +55,7 @@ pub(super) fn judged(run: &Run) -> impl Iterator<Item = &Block> {
     run.blocks.iter().filter(is_judged)
 }
 
-/// What other programs use of the CPUs in the blocks measured last, where costs leave it out:
+/// The share of the CPUs that other programs used in the last blocks, where costs leave it out:
 /// `others 1.3 of 2 CPUs`. `None` where they use hardly anything, or blocks are dropped for it.
 pub(super) fn others_left_out(run: &Run) -> Option<String> {
     if !rules::leaves_others_out(&run.header) {
@@ -101,8 +101,8 @@ pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
     })
 }
 
-/// What is known to disturb a run, which need not be looked for: zc's own limit, its own far end,
-/// or programs that were seen.
+/// The known cause of a disturbed run, which need not be looked for: zc's own limit, its own far
+/// end, or programs that were seen.
 fn known_cause(run: &Run, busy: &Busy) -> Option<Error> {
     let Busy { kept, judged, .. } = busy;
     let error = |why: &str| {

@@ -47,7 +47,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
 /// Opens saved runs; each with its name.
 ///
 /// # Errors
-/// As [`Saved::open`].
+/// Same as for [`Saved::open`].
 pub(super) fn open(files: &[PathBuf]) -> Result<Vec<(String, Saved)>> {
     files.iter().map(|file| Ok((file.display().to_string(), Saved::open(file)?))).collect()
 }
@@ -57,14 +57,14 @@ pub(super) struct Runs(Vec<(String, Run)>);
 
 impl Runs {
     /// # Errors
-    /// As [`Saved::read`].
+    /// Same as for [`Saved::read`].
     pub(super) fn read(saved: Vec<(String, Saved)>) -> Result<Self> {
         let read = |(name, saved): (String, Saved)| Ok((name, saved.read()?));
         Ok(Self(saved.into_iter().map(read).collect::<Result<_>>()?))
     }
 
-    /// What they differ by. What is compared must be like them. The old run may be one of them, the
-    /// new ones are left out: a change would be part of its own yardstick.
+    /// Difference between the runs. They must be like the runs compared. The old run may be one of
+    /// them, the new ones are left out: a change would be part of its own yardstick.
     ///
     /// # Errors
     /// [`ErrorKind::Incomparable`].

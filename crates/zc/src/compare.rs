@@ -147,7 +147,7 @@ fn costs(
     Ok(Document::of(text, exit_code(&compared, judgement.map(|judgement| judgement.outcome))))
 }
 
-/// What the runs given with `--calibration` say, without what is compared as new.
+/// Calibration from the runs given with `--calibration`, without those compared as new.
 fn calibrated(
     saved: Vec<(String, Saved)>,
     old: &Selection<'_>,
@@ -254,7 +254,7 @@ impl Files {
 }
 
 impl Named {
-    /// What it selects of the runs.
+    /// Selects the named part of the runs.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCell`]: its run has no such cell.
@@ -273,7 +273,7 @@ fn has_state(run: &Run, state: &HostState) -> bool {
     run.header.plan.cells.iter().any(|cell| cell.levels.state.as_ref() == Some(state))
 }
 
-/// What stands before and after each colon, the last one first.
+/// Splits the text at each colon, the last one first.
 fn splits(text: &OsStr) -> impl Iterator<Item = (&OsStr, &OsStr)> {
     let bytes = text.as_bytes();
     let colons = (0..bytes.len()).rev().filter(|at| bytes[*at] == b':');

@@ -10,7 +10,7 @@ use super::zstd_frames::ZstdFrames;
 /// The size of each buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How something is compressed.
+/// Compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -26,7 +26,7 @@ impl Compression {
     }
 }
 
-/// Compressions that are told and not read, with the command that decompresses them.
+/// Compressions that are recognised but not read, with the command that decompresses them.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (b"BZh", "bzip2", "bzip2 -dc"),
     (b"\xfd7zXZ\0", "xz", "xz -dc"),
@@ -41,14 +41,14 @@ pub(super) enum Unread {
     Failed(io::Error),
     /// It is compressed in a way that zc does not read.
     Compressed {
-        /// What with.
+        /// Name of the format.
         with: &'static str,
         /// The command that writes it decompressed to stdout.
         command: &'static str,
     },
 }
 
-/// What `source` has, decompressed.
+/// Decompresses `source`.
 ///
 /// # Errors
 /// It cannot be read, or is compressed in another way.

@@ -18,8 +18,8 @@ const MOST_FILES: usize = 64;
 /// Entries of the folder beyond which it is taken for something else than a folder of runs.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The runs of an experiment on this host whose rates zc chose, in the folder in which `out` will
-/// be; the newest first. What cannot be read is passed over.
+/// Earlier runs of an experiment on this host, in the folder in which `out` will be, whose rates zc
+/// chose; the newest first. Files that cannot be read are skipped.
 pub(super) fn rates(out: &Path, experiment: &str) -> Vec<EarlierRates> {
     if is_stdout(out) {
         return Vec::new();

@@ -1,5 +1,4 @@
-//! What the experiments that measure have in common, whether they follow a plan or have options of
-//! their own.
+//! Shared by all experiments that measure, whether they follow a plan or have options of their own.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -14,7 +13,7 @@ use zc_measure::Stop;
 use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 
-/// The options that an experiment takes which measures in blocks and has no plan, beside its own.
+/// The options of an experiment that measures in blocks and has no plan, besides its own.
 pub(super) const OF_BLOCKS: [&str; 18] = [
     "--cpus",
     "--window",
@@ -64,7 +63,7 @@ pub(super) fn command() -> Vec<String> {
 /// Measures with progress on stderr.
 ///
 /// # Errors
-/// What `measure` returns.
+/// Errors of `measure`.
 pub(super) fn watched(
     budget_ns: u64,
     stop: &Stop,

@@ -9,7 +9,7 @@ use super::known::known;
 use zc_run::factor::FactorOption;
 use zc_run::{Factor, Level, Result};
 
-/// What was typed, by factor.
+/// Texts typed for factors.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FactorArgs(BTreeMap<Factor, String>);
 

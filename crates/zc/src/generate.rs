@@ -12,7 +12,7 @@ use zc_measure::OpenFolder;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, in_words};
 
-/// What can be generated.
+/// Kinds of files that can be generated.
 pub(super) const KINDS: [&str; 3] = ["man", "completions", "schema"];
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];

@@ -1,5 +1,4 @@
-//! What many runs are grouped by, and which of them are taken: options of `zc fleet report` and
-//! `zc trend`.
+//! Options of `zc fleet report` and `zc trend` that group many runs and select among them.
 
 use clap::Args;
 
@@ -22,7 +21,7 @@ pub(super) struct GroupingArgs {
 }
 
 impl GroupingArgs {
-    /// What was asked to group by; `None` if nothing was. `--by ''` groups by nothing.
+    /// Features to group by; `None` if none were given. `--by ''` groups by nothing.
     pub(super) fn by(&self) -> Option<Vec<String>> {
         let names = self.by.iter().filter(|name| !name.is_empty()).cloned();
         (!self.by.is_empty()).then(|| names.collect())

@@ -28,13 +28,13 @@ use zc_run::{Error, ErrorKind, Result, in_words, units};
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
 
-/// From the command to the first request: the thread is awake by then.
+/// Time from the command to the first request: the thread is awake by then.
 const LEAD_NS: u64 = 5 * MS;
 
-/// How often Ctrl-C and the number of requests are looked at.
+/// Interval at which Ctrl-C and the number of requests are checked.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// After Ctrl-C, how long responses that are outstanding are waited for.
+/// Time for which outstanding responses are awaited after Ctrl-C.
 const LAST_WAIT: Duration = Duration::from_millis(300);
 
 /// Arguments of `zc http`.

@@ -1,6 +1,6 @@
-//! Ctrl-C, SIGTERM and SIGHUP. The first asks what goes on to end. The second ends the program at
-//! once, as the first does where nobody looks at it within a second: what cannot look is a wait,
-//! and the kernel removes namespaces, soakers and sockets.
+//! Ctrl-C, SIGTERM and SIGHUP. The first signal asks running work to end. The second ends the
+//! program at once, as the first does if no code checks for it within a second: only a wait cannot
+//! check, and the kernel removes namespaces, soakers and sockets.
 //!
 //! SIGXFSZ, which a write beyond RLIMIT_FSIZE raises, would end the program with its result. It is
 //! caught, so that the write fails (EFBIG) as on a full disk. It is not ignored: commands that zc

@@ -2,7 +2,8 @@
 //! with it.
 //!
 //! The options are those of the command line that the run has saved. A saved run may come from
-//! anybody, so what makes zc run a command or connect to another machine is not taken from it.
+//! anybody, so options that make zc run a command or connect to another machine are not taken from
+//! it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use zc_run::{Error, Result, escape, in_words};
 /// The share of lines that may be unreadable without a warning.
 const MOST_UNREADABLE: f64 = 0.01;
 
-/// How much is shown of a line, in characters.
+/// Number of characters of a line that are shown.
 const SHOWN: usize = 80;
 
 /// The format that was named, with the keys of JSON lines that were; `None` if it is to be told by
@@ -101,7 +101,7 @@ pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
     }
 }
 
-/// What is said of durations, and of keys that were named.
+/// Reports on durations, and on keys that were named.
 fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     let format = summary.format;
     match summary.durations {
@@ -130,8 +130,8 @@ fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     }
 }
 
-/// The first lines that could not be read. They may have what is personal, so they are shown to
-/// whoever reads the log and are in no document.
+/// Shows the first lines that could not be read. They may contain personal data, so they are shown
+/// to the reader of the log and are in no document.
 fn show(name: &str, lines: &[UnreadableLine]) {
     for UnreadableLine { number, text } in lines {
         tell::note(&format!("{name}:{number}: {}", escape(text, SHOWN)));

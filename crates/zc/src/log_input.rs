@@ -10,14 +10,14 @@ use zc_run::{Error, Result, in_words};
 
 /// A log that is open, and of which nothing has been read yet.
 pub(super) struct LogInput {
-    /// As it is shown.
+    /// Name for messages.
     pub(super) name: String,
     source: Box<dyn Read>,
 }
 
 impl LogInput {
-    /// Opens a log; `-` is stdin. Of a file what it has now is read, so that a log that grows has
-    /// an end.
+    /// Opens a log; `-` is stdin. A file is read up to its present length, so that a log that grows
+    /// has an end.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or is a directory.
@@ -39,7 +39,7 @@ impl LogInput {
         Ok(Self { name, source })
     }
 
-    /// What it says, decompressed.
+    /// Reads the log, decompressed.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read, or is compressed in another way.

@@ -37,7 +37,7 @@ const OWN: [&str; 17] = [
 pub(super) const TAKES: [&[&str]; 2] = [&OWN, &OF_BLOCKS];
 /// The default budget.
 pub(super) const BUDGET: &str = "3min";
-/// What is asked for where nothing is said.
+/// Default sizes.
 const SIZES: &str = "4k,16k,64k,256k,1m";
 const DEPTH: u64 = 4;
 const THREADS: u64 = 8;
@@ -51,7 +51,7 @@ const MOST_CONNECTIONS: u64 = 16;
 /// NFSD_MAXSERVS of Linux, fs/nfsd/nfssvc.c.
 const MOST_THREADS: u64 = 8192;
 
-/// How to begin.
+/// An example command.
 pub(super) const EXAMPLE: &str = "zc run nfs --vers 3 --rsize 4k,64k,1m";
 
 /// Measures NFS and prints the result; `given` are the options that were typed.
@@ -185,7 +185,7 @@ fn rate(args: &RunArgs) -> Result<Option<f64>> {
     Ok(cell.levels.rate_bytes_per_s)
 }
 
-/// Each of the words between commas once, in the order in which they were typed.
+/// Each of the comma-separated words once, in the order in which they were typed.
 fn each_once<T: PartialEq>(text: &str, mut of: impl FnMut(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     for word in text.split(',').map(str::trim) {

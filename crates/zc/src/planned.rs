@@ -131,7 +131,7 @@ fn keys() -> Vec<&'static str> {
     factors.map(|option| option.long).chain(OTHERS.map(|(key, _)| key)).collect()
 }
 
-/// Where the value of an option goes.
+/// Destination of an option's value.
 #[derive(Clone, Copy)]
 enum Slot {
     Factor(Factor),

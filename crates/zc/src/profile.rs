@@ -163,7 +163,7 @@ impl FromArgMatches for SampledFactors {
 /// Samples, saves, prints.
 ///
 /// # Errors
-/// As for [`run::run`], or this user may not sample the CPUs.
+/// Same as for [`run::run`], or this user may not sample the CPUs.
 pub(super) fn profile(args: ProfileArgs) -> Result<()> {
     if let Some(folded) = &args.folded {
         replace::check(folded)?;

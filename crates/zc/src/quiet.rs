@@ -31,7 +31,7 @@ impl QuietArgs {
     /// The longest time to wait, if the user asked for it.
     ///
     /// # Errors
-    /// What was typed is no duration.
+    /// The argument is no duration.
     pub(super) fn at_most(&self) -> Result<Option<Duration>> {
         let duration = |text| units::duration(text, S..=7 * 24 * 3600 * S);
         let typed = self.wait_until_quiet.as_deref().map(duration).transpose();

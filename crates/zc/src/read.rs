@@ -17,8 +17,8 @@ use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 /// something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
 
-/// How much larger than its file a compressed run may be, where that is more than the least: some
-/// kilobytes could otherwise take all memory. gzip makes a run a tenth.
+/// Largest ratio of a decompressed run to its file, above the minimum: some kilobytes could
+/// otherwise take all memory. gzip makes a run a tenth.
 const MOST_COMPRESSED: u64 = 100;
 const LEAST_OF_COMPRESSED_BYTES: u64 = 16 << 20;
 
@@ -47,7 +47,7 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File
 /// The content of a regular file; `None` if it has more than `most` bytes.
 ///
 /// # Errors
-/// As for [`regular`], and when reading fails.
+/// Same as for [`regular`], and when reading fails.
 pub(super) fn bytes(
     path: &Path,
     most: u64,
@@ -60,7 +60,7 @@ pub(super) fn bytes(
 /// The text of a regular file, without a byte order mark; `None` if it has more than `most` bytes.
 ///
 /// # Errors
-/// As for [`bytes`], and when it is not UTF-8.
+/// Same as for [`bytes`], and when it is not UTF-8.
 pub(super) fn text(
     path: &Path,
     most: u64,
@@ -105,7 +105,7 @@ impl Saved {
     /// Reads the run without a word, to see whether it is of use.
     ///
     /// # Errors
-    /// As [`Saved::read`].
+    /// Same as for [`Saved::read`].
     pub(super) fn read_silently(self) -> Result<Run> {
         self.parse().map(|(run, _)| run)
     }
@@ -174,7 +174,7 @@ fn unreadable(path: &Path, what: &str) -> Error {
 /// Opens and reads a saved run of the user's own.
 ///
 /// # Errors
-/// As [`Saved::open`] and [`Saved::read`].
+/// Same as for [`Saved::open`] and [`Saved::read`].
 pub(super) fn run(path: &Path) -> Result<Run> {
     Saved::open(path)?.read()
 }

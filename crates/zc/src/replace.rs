@@ -1,6 +1,6 @@
 //! Writes results to files and replaces older ones atomically. A result is written to a temporary
 //! file in the same folder, synced, and renamed (rename(2) is atomic), so that a full disk, a crash
-//! and a Ctrl-C leave the older file as it was. Where links lead is `OpenFolder`'s.
+//! and a Ctrl-C leave the older file as it was. Links are followed by `OpenFolder`.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -96,7 +96,7 @@ fn at(place: io::Result<(OpenFolder, OsString)>, document: &[u8]) -> io::Result<
     folder.replace(&name, |file| file.write_all(document).and_then(|()| file.sync_all()))
 }
 
-/// That a file cannot be written.
+/// The error that a file cannot be written.
 fn unwritten(path: &Path, error: &io::Error) -> Error {
     let words = match error.kind() {
         ErrorKind::InvalidInput => "it is no name of a file".to_owned(),

@@ -14,13 +14,13 @@ use zc_access_log::{Draw, Drawn, Format, MixBuilder, read_log};
 use zc_measure::session::{LONGEST_REPLAYED, LogToReplay, RunOptions, seed_or_fresh};
 use zc_run::{Error, Experiment, Result, units};
 
-/// What the names of its options about formats begin with.
+/// Prefix of its options about formats.
 const OPTIONS: &str = "log-";
 
-/// How many responses are drawn. At the usual rates a trial of so many takes a second.
+/// Default number of responses drawn. At the usual rates a trial of so many takes a second.
 const DRAWN: usize = 2_000;
 
-/// As many as are still read back from a saved run in a moment.
+/// Limit on responses drawn: so many are still read back from a saved run in a moment.
 const MOST_DRAWN: u64 = 100_000;
 
 /// The options of a log that is replayed.
@@ -46,8 +46,8 @@ pub(super) struct ReplayArgs {
     speedup: Option<String>,
 }
 
-/// What the process without rights hands over: requests, bytes and requests per second of the log,
-/// the bytes of each body that was drawn, and how many were too long.
+/// Result of the process without rights: requests, bytes and requests per second of the log, the
+/// bytes of each body that was drawn, and how many were too long.
 type Read = (u64, u64, f64, Vec<u64>, u64);
 
 impl ReplayArgs {

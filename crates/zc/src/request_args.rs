@@ -43,7 +43,7 @@ impl RequestArgs {
         self.header.iter().map(|text| header(text)).collect()
     }
 
-    /// Whose certificates an HTTPS server may have.
+    /// Certificates to accept from an HTTPS server.
     pub(super) fn trust(&self) -> Trust {
         match &self.cacert {
             _ if self.insecure => Trust::Anybody,

@@ -137,7 +137,7 @@ pub(super) fn run(
     Ok(options)
 }
 
-/// What becomes of a connection after a response.
+/// Parses the use of a connection after a response.
 fn reuse(text: &str) -> Result<Reuse> {
     match text {
         "keep-alive" => Ok(Reuse::KeepAlive),
@@ -191,7 +191,7 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
 /// The states of the host that these commands make, with the options that all commands share.
 ///
 /// # Errors
-/// As for [`run`].
+/// Same as for [`run`].
 pub(super) fn host_states(args: &RunArgs, commands: Vec<StateCommand>) -> Result<HostStates> {
     let duration = |option, text: &Option<String>, least_ns, default| match text {
         Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|error| of(option, error)),
@@ -206,10 +206,10 @@ pub(super) fn host_states(args: &RunArgs, commands: Vec<StateCommand>) -> Result
     })
 }
 
-/// What the soakers do.
+/// Kind of the soakers.
 ///
 /// # Errors
-/// As for [`run`].
+/// Same as for [`run`].
 pub(super) fn soaker(args: &RunArgs) -> Result<SoakerKind> {
     known_or(args.soaker.as_deref(), SoakerKind::Alu)
 }
@@ -217,7 +217,7 @@ pub(super) fn soaker(args: &RunArgs) -> Result<SoakerKind> {
 /// The half-width at which a run may end early.
 ///
 /// # Errors
-/// As for [`run`].
+/// Same as for [`run`].
 pub(super) fn target(args: &RunArgs) -> Result<f64> {
     let typed = args.target.as_deref();
     typed.map_or(Ok(TARGET), units::percent).map_err(|error| of("--target", error))
@@ -231,7 +231,7 @@ fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: 
 /// The budget that was typed, or the experiment's own.
 ///
 /// # Errors
-/// As for [`run`].
+/// Same as for [`run`].
 pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
     units::duration(text.unwrap_or(default), S..=24 * 3600 * S)
         .map_err(|error| of("--budget", error))
@@ -259,7 +259,7 @@ fn sessions(text: &str) -> Result<NonZeroUsize> {
 /// A seed, if one was typed.
 ///
 /// # Errors
-/// As for [`run`].
+/// Same as for [`run`].
 pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
     text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|error| of("--seed", error)))
         .transpose()

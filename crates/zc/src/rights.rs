@@ -7,8 +7,8 @@ use zc_measure::privileges::{has_capabilities_of_its_file, no_new_privileges};
 use zc_run::{Error, ErrorKind, Result};
 
 /// Refuses to run as a zc that is set-user-ID or set-group-ID, or whose file has capabilities: it
-/// would read files, open ports and, by `--ab` and `--via`, run commands with rights that whoever
-/// starts it does not have.
+/// would read files, open ports and, by `--ab` and `--via`, run commands with rights that the user
+/// who starts it does not have.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`]: this process has rights of its file (execve(2), capabilities(7)).

@@ -86,7 +86,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
 /// Runs one plan, and calls `also` with the run before it is printed.
 ///
 /// # Errors
-/// As for [`run`], or `also` failed.
+/// Same as for [`run`], or `also` failed.
 pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
         return Err(Error::usage(format!(
@@ -112,7 +112,7 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
 /// A run that was measured, and saved.
 pub(super) struct Measured {
     pub(super) run: Run,
-    /// Where it is saved.
+    /// File of the saved run.
     pub(super) out: PathBuf,
     /// Why it ended early.
     pub(super) error: Option<Error>,

@@ -18,7 +18,7 @@ use super::replay_args::ReplayArgs;
 use super::server_args::ServerArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
-/// What `--responses` may be.
+/// Values of `--responses`.
 pub(super) const REUSES: [&str; 2] = ["keep-alive", "close"];
 
 /// Arguments of `zc run`.

@@ -60,7 +60,7 @@ fn narrowed(run: Command, experiment: Experiment) -> Command {
     }
 }
 
-/// What an experiment is for, and what it needs.
+/// Purpose of an experiment, and its requirements.
 fn about(experiment: Experiment) -> Option<String> {
     let question = plan::row(experiment).ok()?.question;
     let needs = match experiment {

@@ -1,6 +1,6 @@
 //! `zc schema`: the JSON Schemas of zc's output for programs. They are in the folder schema/ as the
 //! types generate them, so that a change of an output is seen in review, and a test holds them
-//! against the types. What generates them would be 0.75 MB of the packed binary.
+//! against the types. The code that generates them would be 0.75 MB of the packed binary.
 
 use std::io::Read as _;
 
@@ -62,7 +62,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     }
 }
 
-/// All of them, by the names of their files: `zc-NAME.schema.json`.
+/// All schemas, by the names of their files: `zc-NAME.schema.json`.
 pub(super) fn files() -> Vec<(String, Vec<u8>)> {
     let file = |(name, compressed): &Schema| {
         (format!("zc-{name}.schema.json"), text(compressed).into_bytes())

@@ -43,12 +43,12 @@ pub(super) const BUDGET: &str = "2min";
 const CONNECTIONS: u64 = 8;
 /// More than any server's workers hold.
 const MOST_CONNECTIONS: u64 = 10_000;
-/// How long a response may take.
+/// Time limit of a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the server may take to answer for the first time.
+/// Time limit of the server's first answer.
 const START: Duration = Duration::from_secs(10);
 
-/// How to begin.
+/// An example command.
 const EXAMPLE: &str =
     "zc run server --state off=http://localhost:8001/f --state on=http://localhost:8002/f";
 

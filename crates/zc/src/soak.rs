@@ -1,5 +1,5 @@
-//! `zc soak`: the soakers alone. Live, around a command, beside a service, or checked with known
-//! loads.
+//! `zc soak`: the soakers alone. Live, around a command, for a running service, or checked with
+//! known loads.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -174,7 +174,7 @@ fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     })
 }
 
-/// What is known before the first window, on stderr.
+/// Prints what is known before the first window, on stderr.
 fn begin(start: &SoakStart, rates: &[f64]) {
     let taken = start.taken.as_ref().and_then(|taken| taken_share(taken, rates));
     tell::note(report::start(start, taken).trim_end());

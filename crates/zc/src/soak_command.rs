@@ -28,10 +28,11 @@ pub(super) const OWN_FAILURE: u8 = 125;
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 pub(super) const NOT_FOUND: u8 = 127;
 
-/// Without `--runs`, executions before the interval may end the series. Whoever stops at the first
-/// narrow interval stops at those that are narrow by chance; with eight and more that is little.
+/// Number of executions, without `--runs`, before the interval may end the series. Stopping at the
+/// first narrow interval favours those that are narrow by chance; with eight and more that matters
+/// little.
 const LEAST_RUNS: usize = 8;
-/// Without `--runs`, an interval of this half-width, as a share of the cost, ends the series.
+/// Half-width of the interval, as a share of the cost, that ends the series without `--runs`.
 const NARROW: f64 = 0.025;
 /// Time for executions, without `--budget`.
 const BUDGET: &str = "30s";
@@ -111,7 +112,7 @@ impl OfCommandArgs {
         self.status_url.as_deref().map(StatusUrl::parse).transpose()
     }
 
-    /// Who counts what the command did, if not the command itself.
+    /// Counter of what the command did; `None` if the command counts itself.
     fn counter(&self) -> Result<Option<Counter>> {
         let counter = match (self.status_url()?, &self.link) {
             (Some(page), _) => Counter::Requests(page),
@@ -227,7 +228,7 @@ struct Until {
     budget_ns: u64,
     run_anyway: bool,
     begun: Option<Instant>,
-    /// What the cost is of.
+    /// Unit of the cost.
     unit: Option<Unit>,
 }
 
@@ -282,7 +283,7 @@ fn not_counted(unit: Unit, counter: Option<&Counter>) -> Error {
     )
 }
 
-/// What is had all the same.
+/// Hint: what can be measured all the same.
 const ANYWAY: &str =
     "--run-anyway executes it all the same, with its own user and system time as the figure";
 

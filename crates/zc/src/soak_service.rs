@@ -49,7 +49,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl OfServiceArgs {
-    /// Who is to be looked at, if anybody.
+    /// The processes to observe, if any were named.
     ///
     /// # Errors
     /// `--pid` is no number.

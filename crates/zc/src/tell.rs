@@ -50,7 +50,7 @@ pub(super) fn result(text: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
 /// Prints help or the version, coloured if stdout is a terminal.
 ///
 /// # Errors
-/// As for [`result`].
+/// Same as for [`result`].
 pub(super) fn help(text: &clap::builder::StyledStr) -> Result<()> {
     let mut bytes = Vec::new();
     let choice = anstream::AutoStream::choice(&io::stdout());

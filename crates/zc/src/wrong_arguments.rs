@@ -115,7 +115,7 @@ fn alternatives(group: &str) -> String {
     }
 }
 
-/// One of a group in quotes: what has no dashes stands by its place.
+/// A name of a group in quotes: an argument without dashes is positional.
 fn named(argument: &str) -> String {
     if argument.starts_with('-') { name(argument) } else { name(&format!("<{argument}>")) }
 }

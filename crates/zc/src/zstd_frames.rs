@@ -61,7 +61,7 @@ impl<R: BufRead> ZstdFrames<R> {
     }
 }
 
-/// What is wrong, in words: the library has none but the names of its types.
+/// Describes the error: the library has no messages but the names of its types.
 fn broken(error: &FrameDecoderError) -> io::Error {
     let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
     // One name at several places of the hierarchy.

@@ -19,7 +19,7 @@ const PROGRAM: &str = "ack_burn";
 
 static OBJECT: &[u8] = include_bytes_aligned!("ack_burn.bpf.o");
 
-/// What the program counts. The layout is that of `struct burn` in ack_burn.bpf.c.
+/// Counter of the program. The layout is that of `struct burn` in ack_burn.bpf.c.
 #[derive(Debug)]
 #[repr(C)]
 struct BurnCell {
@@ -106,8 +106,9 @@ impl AckBurn {
     }
 
     /// Puts the program on a connection, until it is closed, to burn `ns_per_mb` for each MB (10^6
-    /// bytes) that is acknowledged from now on. Its sender does not sleep at first. Of two
-    /// connections of this machine whose ports differ by a multiple of 2^15, one at a time.
+    /// bytes) that is acknowledged from now on. Its sender does not sleep at first. If the ports of
+    /// two connections of this machine differ by a multiple of 2^15, only one of them may be burned
+    /// at a time.
     ///
     /// # Errors
     /// - ENOMEM: no memory for the program (`net.core.optmem_max`).

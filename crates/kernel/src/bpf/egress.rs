@@ -129,7 +129,7 @@ fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), BpfError> {
         .map_err(|error| at(Stage::Attach, &error))
 }
 
-/// What the program recorded of one flow. The layout is that of `struct cell` in egress.bpf.c.
+/// Record that the program keeps of one flow. The layout is that of `struct cell` in egress.bpf.c.
 ///
 /// The program writes to it during reads. Each field is consistent in itself, and all belong to the
 /// connection counted by [`connections`](Self::connections) once that has grown.

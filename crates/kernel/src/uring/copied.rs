@@ -25,12 +25,12 @@ pub(super) struct Copied {
 
 #[derive(Debug, Default, Clone, Copy)]
 enum Before {
-    /// None, or that of a copied send.
+    /// No notification, or that of a copied send.
     #[default]
     Copied,
-    /// That of an unmarked send.
+    /// Notification of an unmarked send.
     Unmarked,
-    /// That of the send with this number, which had joined a packet.
+    /// Notification of the send with this number, which had joined a packet.
     Joined(u32),
 }
 

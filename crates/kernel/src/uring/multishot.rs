@@ -166,7 +166,7 @@ impl Multishot {
     /// in order. Returns their number, 0 at the end of the stream.
     ///
     /// # Errors
-    /// Those of recv(2).
+    /// Errors of recv(2).
     ///
     /// # References
     /// - [io_uring_enter(2)]

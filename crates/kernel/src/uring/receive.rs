@@ -53,7 +53,7 @@ impl Receive {
     /// Waits for bytes with io_uring_enter(2) and returns them. Empty at the end of the stream.
     ///
     /// # Errors
-    /// Those of recv(2).
+    /// Errors of recv(2).
     ///
     /// # References
     /// - [io_uring_enter(2)]

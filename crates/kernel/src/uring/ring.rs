@@ -20,7 +20,7 @@ use io_uring::{IoUring, Probe, cqueue, squeue};
 /// Memory that a ring needs at least, roughly.
 const RING_BYTES: usize = 8192;
 
-/// How long the kernel may take to tear down a closed ring.
+/// Time that the kernel may take to tear down a closed ring.
 const TEARDOWN: Duration = Duration::from_millis(500);
 
 /// One completion queue entry.
@@ -127,7 +127,7 @@ impl Ring {
     /// there may be completions. False: the time is over.
     ///
     /// # Errors
-    /// Those of io_uring_enter(2), except interruption by a signal.
+    /// Errors of io_uring_enter(2), except interruption by a signal.
     pub(super) fn enter(&mut self, want: usize, limit: Option<Duration>) -> io::Result<bool> {
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
@@ -156,7 +156,7 @@ impl Ring {
     /// index in its user data. For requests that complete once.
     ///
     /// # Errors
-    /// As [`enter`](Self::enter). Requests may then still be in flight.
+    /// Same as for [`enter`](Self::enter). Requests may then still be in flight.
     pub(super) fn run(&mut self, results: &mut [i32]) -> io::Result<()> {
         while self.outstanding > 0 {
             self.enter(self.outstanding, None)?;

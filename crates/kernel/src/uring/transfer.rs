@@ -1,5 +1,5 @@
-//! What the rings share: the error of a transfer, the decoding of results, and buffers whose pages
-//! exist in advance.
+//! Code shared by the rings: the error of a transfer, the decoding of results, and buffers whose
+//! pages exist in advance.
 
 use std::io;
 

@@ -41,7 +41,7 @@ const REGISTERED_BYTES: usize = 1 << 30;
 /// Smallest send size to which ENOMEM leads.
 const SMALLEST_CHUNK: usize = 4096;
 
-/// How long the drop of a [`ZeroCopy`] waits for outstanding notifications.
+/// Time limit for which the drop of a [`ZeroCopy`] waits for outstanding notifications.
 const DROP_LIMIT: Duration = Duration::from_millis(20);
 
 /// Counts from the notifications.
@@ -55,8 +55,8 @@ const DROP_LIMIT: Duration = Duration::from_millis(20);
 pub struct ZeroCopyCounts {
     /// Sends that took bytes and whose memory the kernel has released, where it reports copies.
     pub completions: u64,
-    /// Those of them that were copied. Excludes sends that are marked only because they had no
-    /// packet of their own (io_link_skb() in io_uring/notif.c, Linux 6.10).
+    /// Number of completed sends that were copied. Excludes sends that are marked only because they
+    /// had no packet of their own (io_link_skb() in io_uring/notif.c, Linux 6.10).
     pub copied: u64,
     /// Sends refused with ENOMEM because RLIMIT_MEMLOCK was reached.
     pub refused: u64,
@@ -87,7 +87,7 @@ pub struct ZeroCopy {
     report: u16,
     /// Largest size of one send. It shrinks when RLIMIT_MEMLOCK is reached with nothing in flight.
     chunk_bytes: usize,
-    /// How long a wait without progress may last before it is an error.
+    /// Longest wait without progress before it is an error.
     patience: Duration,
     acknowledged: AckProgress,
     /// Result of the current send, once known. One send is current at a time.
@@ -194,7 +194,7 @@ impl ZeroCopy {
         }
     }
 
-    /// Whether the kernel reports which sends it copied. Where it does not, completions are not
+    /// Whether the kernel reports which sends it copied. If it does not, completions are not
     /// counted, because they would read as "none was copied".
     ///
     /// # References
@@ -393,8 +393,8 @@ mod tests {
 
     use super::*;
 
-    /// What a socket has room for whose buffer is as large as net.core.wmem_max is by default: 416
-    /// KiB, in which a byte in small packets takes almost three.
+    /// Bytes that fit into the send buffer of a socket if it is as large as net.core.wmem_max is by
+    /// default: 416 KiB, in which a byte in small packets takes almost three.
     const FITS: usize = 100_000;
 
     /// A socket with room for [`FITS`], whose peer has almost no room to receive.

@@ -12,9 +12,9 @@ use zc_access_log::RequestMix;
 pub struct Advice {
     /// The logs that were read.
     pub logs: Vec<AdvisedLog>,
-    /// What all of them have.
+    /// Their request mix.
     pub mix: RequestMix,
-    /// What their requests cost by each send path; null with `--no-costs`.
+    /// Costs of their requests by each send path; null with `--no-costs`.
     pub costs: Option<Costs>,
 }
 
@@ -25,13 +25,13 @@ pub struct AdvisedLog {
     pub log: String,
     /// Its format.
     pub format: &'static str,
-    /// How it is compressed: `gzip`, `zstd`, or not: null.
+    /// Its compression, `gzip` or `zstd`; null if it is not compressed.
     pub compression: Option<&'static str>,
     /// Its lines, without empty ones.
     pub lines: u64,
-    /// Those with a request.
+    /// Lines with a request.
     pub requests: u64,
-    /// Those that could not be read.
+    /// Lines that could not be read.
     pub unreadable: u64,
     /// The unit of its durations, where that is a setting of the server and was found by the first
     /// lines; null otherwise.

@@ -104,7 +104,7 @@ fn sent(mix: &RequestMix) -> String {
     )
 }
 
-/// What the bytes are of.
+/// Describes which bytes are counted: bodies without headers, or responses with them.
 fn counted(mix: &RequestMix) -> String {
     let counted = &mix.counted;
     let mut parts = Vec::new();
@@ -158,7 +158,7 @@ fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
     parts.join(", ")
 }
 
-/// How many of the requests were encrypted, where the log says it of some.
+/// Share of the requests that were encrypted, if the log has that for some.
 fn tls(mix: &RequestMix) -> Option<String> {
     let Tls { with, without } = &mix.tls;
     let told = with.requests + without.requests;
@@ -200,7 +200,7 @@ fn concurrency(mix: &RequestMix) -> Option<String> {
     Some(text)
 }
 
-/// What may be wrong with the figures.
+/// Reasons to doubt the figures.
 fn doubts(mix: &RequestMix) -> Vec<String> {
     let mut doubts = Vec::new();
     if mix.without_zone > 0 {

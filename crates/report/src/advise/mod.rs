@@ -13,7 +13,7 @@ pub use document::{Advice, AdvisedLog};
 pub(crate) use heading::heading;
 pub(crate) use tables::{by_size, conclusion, kinds, size_classes, size_range};
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(advice: &Advice) -> String {
     super::json::text(advice)
 }
@@ -23,8 +23,8 @@ pub fn json_schema() -> String {
     super::json::schema_of::<Advice>()
 }
 
-/// For a terminal: the logs, their rates, the kinds of responses, those of whole representations by
-/// size, and what requests cost by each path.
+/// Renders for a terminal: the logs, their rates, the kinds of responses, those of whole
+/// representations by size, and the costs of requests by each path.
 pub fn text(advice: &Advice, layout: Layout) -> String {
     let mix = &advice.mix;
     let mut out = note::terminal(&heading(advice), layout);

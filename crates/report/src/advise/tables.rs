@@ -123,7 +123,7 @@ pub(crate) fn by_size(sizes: &Sizes) -> Grid {
     Grid::new(columns, rows)
 }
 
-/// Where half of the bytes are.
+/// States the size from which on responses have half of the bytes.
 pub(crate) fn conclusion(whole: &Sizes) -> String {
     let all = whole.total();
     let bins: Vec<SizeBin> = whole.bins().collect();

@@ -1,5 +1,4 @@
-//! What the costs take for granted, because neither a log nor a run tells it, and what each would
-//! change.
+//! Assumptions of the costs, which neither a log nor a run can confirm, and what each would change.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,12 +9,12 @@ use zc_access_log::RequestMix;
 use zc_analysis::advise::CostAdvice;
 use zc_run::{Run, ServerPlan, ServerState, escape};
 
-/// Something that is taken for granted.
+/// An assumption of the costs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Assumption {
     /// What, in a few words.
     pub assumed: String,
-    /// What it would change if it were otherwise: a sentence or two.
+    /// Effect if it were otherwise: a sentence or two.
     pub would_change: String,
 }
 
@@ -63,7 +62,7 @@ pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assump
     all
 }
 
-/// Of zc's own server.
+/// Assumptions for zc's own server.
 fn of_zc_s_own() -> Vec<Assumption> {
     vec![
         fixed(
@@ -80,7 +79,7 @@ fn of_zc_s_own() -> Vec<Assumption> {
     ]
 }
 
-/// Of a server that is not zc's, as it was measured.
+/// Assumptions for a server that is not zc's, as it was measured.
 fn of_a_server(server: &ServerPlan) -> Vec<Assumption> {
     let mut all = vec![
         fixed(
@@ -131,7 +130,7 @@ fn as_configured() -> Assumption {
     )
 }
 
-/// What is in the costs by where the server ran, and by who asked.
+/// The assumption that follows from where the server ran, and from the load.
 fn where_it_ran(server: &ServerPlan) -> Option<Assumption> {
     if server.ran_already() && server.load_from.is_none() {
         return Some(fixed(
@@ -242,7 +241,7 @@ fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
     )
 }
 
-/// Where the log has requests of HTTP/2 or 3.
+/// The assumption of HTTP/1.1, if the log has requests of HTTP/2 or 3.
 fn multiplexed(mix: &RequestMix) -> Option<Assumption> {
     let known: u64 = mix.protocols.values().map(|tally| tally.requests).sum();
     let is_later = |name: &str| name.starts_with("HTTP/2") || name.starts_with("HTTP/3");

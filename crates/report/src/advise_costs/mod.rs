@@ -1,4 +1,4 @@
-//! What the requests of access logs cost by each send path, or in each configuration of a server:
+//! Costs of the requests of access logs by each send path, or in each configuration of a server:
 //! the cost half of `zc advise`, as text and as JSON.
 
 mod assumptions;
@@ -28,7 +28,7 @@ use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise
 use zc_analysis::compare::between_machines;
 use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
 
-/// What requests cost, and what that is taken from.
+/// Costs of requests, and their basis.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Costs {
     /// The run that costs are from.
@@ -38,7 +38,7 @@ pub struct Costs {
     pub advice: CostAdvice,
     /// Why the run's own verdicts, and so these, are withheld: a part of a sentence each.
     pub withheld_because: Vec<String>,
-    /// What is taken for granted, and what it would change.
+    /// Assumptions, and what they would change.
     pub assumptions: Vec<Assumption>,
     /// The answer in a sentence.
     pub verdict: String,
@@ -66,12 +66,12 @@ pub struct CostRun {
 pub struct CostServer {
     /// The command with which zc started it; null if it ran already.
     pub started_by: Option<String>,
-    /// Who asked, in words; null: zc's own load on the same machine.
+    /// Origin of the load, in words; null: zc's own load on the same machine.
     pub load: Option<String>,
 }
 
 impl Costs {
-    /// What the requests of `mix` cost by the paths of a run, from `file`.
+    /// Costs of the requests of `mix` by the paths of a run, from `file`.
     ///
     /// # Errors
     /// See [`Unfit`].
@@ -121,8 +121,8 @@ impl Costs {
         })
     }
 
-    /// For a terminal: what costs are from, the table of paths, and the assumptions; without the
-    /// verdict.
+    /// Renders for a terminal: the origin of the costs, the table of paths, and the assumptions;
+    /// without the verdict.
     pub(crate) fn terminal(&self, layout: Layout) -> String {
         let mut out = note::terminal(&self.notes(), layout);
         out.push('\n');
@@ -134,7 +134,7 @@ impl Costs {
         out
     }
 
-    /// What costs are told of.
+    /// Words for the things that have costs: send paths, or configurations.
     pub(crate) fn priced(&self) -> Priced {
         Priced::of(self.run.server.is_some())
     }
@@ -144,7 +144,7 @@ impl Costs {
         wrap("", &self.verdict, 0, layout.columns)
     }
 
-    /// What costs are from, and what is to be known of them.
+    /// Notes on the origin of the costs, and doubts.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let Self { run, advice, .. } = self;
         let lengths = match (run.lengths_bytes.first(), run.lengths_bytes.last()) {
@@ -184,7 +184,7 @@ impl Costs {
         notes
     }
 
-    /// What lies outside the lengths that were measured.
+    /// Share of the mix outside the lengths that were measured.
     fn outside(&self) -> Option<String> {
         let CostAdvice { below, beyond, .. } = &self.advice;
         let mut parts = Vec::new();
@@ -304,7 +304,7 @@ fn server(CostServer { started_by, load }: &CostServer) -> String {
     text
 }
 
-/// In what a run's machine or kernel is another than this one, in words; empty if in nothing.
+/// Differences between a run's machine or kernel and this one, in words; empty if there are none.
 pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
     between_machines(run, this).iter().map(aspects::text).collect()
 }

@@ -1,11 +1,11 @@
-//! What costs are told of, in words: send paths, or configurations of a server.
+//! Words for the things that have costs: send paths, or configurations of a server.
 
 /// The words for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Priced {
-    /// One of them.
+    /// Singular.
     pub(crate) one: &'static str,
-    /// Several.
+    /// Plural.
     pub(crate) several: &'static str,
     /// `by every path`, of a cost that all have.
     pub(crate) in_every: &'static str,

@@ -1,4 +1,4 @@
-//! What is printed of the costs of synthetic runs and logs.
+//! Tests of the output about costs, with synthetic runs and logs.
 
 use super::*;
 use crate::advise::{Advice, AdvisedLog, json, json_schema, text};

@@ -7,11 +7,11 @@ use zc_analysis::Figure;
 /// A unit of CPU time per time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unit {
-    /// As the heading of a column.
+    /// Heading of a column.
     pub(crate) name: &'static str,
-    /// Behind a figure in a sentence, with the word "of".
+    /// Text behind a figure in a sentence, with the word "of".
     pub(crate) of: &'static str,
-    /// What cores are multiplied by.
+    /// Factor by which cores are multiplied.
     pub(crate) by: f64,
 }
 

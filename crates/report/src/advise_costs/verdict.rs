@@ -13,10 +13,10 @@ use zc_run::escape;
 /// Fewer cores than this are not worth a change of configuration.
 const CORES_THAT_MATTER: f64 = 0.01;
 
-/// What the sentence is told for, and the cores of a path there.
+/// The rate that the sentence is about, and the cores of a path there.
 #[derive(Clone, Copy)]
 struct Basis {
-    /// Before the rate: `the log's `.
+    /// Text before the rate: `the log's `.
     whose: &'static str,
     rate: Rate,
     cores: fn(&PathAdvice) -> Option<Compared>,
@@ -33,7 +33,7 @@ impl Basis {
         }
     }
 
-    /// What a path saves.
+    /// Cores that a path saves.
     fn saved(&self, path: &PathAdvice) -> Option<Figure> {
         (self.cores)(path)?.saved
     }
@@ -160,8 +160,8 @@ fn whether_it_matters(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> S
     )
 }
 
-/// What a path saves or costs more. The first of the sentence says instead of what, and of how
-/// much.
+/// Saving or extra cost of a path. Only the first one of a sentence names the path and the cores
+/// that it is compared with.
 fn difference(
     name: &str,
     saved: Option<Figure>,

@@ -1,4 +1,4 @@
-//! By how much costs differ from run to run, as text and as JSON.
+//! Differences in costs from run to run, as text and as JSON.
 
 use super::super::digits::percent;
 use super::super::grid::{Column, Grid};
@@ -13,7 +13,7 @@ use zc_analysis::compare::{
 };
 use zc_run::escape;
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn table(calibration: &Calibration, columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&above(calibration), layout);
@@ -29,7 +29,7 @@ pub fn table(calibration: &Calibration, columns: usize) -> String {
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(calibration: &Calibration) -> String {
     super::super::json::text(calibration)
 }
@@ -174,7 +174,7 @@ pub fn refusal(why: &Uncalibrated) -> (String, Option<String>) {
     }
 }
 
-/// What forbids it, or all of them.
+/// The differences that forbid it, or all of them.
 pub fn disqualifying(differences: &[Difference]) -> String {
     let forbids = |each: &Difference| each.weight == Weight::Disqualifies;
     let some = differences.iter().any(forbids);

@@ -19,10 +19,10 @@ use super::text::{markdown_text, wrap};
 use super::width::Width;
 use zc_analysis::compare::{Compared, Judgement};
 
-/// Where the text of notes begins.
+/// Column in which the text of notes begins.
 const INDENT: usize = 14;
 
-/// What `zc compare --json` prints.
+/// Output of `zc compare --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc compare --json")]
 struct Document<'a> {
@@ -32,7 +32,7 @@ struct Document<'a> {
     judgement: Option<&'a Judgement>,
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
     let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
     if let Some(judgement) = judgement {
@@ -105,7 +105,7 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>, columns: u
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     text(&Document { comparisons: compared, judgement })
 }

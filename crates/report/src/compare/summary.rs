@@ -17,7 +17,7 @@ use zc_run::{Experiment, escape};
 /// At most this many differences of a kind are listed; further ones are counted.
 const MOST: usize = 40;
 
-/// What was compared, and what else differs.
+/// Notes on the runs compared, and on their other differences.
 pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     let mut notes = vec![note("old", part(&compared.old)), note("new", part(&compared.new))];
     for (weight, label) in [(Weight::Disqualifies, "disqualifies"), (Weight::Explains, "differs")] {
@@ -140,7 +140,7 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     notes
 }
 
-/// What cells are called.
+/// The noun for cells.
 fn things(compared: &Compared) -> &'static str {
     if of_servers(compared) { "states" } else { "paths" }
 }
@@ -152,7 +152,7 @@ pub(super) fn gross() -> Note {
     )
 }
 
-/// In one run: what a control that misses leaves undecided.
+/// In one run: differences left undecided by a control that misses.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, doubt.why.error().filter(|error| *error > 1.0 && error.is_finite())) {
         (Basis::OneRun, Some(error)) => prose::unjudged(error - 1.0),
@@ -213,7 +213,7 @@ fn basis(compared: &Compared) -> String {
     }
 }
 
-/// Where the standard deviation between runs is from.
+/// Origin of the standard deviation between runs.
 fn origin(compared: &Compared) -> String {
     let relative = compared.cells.iter().any(|cell| cell.relative.both.is_some());
     let origin = match compared.calibration {
@@ -372,8 +372,8 @@ fn about_reference(compared: &Compared) -> Option<String> {
     ))
 }
 
-/// Where nothing but another rate, link or soaker stands between two runs: how the new one is
-/// measured so that they can be compared.
+/// Instructions to measure the new run again so that it can be compared, if only rate, link or
+/// soaker are in the way.
 fn again(compared: &Compared) -> Option<String> {
     let between = compared.incomparable.iter().flat_map(|cell| &cell.differences);
     let mut disqualifying = compared

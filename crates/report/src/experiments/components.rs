@@ -41,7 +41,7 @@ pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
     })
 }
 
-/// How well costs at other rates are predicted.
+/// Accuracy of predicted costs at other rates.
 fn predicted(estimates: &Estimates) -> Option<String> {
     let predictions = || series(estimates).iter().flat_map(|series| &series.predictions);
     let count = predictions().count();
@@ -59,7 +59,7 @@ fn predicted(estimates: &Estimates) -> Option<String> {
     ))
 }
 
-/// Those of both sides.
+/// Components of both sides.
 fn series(estimates: &Estimates) -> &[Components] {
     estimates.components.both.as_deref().unwrap_or_default()
 }
@@ -122,7 +122,7 @@ fn predictions(series: &[Components]) -> Option<Part> {
     })
 }
 
-/// How far a prediction is off, either way.
+/// Logarithmic error of a prediction, either way.
 fn off(prediction: &Prediction) -> f64 {
     prediction.measured_by_predicted.value.ln().abs()
 }
@@ -131,7 +131,7 @@ fn ratio_text(figure: &Figure) -> String {
     ratio(figure.value, figure.half_width.map(|half| half / figure.value))
 }
 
-/// What a wake-up of the reference's pacing costs that sends nothing: it is in none of the
+/// Cost of a wake-up of the reference's pacing that sends nothing: it is in none of the
 /// coefficients.
 fn harness(estimates: &Estimates) -> Option<String> {
     let reference = estimates.cells.iter().find(|cell| cell.reference)?;

@@ -1,5 +1,5 @@
-//! What a built-in experiment adds to its grids: the table of 2001 or 2006 that it repeats, with
-//! today's figures, and a conclusion. One file per experiment. A user's own plan has only its
+//! Additions of built-in experiments to their grids: the table of 2001 or 2006 that they repeat,
+//! with today's figures, and a conclusion. One file per experiment. A user's own plan has only its
 //! grids.
 //!
 //! The figures of 2001 are those of Andrew Morton's ZC, 27 January 2001 (manual of the tool, with

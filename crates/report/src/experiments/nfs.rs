@@ -121,14 +121,15 @@ fn keys(nfs: &NfsPlan, pivot: &Pivot) -> Vec<Column> {
     pivot.keys.iter().map(|key| Column::left(name(key), "")).collect()
 }
 
-/// What was measured in 2001 at that size, if anything was.
+/// Result of 2001 for that size, if there is one.
 fn in_2001(cell: &Cell) -> Option<String> {
     let then = HISTORICAL.iter().find(|(bytes, ..)| Some(*bytes) == cell.levels.message_bytes);
     then.map(|(_, [mb_per_s, client], [_, server])| format!("{mb_per_s}: {client} %, {server} %"))
 }
 
-/// Where the cost of the first path's calls is, by size: the accounts of the two programs, what
-/// /proc/stat counts besides, and what is in none. `None` where there are no such accounts.
+/// Account of the cost of the first path's calls, by size: the accounts of the two programs,
+/// further counts of /proc/stat, and the rest, which is in none. `None` where there are no such
+/// accounts.
 fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
     let first = first_path(nfs)?;
     let has_server = nfs.server != NfsServer::External;
@@ -185,13 +186,13 @@ fn first_path(nfs: &NfsPlan) -> Option<SendPath> {
     nfs.mounts.first().map(|mount| mount.path)
 }
 
-/// What is asked for: READs, or WRITEs of either kind.
+/// Operation of the plan: READs, or WRITEs of either kind.
 fn operation(nfs: &NfsPlan) -> NfsOperation {
     let operation = first_path(nfs).and_then(SendPath::nfs).map(|(_, operation)| operation);
     operation.unwrap_or(NfsOperation::Read)
 }
 
-/// Who serves and who reads.
+/// Note on server and client.
 pub(crate) fn about(nfs: &NfsPlan) -> Note {
     let version = escape(&nfs.server_version, 80);
     let server = if version.is_empty() { nfs.server.to_string() } else { version };
@@ -255,8 +256,8 @@ fn conclusion(run: &Run, estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) ->
 /// A ratio of neighbouring sizes is to be known to this.
 const WANTED: f64 = 0.1;
 
-/// How ratios of larger sizes get narrower, where the rate is what small ones leave and these are
-/// wide.
+/// Advice on narrower ratios of larger sizes, if they are wide because the rate is what small ones
+/// leave.
 fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let first = first_path(nfs)?;
     let placed: Vec<Placed> = pivot.cells().filter(|placed| placed.cell.send == first).collect();
@@ -281,7 +282,7 @@ fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     })
 }
 
-/// What a byte costs by NFS, in costs of one by sendfile.
+/// Cost of a byte by NFS, as a multiple of the cost by sendfile.
 fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let first = first_path(nfs)?;
     let sent = pivot.cells().filter(|Placed { cell, .. }| cell.send == SendPath::Sendfile);

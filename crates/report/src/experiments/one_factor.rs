@@ -84,8 +84,8 @@ fn levels<'p>(pivot: &'p Pivot<'p>, place: usize, column: usize) -> Vec<(&'p str
     rows.filter_map(|row| Some((row.levels.get(place)?.as_str(), cell(row)?))).collect()
 }
 
-/// Those with a verdict about this factor: compared with one of these cells. None where one of them
-/// is the price of a failed zero-copy.
+/// Cells with a verdict about this factor: compared with one of these cells. None if the cost of
+/// one of them is the price of a failed zero-copy.
 fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<Compared<'p>> {
     if cells.iter().any(|(_, placed)| placed.figures.failed_zero_copy) {
         return Vec::new();

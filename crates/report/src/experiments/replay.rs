@@ -1,4 +1,5 @@
-//! A log that was replayed: what its responses cost, beside what their lengths tell.
+//! A log that was replayed: the costs of its responses, compared with the prediction by their
+//! lengths.
 
 use crate::block::Part;
 use crate::digits::{percent, ratio, significant, with_half_width};
@@ -11,7 +12,7 @@ use zc_run::{ReplayPlan, Run, escape};
 /// Shares of bytes beyond the lengths of the plan that are worth a word.
 const WORTH_A_WORD: f64 = 0.01;
 
-/// What was replayed, and how fast.
+/// Note on the log replayed, and its speed.
 pub(crate) fn about(run: &Run) -> Option<Note> {
     let replay = run.header.plan.replay()?;
     let ReplayPlan { log, log_requests, body_bytes, requests_per_s, too_long, .. } = replay;
@@ -70,7 +71,7 @@ pub(crate) fn table(estimates: &Estimates) -> Option<Part> {
     Some(Part::Table { caption, keys: 1, grid })
 }
 
-/// What the replay says of the prediction.
+/// Comparison of the replay with the prediction.
 pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
     let replay = estimates.replay.as_ref()?;
     let told = |agrees: bool| replay.paths.iter().filter(move |path| path.agrees == Some(agrees));

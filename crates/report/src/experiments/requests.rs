@@ -11,7 +11,7 @@ use crate::rows;
 use zc_analysis::{Estimates, Figure};
 use zc_run::{ResponsesPlan, Run, escape};
 
-/// From ns per KiB to us per response.
+/// Converts ns per KiB to us per response.
 fn us_per_response(figure: Figure, body_bytes: usize) -> (f64, Option<f64>) {
     let us = |ns_per_kib: f64| ns_per_kib * body_bytes as f64 / 1024.0 / 1e3;
     (us(figure.value), figure.half_width.map(us))

@@ -1,4 +1,4 @@
-//! What an experiment adds to the report of its run.
+//! Additions of an experiment to the report of its run.
 
 use crate::block::Part;
 

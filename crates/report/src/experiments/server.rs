@@ -53,7 +53,8 @@ pub(crate) fn table(estimates: &Estimates, server: &ServerPlan) -> Option<Part> 
     Some(Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
 }
 
-/// What each state answered before the first block. Every later response had this length.
+/// Table of the response in each state before the first block. Every later response had this
+/// length.
 pub(crate) fn responses(server: &ServerPlan) -> Part {
     let row = |each: &ServerState| {
         vec![
@@ -85,7 +86,7 @@ pub(crate) fn responses(server: &ServerPlan) -> Part {
     Part::Table { caption: caption.to_owned(), keys: 1, grid }
 }
 
-/// What was asked for, in a note above the table.
+/// Notes above the table: states, server and load.
 pub(crate) fn about(server: &ServerPlan) -> Vec<Note> {
     let state = |each: &ServerState| {
         format!(
@@ -157,7 +158,7 @@ fn program(words: &[String]) -> &str {
     words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default()
 }
 
-/// What the cost is that of.
+/// The processes and softirqs whose CPU time the cost is, in words.
 pub(crate) fn whose(server: &ServerPlan) -> &'static str {
     match (server.ran_already(), &server.load_from) {
         (false, _) => "CPU of the server's side, softirqs included",
@@ -186,8 +187,8 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
     ]
 }
 
-/// What is said of a state; nothing where verdicts are withheld, and where the server was slower
-/// than the rate: its cost is not that of the same load.
+/// Verdict on a state; `None` where verdicts are withheld, and where the server was slower than the
+/// rate: its cost is not that of the same load.
 pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
@@ -205,7 +206,7 @@ fn word(comparison: Option<Comparison>) -> &'static str {
     }
 }
 
-/// What each state does to the server's CPU, and to latency.
+/// Effect of each state on the server's CPU, and on latency.
 fn conclusion(estimates: &Estimates) -> Option<String> {
     let each: Vec<String> = states(estimates)
         .filter_map(|(_, cell)| match comparison(estimates, cell) {
@@ -262,7 +263,7 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
 }
 
 /// The states whose slow requests take much longer than those of the state that they are compared
-/// with: a saving that costs latency is told.
+/// with: a saving that costs latency is reported.
 fn slower(estimates: &Estimates) -> Option<String> {
     let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
     let of = |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);

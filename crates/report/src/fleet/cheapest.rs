@@ -10,7 +10,7 @@ use zc_analysis::fleet::{End, Fleet, Row};
 const SETS: usize = 8;
 /// At most this many paths are named that cannot be distinguished.
 const TIED: usize = 5;
-/// Of more groups than this, the range of their costs is named.
+/// If there are more groups than this, the range of their costs is given.
 const NAMED: usize = 4;
 
 /// The end whose costs are compared: the sender where it is apart.
@@ -44,7 +44,7 @@ impl Cheapest<'_> {
         self.paths.iter().find(|(row, _)| row.label == label).map(|(_, span)| *span)
     }
 
-    /// What a path costs in the group.
+    /// Cost of a path in the group.
     fn figure(&self, label: &str) -> String {
         let Some(span) = self.span(label) else { return String::new() };
         let half = span.ends.map(|(low, high)| (high - low) / 2.0);
@@ -154,7 +154,7 @@ fn times_of(fleet: &Fleet, relative: bool) -> String {
     if relative { format!(" times as much as {}", cell(&fleet.reference)) } else { String::new() }
 }
 
-/// What a path costs in several groups: in each, or the range in many. `times` is said once.
+/// Costs of a path in several groups: in each, or the range in many. `times` is printed once.
 fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> String {
     let names = Names::of_fleet(fleet);
     let figure = |group: &Cheapest, times: &str| {

@@ -1,4 +1,4 @@
-//! What was planned and has not been measured.
+//! Measurements that were planned and have not been made.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A measurement that was planned and has no run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {
-    /// What was planned: `n03 to n07, paths`.
+    /// The measurement: `n03 to n07, paths`.
     pub cell: String,
     /// Why there is no run, as the end of a sentence: `the job was cancelled`.
     pub why: String,

@@ -1,5 +1,5 @@
-//! The report of a fleet: what each path costs in each group of hosts, which hosts and pairs are
-//! odd, what conditions explain, and what is missing. As text, JSON, CSV, metrics and a page.
+//! The report of a fleet as text, JSON, CSV, metrics and a page: the cost of each path in each
+//! group of hosts, odd hosts and pairs, effects of conditions, and missing measurements.
 
 mod cheapest;
 pub(crate) mod csv;
@@ -28,18 +28,18 @@ use super::note;
 use super::text::wrap;
 use zc_analysis::fleet::Fleet;
 
-/// What `zc fleet report --json` prints.
+/// Output of `zc fleet report --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc fleet report --json")]
 struct Document<'a> {
-    /// What the runs say together.
+    /// Combined result of the runs.
     #[serde(flatten)]
     fleet: &'a Fleet,
     /// Measurements that were planned and have no run.
     missing: &'a [Missing],
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&words::heading(fleet), layout);
@@ -57,7 +57,7 @@ pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(fleet: &Fleet, missing: &[Missing]) -> String {
     super::json::text(&Document { fleet, missing })
 }

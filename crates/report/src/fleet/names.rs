@@ -8,7 +8,7 @@ use zc_run::escape;
 /// The longest name of a cell, a fact or one of its values.
 pub(crate) const MOST: usize = 40;
 
-/// What hosts are grouped by, and the groups.
+/// Features by which hosts are grouped, and the groups.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pub(crate) by: &'a [String],
@@ -141,7 +141,7 @@ pub(crate) fn lines(rows: &mut dyn Iterator<Item = Vec<String>>) -> Vec<Vec<Stri
     rows.collect()
 }
 
-/// At most `most` of the names, and the number of further ones; `all` is how many there are.
+/// At most `most` of the names, and the number of further ones; `all` is the number of names.
 pub(crate) fn some(names: &mut dyn Iterator<Item = String>, all: usize, most: usize) -> String {
     let mut names = strings(&mut names.take(most));
     if all > names.len() {

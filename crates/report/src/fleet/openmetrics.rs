@@ -9,7 +9,7 @@ use crate::openmetrics::exposition::{Exposition, Labels, real};
 use jiff::Timestamp;
 use zc_analysis::fleet::{End, Fleet, GroupMean, Spread};
 
-/// From us per MB to seconds per byte.
+/// Factor from us per MB to seconds per byte.
 pub(crate) const SECONDS_PER_BYTE: f64 = 1e-12;
 
 /// The labels that group labels must not be taken for.

@@ -19,7 +19,8 @@ use crate::html::units;
 use zc_analysis::Figure;
 use zc_analysis::fleet::{End, Fleet, Row};
 
-/// Up to so many groups are the dots of a path; of more, each group has the dots of all paths.
+/// With at most this many groups, a row is a path and has a dot for each group; with more, it is a
+/// group and has the dots of all paths.
 const LANES: usize = 6;
 /// The most rows of a table of costs.
 const ROWS: usize = 2000;

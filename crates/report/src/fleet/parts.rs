@@ -41,7 +41,7 @@ pub(crate) fn list(page: &mut Page, sentences: &[String]) {
     page.out.raw("</ul>\n");
 }
 
-/// How many rows a table does not have, and the form that has them; nothing where it has all.
+/// States how many rows a table lacks, and the form that has them; nothing if it has all.
 pub(crate) fn more(page: &mut Page, more: usize, form: &str) {
     if more > 0 {
         let sentence = format!("And {more} more, which are in the {form}.");
@@ -50,7 +50,7 @@ pub(crate) fn more(page: &mut Page, more: usize, form: &str) {
 }
 
 /// A cost in us/MB for a chart or a table; without a half-width where its interval is a wide one,
-/// of which the ends are told.
+/// whose ends are given instead.
 pub(crate) fn figure(value: f64, low: Option<f64>, high: Option<f64>, confidence: f64) -> Figure {
     // Costs of pages are in ns per KiB.
     let by = 1.0 / crate::digits::us_per_mb(1.0);

@@ -31,7 +31,7 @@ pub(crate) fn costs(fleet: &Fleet) -> Vec<Part> {
         .collect()
 }
 
-/// What a table of costs shows.
+/// Caption of a table of costs.
 pub(crate) fn caption(end: End) -> &'static str {
     match end {
         End::Sender => "Sender: what a path costs the sending hosts of a group, in us/MB",
@@ -84,7 +84,7 @@ fn relative_to(mean: &GroupMean) -> String {
     ends(mean.value, mean.low, mean.high).unwrap_or_else(|| ratio(mean.value, half))
 }
 
-/// How costs differ, and how ratios do.
+/// Tables of the spread of costs, and of ratios.
 pub(crate) fn spreads(fleet: &Fleet) -> Vec<Part> {
     let mut parts = vec![spreads_of(
         fleet,

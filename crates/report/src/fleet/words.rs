@@ -19,7 +19,7 @@ const VALUES: usize = 6;
 /// The longest name of a host, a file or a planned measurement, and the longest reason.
 const LONG: usize = 200;
 
-/// What was measured.
+/// Notes on what was measured.
 pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
     let versions = strings(&mut fleet.zc_versions.iter().map(|name| escape(name, MOST)));
     let mut notes = vec![
@@ -89,7 +89,7 @@ pub(crate) fn answer(fleet: &Fleet, missing: &[Missing]) -> Vec<String> {
     sentences
 }
 
-/// That hosts were not exclusive.
+/// States that hosts were not exclusive.
 pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
     let said = || {
         format!(
@@ -100,7 +100,7 @@ pub(crate) fn shared(runs: usize, of: usize) -> Option<String> {
     (runs > 0).then(said)
 }
 
-/// That runs are in the figures whose own verdicts are withheld.
+/// States that the figures include runs whose own verdicts are withheld.
 fn doubtful(fleet: &Fleet) -> Option<String> {
     let said = || {
         format!(
@@ -140,7 +140,8 @@ fn examined(
     }
 }
 
-/// What is odd, and what conditions explain; for each, what was examined where nothing was found.
+/// Notes on odd hosts and pairs, and on conditions that explain differences; if none were found, on
+/// what was examined.
 pub(crate) fn odd(fleet: &Fleet) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut add = |label, found: usize, none: Result<String, String>, each: Vec<String>| {
@@ -261,7 +262,7 @@ fn condition(condition: &Condition) -> String {
     text
 }
 
-/// What is missing, what was left out, and what is doubtful, by reason.
+/// Notes on missing, left-out and doubtful runs, by reason.
 pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
     let missing: Vec<(&str, &str)> =
         missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
@@ -280,7 +281,7 @@ pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
 }
 
 /// `3 runs: it has too few blocks that count: a.json (2 of 40), b.json (3 of 40) and 1 more`, the
-/// most frequent reason first. What a reason has in brackets at its end stays with the name.
+/// most frequent reason first. A part in brackets at the end of a reason stays with the name.
 pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
     let of = |at: usize| {
         let why = all[at].1;
@@ -312,7 +313,7 @@ pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
     texts
 }
 
-/// How the figures came about.
+/// Notes on the method.
 pub(crate) fn method(fleet: &Fleet) -> Vec<Note> {
     let confidence = percent_of(fleet.confidence);
     vec![

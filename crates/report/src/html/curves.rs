@@ -17,7 +17,7 @@ pub(super) struct Point {
 /// The curve of one path or level.
 pub(super) struct Curve {
     pub(super) name: String,
-    /// In ascending `x`.
+    /// The points, in ascending `x`.
     pub(super) points: Vec<Point>,
     /// The fitted ns per call and ns per KiB, drawn as a line. Without it points are joined and
     /// their intervals form a band.

@@ -15,7 +15,7 @@ pub(crate) struct Lane {
     pub(crate) series: usize,
     pub(crate) figure: Figure,
     pub(crate) hollow: bool,
-    /// What is read out for it; except for a cost this includes the figure.
+    /// Text for screen readers; except for a cost this includes the figure.
     pub(crate) name: String,
 }
 

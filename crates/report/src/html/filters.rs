@@ -3,7 +3,8 @@
 
 use super::page::Page;
 
-/// What rows are chosen by, and for each of its values the indices of the groups that have it.
+/// A feature by which rows are chosen, and for each of its values the indices of the groups that
+/// have it.
 pub(crate) struct Choice {
     pub(crate) name: String,
     pub(crate) values: Vec<(String, Vec<usize>)>,

@@ -69,9 +69,9 @@ impl Markup {
         self
     }
 
-    /// The content of a raw text element (style, script). What could end it or open a comment is
-    /// written as an escape of JSON and JavaScript strings, so `text` must be JSON or the program's
-    /// own.
+    /// The content of a raw text element (style, script). Characters that could end it or open a
+    /// comment are written as escapes of JSON and JavaScript strings, so `text` must be JSON or the
+    /// program's own.
     pub(crate) fn verbatim(&mut self, text: &str) -> &mut Self {
         for character in text.chars() {
             match character {

@@ -123,7 +123,7 @@ fn opening(page: &mut Page, reports: &[RunReport], names: &[section::Name]) {
     out.raw("</section>\n");
 }
 
-/// How figures are measured, the same on every page.
+/// The section on the method, the same on every page.
 fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let out = &mut page.out;
     out.raw(

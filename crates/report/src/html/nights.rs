@@ -28,23 +28,23 @@ pub(crate) struct Change {
     pub(crate) earliest: usize,
     pub(crate) latest: usize,
     pub(crate) text: String,
-    /// What is read out for it.
+    /// Text for screen readers.
     pub(crate) name: String,
 }
 
 /// A note of the user.
 pub(crate) struct Noted {
-    /// Where it is between the first night, 0, and the last one, 1.
+    /// Position between the first night, 0, and the last one, 1.
     pub(crate) place: f64,
     pub(crate) text: String,
-    /// What is read out for it.
+    /// Text for screen readers.
     pub(crate) name: String,
 }
 
 /// The horizontal axis.
 pub(crate) struct Nights {
     pub(crate) title: String,
-    /// Where each night is, from 0 to 1, and its label.
+    /// Position of each night, from 0 to 1, and its label.
     pub(crate) nights: Vec<(f64, String)>,
 }
 

@@ -28,7 +28,7 @@ impl Page {
         (place.to_string(), self.costs.text(place).to_owned())
     }
 
-    /// What each unit is, as a list under a heading of its own.
+    /// The meaning of each unit, as a list under a heading of its own.
     pub(crate) fn about_units(&mut self) {
         self.out.raw("<h3>Units of cost</h3>\n<dl>\n");
         for unit in self.costs.units().to_vec() {

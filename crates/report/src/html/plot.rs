@@ -1,4 +1,4 @@
-//! What all charts share: frame with caption and legend, axes with a set of ticks per unit, and
+//! Shared by all charts: frame with caption and legend, axes with a set of ticks per unit, and
 //! marks.
 //!
 //! A chart has no `viewBox`: horizontal positions are percentages of the width, everything else is
@@ -36,9 +36,9 @@ pub(crate) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" heig
 
 /// The texts of a chart.
 pub(crate) struct Caption {
-    /// What the chart shows.
+    /// Title of the chart.
     pub(crate) title: String,
-    /// How to read the chart.
+    /// Instructions for reading the chart.
     pub(crate) note: String,
     /// A description for screen readers.
     pub(crate) description: String,

@@ -22,8 +22,8 @@ pub(super) struct Name {
     title: &'static str,
 }
 
-/// A name for each run; experiments that occur twice are numbered, and followed by what tells them
-/// apart.
+/// A name for each run; experiments that occur twice are numbered, and followed by their
+/// differences.
 pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
     let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, (run, _)) in runs.iter().enumerate() {
@@ -50,8 +50,8 @@ pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
 /// At most this many differences are in a name.
 const MOST_APART: usize = 4;
 
-/// What tells each of these runs of an experiment from the others: the settings in which they
-/// differ, and when it began where another one has the same.
+/// Names that distinguish each of these runs of an experiment from the others: the settings in
+/// which they differ, and when it began where another one has the same.
 fn apart(runs: &[&Run]) -> Vec<String> {
     let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
     let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -80,7 +80,7 @@ fn apart(runs: &[&Run]) -> Vec<String> {
     each.collect()
 }
 
-/// What a run's cells have in common, by name, the most telling first.
+/// Settings that a run's cells have in common, by name, the most telling first.
 fn settings(run: &Run) -> Vec<(String, String)> {
     let header = &run.header;
     let plan = &header.plan;

@@ -1,4 +1,4 @@
-//! What every page shares: head with policy and style sheet, contents, foot and script.
+//! Shared by all pages: head with policy and style sheet, contents, foot and script.
 
 use super::page::Page;
 use super::{plot, policy};

@@ -281,7 +281,7 @@ fn in_bytes(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().map(|number| number * factor)
 }
 
-/// What is below a number sorts before it: `<0.0001`.
+/// Sort key of a value below a number, which sorts before it: `<0.0001`.
 fn below(text: &str) -> Option<f64> {
     text.strip_prefix('<')?.parse::<f64>().ok().map(|number| number / 2.0)
 }

@@ -31,7 +31,7 @@ impl Exposition {
         let _ = writeln!(self.text, "# HELP {name} {help}");
     }
 
-    /// Writes a sample of the family that was begun last. Of several samples of one series only the
+    /// Writes a sample of the family that was begun last. If a series has several samples, only the
     /// first is written.
     pub(crate) fn sample(&mut self, name: &str, labels: &[(String, String)], value: &str) {
         let each: Vec<String> = labels

@@ -1,4 +1,4 @@
-//! The families of gauges: what each is called, its unit, and where its value is found.
+//! The families of gauges: name, unit, and source of the value.
 
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, RequestCost, Sides};
 
@@ -51,15 +51,15 @@ pub(super) struct Family {
     pub(super) name: &'static str,
     /// Unit, with which the name ends.
     pub(super) unit: &'static str,
-    /// What it is, in a sentence.
+    /// Its description, in a sentence.
     pub(super) help: &'static str,
     /// Whether it has intervals.
     pub(super) interval: bool,
-    /// Where its value is found.
+    /// Source of its value.
     pub(super) of: Of,
 }
 
-/// What has a value of a family.
+/// Things that have a value of a family.
 pub(super) enum Of {
     /// Each cell.
     Cell(fn(&CellEstimate) -> Option<Ends>),
@@ -89,7 +89,7 @@ fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
     }
 }
 
-/// All of them but those of requests, in the order of the exposition.
+/// All families but those of requests, in the order of the exposition.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "zc_cost",

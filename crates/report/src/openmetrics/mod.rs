@@ -1,11 +1,11 @@
 //! Runs as metrics, for collecting figures over months: OpenMetrics text 1.0
 //! (prometheus.io/docs/specs/om/open_metrics_spec) that is Prometheus text 0.0.4 at the same time,
 //! which is the only one that node_exporter's textfile collector reads. All are gauges in base
-//! units: costs in seconds of CPU time per byte, and of a server per request. Intervals have a
+//! units: costs in seconds of CPU time per byte, or per request of a server. Intervals have a
 //! family for each end, with `_low` and `_high` in its name. Unknown values are absent.
 //!
 //! Labels do not change from one run to the next of the same plan, so that each figure remains one
-//! series. What does change (when the run began, how it ended) is a value, or a label of
+//! series. Facts that change (when the run began, how it ended) are values, or labels of
 //! `zc_run_info`.
 
 pub(crate) mod exposition;
@@ -85,7 +85,7 @@ fn info(out: &mut Exposition, runs: &[LabelledRun]) {
     }
 }
 
-/// How the run ended.
+/// Reason for the end of the run.
 fn end(run: &Run) -> &'static str {
     match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::TargetReached) => "target-reached",
@@ -213,7 +213,7 @@ impl LabelledRun<'_> {
     }
 }
 
-/// What a cell is in its plan. Controls have the paths of the reference, and are not to be taken
+/// Role of a cell in its plan. Controls have the paths of the reference, and must not be mistaken
 /// for it.
 fn role(cell: &CellEstimate) -> &'static str {
     match cell {
@@ -296,8 +296,8 @@ const REASONS: &[&str] = &[
     "warning",
 ];
 
-/// What was asked for and is not available there: a path that a new kernel refuses is not to be
-/// taken for one that nobody measured.
+/// Paths and settings that were requested and are not available there: a path that a new kernel
+/// refuses must not be mistaken for one that nobody measured.
 fn unavailable(out: &mut Exposition, runs: &[LabelledRun]) {
     const NAME: &str = "zc_unavailable";
     out.family(NAME, "", "A cell that could not be measured, and the kind of reason.");

@@ -3,7 +3,7 @@
 use super::families::{Ends, Family, Of};
 use zc_analysis::{Figure, RequestCost};
 
-/// All of them, in the order of the exposition.
+/// All families of requests, in the order of the exposition.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "zc_request_cost",
@@ -68,7 +68,7 @@ fn seconds(ns: u64) -> Ends {
     Ends::alone(ns as f64 / 1e9)
 }
 
-/// From microseconds to seconds.
+/// Converts microseconds to seconds.
 fn of_us(figure: &Figure) -> Ends {
     let Ends { value, low, high } = Ends::of(figure);
     let seconds = |us: f64| us / 1e6;

@@ -22,8 +22,8 @@ pub type Named<'a> = (&'a Run, Option<&'a str>);
 /// The title of a comparison, and the cells that were sampled in both runs, by name.
 pub type ComparedCells = (String, Vec<(String, Difference)>);
 
-/// For a terminal: classes and contexts of each cell, the largest difference first; a sentence
-/// where no cell was sampled in both.
+/// Renders for a terminal: classes and contexts of each cell, the largest difference first; a
+/// sentence where no cell was sampled in both.
 pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
     let parts = |pairs: &ComparedCells| {
         parts(pairs)

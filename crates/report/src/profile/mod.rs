@@ -21,7 +21,7 @@ use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
 
-/// For a terminal, in full.
+/// Renders for a terminal, in full.
 pub(super) fn table(
     run: &Run,
     estimates: &Estimates,
@@ -42,7 +42,7 @@ pub(super) fn table(
     out
 }
 
-/// For a terminal, in short: the classes and contexts, the controls and the answer.
+/// Renders for a terminal, in short: the classes and contexts, the controls and the answer.
 pub(super) fn brief(
     run: &Run,
     estimates: &Estimates,
@@ -69,7 +69,7 @@ pub(super) fn brief(
     out + &brief::closing(&answer, layout)
 }
 
-/// In Markdown.
+/// Renders in Markdown.
 pub(super) fn markdown(
     run: &Run,
     estimates: &Estimates,

@@ -76,7 +76,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     notes
 }
 
-/// What samples of a timer do not tell.
+/// Code that the samples of a timer miss.
 pub(super) fn unseen(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     if profile.event != SampledEvent::CpuClock {
         return None;

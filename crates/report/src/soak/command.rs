@@ -74,7 +74,7 @@ const NOT_FOR_IT: &str =
 const ELSE_IT_IS: &str =
     "in no account: processes that ended meanwhile and were not its children, or noise";
 
-/// What the soakers lost by wall time that is in no account.
+/// Description of the wall time that the soakers lost and that is in no account.
 fn unattributed(add_up: bool) -> &'static str {
     if add_up {
         "that the soakers lost by wall time beyond all this; within its interval: nothing is missing"
@@ -84,7 +84,7 @@ fn unattributed(add_up: bool) -> &'static str {
     }
 }
 
-/// What was executed, how often, for how long, and how it ended.
+/// The command, the number and length of its executions, and how they ended.
 fn executions(seen: &SoakCommand, cost: &CommandCost, places: usize) -> String {
     let name = escape(&seen.command.join(" "), 100);
     let cpus = cpus(&seen.start.cpus);
@@ -113,7 +113,7 @@ fn executions(seen: &SoakCommand, cost: &CommandCost, places: usize) -> String {
     text
 }
 
-/// What the interval of the soaked figure covers, in words.
+/// The scope of the soaked figure's interval, in words.
 fn interval(cost: &CommandCost) -> String {
     match cost.interval_over {
         IntervalOver::Executions => {

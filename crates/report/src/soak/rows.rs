@@ -72,7 +72,7 @@ impl Rows {
         self.figure(&name, value, "another process, by its CPU clock");
     }
 
-    /// What is left of the soaked figure, with what that is where the accounts do not `add_up`.
+    /// The rest of the soaked figure, with its cause if the accounts do not `add_up`.
     pub(super) fn left(&mut self, value: f64, add_up: bool, else_it_is: &str) {
         let remark = if add_up { "within the interval: the accounts add up" } else { else_it_is };
         self.figure("  left", value, remark);

@@ -1,4 +1,4 @@
-//! What a running service costs, as text and as a JSON document.
+//! Costs of a running service, as text and as a JSON document.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,15 +11,15 @@ use zc_run::{ServiceTarget, SoakService, SoakerRank, escape};
 /// The document of `zc soak --service --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServiceDocument<'s> {
-    /// Who was looked at.
+    /// The service observed.
     pub service: &'s ServiceTarget,
     /// The CPUs that carried a soaker.
     pub cpus: &'s [usize],
     /// The rank of the soakers.
     pub rank: &'s SoakerRank,
-    /// What it costs.
+    /// Its cost.
     pub cost: &'s ServiceCost,
-    /// What the soakers took from a busy process; null if that is not known.
+    /// CPU time that the soakers took from a busy process; null if that is not known.
     pub taken: Option<TakenShare>,
     /// Why there are fewer windows than were asked for; null if there are not.
     pub ended_early: Option<String>,
@@ -33,7 +33,7 @@ pub fn service_schema() -> String {
     crate::json::schema_of::<ServiceDocument<'static>>()
 }
 
-/// What a service costs, and who else had the machine.
+/// Cost of a service, and the other users of the machine.
 pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
     let half_width = cost.cpus.unwrap_or(cost.processes.cpus).half_width;
     let places = places(half_width, 2.0).unwrap_or(3);
@@ -120,7 +120,7 @@ fn name(target: &ServiceTarget) -> String {
     }
 }
 
-/// Who counted the CPU time of its processes.
+/// The clocks that counted the CPU time of its processes.
 fn counted(seen: &SoakService, cost: &ServiceCost, places: usize) -> String {
     let most = cost.processes.most;
     let processes = if most == 1 { "1 process".to_owned() } else { format!("{most} processes") };

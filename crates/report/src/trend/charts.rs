@@ -62,7 +62,7 @@ fn day(night: &str, first: Date) -> Option<f64> {
     Some(f64::from((day - first).get_days()))
 }
 
-/// Where each night is on the axis: by its day, or by its number where nights are not days.
+/// Position of each night on the axis: by its day, or by its number where nights are not days.
 fn along(trend: &Trend) -> (Nights, impl Fn(&str) -> Option<f64>) {
     let first: Option<Date> = trend.nights.first().and_then(|night| night.parse().ok());
     let days: Option<Vec<f64>> =
@@ -88,7 +88,7 @@ fn along(trend: &Trend) -> (Nights, impl Fn(&str) -> Option<f64>) {
     (Nights { title, nights }, place)
 }
 
-/// What all charts of a page share.
+/// Data shared by all charts of a page.
 pub(super) struct Sheet {
     along: Nights,
     noted: Vec<Noted>,

@@ -1,5 +1,5 @@
-//! The report of a trend: from which night on a path has another cost, by how much, what changed
-//! with it, and what did not change. As text, JSON, CSV, metrics and a page.
+//! The report of a trend as text, JSON, CSV, metrics and a page: the night from which on a path has
+//! another cost, by how much, what changed with it, and what did not.
 
 mod charts;
 mod csv;
@@ -20,18 +20,18 @@ use super::note;
 use super::text::wrap;
 use zc_analysis::fleet::{Event, Trend};
 
-/// What `zc trend --json` prints.
+/// Output of `zc trend --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc trend --json")]
 struct Document<'a> {
-    /// What the runs of all nights say.
+    /// Combined result of the runs of all nights.
     #[serde(flatten)]
     trend: &'a Trend,
     /// The user's notes.
     events: &'a [Event],
 }
 
-/// For a terminal, in at most `columns` columns where that is possible.
+/// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     let layout = Layout::plain(columns);
     let mut out = note::terminal(&words::heading(trend), layout);
@@ -62,7 +62,7 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     out
 }
 
-/// As one JSON document, indented, with a line feed at its end.
+/// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(trend: &Trend, events: &[Event]) -> String {
     super::json::text(&Document { trend, events })
 }

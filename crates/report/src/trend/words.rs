@@ -10,7 +10,7 @@ use zc_run::escape;
 
 /// At most this many lines are named in a sentence.
 const NAMED: usize = 6;
-/// Of more lines than that, so many are named.
+/// Number of lines named if there are more than that.
 const FEW: usize = 3;
 /// At most this many facts that changed, or events, are listed.
 const LISTED: usize = 20;
@@ -19,13 +19,13 @@ const LONG: usize = 200;
 
 /// Changes that may be one: the intervals of their nights have a night in common.
 pub(crate) struct Occasion<'a> {
-    /// In the order of the document.
+    /// The lines, in the order of the document.
     pub(crate) lines: Vec<(&'a TrendLine, &'a ChangePoint)>,
     /// The nights that all intervals have in common.
     common: (usize, usize),
 }
 
-/// What was measured.
+/// Notes on what was measured.
 pub(crate) fn heading(trend: &Trend) -> Vec<Note> {
     let nights = match (trend.nights.first(), trend.nights.last()) {
         (Some(first), Some(last)) if first != last => format!(
@@ -57,7 +57,7 @@ pub(crate) fn line(trend: &Trend, line: &TrendLine) -> String {
     format!("{} ({}){group}", cell(&line.label), end(line.end))
 }
 
-/// What changed, and the answer to `--fail-if-worse`.
+/// Changes, and the answer to `--fail-if-worse`.
 pub(crate) fn answer(trend: &Trend) -> Vec<String> {
     let changed: Vec<&TrendLine> =
         trend.lines.iter().filter(|line| !line.changes.is_empty()).collect();
@@ -174,7 +174,7 @@ pub(crate) fn when(trend: &Trend, occasion: &Occasion) -> String {
     }
 }
 
-/// What was noted, and which facts changed with it.
+/// Events noted, and facts that changed with them.
 pub(crate) fn why(occasion: &Occasion) -> Vec<String> {
     let mut sentences = Vec::new();
     let noted = counted(occasion, |change| &change.events);
@@ -244,7 +244,7 @@ pub(crate) fn left_out(trend: &Trend) -> Vec<Note> {
     words::left_out(&trend.left_out).into_iter().map(|text| note("left out", text)).collect()
 }
 
-/// How the figures came about.
+/// Notes on the method.
 pub(crate) fn method(trend: &Trend) -> Vec<Note> {
     vec![
         note(

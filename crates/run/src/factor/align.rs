@@ -1,4 +1,4 @@
-//! `align`: where on its page a message begins.
+//! `align`: the offset on its page at which a message begins.
 
 use super::definition::{Definition, FactorOption, Parameter};
 use super::value::Value;
@@ -6,9 +6,9 @@ use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
-    /// Where on its page a message begins.
+    /// Offset on its page at which a message begins.
     Align, "alignment", {
-        /// At its beginning, if the file's piece begins there.
+        /// At the page's beginning, if the file's piece begins there.
         Page = "page",
         /// One byte later: buffers are offset by one byte, and files are sent from their second
         /// byte.

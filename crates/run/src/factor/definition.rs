@@ -156,12 +156,12 @@ impl FactorOption {
         Self { heading: "Expert", expert: true, ..Self::sent(long, value_name, after, help) }
     }
 
-    /// The same, for whose value shells complete these names.
+    /// The same option, with names that shells complete as its value.
     pub(super) const fn of(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
-    /// The same, with several values.
+    /// The same option, with several values.
     pub(super) const fn several(self) -> Self {
         Self { several: true, ..self }
     }

@@ -89,13 +89,13 @@ impl FactorLevels {
     }
 }
 
-/// How a level is saved.
+/// Saved form of a level.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Saved {
     Number(u64),
     Text(String),
-    /// Of a factor that this version does not know.
+    /// A level of a factor that this version does not know.
     #[serde(skip_serializing)]
     Other(serde::de::IgnoredAny),
 }

@@ -1,10 +1,11 @@
-//! What the cells of a plan may differ in: the factors, one per file.
+//! Factors, in which the cells of a plan may differ, one per file.
 //!
 //! A factor's file implements [`Definition`]: its name, its levels and how they are parsed, the
 //! option of `zc run` and its help, what it changes in a cell, the TCP option that it sets, and the
-//! differences between runs that it explains. What else a factor changes in a trial is code of
-//! `zc-measure`, crates/measure/src/trial/factor/. Everything that lists factors iterates over
-//! [`Factor::ALL`]: the command line, plan files, labels, comparisons, the table in docs/plans.md.
+//! differences between runs that it explains. Everything else that a factor changes in a trial is
+//! code of `zc-measure`, crates/measure/src/trial/factor/. Everything that lists factors iterates
+//! over [`Factor::ALL`]: the command line, plan files, labels, comparisons, the table in
+//! docs/plans.md.
 //!
 //! To add a factor, write its file, declare it here (`mod NAME;`), and give it a line in `factors!`
 //! of registry.rs.

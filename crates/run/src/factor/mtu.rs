@@ -7,7 +7,7 @@ use super::value::Value;
 use crate::units;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
-/// From the minimum of RFC 791 to the largest length of a packet.
+/// Valid MTUs: from the minimum of RFC 791 to the largest length of a packet.
 pub const MTU_BYTES: RangeInclusive<u64> = 576..=65_535;
 
 /// Its parameter in comparisons, of cells and of whole runs.

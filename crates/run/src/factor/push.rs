@@ -8,8 +8,8 @@ use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 names! {
     /// When TCP sends packets that are not full.
     Push, "push", {
-        /// By default: Nagle's algorithm (RFC 896) holds a packet that is not full while data is in
-        /// flight.
+        /// The default, Nagle's algorithm (RFC 896): a packet that is not full is held while data
+        /// is in flight.
         Plain = "plain",
         /// TCP_CORK from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
         Cork = "cork",

@@ -13,7 +13,7 @@ use crate::UnknownName;
 
 macro_rules! factors {
     ($($factor:ident = $definition:expr,)+) => {
-        /// What the cells of a plan may differ in.
+        /// A factor, in which the cells of a plan may differ.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Factor {
             $(#[doc = concat!("See `", stringify!($definition), "`.")] $factor,)+
@@ -100,7 +100,7 @@ impl JsonSchema for Factor {
         "Factor".into()
     }
 
-    /// Without the list of names, so that the schema does not change when a factor is added.
+    /// The schema is without the list of names, so that it does not change when a factor is added.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "description": "What the cells of a plan may differ in; \
             docs/plans.md lists them" })

@@ -35,7 +35,7 @@ names! {
         /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
         UringSplice = "uring-splice",
     }, saved only {
-        /// What a server does that is not zc: `zc run server`.
+        /// Send path of a server other than zc: `zc run server`.
         Server = "server",
         /// READs of NFS version 3: `zc run nfs`.
         Nfs3 = "nfs-v3",

@@ -1,4 +1,4 @@
-//! What a level can be: [`Value`]. A factor's definition reads and interprets its values.
+//! Values of levels: [`Value`]. A factor's definition parses and interprets its values.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -42,7 +42,7 @@ impl<const N: usize> Default for DeltaArray<N> {
     }
 }
 
-/// Without the zeros at its end.
+/// Returns the numbers without the zeros at their end.
 pub(super) fn trimmed(numbers: &[i64]) -> &[i64] {
     let end = numbers.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
     &numbers[..end]
@@ -108,7 +108,7 @@ pub(super) fn ignore_rest<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<(), A::
     Ok(())
 }
 
-/// How many counts a list contains without an allocation.
+/// Number of counts that a list contains without an allocation.
 const INLINE: usize = 4;
 
 /// One count per CPU. A reading has some ten of these lists, and most measured machines are small:
@@ -116,7 +116,7 @@ const INLINE: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct List {
     few: [i64; INLINE],
-    /// How many of `few` are in use, unless `many` is.
+    /// Number of entries of `few` in use, unless `many` is.
     len: usize,
     many: Vec<i64>,
 }
@@ -134,7 +134,7 @@ impl List {
         }
     }
 
-    /// Without the zeros at its end.
+    /// Removes the zeros at its end.
     pub(super) fn trim(&mut self) {
         if self.many.is_empty() {
             self.len = trimmed(&self.few[..self.len]).len();

@@ -303,7 +303,7 @@ impl DeltaCodec {
     /// The reading at its close.
     ///
     /// # Errors
-    /// As for [`opened`](Self::opened).
+    /// Same as for [`opened`](Self::opened).
     pub(super) fn closed(
         &mut self,
         edge: &DeltaReading<'_>,
@@ -411,7 +411,7 @@ impl DeltaCodec {
         [self.units.len(), self.cpu_ns.len(), self.ksoftirqd_by_cpu_ns.len()]
     }
 
-    /// How many numbers the lists of the next reading have.
+    /// Number of numbers in the lists of the next reading.
     fn numbers(&self, edge: &DeltaReading<'_>) -> usize {
         let soak = edge
             .soak

@@ -60,7 +60,7 @@ pub(super) struct BlockLine<'a> {
     /// Trials that failed. The rest of the block counts.
     #[serde(default, skip_serializing_if = "<[FailedTrial]>::is_empty")]
     failed: Cow<'a, [FailedTrial]>,
-    /// What was sampled, in runs of `zc profile`.
+    /// Samples, in runs of `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     samples: Option<Cow<'a, BlockSamples>>,
     /// Null if the block counts; otherwise why it does not.
@@ -74,7 +74,7 @@ struct SlotLine<'a> {
     /// The cell's label.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     cell: Option<Text<'a>>,
-    /// How the trial was driven; present if `cell` is.
+    /// Kind of the trial; present if `cell` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<TrialKind>,
     /// All meters as the window opened.
@@ -89,7 +89,7 @@ struct SlotLine<'a> {
     /// Zero-copy sends completed over the whole trial.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_completions: u64,
-    /// Those of them that the kernel flagged as copied.
+    /// Of these, the sends that the kernel flagged as copied.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_copied: u64,
     /// Packets and their fragments, where they were counted; since 3.4.
@@ -98,7 +98,7 @@ struct SlotLine<'a> {
     /// CPU time of the sender threads over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole_sender_usage: Option<Usage>,
-    /// What the sockets had as the window closed; since 3.6.
+    /// State of the sockets as the window closed; since 3.6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sockets: Option<Cow<'a, SocketFacts>>,
     /// The same window on the other machine, if a zc measures there. Its readings are differences

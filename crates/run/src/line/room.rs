@@ -1,5 +1,5 @@
-//! How much may be restored from a text. A reading restores the counts that it leaves out, so a
-//! megabyte that was made for it could otherwise fill any memory.
+//! Limit on the numbers restored from a text. A reading restores the counts that it leaves out, so
+//! a crafted megabyte could otherwise fill any memory.
 
 /// Numbers that may still be restored.
 #[derive(Debug)]

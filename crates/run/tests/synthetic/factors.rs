@@ -1,6 +1,6 @@
-//! What holds for every factor: its levels are shown as they are typed, a cell that gets one has
-//! it, a saved run reads it back, a comparison finds it, the option of the command line takes it,
-//! and docs/plans.md lists it.
+//! Tests of every factor: its levels are shown as they are typed, a cell that gets one has it, a
+//! saved run reads it back, a comparison finds it, the option of the command line takes it, and
+//! docs/plans.md lists it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the benches have in common: the rig that they measure on, a path's cell, settings from the
+//! Shared by the benches: the rig that they measure on, a path's cell, settings from the
 //! environment, medians.
 
 #![allow(dead_code)] // each bench is a crate of its own and takes what it needs
@@ -14,7 +14,7 @@ use zc_run::{
     RecvPath, Run, SendPath, SoakerKind, Timing, parse,
 };
 
-/// Of every buffer, in bytes.
+/// Size of every buffer, in bytes.
 pub(crate) const BUFFER: usize = 64 << 10;
 
 /// Whether `cargo test --benches` only asks if the bench starts.
@@ -22,7 +22,7 @@ pub(crate) fn only_asked_to_start() -> bool {
     std::env::args().any(|arg| arg == "--test")
 }
 
-/// What the environment variable `name` says, or the default.
+/// Value of the environment variable `name`, or the default.
 pub(crate) fn setting<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
@@ -89,7 +89,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         .expect("a rig")
 }
 
-/// So many files of so many bytes in `folder`.
+/// Writes so many files of so many bytes in `folder`.
 pub(crate) fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
     (0..count)
         .map(|index| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// In the folders of `ZC_PEERS` and of `PATH`.
+/// Finds a program in the folders of `ZC_PEERS` and of `PATH`.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let folders = std::env::var("ZC_PEERS").unwrap_or_default()
         + ":"

@@ -10,7 +10,7 @@ use super::run_file::{Figures, RunFile};
 use crate::read::Saved;
 use zc_run::{Error, in_words};
 
-/// What the files add. A file that cannot be used is left out, with the reason.
+/// Figures of the files. A file that cannot be used is left out, with the reason.
 pub(super) fn read(files: &[RunFile], index: &Index) -> Figures {
     let known = index.known();
     let mut all = Figures::default();

@@ -48,7 +48,7 @@ struct FileLine {
     /// Numbers of the facts of both machines.
     near: Option<usize>,
     far: Option<usize>,
-    /// What it adds, with empty facts; or why it cannot be used.
+    /// Figures of the file, with empty facts, or why it cannot be used.
     figures: Result<RunFigures, String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// That of a file now; `None` if it cannot be asked.
+    /// Stamp of a file now; `None` if its metadata cannot be read.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok()?;
         let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -89,7 +89,8 @@ impl Index {
         Self { text }
     }
 
-    /// What it knows; nothing if it is of another version, and only the lines before a broken one.
+    /// Parses the index: nothing if it is of another version, and only the lines before a broken
+    /// one.
     pub(super) fn known(&self) -> Known {
         let mut known = Known::default();
         let mut lines = self.text.lines();
@@ -123,7 +124,7 @@ impl Index {
 }
 
 impl Known {
-    /// What a file adds, if it is still the one that was read.
+    /// Figures of a file, if it has not changed since it was read.
     pub(super) fn get(&self, name: &str, stamp: Stamp) -> Option<&Result<RunFigures, String>> {
         let (seen, figures) = self.by_name.get(name)?;
         (*seen == stamp).then_some(figures)

@@ -19,11 +19,11 @@ use super::{apart, replace, tell};
 use index::{INDEX, Index};
 pub(super) use run_file::{Figures, RunFile};
 
-/// How deep folders are looked into: those of days are one below the archive.
+/// Depth to which folders are searched: the folders of days are one below the archive.
 const DEPTH: usize = 2;
 
-/// The files of an archive, by name: everything in it and in its folders that is called .json, also
-/// compressed, and is not the archive's own. What is there in both forms is read once.
+/// The files of an archive, by name: all .json files in it and in its folders, also compressed
+/// ones, except the archive's own. A run that is there in both forms is read once.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
@@ -67,7 +67,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> s
     Ok(())
 }
 
-/// What the names of compressed files end with. Some of them are not read, and named with the
+/// Suffixes of compressed files. Files of some of these formats are not read but listed with the
 /// reason.
 const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"];
 
@@ -91,15 +91,15 @@ pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool
     Ok(false)
 }
 
-/// Files that an archive has beside its runs.
+/// Whether it is a file that an archive has besides its runs.
 fn is_own(name: &Path) -> bool {
     [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
 }
 
-/// How the name of a run ends during which other jobs could use its hosts.
+/// Suffix of the name of a run during which other jobs could use its hosts.
 pub(super) const SHARED: &str = ".shared.json";
 
-/// How many of the runs are such ones.
+/// Number of runs during which other jobs could use their hosts.
 pub(super) fn shared(runs: &[RunFigures]) -> usize {
     runs.iter().filter(|run| decompressed_name(&run.name).ends_with(SHARED)).count()
 }
@@ -107,11 +107,11 @@ pub(super) fn shared(runs: &[RunFigures]) -> usize {
 /// The features of an archive's hosts.
 pub(super) const HOSTS: &str = "hosts.json";
 
-/// Makes a document of what the runs of a folder's files say, without rights, and keeps the index
-/// beside them. The index is a convenience: where it cannot be read or written, all files are read.
+/// Makes a document from the figures of a folder's runs, without rights, and keeps the index in the
+/// folder. The index is a convenience: if it cannot be read or written, all files are read.
 ///
 /// # Errors
-/// Those of `make`.
+/// Errors of `make`.
 pub(super) fn document(
     files: &[RunFile],
     folder: &Path,

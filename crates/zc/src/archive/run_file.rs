@@ -14,7 +14,7 @@ pub(crate) struct RunFile {
     pub(crate) root: PathBuf,
     /// See `root`.
     pub(crate) below: PathBuf,
-    /// Whose files of the folder are read.
+    /// Owner that a file of the folder must have to be read.
     pub(crate) whose: Whose,
     /// Its name in what is printed, and in the index.
     pub(crate) name: String,
@@ -24,23 +24,23 @@ impl RunFile {
     /// Opens it: another user may have put anything in its place.
     ///
     /// # Errors
-    /// As for [`files::open`].
+    /// Same as for [`files::open`].
     pub(crate) fn open(&self) -> io::Result<File> {
         files::open(&self.root, &self.below, self.whose)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.root.join(&self.below)
     }
 }
 
-/// What was read of many files.
+/// Figures read from many files.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
-    /// Of those that are of use, in the order of the files.
+    /// Figures of the usable files, in the order of the files.
     pub(crate) runs: Vec<RunFigures>,
-    /// The others.
+    /// The files that are not usable.
     pub(crate) left_out: Vec<LeftOut>,
     /// The index of all, for the next time.
     pub(crate) index: String,

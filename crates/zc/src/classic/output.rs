@@ -1,4 +1,4 @@
-//! What the tools of 2001 print: lines on stdout, and notes on stderr that `-d` asks for.
+//! Output of the tools of 2001: lines on stdout, and notes on stderr for `-d`.
 
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;

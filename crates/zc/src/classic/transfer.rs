@@ -55,8 +55,8 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// What is said about clients that anybody can be: limited, as that of `zc serve` is. A client that
-/// has sent anything has its line of results in any case.
+/// Messages about unauthenticated clients: limited, like those of `zc serve`. A client that has
+/// sent anything has its line of results in any case.
 #[derive(Default)]
 struct Clients {
     debug: bool,

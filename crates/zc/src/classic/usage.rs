@@ -1,4 +1,4 @@
-//! What `-h` prints.
+//! Output of `-h`.
 
 use crate::tell;
 use zc_classic::Tool;

@@ -31,7 +31,7 @@ pub(super) struct CollectArgs {
     archive: PathBuf,
 }
 
-/// What is known of a run that came back.
+/// Result of checking a run that came back.
 #[derive(Debug, Serialize, Deserialize)]
 struct Checked {
     name: String,
@@ -43,10 +43,10 @@ struct Checked {
     why: Option<String>,
 }
 
-/// Checks and copies what has come back, and returns the exit code.
+/// Checks the runs that have come back, copies them to the archive, and returns the exit code.
 ///
 /// # Errors
-/// [`ErrorKind::Output`]: a run cannot be copied. Those of the folder stay where they are.
+/// [`ErrorKind::Output`]: a run cannot be copied. The runs stay in the folder.
 pub(super) fn run(args: &CollectArgs) -> Result<u8> {
     let (folder, plan) = args.folder.open()?;
     let states = states_now(&folder, &plan)?;
@@ -134,7 +134,8 @@ fn checked(read: Figures) -> Vec<Checked> {
     of_use.chain(of_none).collect()
 }
 
-/// The name of the folder of a run's day. What is no time may be any text, and lead anywhere.
+/// The name of the folder of a run's day. A text that is no time is not used: it could lead
+/// anywhere.
 fn folder_of(started_at: &str) -> String {
     day(started_at).unwrap_or_else(|| "undated".to_owned())
 }

@@ -1,8 +1,8 @@
-//! How many measurements are in which state, in words.
+//! Number of measurements in each state, in words.
 
 use zc_fleet::{CellState, Count};
 
-/// How many are in which state.
+/// Number of measurements in each state: `3 of 4 done, 1 failed`.
 pub(super) fn in_words(states: &[CellState]) -> String {
     let count = Count::of(states);
     let mut parts = vec![format!("{} of {} done", count.done, count.all)];

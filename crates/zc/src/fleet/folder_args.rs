@@ -20,7 +20,7 @@ pub(super) struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// Whose files are read.
+    /// Owner that a file must have to be read.
     pub(super) fn whose(&self) -> Whose {
         if self.trust { Whose::Anybodys } else { Whose::Own }
     }
@@ -49,10 +49,10 @@ impl FolderArgs {
         self.open_to_start(&[Engine::Kubernetes])
     }
 
-    /// As [`FolderArgs::open`], for who starts ssh, too.
+    /// Like [`FolderArgs::open`], for commands that start ssh, too.
     ///
     /// # Errors
-    /// As for [`FolderArgs::open`].
+    /// Same as for [`FolderArgs::open`].
     pub(super) fn open_to_submit(&self) -> Result<(Folder, FleetPlan)> {
         self.open_to_start(&[Engine::Kubernetes, Engine::Ssh])
     }

@@ -16,10 +16,10 @@ const LARGEST_BYTES: u64 = 64 << 20;
 pub(crate) struct HostFeatures(pub(crate) BTreeMap<String, BTreeMap<String, String>>);
 
 impl HostFeatures {
-    /// Those of an archive; none where it has no such file.
+    /// Reads the features of an archive's hosts; none if it has no such file.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): the file is none.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): the file has no features.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         if is_absent(path) {
             return Ok(Self::default());
@@ -59,7 +59,7 @@ impl HostFeatures {
     }
 }
 
-/// Whether there is no such file. What cannot be looked at is there.
+/// Whether there is no such file. False if that cannot be found out.
 fn is_absent(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

@@ -1,5 +1,5 @@
-//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and what they
-//! say together (docs/fleet.md).
+//! `zc fleet`: measurements on many hosts, as jobs for the scheduler that is there, and their
+//! combined results (docs/fleet.md).
 
 mod collect;
 mod counts;
@@ -54,10 +54,10 @@ enum FleetCommand {
     Report(report::ReportArgs),
 }
 
-/// Does what was asked for, and returns the exit code.
+/// Executes the command, and returns the exit code.
 ///
 /// # Errors
-/// As documented for each command in docs/exit-codes.md.
+/// Documented for each command in docs/exit-codes.md.
 pub(super) fn run(args: &FleetArgs) -> Result<u8> {
     match &args.command {
         FleetCommand::Plan(args) => plan::run(args).map(|()| 0),

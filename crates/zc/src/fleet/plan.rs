@@ -131,7 +131,7 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
     Ok((planned, text))
 }
 
-/// What is planned, for people.
+/// The plan in words.
 fn in_words(plan: &FleetPlan) -> String {
     let cells = plan.cells().count();
     let budget_ns = |cell: &Cell| plan.plans[cell.plan].budget_ns;

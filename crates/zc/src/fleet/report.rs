@@ -157,9 +157,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8> {
     Ok(document.code)
 }
 
-/// What a report is about.
+/// Input of a report.
 struct Found {
-    /// All of the folder, so that its index has them all, whichever plan is asked for.
+    /// All files of the folder, so that its index has them all, whichever plan is asked for.
     files: Vec<RunFile>,
     missing: Vec<Missing>,
     grouping: Grouping,

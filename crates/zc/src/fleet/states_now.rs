@@ -1,4 +1,4 @@
-//! What has come of each measurement by now.
+//! The present state of each measurement.
 
 use super::judge::judge;
 use crate::tell;
@@ -6,8 +6,8 @@ use zc_fleet::fleet_file::Engine;
 use zc_fleet::{CellState, FleetPlan, Folder, kubernetes, slurm, state};
 use zc_run::{ErrorKind, Result};
 
-/// What has come of each measurement by now; where the scheduler cannot be asked, by the folder
-/// alone. With Kubernetes what has ended is brought into the folder first.
+/// The present state of each measurement; by the folder alone if the scheduler cannot be asked.
+/// With Kubernetes, runs that have ended are first brought into the folder.
 ///
 /// # Errors
 /// The folder cannot be read, or written.

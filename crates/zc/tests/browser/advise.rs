@@ -23,7 +23,7 @@ fn page(folder: &Path) -> PathBuf {
     folder.join("page.html")
 }
 
-/// What the table of cores below a field says.
+/// Texts of the table of cores below a field.
 fn cores(browser: &Browser, field: usize) -> Vec<String> {
     strings(&browser.script(&format!(
         "return Array.from(document.querySelectorAll('.cores')[{field}].querySelectorAll('tbody td'))\

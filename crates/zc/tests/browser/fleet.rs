@@ -11,7 +11,7 @@ use zc_analysis::fleet::{
 };
 use zc_report::fleet::Missing;
 
-/// What no name may do.
+/// A name that must not be executed.
 const HOSTILE: &str = "</script><img src=x onerror=\"document.title='got'\">'\"";
 
 fn groups(values: &[[&str; 2]]) -> Vec<Group> {

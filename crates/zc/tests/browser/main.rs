@@ -144,7 +144,7 @@ fn strings(answer: &Value) -> Vec<String> {
     each.map(|each| each.as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// What a column of the first table says, from top to bottom.
+/// Texts of a column of the first table, from top to bottom.
 fn column(browser: &Browser, column: usize) -> Vec<String> {
     strings(&browser.script(&format!(
         "return Array.from(document.querySelector('table').tBodies[0].rows).map(row => \
@@ -152,7 +152,7 @@ fn column(browser: &Browser, column: usize) -> Vec<String> {
     )))
 }
 
-/// Nothing is wider than the window, and all has contrast enough in light and in dark.
+/// Checks that nothing is wider than the window, and all has contrast enough in light and in dark.
 #[track_caller]
 fn can_be_read(browser: &Browser) {
     assert_eq!(strings(&browser.script(WIDE)), [""; 0]);

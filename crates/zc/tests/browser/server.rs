@@ -6,7 +6,7 @@ use crate::webdriver::{Browser, key};
 use serde_json::json;
 use zc_testkit::server::server;
 
-/// What the table of cores says, row by row.
+/// Texts of the table of cores, row by row.
 fn cores(browser: &Browser) -> Vec<String> {
     strings(&browser.script(
         "return Array.from(document.querySelectorAll('.cores tbody td')).map(cell => \

@@ -2,9 +2,9 @@
 //! page need, spoken to Debian's chromedriver over plain HTTP/1.1.
 //!
 //! There are crates for this. headless_chrome 1.0 brings a WebSocket and the whole DevTools
-//! protocol as generated code, thirtyfour and fantoccini bring tokio, which deny.toml refuses. What
-//! is used here is five requests with JSON in them, and serde_json is there already, so that the
-//! tree grows by nothing. The driver's keys and clicks are those of a user: they go to what has the
+//! protocol as generated code, thirtyfour and fantoccini bring tokio, which deny.toml refuses.
+//! These tests use five requests with JSON in them, and serde_json is there already, so that the
+//! tree grows by nothing. The driver's keys and clicks are like a user's: they go to what has the
 //! focus, and to what lies under the pointer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -102,7 +102,7 @@ impl Browser {
         self.post("url", &json!({"url": format!("file://{}", file.display())}));
     }
 
-    /// What the body of a function returns in the page.
+    /// Executes the body of a function in the page and returns its result.
     pub(crate) fn script(&self, body: &str) -> Value {
         self.post("execute/sync", &json!({"script": body, "args": []}))
     }
@@ -140,8 +140,8 @@ impl Browser {
         );
     }
 
-    /// What the page's console has said since the last time: level and message. Chromium loads
-    /// pages of its own in advance, and where there is no network they complain of it.
+    /// Messages of the page's console since the last time: level and message. Chromium loads pages
+    /// of its own in advance, and where there is no network they complain of it.
     pub(crate) fn console(&self) -> Vec<(String, String)> {
         let lines = self.post("se/log", &json!({"type": "browser"}));
         let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();

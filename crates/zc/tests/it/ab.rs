@@ -215,7 +215,7 @@ fn the_host_is_put_back_at_ctrl_c_and_also_at_sigkill() {
     }
 }
 
-/// What a run says whose states are not fit to be compared.
+/// The error of a run whose states are not fit to be compared.
 #[track_caller]
 fn refused(folder: &Path, link: &str, args: &[&str]) -> Option<String> {
     let mut command = zc_in(folder, &["run", "--paths", "sendfile", "--link", link]);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{Bounded as _, LIMIT, Running, stderr, until, zc};
 
-/// What is asked for: method, path, further headers.
+/// Requests sent: method, path, further headers.
 const REQUESTS: [(&str, &str, &str); 8] = [
     ("GET", "/a", ""),
     ("GET", "/b", ""),
@@ -97,7 +97,7 @@ impl Site {
     }
 }
 
-/// A port that nobody listens at.
+/// A port at which nothing listens.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

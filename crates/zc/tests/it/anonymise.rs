@@ -26,7 +26,7 @@ fn run_in(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What is saved, which has none of these words, no name of this host and no address.
+/// The saved run, which has none of these words, no name of this host and no address.
 #[track_caller]
 fn saved_without(folder: &Path, words: &[&str]) -> String {
     let saved = std::fs::read_to_string(folder.join("run.json")).unwrap();

@@ -197,7 +197,7 @@ impl Files {
         self.bytes.concat().repeat(loops)
     }
 
-    /// As on the wire of 2001.
+    /// The bytes of the wire format of 2001.
     fn wire(&self, loops: usize) -> Vec<u8> {
         let number = |number: usize| (number as u32).to_be_bytes();
         let mut once = number(self.bytes.len()).to_vec();
@@ -211,7 +211,7 @@ impl Files {
 
 const LENS: [usize; 6] = [1, 70_000, 0, 4096, 300_001, 65_536];
 
-/// Without the seconds and the rate, which vary.
+/// The line without the seconds and the rate, which vary.
 fn amount(line: &str) -> &str {
     line.rsplit_once(", ").map_or(line, |(amount, _)| amount)
 }
@@ -414,7 +414,7 @@ fn until_listening(port: &str) {
     until("a process listens", listens);
 }
 
-/// What a client sends, what is wrong with it, and what is counted of it.
+/// Bytes that a client sends, what is wrong with them, and what is counted.
 const LIES: [(&[u8], &str, &str); 8] = [
     (b"", "stopped at the number of loops", "0 bytes of 0 files in 0 loops"),
     (b"\0\0", "stopped at the number of loops, 2 bytes into it", "0 bytes of 0 files in 0 loops"),

@@ -719,7 +719,7 @@ fn every_factor_s_option_is_in_help_and_completions() {
     }
 }
 
-/// With one space between words.
+/// The text with one space between words.
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! What is in contrib/: the dashboard asks for metrics that exist, and the recipe for CI answers by
+//! Tests of contrib/: the dashboard asks for metrics that exist, and the recipe for CI answers by
 //! exit code. The recipe compares with the real program; only `zc run` is replaced, by a script
 //! that hands out synthetic runs.
 

@@ -24,9 +24,9 @@ fn rig(nodes: u32) -> Option<SlurmRig> {
     SlurmRig::up(nodes).map_err(|why| eprintln!("skipped: {why}")).ok()
 }
 
-/// What a node's zc does in these tests: `zc run ... --out FILE` writes a run between the hosts
-/// that the name of the file tells. While the folder has a file `hold/ID`, it waits; a file
-/// `kill/ID` has the cgroup in which it takes more memory than there is.
+/// Stand-in for a node's zc in these tests: `zc run ... --out FILE` writes a run between the hosts
+/// that the name of the file gives. While the folder has a file `hold/ID`, it waits; if there is a
+/// file `kill/ID`, it enters the cgroup named there and allocates more memory than that has.
 const STAND_IN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" = run ] || exec "$(cat "$here/real-zc")" "$@"
@@ -225,9 +225,9 @@ fn twenty_pairs_are_measured_whatever_becomes_of_nodes_jobs_and_the_controller()
     assert_eq!(rig.printed(here, &["squeue", "--noheader"]), "");
 }
 
-/// What stands for kubectl where no cluster is: it answers with what lies in its folder, and keeps
-/// what it was asked. `get jobs,pods` prints `jobs.json`, `get nodes` prints `nodes.json`, `logs
-/// POD` prints `log`. While there is a file `refuse`, it says that and fails.
+/// Stand-in for kubectl without a cluster: it answers with files of its folder, and records its
+/// arguments. `get jobs,pods` prints `jobs.json`, `get nodes` prints `nodes.json`, `logs POD`
+/// prints `log`. While there is a file `refuse`, it prints that and fails.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
@@ -239,7 +239,7 @@ case "$1 $2" in
 esac
 "#;
 
-/// What a real cluster has said of a measurement.
+/// Recorded answer of a real cluster about a measurement.
 fn recorded(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/src/kubernetes/testdata");
     std::fs::read_to_string(folder.join(name)).unwrap()
@@ -382,7 +382,7 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     assert!(status.contains("failed   its log has no run: unable to retrieve"), "{status}");
 }
 
-/// What zc says of a fleet's file of the project, which docs/fleet.md shows as it is.
+/// Output of zc for a fleet's file of the project, which docs/fleet.md shows as it is.
 fn planned_as_documented(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
@@ -399,7 +399,7 @@ fn the_example_for_kubernetes_is_what_the_page_shows_and_is_understood() {
     assert!(said.contains("80 hosts, 160 pairs, 320 measurements (paths)"), "{said}");
 }
 
-/// What stands for ssh in these tests: a host is a folder of this machine, and is down if there is
+/// Stand-in for ssh in these tests: a host is a folder of this machine, and is down if there is
 /// none.
 const SSH: &str = r#"#!/bin/sh
 here=$(dirname "$0")

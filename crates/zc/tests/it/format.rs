@@ -497,7 +497,7 @@ fn a_schema_that_is_not_there_is_a_sentence() {
     assert!(stderr(&output).contains("\"sho\""), "{}", stderr(&output));
 }
 
-/// By cell: soaked windows, bytes received in them, and units that the soakers counted in them.
+/// Soaked windows of each cell, bytes received in them, and units that the soakers counted in them.
 fn soaked_windows(run: &Run) -> Value {
     let mut cells = serde_json::Map::new();
     for cell in &run.header.plan.cells {

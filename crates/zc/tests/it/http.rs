@@ -88,7 +88,7 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
-/// What was refused, with this code: its sentence and its hint.
+/// The error of a refusal with this code: its sentence and its hint.
 #[track_caller]
 fn refused(output: &Output, code: i32) -> String {
     let said = stderr(output);

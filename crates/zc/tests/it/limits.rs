@@ -31,7 +31,7 @@ fn in_a_small_memory_cgroup_a_run_works_or_ends_with_a_sentence() {
     }
 }
 
-/// What a program does for which a system call fails with this error; `None`, and a skip, where
+/// Output of a program for which a system call fails with this error; `None`, and a skip, where
 /// this machine has no seccomp filters.
 fn without(call: libc::c_long, errno: i32, command: &mut Command) -> Option<Output> {
     let filter = || -> Result<BpfProgram, Box<dyn std::error::Error>> {

@@ -42,7 +42,7 @@ fn steadily(folder: &Path, mut command: Command) -> Command {
     command
 }
 
-/// How many responses each generator got, in the order in which they began.
+/// Number of responses that each generator got, in the order in which they began.
 fn responses_by_generator(folder: &Path) -> Vec<u64> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("asked."));

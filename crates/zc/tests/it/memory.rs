@@ -13,8 +13,8 @@ fn zc() -> &'static str {
     env!("CARGO_BIN_EXE_zc")
 }
 
-/// All of them measure on the same CPU: one that begins when another has made its plan takes time
-/// that the other has planned with.
+/// All of these tests measure on the same CPU: one that begins when another has made its plan takes
+/// time that the other has planned with.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)

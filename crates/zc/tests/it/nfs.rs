@@ -1,4 +1,4 @@
-//! `zc run nfs`. What a READ costs is not checked: this machine may be busy.
+//! `zc run nfs`. The cost of a READ is not checked: this machine may be busy.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,7 +48,7 @@ impl Server {
         Self::start_in(&["--net", "--mount"], folder)
     }
 
-    /// In these new namespaces.
+    /// Starts it in these new namespaces.
     fn start_in(namespaces: &[&str], folder: &Path) -> Self {
         let config = r#"NFS_KRB5 { Active_krb5 = false; }
 NFS_CORE_PARAM {
@@ -247,7 +247,7 @@ fn a_server_that_is_there_is_read_and_what_it_has_not_is_named() {
     assert_refused(&output, 6, "not answered within 3 s");
 }
 
-/// What is shown of the saved run, on one line.
+/// `zc show` of the saved run, on one line.
 fn shown_of(folder: &Path, options: &[&str]) -> String {
     let words = [&["show", "run.json"], options].concat();
     let shown = zc_in(folder, &words).finish().unwrap();

@@ -55,7 +55,7 @@ impl Far {
         line
     }
 
-    /// Where it listens.
+    /// Address on which it listens.
     fn address(&mut self) -> String {
         let line = self.hear("listening on ");
         line["listening on ".len()..].split(';').next().unwrap().to_owned()
@@ -104,8 +104,8 @@ fn refused(output: &Output, code: i32) -> String {
         .to_owned()
 }
 
-/// Every slot of every whole block has the far end's readings. Other programs may have had the CPUs
-/// for a whole trial, so bytes are required of the run and not of each trial.
+/// Checks that every slot of every whole block has the far end's readings. Other programs may have
+/// had the CPUs for a whole trial, so bytes are required of the run and not of each trial.
 #[track_caller]
 fn read_at_both_ends(run: &Run) {
     let mut seen = [0_u64; 4];
@@ -744,7 +744,7 @@ fn two_machines_have_a_cost_each() {
     .unwrap();
 }
 
-/// A port of this machine that nobody has now.
+/// A port of this machine that is not in use.
 fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }

@@ -1,5 +1,5 @@
-//! The rights that zc refuses, and those that it gives up before it reads what others wrote. What a
-//! server has given up is in `remote.rs`.
+//! The rights that zc refuses, and those that it gives up before it reads what others wrote. The
+//! rights that a server gives up are tested in `remote.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::support::{Bounded as _, ZC, saved_run, stderr, text, until, zc, zc_in};
 
-/// As in zc_kernel::privileges.
+/// Same as in zc_kernel::privileges.
 const NOBODY: u32 = 65_534;
 
 /// Whether this user may give rights away; a skip if not.

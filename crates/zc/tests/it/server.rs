@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 /// A server on two ports, by default 8001 and 8002 of its namespace. They are in the file `ports`,
-/// its process id is in `pid`. What it answers depends on the path, and for `/by-state` on the file
+/// its process id is in `pid`. Its answer depends on the path, and for `/by-state` on the file
 /// `state`.
 const SERVER: &str = r#"
 import http.server, os, sys, threading
@@ -93,7 +93,7 @@ pub(crate) fn ask(folder: &Path, path: &str) -> Command {
     ask_of(folder, "exec python3 server.py", path)
 }
 
-/// As [`ask`], of a server that `serve` starts.
+/// Same as [`ask`], for a server that `serve` starts.
 fn ask_of(folder: &Path, serve: &str, path: &str) -> Command {
     let states = [format!("one=http://localhost:8001{path}"), format!("two=http://far:8002{path}")];
     let mut command = zc_in(folder, &["run", "server", "--serve", serve]);
@@ -548,7 +548,7 @@ struct Alike {
     /// Its settings, for a folder of its logs, one below /run, one with the file that is asked for,
     /// and a port.
     settings: fn(&Path, &Path, &Path, u16) -> String,
-    /// What starts it in the foreground, before the file of its settings.
+    /// Command that starts it in the foreground, before the file of its settings.
     start: &'static str,
     /// The same as one process, which is gone once it is killed.
     alone: &'static str,
@@ -656,7 +656,7 @@ fn a_live_server_with_the_same_settings_is_left_as_it_is() {
     }
 }
 
-/// All files below these folders, with what they have.
+/// All files below these folders, with their contents.
 fn files_in(folders: &[&Path]) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut files = std::collections::BTreeMap::new();
     let mut left: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::support::{Bounded as _, LIMIT, at_once, measuring, saved_run, text, until, zc, zc_in};
 
-/// What the placeholders of values are called that name neither a file nor a host.
+/// Placeholders of values that name neither a file nor a host.
 const PLAIN: &[&str] = &[
     "ADDRESS",
     "CELL=TIME",
@@ -54,14 +54,14 @@ const PLAIN: &[&str] = &[
     "bytes|requests|transactions",
 ];
 
-/// What takes the place of a name.
+/// Values to try in place of a name.
 #[derive(Debug, Clone, Copy)]
 enum Try {
     /// A FIFO and /dev/zero in place of `{}`; `RUN` is a saved run.
     File(&'static str),
     /// A server that says nothing, and one that is full, in place of `{}`.
     Host(&'static str),
-    /// It is not tried, because.
+    /// It is not tried, for this reason.
     Not(#[expect(dead_code, reason = "for who reads the table")] &'static str),
 }
 
@@ -179,7 +179,7 @@ fn subcommands(help: &str) -> Vec<String> {
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Where a help says that something takes a value: the option or the placeholder, and what the
+/// Places of a help at which something takes a value: the option or the placeholder, and what the
 /// value is called.
 fn places(help: &str) -> Vec<(String, String)> {
     let own = |line: &str| {
@@ -238,7 +238,7 @@ fn every_place_that_takes_a_name_is_in_the_table() {
     assert!(gone.is_empty(), "places that no help has: {gone:?}");
 }
 
-/// A listener of which every place is taken: whoever connects waits.
+/// A listener whose backlog is full: a further client waits.
 fn full() -> (TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -251,7 +251,7 @@ fn full() -> (TcpListener, Vec<TcpStream>) {
     (listener, taken)
 }
 
-/// One run of the program: its words, and what is to be signalled.
+/// One run of the program: its words, and the target of the signal.
 struct Case {
     line: String,
     signal: Signal,

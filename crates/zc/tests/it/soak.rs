@@ -59,7 +59,7 @@ fn output_unless(arguments: &[&str], disturbed: impl Fn(&Output) -> bool) -> Out
     undisturbed(|| zc(arguments).finish().unwrap(), disturbed)
 }
 
-/// What a command's execution is to be seen with on a machine of any load.
+/// Options for a command that must be executed once on a machine of any load.
 const ONCE: [&str; 4] = ["--run-anyway", "--runs", "1", "--"];
 
 /// The JSON document that a command's result is.
@@ -439,7 +439,7 @@ fn a_cost_is_that_of_a_request_where_the_command_prints_how_many() {
     assert!(known.iter().any(|it| said.contains(it)), "{said}");
 }
 
-/// A server that answers each connection with a body, of which it is told the number, and closes
+/// A server that answers each connection with a body, made from the connection's number, and closes
 /// it.
 fn answering(body: impl Fn(usize) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

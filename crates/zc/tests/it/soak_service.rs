@@ -1,5 +1,5 @@
-//! `zc soak --pid`, `--cgroup` and `--service`: a server that runs is measured beside its load, by
-//! this user's rights, and nothing is done to it.
+//! `zc soak --pid`, `--cgroup` and `--service`: a running server is measured while it is under
+//! load, by this user's rights, and nothing is done to it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use crate::support::{
     zc,
 };
 
-/// A server with a child that serves: bytes for whoever asks, in connections that last. It writes
+/// A server with a child that serves: bytes for every client, in connections that last. It writes
 /// its port.
 const SERVER: &str = "
 import os, socket
@@ -67,8 +67,8 @@ impl Drop for Server {
     }
 }
 
-/// Somebody who asks a server all the time, and a status page with the number of his requests. Both
-/// end when this value is dropped.
+/// A client that asks a server all the time, and a status page with the number of its requests.
+/// Both end when this value is dropped.
 struct Load {
     stop: Arc<AtomicBool>,
     status: String,
@@ -133,8 +133,7 @@ impl Drop for Load {
     }
 }
 
-/// The document of a service. Where the soakers find no CPU time, its processes are in it all the
-/// same.
+/// The document of a service. Its processes are in it even if the soakers find no CPU time.
 #[track_caller]
 fn document(output: &Output) -> Value {
     assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));

@@ -75,7 +75,7 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// None, with the reason on stderr, where that cannot be had.
+    /// `None`, with the reason on stderr, where that is not possible.
     fn new() -> Option<Self> {
         let needs = ["/usr/sbin/sshd", "/usr/bin/ssh-keygen", "/usr/bin/nsenter"];
         if zc_kernel::process::euid() != 0 {

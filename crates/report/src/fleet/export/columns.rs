@@ -30,7 +30,7 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// The costs that a cell has. Where ends are apart, that of both is their sum and no line of its
+/// Costs of a cell. If the ends are separate, the cost of both is their sum and has no line of its
 /// own.
 fn costs(cell: &CellFigures) -> Vec<(End, Logarithm)> {
     let apart = [(End::Sender, cell.sender), (End::Receiver, cell.receiver)];

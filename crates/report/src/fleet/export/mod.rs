@@ -1,5 +1,5 @@
-//! All that saved runs add to a fleet as one table, for other programs: a line for each run, cell
-//! and end. Full precision, no units in the cells, nothing where a value is missing.
+//! The figures that saved runs add to a fleet as one table, for other programs: a line for each
+//! run, cell and end. Full precision, no units in the cells, nothing where a value is missing.
 
 mod columns;
 mod parquet;
@@ -47,7 +47,7 @@ mod tests {
         Arc::new(HostFacts { host: name.to_owned(), facts })
     }
 
-    /// What a reader of Parquet finds in a file, as the CSV would have it.
+    /// Content of a Parquet file, in the form of the CSV.
     fn of_parquet(file: &[u8]) -> String {
         let file = {
             let mut stored = tempfile::tempfile().unwrap();

@@ -1,5 +1,5 @@
-//! The table as Apache Parquet, for whoever has years of it: columns have types, and are read by
-//! themselves. <https://parquet.apache.org/docs/file-format/>
+//! The table as Apache Parquet, for tables that span years: columns have types, and are read
+//! separately. <https://parquet.apache.org/docs/file-format/>
 
 use std::sync::Arc;
 

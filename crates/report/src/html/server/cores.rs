@@ -1,5 +1,6 @@
-//! How many cores a rate of requests keeps busy in each state, and what a state saves. The page is
-//! written for the rate of the run; its script makes a field of that number, and multiplies.
+//! The number of cores that a rate of requests keeps busy in each state, and the saving of a state.
+//! The page is written for the rate of the run; its script makes a field of that number, and
+//! multiplies.
 
 use crate::digits::{trimmed, with_half_width};
 use crate::experiments::server::{comparison, rates, several_lengths, states};
@@ -59,8 +60,8 @@ pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan)
     page.out.raw("</div>\n");
 }
 
-/// What is multiplied by the rate: the cost of a state, and what it saves. A cost beyond the
-/// server's top speed is none at a rate, and no saving is told where there is no verdict.
+/// Factors of the rate: the cost of a state, and its saving. A cost beyond the server's top speed
+/// does not hold at a rate, and no saving is shown where there is no verdict.
 fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> [Option<Figure>; 2] {
     if cell.perturbation.saturated {
         return [None, None];

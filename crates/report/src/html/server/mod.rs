@@ -19,7 +19,7 @@ use zc_run::{ServerPlan, escape};
 
 pub(super) use cores::cores;
 
-/// What the section on the method adds.
+/// Additions to the section on the method.
 pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
     let some = |is: fn(&ServerPlan) -> bool| servers.iter().any(|server| is(server));
     out.raw("<p>The cost of a request is CPU time divided by the number of responses.");
@@ -109,7 +109,7 @@ fn costs(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
     dots::dots(page, caption, &[], &rows, axis);
 }
 
-/// What the cost consists of: what the server's processes are charged for, and the rest.
+/// Parts of the cost: the CPU time charged to the server's processes, and the rest.
 fn accounts(page: &mut Page, estimates: &Estimates) {
     let legend = [
         "the server's processes, by their CPU clocks",
@@ -194,7 +194,7 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
     });
 }
 
-/// What the accounts of the server leave of a request's cost: softirqs and interrupts.
+/// The part of a request's cost that is in no account of the server: softirqs and interrupts.
 fn rest(cost: &RequestCost) -> Option<f64> {
     Some(cost.us_per_request?.value - cost.process_us_per_request?)
 }

@@ -13,10 +13,10 @@ use zc_fleet::{CellState, Count, FleetPlan, Folder};
 use zc_measure::Stop;
 use zc_run::{ErrorKind, Result};
 
-/// How often the cluster is asked.
+/// Interval at which the cluster is asked.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// After how many refusals in a row it is given up.
+/// Number of refusals in a row after which submitting is given up.
 const MOST_REFUSED: usize = 5;
 
 /// Submits what is missing, and returns the exit code.
@@ -66,19 +66,19 @@ fn once(folder: &Folder, plan: &FleetPlan, now: &Now) -> Result<()> {
     Ok(())
 }
 
-/// What `--wait` knows of what it has done.
+/// State of `--wait`.
 struct Waiting<'a> {
     folder: &'a Folder,
     plan: &'a FleetPlan,
     stop: &'a Stop,
     ids: Vec<&'a str>,
-    /// What this call has submitted: each measurement is tried once.
+    /// Measurements that this call has submitted: each is tried once.
     tried: BTreeSet<usize>,
-    /// What was submitted at the last look.
+    /// Measurements submitted at the last look.
     submitted: BTreeSet<usize>,
-    /// How often in a row the cluster would not take what was submitted.
+    /// Number of times in a row that the cluster refused a submission.
     refused: usize,
-    /// What was said of each measurement that waits.
+    /// Messages printed about each measurement that waits.
     said: BTreeSet<(usize, String)>,
 }
 

@@ -9,7 +9,7 @@ use crate::{interrupt, tell};
 use zc_fleet::{Count, FleetPlan, Folder, Lock, slurm, state};
 use zc_run::{ErrorKind, Result};
 
-/// How often the queue is looked at.
+/// Interval at which the queue is polled.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Submits what is missing, and returns the exit code. Without a lock it says what it would do.

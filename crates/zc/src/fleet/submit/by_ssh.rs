@@ -8,7 +8,7 @@ use crate::{interrupt, tell};
 use zc_fleet::{Count, FleetPlan, Folder, ssh, state};
 use zc_run::{ErrorKind, Result};
 
-/// How often a measurement is looked after.
+/// Interval at which measurements are polled.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes what is missing, and returns the exit code.

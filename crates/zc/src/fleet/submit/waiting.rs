@@ -1,4 +1,4 @@
-//! How `--wait` waits, and what it bears.
+//! Waiting for `--wait`, and the outages that it tolerates.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::tell;
 use zc_measure::Stop;
 use zc_run::{Error, ErrorKind, Result};
 
-/// How often the signals are looked at.
+/// Interval at which signals are checked.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Waits so long; whether that was interrupted.
@@ -33,10 +33,10 @@ pub(super) fn outage(error: Error) -> Result<()> {
     Ok(())
 }
 
-/// What is asked of a scheduler, once every so long until it answers; `None` after an interruption.
+/// Asks a scheduler, once every so long until it answers; `None` after an interruption.
 ///
 /// # Errors
-/// As for [`outage`].
+/// Same as for [`outage`].
 pub(super) fn answered<T>(
     every: Duration,
     stop: &Stop,

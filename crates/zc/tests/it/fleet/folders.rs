@@ -1,5 +1,5 @@
-//! What another user's folder, another process or a full disk can do to `zc fleet`, and what it
-//! says of runs that no report uses.
+//! Effects of another user's folder, another process or a full disk on `zc fleet`, and its messages
+//! about runs that no report uses.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -306,7 +306,8 @@ fn a_plan_that_found_a_full_disk_is_made_by_the_same_command_once_there_is_room(
     assert!(said.contains("\"out\": it has the plan of a fleet already"), "{said}");
 }
 
-/// What the nodes of [`fleet_by_ssh`] measure, with a warning for which verdicts are withheld.
+/// Replaces the run that the nodes of [`fleet_by_ssh`] measure by one with a warning for which
+/// verdicts are withheld.
 fn doubtful_run(folder: &Path) {
     let mut run = two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run());
     run.header.host.hostname = "@NEAR@".to_owned();

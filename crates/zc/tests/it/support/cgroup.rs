@@ -11,7 +11,7 @@ use super::ZC;
 pub(crate) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Makes one that may use so much memory, beside those at the top.
+    /// Makes a cgroup with this memory limit, beside those at the top.
     ///
     /// # Errors
     /// Why it cannot be had.

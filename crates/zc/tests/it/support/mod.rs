@@ -1,4 +1,4 @@
-//! What the tests share: how the program is started, how a saved run is read, how long anything is
+//! Shared by the tests: how the program is started, how a saved run is read, how long anything is
 //! waited for, and the lock that keeps tests that measure from running at the same time.
 
 pub(crate) mod at_once;
@@ -49,7 +49,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a program said on stderr.
+/// The stderr of a program.
 pub(crate) fn stderr(output: &Output) -> String {
     text(&output.stderr)
 }
@@ -107,7 +107,7 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
-/// What was refused, with this code: its sentence and its hint. Nothing was printed.
+/// The error of a refusal with this code: its sentence and its hint. Nothing was printed.
 #[track_caller]
 pub(crate) fn refused(output: &Output, code: i32) -> String {
     let said = stderr(output);
@@ -138,8 +138,8 @@ pub(crate) fn assert_ended(output: &Output) {
     assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));
 }
 
-/// What a run without a budget of its own prints and saves that is ended, as by Ctrl-C, once it has
-/// so many blocks: its budget is not too short for them, however busy the machine is, and is not
+/// Output of a run without a budget of its own that is ended, as by Ctrl-C, once it has saved so
+/// many blocks: its budget is not too short for them, however busy the machine is, and is not
 /// waited for.
 #[track_caller]
 pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
@@ -156,7 +156,7 @@ pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Outpu
     output
 }
 
-/// What a program prints that is ended, as by Ctrl-C, once `ready` says so, or that ends by itself.
+/// Output of a program that is ended, as by Ctrl-C, once `ready` says so, or that ends by itself.
 #[track_caller]
 pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() -> bool) -> Output {
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
@@ -169,10 +169,10 @@ pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() ->
     zc.wait_with_output().unwrap()
 }
 
-/// The code with which a script of a test says that something cannot be had here.
+/// The exit code with which a script of a test says that it cannot run here.
 pub(crate) const NOT_HERE: i32 = 77;
 
-/// What a shell script does in `folder` while a file system of so many bytes (`8k`) is mounted on
+/// Output of a shell script in `folder` while a file system of so many bytes (`8k`) is mounted on
 /// it; `None`, and a skip, where that cannot be.
 pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<Output> {
     with_mounted(&format!("mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\""), folder, script)
@@ -187,14 +187,14 @@ pub(crate) fn has_costs() -> bool {
     !emulated
 }
 
-/// What a shell script does in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`,
+/// Output of a shell script in `folder` while /proc/cpuinfo says that the CPU is emulated; `None`,
 /// and a skip, where that cannot be.
 pub(crate) fn on_emulated_cpu(folder: &Path, script: &str) -> Option<Output> {
     std::fs::write(folder.join("cpuinfo"), "model name\t: QEMU TCG CPU version 2.5+\n").unwrap();
     with_mounted("mount --bind cpuinfo /proc/cpuinfo", folder, script)
 }
 
-/// What a shell script does in `folder` after the line `mount` has mounted something; `None`, and a
+/// Output of a shell script in `folder` after the line `mount` has mounted something; `None`, and a
 /// skip, where that cannot be. It is mounted in a namespace of its own, so that it goes with the
 /// script; without root, in one of a user namespace.
 fn with_mounted(mount: &str, folder: &Path, script: &str) -> Option<Output> {
@@ -237,7 +237,7 @@ pub(crate) fn is_starved(said: &str) -> bool {
     is_starved
 }
 
-/// How many blocks the run saved in `folder` holds so far.
+/// Number of blocks that the run saved in `folder` holds so far.
 pub(crate) fn blocks_saved(folder: &Path) -> usize {
     std::fs::read_to_string(folder.join("run.json"))
         .unwrap_or_default()

@@ -34,10 +34,10 @@ pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
 
 /// Commands that are killed after [`LIMIT`].
 pub(crate) trait Bounded {
-    /// As [`Command::spawn`].
+    /// Same as [`Command::spawn`].
     fn start(&mut self) -> io::Result<Running>;
-    /// As [`Command::output`]: stdout and stderr are piped unless the command says otherwise, and
-    /// stdin is what it says.
+    /// Like [`Command::output`]: stdout and stderr are piped unless the command says otherwise, and
+    /// stdin is what the command says.
     fn finish(&mut self) -> io::Result<Output>;
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// As [`Child::wait_with_output`].
+    /// Same as [`Child::wait_with_output`].
     #[track_caller]
     pub(crate) fn wait_with_output(mut self) -> io::Result<Output> {
         drop(self.child.stdin.take());

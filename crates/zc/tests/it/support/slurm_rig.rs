@@ -16,7 +16,7 @@ pub(crate) struct SlurmRig {
 }
 
 impl SlurmRig {
-    /// One of this many nodes.
+    /// Starts a cluster of this many nodes.
     ///
     /// # Errors
     /// Why it cannot be had here, as a sentence.
@@ -69,7 +69,7 @@ impl SlurmRig {
         command
     }
 
-    /// What a program in the cluster prints; it must succeed.
+    /// The stdout of a program in the cluster; it must succeed.
     #[track_caller]
     pub(crate) fn printed(&self, folder: &Path, words: &[&str]) -> String {
         let output = self.command(folder, words).finish().unwrap();

@@ -14,12 +14,12 @@ use super::verdict::{self, AROUND_A_COMMAND, End, NO_SENTENCE, shortened};
 use super::{cases_of, dice, drawn, is_long, search, seed, turn};
 use crate::support::{Bounded as _, NOTHING_KEPT, ZC, stderr, text};
 
-/// How many calls of a kind are tried, from the first one of `main`.
+/// Number of calls of a kind that are tried, from the first one of `main`.
 const MOST: usize = 40;
 
 /// Calls that cannot fail if their arguments are right, that do their work even where they report
-/// an error (close(2)), or that end the thread. Of futex(2) it is the waking that cannot fail, and
-/// strace cannot tell it from the waiting; brk(2) tells its failure by another value than strace
+/// an error (close(2)), or that end the thread. futex(2) is among them because waking cannot fail,
+/// and strace cannot tell it from waiting; brk(2) reports its failure by another value than strace
 /// returns.
 const INFALLIBLE: [&str; 36] = [
     "futex",
@@ -108,15 +108,15 @@ fn errors_of(call: &str) -> &'static [&'static str] {
 struct Target {
     name: &'static str,
     args: Vec<&'static str>,
-    /// Not as root.
+    /// Whether it runs as a user other than root.
     unprivileged: bool,
     /// Calls that are left out, `read`, or one of their errors, `read:EIO`.
     not: &'static [&'static str],
-    /// Exit codes beside those of all commands.
+    /// Exit codes besides those of all commands.
     codes: &'static [i32],
     /// Puts what the command needs into its folder.
     prepare: fn(&Path),
-    /// What else runs: the other end.
+    /// The other end, which runs beside it.
     beside: Beside,
     /// Whether the result of a command that succeeded is whole; the second output is that without a
     /// fault.
@@ -190,7 +190,7 @@ fn any_run(folder: &Path, output: &Output, _: &Output) -> Result<(), String> {
     verdict::table(output, End::Succeeded, &["read+send"])
 }
 
-/// What it prints is what it prints without a fault.
+/// The output must be the same as without a fault.
 fn the_same(_: &Path, output: &Output, sound: &Output) -> Result<(), String> {
     if output.stdout == sound.stdout {
         return Ok(());
@@ -198,7 +198,7 @@ fn the_same(_: &Path, output: &Output, sound: &Output) -> Result<(), String> {
     Err(format!("succeeded with another result: {}", shortened(&text(&output.stdout))))
 }
 
-/// It writes the file that it writes without a fault.
+/// Checks that it writes the same file as without a fault.
 fn whole_page(folder: &Path, output: &Output, sound: &Output) -> Result<(), String> {
     the_same(folder, output, sound)?;
     let page =
@@ -219,7 +219,7 @@ fn whole_cost(_: &Path, output: &Output, _: &Output) -> Result<(), String> {
     }
 }
 
-/// All bytes of the file have arrived, as the last line says.
+/// Checks that all bytes of the file have arrived, as the last line says.
 fn whole_transfer(_: &Path, output: &Output, _: &Output) -> Result<(), String> {
     let said = text(&output.stdout);
     if said.contains("300000 bytes of 1 files") {
@@ -233,8 +233,8 @@ fn anything(_: &Path, _: &Output, _: &Output) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for a command that takes seconds each time: a sample is of two of five, each day
-/// others.
+/// The same for a command that takes seconds each time: a sample is two of five, different ones
+/// each day.
 fn sweep_by_turns(place: u64, target: &Target) {
     if is_long() || [0, 2].contains(&((seed() + place) % 5)) {
         return sweep(target, 3);
@@ -321,8 +321,8 @@ fn sweep(target: &Target, sample: usize) {
 /// The calls of each kind that can fail: from the first one of `main` to the last one of the thread
 /// that made most of them, and no more than [`MOST`].
 ///
-/// What comes before `main` is the dynamic loader's and the standard library's, and no program can
-/// make these survive. The last thing that the standard library does there is to set up a stack for
+/// Calls before `main` are the dynamic loader's and the standard library's, and no program can make
+/// these survive. The last thing that the standard library does there is to set up a stack for
 /// signal handlers.
 fn calls_in(trace: &str) -> BTreeMap<String, RangeInclusive<usize>> {
     let mut of_thread: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -406,7 +406,7 @@ fn served(command: &mut Command, client: &[&str], folder: &Path) -> Result<Outpu
     server.ends()
 }
 
-/// Where a server says that it listens.
+/// Address on which a server says that it listens.
 pub(super) fn address_in(said: &str) -> Option<String> {
     let line = said.lines().find(|line| line.contains("listening on "))?;
     if !said.contains(&format!("{line}\n")) {

@@ -23,7 +23,7 @@ use crate::support::{ZC, blocks_saved, stderr};
 const TOKEN: &str = "the word of this flood";
 /// The limit of pending connections, of one source and of all together.
 const PLACES: usize = 256;
-/// How long a pending connection may be silent.
+/// Time that a pending connection may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -114,9 +114,9 @@ impl Door {
         assert!(answer.contains("\"welcome\""), "{answer}: {}", self.server.said());
     }
 
-    /// It lives, and ends in order, and has not said much of the flood: five messages in ten
-    /// seconds, then one with the number of those that were suppressed. What is said of sessions is
-    /// not limited: only who has the token begins one. Returns what it said.
+    /// Checks that it lives, ends in order, and has not logged much of the flood: five messages in
+    /// ten seconds, then one with the number of those suppressed. Messages about sessions are not
+    /// limited: only a client with the token begins one. Returns its stderr.
     #[track_caller]
     fn ends(self) -> String {
         signal(self.server.pid(), Signal::TERM);
@@ -133,7 +133,7 @@ impl Door {
     }
 }
 
-/// What comes until the server closes the connection.
+/// Reads until the server closes the connection.
 fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -178,7 +178,7 @@ fn knock(stream: &mut TcpStream, nonce: &str, proof: &str) {
     let _ = stream.write_all(knock.as_bytes());
 }
 
-/// How many connections a flood has.
+/// Number of connections of a flood.
 fn connections() -> usize {
     if is_long() { 10_000 } else { 600 }
 }

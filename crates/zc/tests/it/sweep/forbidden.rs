@@ -1,9 +1,9 @@
 //! The system calls that a container forbids, as a seccomp(2) filter of the calling thread and of
-//! what it starts.
+//! the processes that it starts.
 //!
 //! It is the default profile of Docker (its profiles/seccomp/default.json, as of version 25) for a
 //! container without further capabilities, turned around: of the calls that the profile does not
-//! allow these are the ones that zc could make. What the profile would refuse with ENOSYS is
+//! allow these are the ones that zc could make. Calls that the profile would refuse with ENOSYS are
 //! refused with EPERM too, which is the harder case.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const CALLS: [i64; 22] = [
     libc::SYS_open_by_handle_at,
 ];
 
-/// What makes a namespace, in the flags of clone(2).
+/// Flags of clone(2) that create a namespace.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,

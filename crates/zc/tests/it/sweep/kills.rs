@@ -1,5 +1,5 @@
-//! Signals at random moments: to zc, to its far end, to the command that it measures. What was
-//! saved can be read up to the last block, and nothing is left behind.
+//! Signals at random moments: to zc, to its far end, to the command that it measures. The saved run
+//! can be read up to the last block, and nothing is left behind.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::verdict::{self, End};
 use super::{below, cases_of, dice, search, turn};
 use crate::support::{NOTHING_KEPT, ZC, blocks_saved, stderr};
 
-/// What a signal goes to.
+/// The process that a signal goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     /// The program that was started.
@@ -35,7 +35,7 @@ struct Scenario {
     unprivileged: bool,
     server: bool,
     victims: &'static [Victim],
-    /// After this it has ended by itself.
+    /// Time after which it has ended by itself.
     lasts_ms: u64,
 }
 
@@ -158,7 +158,7 @@ impl Case {
     }
 }
 
-/// How many are killed at least in a complete sweep.
+/// Least number of kills in a complete sweep.
 const COMPLETE: usize = 300;
 
 #[test]

@@ -26,7 +26,7 @@ enum Limit {
     Mounted(&'static str),
     /// The filter of system calls of a container.
     Filter,
-    /// One that forbids this call.
+    /// A filter that forbids this call.
     Without(i64),
     OneCpu,
 }
@@ -62,7 +62,7 @@ fn limits() -> Vec<Limit> {
     .concat()
 }
 
-/// What is run under each.
+/// Commands run under each limit.
 const COMMANDS: [&[&str]; 5] = [
     &["run", "--paths", "sendfile,uring-send,splice", "--budget", "2s", "--out", "run.json"],
     &["soak", "--", "true"],

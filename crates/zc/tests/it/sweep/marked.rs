@@ -1,6 +1,6 @@
-//! A program with all that it starts. A mark in its environment is inherited, so whatever carries
-//! it is found in /proc wherever it went: into another session, another namespace, to another
-//! parent.
+//! A program with all that it starts. A mark in its environment is inherited, so every process that
+//! carries it is found in /proc wherever it went: into another session, another namespace, to
+//! another parent.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ use crate::support::ZC;
 /// The name of the mark.
 const MARK: &str = "ZC_SWEEP_MARK";
 
-/// How long what a program started may live on after it. Helper processes end by themselves, within
-/// seconds; soakers rank below all else and must get a CPU to do so.
+/// Time that processes started by a program may outlive it. Helper processes end by themselves,
+/// within seconds; soakers rank below all else and must get a CPU to do so.
 const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// `nobody` and its group on every distribution that zc is likely to meet.
@@ -49,7 +49,7 @@ impl Mark {
         command.env(MARK, &self.0)
     }
 
-    /// All processes that carry the mark. One that has ended and was not waited for has none.
+    /// All processes that carry the mark. A process that has ended and was not waited for has none.
     fn processes(&self) -> Vec<Process> {
         let wanted = format!("{MARK}={}", self.0).into_bytes();
         let carries =
@@ -81,7 +81,7 @@ impl Mark {
     /// Waits until nothing carries the mark.
     ///
     /// # Errors
-    /// What does so after [`AFTERWARDS`]; it is killed.
+    /// Processes that carry it after [`AFTERWARDS`]; they are killed.
     fn nothing_is_left(&self) -> Result<(), String> {
         let until = Instant::now() + AFTERWARDS;
         loop {
@@ -104,7 +104,7 @@ impl Drop for Mark {
     }
 }
 
-/// How long a program may take. The longest takes seconds; other programs may have the CPUs.
+/// Time limit of a program. The longest takes seconds; other programs may have the CPUs.
 const HANGS_AFTER: Duration = Duration::from_secs(100);
 
 /// A program that was started with a mark. Its output goes to files, so that nothing that it leaves
@@ -143,7 +143,7 @@ impl Started {
         self.child.id().cast_signed()
     }
 
-    /// What it has written to stderr so far.
+    /// Its stderr so far.
     pub(super) fn said(&self) -> String {
         self.read("stderr")
     }
@@ -154,7 +154,7 @@ impl Started {
         self.mark.processes().iter().find(is_zc).map(|process| process.pid)
     }
 
-    /// All that it has started, itself included.
+    /// All processes that it has started, itself included.
     pub(super) fn processes(&self) -> Vec<Process> {
         self.mark.processes()
     }
@@ -194,7 +194,7 @@ impl Started {
     /// Waits until nothing that it started is left.
     ///
     /// # Errors
-    /// What is left after some time.
+    /// Processes that are left after some time.
     pub(super) fn nothing_is_left(&self) -> Result<(), String> {
         self.mark.nothing_is_left().map_err(|left| format!("{left}: {}", self.said()))
     }
@@ -300,12 +300,12 @@ pub(super) fn as_nobody(command: &mut Command, folder: &Path) {
     }
 }
 
-/// What of this host zc could have changed for others: its network interfaces, its settings of the
-/// network, its cgroups.
+/// State of this host that zc could have changed for others: its network interfaces, its settings
+/// of the network, its cgroups.
 #[derive(Debug)]
 pub(super) struct Host {
     interfaces: BTreeSet<String>,
-    /// Those that are empty: another zc may be at work in its own.
+    /// Empty cgroups only: another zc may be at work in its own.
     cgroups: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<u8>)>,
 }
@@ -342,7 +342,7 @@ impl Host {
     /// Waits until the host is as it was. Tests that run at the same time change it for a moment.
     ///
     /// # Errors
-    /// What differs after [`AFTERWARDS`].
+    /// Differences after [`AFTERWARDS`].
     pub(super) fn is_as_it_was(&self) -> Result<(), String> {
         let until = Instant::now() + AFTERWARDS;
         loop {
@@ -372,7 +372,8 @@ impl Host {
     }
 }
 
-/// The files below a folder of settings. Of /proc/sys/kernel some files count what the kernel does.
+/// The files below a folder of settings, without those of /proc/sys/kernel that count what the
+/// kernel does.
 fn read_all(folder: &Path, into: &mut BTreeSet<(String, Vec<u8>)>) {
     const COUNTERS: [&str; 6] =
         ["tainted", "random", "ns_last_pid", "pty", "perf_event_max_sample_rate", "ipfrag"];

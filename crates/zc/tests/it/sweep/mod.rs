@@ -28,7 +28,7 @@ use rand_pcg::Pcg64;
 use crate::support::at_once;
 use crate::support::measuring::{Measuring, measuring};
 
-/// How many cases of a search are tried.
+/// Number of cases of a search that are tried.
 fn cases_of(sample: usize) -> usize {
     match std::env::var("ZC_SWEEP") {
         Err(_) => sample,
@@ -49,8 +49,8 @@ fn turn() -> Option<Measuring> {
     (!is_long()).then(measuring)
 }
 
-/// What the dice of all searches begin with. Without a setting it is that of the day, so that a
-/// failure is repeated by whoever looks at it at once.
+/// Seed of the dice of all searches. Without a setting it is the day's, so that a failure can be
+/// repeated by anybody who looks at it at once.
 fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let today = || since.map_or(0, |since| since.as_secs() / 86_400);

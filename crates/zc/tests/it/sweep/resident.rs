@@ -11,7 +11,7 @@ use super::verdict;
 use super::{is_long, turn};
 use crate::support::ZC;
 
-/// What a server needs besides buffers: the program itself, soakers, stacks, the machine's facts.
+/// Memory of a server besides buffers: the program itself, soakers, stacks, the machine's facts.
 const BESIDES_KIB: u64 = 48 << 10;
 
 /// Buffers of a flow: docs/paths/recv-uring-multishot.md has the pool of 16, every other path one.

@@ -1,5 +1,5 @@
-//! What must hold when anything was done to zc: no panic, an exit code of docs/exit-codes.md with a
-//! sentence, and a result that is whole where the code says success.
+//! Conditions that must hold whatever was done to zc: no panic, an exit code of docs/exit-codes.md
+//! with a sentence, and a result that is whole where the code says success.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::support::{NOTHING_KEPT, stderr, text};
 /// answers.
 const FAILURES: [i32; 9] = [1, 2, 3, 4, 5, 6, NOT_FIT, NOTHING_KEPT, 130];
 
-/// What `zc doctor` ends with where the machine is not fit to measure.
+/// Exit code of `zc doctor` where the machine is not fit to measure.
 pub(super) const NOT_FIT: i32 = 12;
 
-/// What `zc soak -- COMMAND` and `run_rr` fail with besides.
+/// Further exit codes of `zc soak -- COMMAND` and `run_rr` for failures.
 pub(super) const AROUND_A_COMMAND: [i32; 3] = [125, 126, 127];
 
 /// Ends of a program that are not zc's to decide: before its first line, in the allocator, or where
@@ -30,7 +30,7 @@ const RUNTIME: [&str; 5] = [
 /// The beginning of what [`end`] finds wrong where a failure says nothing.
 pub(super) const NO_SENTENCE: &str = "no sentence";
 
-/// How a program ended, if that is as it should be.
+/// End of a program, if that is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// Exit code 0, so that its result must be whole.
@@ -44,7 +44,7 @@ pub(super) enum End {
 /// Judges how zc ended.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes what is wrong.
 pub(super) fn end(output: &Output, further_codes: &[i32]) -> Result<End, String> {
     let said = stderr(output);
     let wrong = |what: &str| Err(format!("{what} ({}): {}", output.status, shortened(&said)));
@@ -79,7 +79,7 @@ fn has_sentence(said: &str) -> bool {
 /// read, or no file, or an empty one, which is a place for a run.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes what is wrong.
 pub(super) fn saved_run(folder: &Path, end: End) -> Result<(), String> {
     let text = match std::fs::read_to_string(folder.join("run.json")) {
         Ok(text) => text,
