@@ -11,7 +11,8 @@ use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
 use zc_run::{
-    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath, Traffic,
+    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath,
+    Traffic,
 };
 
 type Made = (Run, Estimates);
@@ -120,8 +121,12 @@ fn a_replayed_log_stands_beside_what_its_lengths_tell() {
         cells: vec!["log read+send".to_owned(), "log sendfile".to_owned()],
     };
     let (connections, keepalive, head_bytes) = (4, true, 100);
-    made.0.header.plan.traffic =
-        Traffic::Responses(ResponsesPlan { connections, keepalive, head_bytes, replay: Some(replay) });
+    made.0.header.plan.traffic = Traffic::Responses(ResponsesPlan {
+        connections,
+        keepalive,
+        head_bytes,
+        replay: Some(replay),
+    });
     made.1.replay = Some(replayed(0.9, false));
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
     insta::assert_snapshot!("brief_replay", text);

@@ -62,7 +62,7 @@ impl Plan {
     /// cells.
     pub fn response_bytes(&self, cell: &Cell) -> Option<u64> {
         let state = cell.levels.state.as_ref()?;
-        let own = self.server.as_ref()?.states.iter().find(|each| each.state == *state)?;
+        let own = self.traffic.server()?.states.iter().find(|each| each.state == *state)?;
         Some(own.response.body_bytes).filter(|bytes| *bytes > 0)
     }
 
@@ -70,11 +70,11 @@ impl Plan {
     /// that of all. `None` for a cell of a stream.
     pub fn requests_per_s(&self, cell: &Cell) -> Option<f64> {
         let Levels { rate_bytes_per_s, message_bytes, .. } = cell.levels;
-        let (rate, bytes) = match (rate_bytes_per_s, message_bytes, &self.server) {
+        let (rate, bytes) = match (rate_bytes_per_s, message_bytes, self.traffic.server()) {
             (Some(rate), Some(bytes), Some(_)) => (rate, bytes),
             (_, _, Some(server)) => return Some(server.requests_per_s),
             (_, _, None) => {
-                self.responses.as_ref()?;
+                self.traffic.responses()?;
                 let at = self.fixed.at(&cell.levels);
                 (at.rate_bytes_per_s, at.buffer_bytes)
             }

@@ -78,7 +78,6 @@ pub use run::{
     Probe, Run, Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
-pub use traffic::Traffic;
 pub use soak::{
     BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
@@ -88,5 +87,6 @@ pub use soak_service::{ServiceTarget, ServiceWindow, SoakService, Span, TcpSpan}
 pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
+pub use traffic::Traffic;
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
 pub use warning::{CPU_QUOTA, EMULATED, OTHER_PROGRAMS, Severity, Warning};

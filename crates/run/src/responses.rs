@@ -65,7 +65,7 @@ impl ReplayPlan {
 impl Plan {
     /// The log that is replayed, if there is one.
     pub fn replay(&self) -> Option<&ReplayPlan> {
-        self.responses.as_ref()?.replay.as_ref()
+        self.traffic.responses()?.replay.as_ref()
     }
 
     /// Labels of the cells that send the responses of a log, rather than messages of one length.

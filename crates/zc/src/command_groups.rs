@@ -14,7 +14,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
 
 /// `zc`, whose help lists its commands in groups, each with the first line of its own help.
 pub(super) fn with(command: Command) -> Command {
-    let (header, literal) = (*command.get_styles().get_header(), *command.get_styles().get_literal());
+    let (header, literal) =
+        (*command.get_styles().get_header(), *command.get_styles().get_literal());
     let mut text = String::new();
     for (group, names) in GROUPS {
         text.push_str(&format!("\n{header}{group}:{header:#}\n"));
@@ -41,7 +42,8 @@ mod tests {
 
     #[test]
     fn each_command_is_in_one_group() {
-        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let command = Cli::command();
         let all: BTreeSet<&str> = command.get_subcommands().map(Command::get_name).collect();
         assert_eq!(listed.len(), all.len());

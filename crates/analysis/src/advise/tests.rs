@@ -28,8 +28,12 @@ fn run_of(world: Synthetic, sendfile: Truth) -> Run {
     let cells = size_sweep(&paths, &LENGTHS);
     let factors = vec![Factor::Message, Factor::Send];
     let mut run = Synthetic { cells, factors, unsoaked: false, ..world }.run();
-    run.header.plan.traffic =
-        Traffic::Responses(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
+    run.header.plan.traffic = Traffic::Responses(ResponsesPlan {
+        connections: 4,
+        keepalive: true,
+        head_bytes: 100,
+        replay: None,
+    });
     run
 }
 

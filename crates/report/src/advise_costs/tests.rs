@@ -27,8 +27,12 @@ pub(crate) fn a_run(blocks: usize) -> Run {
         ..Synthetic::default()
     };
     let mut run = world.run();
-    run.header.plan.traffic =
-        Traffic::Responses(ResponsesPlan { connections: 4, keepalive: true, head_bytes: 100, replay: None });
+    run.header.plan.traffic = Traffic::Responses(ResponsesPlan {
+        connections: 4,
+        keepalive: true,
+        head_bytes: 100,
+        replay: None,
+    });
     run
 }
 

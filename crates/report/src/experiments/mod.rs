@@ -93,12 +93,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     withheld(section, estimates)
 }
 
-fn of_streams(
-    experiment: Experiment,
-    run: &Run,
-    estimates: &Estimates,
-    pivot: &Pivot,
-) -> Section {
+fn of_streams(experiment: Experiment, run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let by = |factor, what| one_factor::section(estimates, pivot, factor, what);
     match experiment {
         Experiment::Affinity => affinity::section(run, pivot),

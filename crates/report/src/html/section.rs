@@ -96,8 +96,8 @@ fn settings(run: &Run) -> Vec<(String, String)> {
     let first = plan.cells.first();
     for factor in Factor::ALL.iter().copied().filter(|factor| !plan.factors.contains(factor)) {
         // A message is a buffer, which is said below. A server's rate is one of requests.
-        let is_said =
-            factor == Factor::Message || (plan.traffic.server().is_some() && factor == Factor::Rate);
+        let is_said = factor == Factor::Message
+            || (plan.traffic.server().is_some() && factor == Factor::Rate);
         if let Some(cell) = first.filter(|_| !is_said) {
             let level = Level::of(factor, cell, &plan.fixed, &header.link);
             settings.push((factor.to_string(), level.to_string()));

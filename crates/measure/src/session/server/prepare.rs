@@ -28,7 +28,8 @@ use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
 use zc_kernel::stop::Stop;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
-    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Traffic, Unsoaked, Warning,
+    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Traffic, Unsoaked,
+    Warning,
 };
 
 /// The experiment's name.
