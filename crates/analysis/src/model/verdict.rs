@@ -17,6 +17,10 @@ pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.05;
 /// verdicts.
 const MOST_OFF: f64 = 0.5;
 
+/// A positive control that may have missed this factor, as much as the whole cost, has seen nothing and
+/// withholds all verdicts.
+const MOST_UNSEEN: f64 = 2.0;
+
 /// The verdicts about a run's cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
@@ -110,8 +114,8 @@ pub enum Withheld {
         resolution: Option<f64>,
     },
     /// The positive control is so wide that it could not have seen what was added: its interval
-    /// contains 1 as well. In comparisons of runs only: among a run's own verdicts, `control_error`
-    /// says what is left undecided.
+    /// contains 1 as well. Among a run's own verdicts only where it may have missed as much as the
+    /// whole cost; `control_error` says what is left undecided otherwise.
     PositiveControlUnseen {
         /// Its cost divided by that of the reference, as it should be.
         expected: f64,
@@ -201,7 +205,7 @@ impl Withheld {
                 (!is_shown).then(|| of_ends(low, high, expected))
             }
             Self::PositiveControlUnseen { expected, low, high } => {
-                Some(of_ends(low, high, expected)).filter(|error| error.is_finite())
+                Some(of_ends(low, high, expected)).filter(|error| *error < MOST_UNSEEN)
             }
             // What it leaves open is no error that it shows.
             Self::ControlTooWide { resolution } => resolution.map(|_| 1.0),
