@@ -142,7 +142,7 @@ fn reached(
 ) -> Option<f64> {
     let plan = &kept.header.plan;
     let fixed = plan.fixed.at(&cell.levels);
-    let place = plan.cells.iter().position(|each| each.label == cell.label)?;
+    let place = kept.index.place(&cell.label)?;
     let (mut shares, mut lengths, mut sum_possible) = (Vec::new(), Vec::new(), 0.0);
     for (block, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
         let share = throughput(trial).and_then(|speed| per(speed, fixed.rate_bytes_per_s));
