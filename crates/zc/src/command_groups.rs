@@ -26,8 +26,8 @@ pub(super) fn with(command: Command) -> Command {
         }
     }
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{text}\nBegin with `zc run`: a minute, no root. \
-         `zc help COMMAND` describes a command.\n"
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{text}\nBegin with `zc run`. `zc help COMMAND` \
+         describes a command, `zc -Vv` this build.\n"
     ))
 }
 
