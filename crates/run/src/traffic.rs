@@ -146,3 +146,42 @@ impl SavedTraffic {
             .unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Saved {
+        #[serde(flatten, with = "SavedTraffic")]
+        traffic: Traffic,
+    }
+
+    fn read(text: &Value) -> Traffic {
+        serde_json::from_value::<Saved>(text.clone()).unwrap().traffic
+    }
+
+    #[test]
+    fn each_kind_of_traffic_is_saved_under_its_name_and_read_again() {
+        let responses = json!({"connections": 4, "keepalive": true, "head_bytes": 100});
+        let server = json!({
+            "states": [], "serve": "nginx", "load_from": null, "generator": [], "connections": 8,
+            "keepalive": true, "requests_per_s": 1000.0
+        });
+        let nfs = json!({
+            "server": "knfsd", "server_version": "6.1", "client": "kernel", "depth": 4,
+            "file_bytes": 4096, "crc32": 7, "mounts": []
+        });
+        let kinds =
+            [json!({"responses": responses}), json!({"server": server}), json!({"nfs": nfs})];
+        for saved in kinds.into_iter().chain([json!({})]) {
+            let traffic = read(&saved);
+            assert_eq!(traffic == Traffic::Stream, saved == json!({}), "{saved}");
+            assert_eq!(serde_json::to_value(Saved { traffic }).unwrap(), saved);
+        }
+        assert!(read(&json!({"server": server})).server().is_some());
+        assert!(read(&json!({"nfs": nfs})).nfs().is_some());
+        assert!(read(&json!({"responses": responses})).responses().is_some());
+    }
+}
