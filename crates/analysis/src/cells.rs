@@ -33,8 +33,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
         label: cell.label.clone(),
-        send: cell.send,
-        recv: cell.recv,
+        transfer: cell.transfer,
         levels: cell.levels.clone(),
         by: kept.index.baseline(place).map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,

@@ -62,7 +62,7 @@ fn series(header: &Header) -> Vec<Series> {
             continue;
         }
         let name: Vec<String> = levels.iter().map(Level::to_string).collect();
-        let name = if name.is_empty() { cell.send.to_string() } else { name.join(" ") };
+        let name = if name.is_empty() { cell.transfer.sender() } else { name.join(" ") };
         found.push(Series { name, levels, cells: vec![place] });
     }
     found

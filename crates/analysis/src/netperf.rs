@@ -146,7 +146,8 @@ fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
 /// another one.
 fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     let (header, plan) = (kept.header, &kept.header.plan);
-    let Some(stream) = kept.reference.map(|reference| plan.cells[reference].send) else {
+    let Some(stream) = kept.reference.map(|reference| plan.cells[reference].transfer.sender())
+    else {
         return Vec::new();
     };
     let levels = |cell: &Cell| -> Vec<Level> {
@@ -160,11 +161,12 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
         .filter(|(_, cell)| !cell.control)
         .map(|(place, cell)| (place, cell, levels(cell)))
         .collect();
-    let others = cells.iter().filter(|(_, cell, _)| cell.send != stream);
+    let others = cells.iter().filter(|(_, cell, _)| cell.transfer.sender() != stream);
     others
         .filter_map(|(below, _, levels)| {
-            let (above, ..) =
-                cells.iter().find(|(_, cell, own)| cell.send == stream && own == levels)?;
+            let (above, ..) = cells
+                .iter()
+                .find(|(_, cell, own)| cell.transfer.sender() == stream && own == levels)?;
             Some((*above, *below))
         })
         .collect()

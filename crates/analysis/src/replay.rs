@@ -29,9 +29,12 @@ pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
     let groups = series(kept.header);
     let of_cell = |label: &String| {
         let cell = kept.index.place(label)?;
-        let path = plan.cells[cell].send;
+        let path = plan.cells[cell].transfer.send_path();
         let is_of_path = |group: &&SeriesCells| {
-            group.cells.first().is_some_and(|(_, first)| plan.cells[*first].send == path)
+            group
+                .cells
+                .first()
+                .is_some_and(|(_, first)| plan.cells[*first].transfer.send_path() == path)
         };
         let group = groups.iter().find(is_of_path)?;
         Some((cell, Costs::of(kept, cell, group, &bins)))
@@ -51,7 +54,7 @@ pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
         let replayed_by_predicted = compared(pairs(&costs.replayed, &costs.predicted));
         let agrees = |ratio: &RatioFigure| Some(ratio.interval?.contains(1.0));
         ReplayedPath {
-            path: plan.cells[*cell].send.to_string(),
+            path: plan.cells[*cell].transfer.sender(),
             cell: plan.cells[*cell].label.clone(),
             replayed_us: cost(&costs.replayed),
             predicted_us: cost(&costs.predicted),

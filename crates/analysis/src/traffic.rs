@@ -4,7 +4,7 @@ use crate::figures::per;
 use crate::kept::KeptBlocks;
 use crate::model::cell::{LimitedBy, Traffic};
 use crate::window::{bytes, elapsed_ns, remote_edges};
-use zc_run::{Cell, LinkCounters, Reading, TaskReading, TcpReading, Trial, TrialKind};
+use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
 
 #[derive(Default)]
 struct Sums {
@@ -79,7 +79,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
                 send_buffer: per(tcp.sndbuf_limited_us, tcp.busy_us)?,
             })
         }),
-        mapped_share: if cell.recv.maps_pages() {
+        mapped_share: if cell.transfer.recv_path().is_some_and(RecvPath::maps_pages) {
             per(sums.mapped_bytes, sums.bytes as f64)
         } else {
             None

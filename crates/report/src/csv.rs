@@ -184,8 +184,12 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         (_, true, _) => "control",
         _ => "measured",
     };
-    let mut cells =
-        vec![cell.label.clone(), cell.recv.to_string(), status.to_owned(), cell.blocks.to_string()];
+    let mut cells = vec![
+        cell.label.clone(),
+        cell.transfer.receiver().to_string(),
+        status.to_owned(),
+        cell.blocks.to_string(),
+    ];
     for figure in [cost.sender, cost.receiver, cost.both] {
         cells.push(number(figure.map(|figure: Figure| us_per_mb(figure.value))));
         cells.push(number(figure.and_then(|figure| figure.half_width).map(us_per_mb)));

@@ -52,13 +52,14 @@ pub fn dma(estimates: &Estimates, ns_per_fragment: f64, layout: Layout) -> Optio
 mod tests {
     use super::*;
     use crate::fixture::veth;
+    use zc_run::SendPath;
 
     #[test]
     fn each_fragment_adds_its_time_to_the_cost_of_a_path() {
         let (_, mut estimates) = veth();
         assert_eq!(dma(&estimates, 100.0, Layout::plain(100)), None, "nothing was counted");
         for cell in &mut estimates.cells {
-            let sends_pages = cell.send.name() == "sendfile";
+            let sends_pages = cell.transfer.send_path() == Some(SendPath::Sendfile);
             cell.traffic.fragments_per_packet = Some(if sends_pages { 16.0 } else { 2.1 });
             cell.traffic.fragments_per_mb = Some(if sends_pages { 250.0 } else { 33.0 });
         }

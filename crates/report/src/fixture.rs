@@ -9,7 +9,7 @@ use zc_analysis::{
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
-    RemoteMachine, Run, SendPath,
+    RemoteMachine, Run, SendPath, Transfer,
 };
 
 /// Invented figures of one path.
@@ -45,11 +45,14 @@ pub(super) fn veth() -> (Run, Estimates) {
     let reference = 900.0;
     let mut cells: Vec<CellEstimate> = paths.iter().map(|path| cell(path, reference)).collect();
     for cell in &mut cells {
-        if matches!(cell.send, SendPath::MsgZerocopy | SendPath::UringSendZcFixed) {
+        if matches!(
+            cell.transfer.send_path(),
+            Some(SendPath::MsgZerocopy | SendPath::UringSendZcFixed)
+        ) {
             cell.failed_zero_copy = true;
             cell.copied_share = Some(1.0);
         }
-        if cell.send == SendPath::Vmsplice {
+        if cell.transfer.send_path() == Some(SendPath::Vmsplice) {
             cell.perturbation.saturated = true;
             cell.perturbation.soaked_by_nominal = Some(0.961);
             cell.traffic.enobufs = 3;
@@ -370,8 +373,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
     let wanted = |value| if is_reference { None } else { Some(ratio(value, path.half)) };
     CellEstimate {
         label: path.send.to_string(),
-        send: path.send,
-        recv: RecvPath::Recv,
+        transfer: Transfer::Paths { send: path.send, recv: RecvPath::Recv },
         levels: Default::default(),
         by: (!is_reference).then(|| "read+send".to_owned()),
         reference: is_reference,

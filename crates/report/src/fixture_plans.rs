@@ -51,8 +51,7 @@ pub(super) fn plan(
         let half = 0.008 + (both % 7.0) / 300.0;
         let mut figures = CellEstimate {
             label: cell.label.clone(),
-            send: cell.send,
-            recv: cell.recv,
+            transfer: cell.transfer,
             levels: cell.levels.clone(),
             by: first.as_ref().map(|(_, label, _)| label.clone()),
             reference: estimates.cells.is_empty(),
@@ -140,7 +139,7 @@ pub(super) fn sizes() -> (Run, Estimates) {
         &[(Factor::Message, &messages), (Factor::Send, &sends)],
         Factor::Send,
         |cell| {
-            let (call, kib) = of_path(cell.send);
+            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
             (call * 1024.0 / cell.levels.message_bytes.unwrap() as f64 + kib, 310.0)
         },
     );
@@ -149,7 +148,7 @@ pub(super) fn sizes() -> (Run, Estimates) {
         cell.levels.rate_bytes_per_s = Some(if bytes < 4096 { 5e7 } else { 4e8 });
         figures.levels = cell.levels.clone();
         figures.traffic.bytes = if bytes < 4096 { 572_000_000 } else { 4_576_000_000 };
-        if bytes == 256 && cell.send == SendPath::MsgZerocopy {
+        if bytes == 256 && cell.transfer.send_path() == Some(SendPath::MsgZerocopy) {
             figures.perturbation = Perturbation { saturated: true, ..figures.perturbation };
         }
     }
@@ -199,7 +198,7 @@ pub(super) fn components() -> (Run, Estimates) {
         &[(Factor::Rate, &rates), (Factor::Message, &messages), (Factor::Send, &sends)],
         Factor::Send,
         |cell| {
-            let (call, kib) = of_path(cell.send);
+            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
             let wake_ups_per_kib = 1000.0 * 1024.0 / cell.levels.rate_bytes_per_s.unwrap();
             let calls_per_kib = 1024.0 / cell.levels.message_bytes.unwrap() as f64;
             (wake_up_ns * wake_ups_per_kib + call * calls_per_kib + kib, 310.0)
@@ -211,7 +210,10 @@ pub(super) fn components() -> (Run, Estimates) {
         cell.harness_ns_per_kib = Some(figure(31_000.0 * 1024e3 / rate, 0.02));
     }
     let series = |send: SendPath| {
-        let own = estimates.cells.iter().filter(|cell| cell.send == send && !cell.control);
+        let own = estimates
+            .cells
+            .iter()
+            .filter(|cell| cell.transfer.send_path() == Some(send) && !cell.control);
         let (call, kib) = of_path(send);
         Components {
             name: send.to_string(),
@@ -240,7 +242,7 @@ pub(super) fn receive() -> (Run, Estimates) {
         Factor::Recv,
         |cell| {
             let buffer = cell.levels.recv_buffer_bytes.unwrap() as f64;
-            let kib = match cell.recv {
+            let kib = match cell.transfer.receiver() {
                 RecvPath::Recv => 300.0,
                 RecvPath::ZerocopyReceive => 210.0,
                 RecvPath::RecvTrunc => 110.0,
@@ -261,10 +263,14 @@ pub(super) fn offloads() -> (Run, Estimates) {
         Factor::Offloads,
         |cell| {
             let without = cell.levels.switched_off.as_ref().unwrap();
-            let (call, kib) = of_path(cell.send);
+            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
             let sums = without.contains(&OffloadSwitch::NoChecksum);
             let cuts = without.contains(&OffloadSwitch::NoGso);
-            let kib = if sums && cell.send != SendPath::ReadSend { kib + 240.0 } else { kib };
+            let kib = if sums && cell.transfer.send_path() != Some(SendPath::ReadSend) {
+                kib + 240.0
+            } else {
+                kib
+            };
             (call / 64.0 + kib + if cuts { 380.0 } else { 0.0 }, 310.0)
         },
     );
@@ -332,7 +338,7 @@ pub(super) fn affinity() -> (Run, Estimates) {
             Placement::Separate => 1.0,
             Placement::Same => 0.8,
         };
-        (of_path(cell.send).1 * by, 310.0 * by)
+        (of_path(cell.transfer.send_path().unwrap()).1 * by, 310.0 * by)
     });
     let plan = &mut run.header.plan;
     (plan.fixed.link, plan.fixed.buffer_bytes, plan.unsoaked) =
@@ -362,7 +368,7 @@ pub(super) fn sockbuf() -> (Run, Estimates) {
         } else {
             380.0
         };
-        (of_path(cell.send).1 + cuts, 310.0)
+        (of_path(cell.transfer.send_path().unwrap()).1 + cuts, 310.0)
     });
     let rows = estimates.cells.iter().enumerate().map(|(place, cell)| {
         let us_per_kb = |figure: zc_analysis::Figure| self::figure(figure.value / 1e3, 0.011);
@@ -425,7 +431,7 @@ pub(super) fn mtu() -> (Run, Estimates) {
     ];
     plan("mtu", &factors, Factor::Mtu, |cell| {
         let packets = 300_000.0 / f64::from(cell.levels.mtu_bytes.unwrap());
-        (of_path(cell.send).1 + packets, 310.0 + packets)
+        (of_path(cell.transfer.send_path().unwrap()).1 + packets, 310.0 + packets)
     })
 }
 
@@ -434,6 +440,9 @@ pub(super) fn sixty() -> (Run, Estimates) {
     let sends: Vec<&str> = SendPath::ALL.iter().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];
     plan("mine", &[(Factor::Flows, &flows), (Factor::Send, &sends)], Factor::Flows, |cell| {
-        (of_path(cell.send).1 + cell.levels.flows.unwrap() as f64 / 5.0, 310.0)
+        (
+            of_path(cell.transfer.send_path().unwrap()).1 + cell.levels.flows.unwrap() as f64 / 5.0,
+            310.0,
+        )
     })
 }

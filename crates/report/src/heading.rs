@@ -397,5 +397,5 @@ fn in_short(all: &[String]) -> String {
 
 /// The receive paths of the plan, each once.
 fn receivers(run: &Run) -> String {
-    list(&distinct(run.header.plan.cells.iter().map(|cell| cell.recv.to_string())))
+    list(&distinct(run.header.plan.cells.iter().map(|cell| cell.transfer.receiver().to_string())))
 }

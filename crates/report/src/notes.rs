@@ -57,7 +57,9 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(positive_control(estimates));
     notes.extend(little_traffic(run, estimates));
     notes.extend(sides(run, estimates));
-    if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv.drops_bytes()) {
+    if !estimates.sender_alone
+        && run.header.plan.cells.iter().any(|cell| cell.transfer.receiver().drops_bytes())
+    {
         notes.push(note(
             "receiver",
             "recv-trunc drops the bytes uncopied: no real receiver costs so little",

@@ -241,7 +241,7 @@ fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
     let several = run.header.plan.factors.len() > 1;
     let mut copied: Vec<(String, Option<f64>)> = Vec::new();
     for cell in estimates.cells.iter().filter(|cell| cell.failed_zero_copy && !cell.control) {
-        let name = if several { cell.send.to_string() } else { shown(&cell.label) };
+        let name = if several { cell.transfer.sender() } else { shown(&cell.label) };
         match copied.iter_mut().find(|(known, _)| several && *known == name) {
             Some((_, least)) => *least = least.zip(cell.copied_share).map(|(a, b)| a.min(b)),
             None => copied.push((name, cell.copied_share)),

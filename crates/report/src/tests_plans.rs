@@ -11,8 +11,8 @@ use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
 use zc_run::{
-    Factor, NfsClient, NfsMount, NfsPlan, NfsServer, ReplayPlan, ResponsesPlan, Run, SendPath,
-    Traffic,
+    Factor, NfsCall, NfsClient, NfsMount, NfsPlan, NfsServer, NfsVersion, ReplayPlan,
+    ResponsesPlan, Run, SendPath, Traffic, Transfer,
 };
 
 type Made = (Run, Estimates);
@@ -59,13 +59,18 @@ fn without_figures(mut made: Made) -> Made {
     made
 }
 
+/// Calls of version 3.
+fn nfs_v3(operation: NfsOperation) -> NfsCall {
+    NfsCall { version: NfsVersion::V3, operation }
+}
+
 #[test]
 fn responses_have_the_server_s_cost_and_a_mark_where_the_rate_was_not_reached() {
     let mut made = plan(
         "requests",
         &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
         Factor::Send,
-        |cell| match (cell.levels.message_bytes, cell.send) {
+        |cell| match (cell.levels.message_bytes, cell.transfer.send_path().unwrap()) {
             (Some(4096), _) => (10_000.0, 0.0),
             (_, SendPath::Sendfile) => (600.0, 0.0),
             _ => (700.0, 0.0),
@@ -158,20 +163,20 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         "nfs",
         &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "sendfile"])],
         Factor::Send,
-        |cell| match (cell.levels.message_bytes, cell.send) {
+        |cell| match (cell.levels.message_bytes, cell.transfer.send_path().unwrap()) {
             (Some(4096), _) => (8_000.0, 14_000.0),
             (_, SendPath::Sendfile) => (300.0, 500.0),
             _ => (900.0, 700.0),
         },
     );
     // No plan names a version of NFS, so it takes the place of another path.
-    let path = |path: &mut SendPath| {
-        if *path == SendPath::ReadSend {
-            *path = SendPath::Nfs3;
+    let put_nfs = |transfer: &mut Transfer| {
+        if transfer.send_path() == Some(SendPath::ReadSend) {
+            *transfer = Transfer::Nfs(nfs_v3(NfsOperation::Read));
         }
     };
-    made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
-    made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
+    made.0.header.plan.cells.iter_mut().for_each(|cell| put_nfs(&mut cell.transfer));
+    made.1.cells.iter_mut().for_each(|cell| put_nfs(&mut cell.transfer));
     made.0.header.plan.traffic = Traffic::Nfs(NfsPlan {
         server: NfsServer::Ganesha,
         server_version: "NFS-Ganesha Release = V4.3".to_owned(),
@@ -184,7 +189,12 @@ fn reads_of_nfs_have_the_table_of_2001_and_what_they_add_to_a_byte() {
         crc32: 7,
         mounts: vec![NfsMount {
             largest: 1 << 20,
-            ..NfsMount::to_be(SendPath::Nfs3, None, 1, "nfs://10.0.0.1/zc/file".to_owned())
+            ..NfsMount::to_be(
+                nfs_v3(NfsOperation::Read),
+                None,
+                1,
+                "nfs://10.0.0.1/zc/file".to_owned(),
+            )
         }],
     });
     let text = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(120) });
@@ -216,15 +226,15 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     let mut last = made.1.cells.iter_mut().filter(|cell| cell.label == "1m read+send");
     last.next().unwrap().ratio.both = Some(ratio(1.0, 0.19));
     made.0.header.plan.fixed.rate_chosen = true;
-    let path = |path: &mut SendPath| {
-        *path = match path {
-            SendPath::ReadSend => SendPath::Nfs3Write,
-            _ => SendPath::Nfs3WriteSync,
-        }
+    let put_nfs = |transfer: &mut Transfer| {
+        *transfer = Transfer::Nfs(nfs_v3(match transfer.send_path() {
+            Some(SendPath::ReadSend) => NfsOperation::Write,
+            _ => NfsOperation::WriteSync,
+        }));
     };
-    made.0.header.plan.cells.iter_mut().for_each(|cell| path(&mut cell.send));
-    made.1.cells.iter_mut().for_each(|cell| path(&mut cell.send));
-    let mount = |path| NfsMount::to_be(path, None, 1, String::new());
+    made.0.header.plan.cells.iter_mut().for_each(|cell| put_nfs(&mut cell.transfer));
+    made.1.cells.iter_mut().for_each(|cell| put_nfs(&mut cell.transfer));
+    let mount = |operation| NfsMount::to_be(nfs_v3(operation), None, 1, String::new());
     made.0.header.plan.traffic = Traffic::Nfs(NfsPlan {
         server: NfsServer::Ganesha,
         server_version: "NFS-Ganesha Release = V4.3".to_owned(),
@@ -235,7 +245,7 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
         depth: 4,
         file_bytes: 22_050_000,
         crc32: 7,
-        mounts: vec![mount(SendPath::Nfs3Write), mount(SendPath::Nfs3WriteSync)],
+        mounts: vec![mount(NfsOperation::Write), mount(NfsOperation::WriteSync)],
     });
     let brief = Layout { verbose: false, ..Layout::plain(120) };
     insta::assert_snapshot!("brief_nfs_write", table(&made.0, &made.1, brief));
@@ -346,9 +356,20 @@ fn a_copied_zero_copy_is_marked_in_each_table_of_a_plan_of_several_factors() {
         "custom",
         &[(Factor::Message, &["4k", "1m"]), (Factor::Send, &["read+send", "msg-zerocopy"])],
         Factor::Send,
-        |cell| if cell.send == SendPath::MsgZerocopy { (400.0, 100.0) } else { (500.0, 450.0) },
+        |cell| {
+            if cell.transfer.send_path() == Some(SendPath::MsgZerocopy) {
+                (400.0, 100.0)
+            } else {
+                (500.0, 450.0)
+            }
+        },
     );
-    for cell in made.1.cells.iter_mut().filter(|cell| cell.send == SendPath::MsgZerocopy) {
+    for cell in made
+        .1
+        .cells
+        .iter_mut()
+        .filter(|cell| cell.transfer.send_path() == Some(SendPath::MsgZerocopy))
+    {
         (cell.failed_zero_copy, cell.copied_share) = (true, Some(1.0));
     }
     let brief = table(&made.0, &made.1, Layout { verbose: false, ..Layout::plain(80) });
@@ -409,7 +430,11 @@ fn experiments_that_add_only_a_sentence() {
     ] {
         let made = plan(name, &[(factor, &levels), (Factor::Send, &sends)], factor, |cell| {
             let flows = cell.levels.flows.unwrap_or_default() as f64 / 5.0;
-            (if cell.send == SendPath::Sendfile { 130.0 } else { 400.0 } + flows, 310.0)
+            (
+                if cell.transfer.send_path() == Some(SendPath::Sendfile) { 130.0 } else { 400.0 }
+                    + flows,
+                310.0,
+            )
         });
         let text = shown(&made, 2000);
         assert!(text.contains(sentence), "{text}");

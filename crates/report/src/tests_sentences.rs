@@ -71,7 +71,8 @@ fn measured((name, factors, compare): Experiment, times: &[f64], world: Syntheti
     let cells = planned.header.plan.cells.iter().filter(|cell| !cell.control).zip(costs);
     let mut cells: Vec<TrueCell> = cells
         .map(|(cell, times)| {
-            let mut own = TrueCell::new(cell.send, 500.0 * times, 400.0 * times);
+            let mut own =
+                TrueCell::new(cell.transfer.send_path().unwrap(), 500.0 * times, 400.0 * times);
             own.cell = cell.clone();
             // A baseline is compared with nothing.
             own.cell.by.get_or_insert_with(|| cell.label.clone());

@@ -90,8 +90,8 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
             }
             let mut row = json!({
                 "cell": escape(&cell.label, 80),
-                "send": cell.send.to_string(),
-                "recv": cell.recv.to_string(),
+                "send": cell.transfer.sender(),
+                "recv": cell.transfer.receiver().to_string(),
                 "side": side,
                 "comparison": if side == "both" { comparison(estimates, cell) } else { "" },
                 "failed_zero_copy": cell.failed_zero_copy,
@@ -147,7 +147,7 @@ fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_ru
         }
     }
     row["series"] =
-        json!(if series.is_empty() { figures.send.to_string() } else { series.join(" ") });
+        json!(if series.is_empty() { figures.transfer.sender() } else { series.join(" ") });
 }
 
 /// A value and the ends of its interval.

@@ -36,6 +36,7 @@ mod softirqs;
 mod state_reading;
 mod support;
 mod traffic;
+mod transfer;
 pub mod units;
 mod version;
 mod warning;
@@ -56,7 +57,9 @@ pub use host::{
 pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
-pub use nfs::{NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport};
+pub use nfs::{
+    NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport, NfsVersion,
+};
 pub use plan::{
     Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, StateCommand, Timing, Unsoaked,
 };
@@ -88,5 +91,6 @@ pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
 pub use traffic::Traffic;
+pub use transfer::Transfer;
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
 pub use warning::{CPU_QUOTA, EMULATED, OTHER_PROGRAMS, Severity, Warning};

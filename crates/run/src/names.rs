@@ -17,9 +17,7 @@ pub struct UnknownName {
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident, $what:literal, {
         $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+
-    } $(, saved only {
-        $($(#[$udoc:meta])* $unlisted:ident = $uname:literal,)+
-    })?) => {
+    }) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
@@ -27,7 +25,6 @@ macro_rules! names {
         )]
         pub enum $type {
             $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
-            $($($(#[$udoc])* #[serde(rename = $uname)] $unlisted,)+)?
         }
 
         impl $type {
@@ -41,7 +38,6 @@ macro_rules! names {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
-                    $($(Self::$unlisted => $uname,)+)?
                 }
             }
         }

@@ -1,10 +1,13 @@
 //! READs and WRITEs of NFS as the messages of a run.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::SendPath;
-use super::names::names;
+use super::names::{UnknownName, names};
 
 names! {
     /// The server of `zc run nfs`.
@@ -61,6 +64,88 @@ impl NfsOperation {
             Self::Read => "READ",
             Self::Write | Self::WriteSync => "WRITE",
         }
+    }
+}
+
+names! {
+    /// Version of NFS.
+    NfsVersion, "version of NFS", {
+        /// RFC 1813.
+        V3 = "3",
+        /// RFC 7530.
+        V40 = "4.0",
+        /// RFC 8881.
+        V41 = "4.1",
+        /// RFC 7862.
+        V42 = "4.2",
+    }
+}
+
+/// One kind of call that a client makes: the version and the operation. Its name, as typed, shown
+/// and saved, is `nfs-v4.2`, `nfs-v4.2-write` or `nfs-v4.2-write-sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct NfsCall {
+    /// Version of the protocol.
+    pub version: NfsVersion,
+    /// Operation that is requested.
+    pub operation: NfsOperation,
+}
+
+impl NfsCall {
+    /// Every kind of call.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let of_operation =
+            |operation| NfsVersion::ALL.iter().map(move |&version| Self { version, operation });
+        NfsOperation::ALL.into_iter().flat_map(of_operation)
+    }
+}
+
+impl fmt::Display for NfsCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = match self.operation {
+            NfsOperation::Read => "",
+            NfsOperation::Write => "-write",
+            NfsOperation::WriteSync => "-write-sync",
+        };
+        f.pad(&format!("nfs-v{}{operation}", self.version))
+    }
+}
+
+impl FromStr for NfsCall {
+    type Err = UnknownName;
+
+    fn from_str(given: &str) -> Result<Self, UnknownName> {
+        Self::all().find(|call| call.to_string() == given).ok_or_else(|| UnknownName {
+            what: "call of NFS",
+            given: given.to_owned(),
+            known: Vec::new(),
+        })
+    }
+}
+
+impl From<NfsCall> for String {
+    fn from(call: NfsCall) -> Self {
+        call.to_string()
+    }
+}
+
+impl TryFrom<String> for NfsCall {
+    type Error = UnknownName;
+
+    fn try_from(given: String) -> Result<Self, UnknownName> {
+        given.parse()
+    }
+}
+
+impl JsonSchema for NfsCall {
+    fn schema_name() -> Cow<'static, str> {
+        "NfsCall".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<String> = Self::all().map(|call| call.to_string()).collect();
+        json_schema!({ "type": "string", "enum": names })
     }
 }
 
@@ -122,8 +207,9 @@ impl NfsPlan {
 /// A mount, with the parameters that client and server agreed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsMount {
-    /// Version and operation, which are the send path of its cells.
-    pub path: SendPath,
+    /// Version and operation of the calls that are made there.
+    #[serde(rename = "path")]
+    pub call: NfsCall,
     /// The size of a READ or WRITE that was asked for, in bytes; `None`: the client sends them of
     /// any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,38 +232,14 @@ pub struct NfsMount {
 
 impl NfsMount {
     /// A mount that is yet to be opened.
-    pub fn to_be(path: SendPath, size: Option<u64>, connections: usize, url: String) -> Self {
-        Self { path, size, connections, url, largest: 0, spliced: None, copied: None }
+    pub fn to_be(call: NfsCall, size: Option<u64>, connections: usize, url: String) -> Self {
+        Self { call, size, connections, url, largest: 0, spliced: None, copied: None }
     }
 
     /// Whether the client sends READs or WRITEs of so many bytes there, if the server lets it.
-    pub fn is_for(&self, path: SendPath, bytes: usize, connections: usize) -> bool {
-        (self.path, self.connections) == (path, connections)
+    pub fn is_for(&self, call: NfsCall, bytes: usize, connections: usize) -> bool {
+        (self.call, self.connections) == (call, connections)
             && self.size.is_none_or(|size| size == bytes as u64)
-    }
-}
-
-/// Each version, and its paths by operation.
-const VERSIONS: [(&str, [SendPath; 3]); 4] = [
-    ("3", [SendPath::Nfs3, SendPath::Nfs3Write, SendPath::Nfs3WriteSync]),
-    ("4.0", [SendPath::Nfs40, SendPath::Nfs40Write, SendPath::Nfs40WriteSync]),
-    ("4.1", [SendPath::Nfs41, SendPath::Nfs41Write, SendPath::Nfs41WriteSync]),
-    ("4.2", [SendPath::Nfs42, SendPath::Nfs42Write, SendPath::Nfs42WriteSync]),
-];
-
-impl SendPath {
-    /// The path of a version and an operation; `None`: there is no such version.
-    pub fn of_nfs(version: &str, operation: NfsOperation) -> Option<Self> {
-        let (_, paths) = VERSIONS.iter().find(|(name, _)| *name == version)?;
-        Some(paths[operation as usize])
-    }
-
-    /// The version of NFS and the operation that this is; `None` for another path.
-    pub fn nfs(self) -> Option<(&'static str, NfsOperation)> {
-        VERSIONS.iter().find_map(|(version, paths)| {
-            let at = paths.iter().position(|path| *path == self)?;
-            Some((*version, NfsOperation::ALL[at]))
-        })
     }
 }
 
@@ -212,18 +274,5 @@ mod tests {
         ] {
             assert_eq!(whose(server, shares_machine, client_at), (false, false));
         }
-    }
-
-    #[test]
-    fn a_path_of_nfs_is_a_version_and_an_operation() {
-        for operation in NfsOperation::ALL {
-            for (version, _) in VERSIONS {
-                let path = SendPath::of_nfs(version, operation).unwrap();
-                assert_eq!(path.nfs(), Some((version, operation)));
-                assert!(path.name().starts_with(&format!("nfs-v{version}")), "{path}");
-            }
-        }
-        assert_eq!(SendPath::of_nfs("2", NfsOperation::Read), None);
-        assert_eq!(SendPath::Sendfile.nfs(), None);
     }
 }

@@ -9,7 +9,7 @@ use super::factor::UNSET;
 use super::traffic::SavedTraffic;
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, SoakerKind, Traffic,
+    RecvPath, SendPath, SoakerKind, Traffic, Transfer,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -18,10 +18,9 @@ pub struct Cell {
     /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile
     /// 64k`; with ` (A/A)` appended for the A/A control.
     pub label: String,
-    /// Send path.
-    pub send: SendPath,
-    /// Receive path.
-    pub recv: RecvPath,
+    /// What is transferred, and by what.
+    #[serde(flatten)]
+    pub transfer: Transfer,
     /// True for the controls: copies of the reference under other names.
     pub control: bool,
     /// The cell's own levels, which replace what the plan holds fixed.
@@ -51,10 +50,14 @@ pub struct Cell {
 impl Cell {
     /// A cell that differs from others only in its paths, with the send path's name.
     pub fn of_paths(send: SendPath, recv: RecvPath) -> Self {
+        Self::with_transfer(Transfer::Paths { send, recv })
+    }
+
+    /// A cell that differs from others only in what it transfers, with the name of what sends.
+    pub fn with_transfer(transfer: Transfer) -> Self {
         Self {
-            label: send.name().to_owned(),
-            send,
-            recv,
+            label: transfer.sender(),
+            transfer,
             control: false,
             levels: Levels::default(),
             by: None,
@@ -68,7 +71,7 @@ impl Cell {
     /// the host: a control runs that of the reference.
     pub fn runs_the_path_of(&self, other: &Self) -> bool {
         let levels = Levels { state: other.levels.state.clone(), ..self.levels.clone() };
-        (self.send, self.recv) == (other.send, other.recv) && levels == other.levels
+        self.transfer == other.transfer && levels == other.levels
     }
 
     /// Whether this is the A/A control: the reference once more, with nothing added.

@@ -2,7 +2,7 @@
 
 use zc_run::{
     Factor, HostState, Latencies, Plan, ResponseFacts, Run, SendPath, ServerPlan, ServerState,
-    Traffic, Unsoaked, units::size_text,
+    Traffic, Transfer, Unsoaked, units::size_text,
 };
 
 use crate::synthetic::{Synthetic, TrueCell};
@@ -14,7 +14,7 @@ const BODY_BYTES: u64 = 102_400;
 /// request costs 100 us in `off`, of which the server's processes are charged for a share.
 pub fn server(on_by_off: f64) -> Run {
     let of = |name: &str, ns_per_kib: f64| {
-        let mut cell = TrueCell::new(SendPath::Server, ns_per_kib, 300.0);
+        let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
         cell.cell.label = name.to_owned();
         cell.cell.levels.state = name.parse().ok();
         cell
@@ -53,7 +53,8 @@ pub fn by_length(
         let from = cells.len();
         for (port, &(name, request_ns, ns_per_kib)) in (8001..).zip(configurations) {
             let name = format!("{name}-{length}");
-            let mut own = TrueCell::of_size(SendPath::Server, length, request_ns, ns_per_kib);
+            let mut own = TrueCell::of_size(SendPath::ReadSend, length, request_ns, ns_per_kib);
+            own.cell.transfer = Transfer::Server;
             own.cell.label.clone_from(&name);
             own.cell.levels.state = name.parse().ok();
             states.push(state(&name, port, length as u64));

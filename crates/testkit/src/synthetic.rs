@@ -10,8 +10,8 @@ use zc_run::{
     FileSetFacts, FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters,
     LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind,
     Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
-    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Traffic, Trial,
-    TrialKind, Unsoaked, Usage,
+    RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Traffic,
+    Transfer, Trial, TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -35,9 +35,18 @@ pub struct TrueCell {
 impl TrueCell {
     /// A path under its own name.
     pub fn new(send: SendPath, sender_ns_per_kib: f64, receiver_ns_per_kib: f64) -> Self {
-        let cell = Cell::of_paths(send, RecvPath::Recv);
+        let transfer = Transfer::Paths { send, recv: RecvPath::Recv };
+        Self::with_transfer(transfer, sender_ns_per_kib, receiver_ns_per_kib)
+    }
+
+    /// A cell under the name of what sends.
+    pub fn with_transfer(
+        transfer: Transfer,
+        sender_ns_per_kib: f64,
+        receiver_ns_per_kib: f64,
+    ) -> Self {
         Self {
-            cell,
+            cell: Cell::with_transfer(transfer),
             sender_ns_per_kib,
             receiver_ns_per_kib,
             copied_share: None,

@@ -8,8 +8,8 @@ use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, NfsOptions};
 use zc_run::nearest::unknown;
 use zc_run::{
-    Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, NfsTransport, RecvPath,
-    Result, SendPath, units,
+    Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, NfsTransport, NfsVersion,
+    Result, Transfer, units,
 };
 
 /// The options of its own that it takes, those of a sender, and those of another machine: --remote
@@ -176,7 +176,7 @@ fn afar(args: &RunArgs) -> Result<()> {
 
 /// The rate that was typed; `None` leaves the choice to zc.
 fn rate(args: &RunArgs) -> Result<Option<f64>> {
-    let mut cell = Cell::of_paths(SendPath::Nfs3, RecvPath::Recv);
+    let mut cell = Cell::with_transfer(Transfer::Server);
     let levels = args.factors.levels()?;
     levels
         .iter()
@@ -197,18 +197,15 @@ fn each_once<T: PartialEq>(text: &str, mut of: impl FnMut(&str) -> Result<T>) ->
     Ok(all)
 }
 
-fn versions(text: &str) -> Result<Vec<String>> {
+fn versions(text: &str) -> Result<Vec<NfsVersion>> {
     each_once(text, |word| {
         // As the option of mount(8): 4 is 4.0 where no minor version is said.
         let name = if word == "4" { "4.0" } else { word };
-        match SendPath::of_nfs(name, NfsOperation::Read) {
-            Some(_) => Ok(name.to_owned()),
-            None => {
-                let shown = zc_run::escape(word, 40);
-                Err(Error::usage(format!("--vers: \"{shown}\" is no version of NFS"))
-                    .help("3, 4.0, 4.1 and 4.2 are"))
-            }
-        }
+        name.parse::<NfsVersion>().map_err(|_| {
+            let shown = zc_run::escape(word, 40);
+            Error::usage(format!("--vers: \"{shown}\" is no version of NFS"))
+                .help("3, 4.0, 4.1 and 4.2 are")
+        })
     })
 }
 
@@ -257,8 +254,8 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_mount_8() {
-        assert_eq!(versions("3, 4,4.0").unwrap(), ["3", "4.0"]);
-        assert_eq!(versions("4.2").unwrap(), ["4.2"]);
+        assert_eq!(versions("3, 4,4.0").unwrap(), [NfsVersion::V3, NfsVersion::V40]);
+        assert_eq!(versions("4.2").unwrap(), [NfsVersion::V42]);
         for wrong in ["", "2", "4.3", "v3", "3,,4"] {
             assert!(versions(wrong).unwrap_err().message.starts_with("--vers"), "{wrong}");
         }

@@ -64,7 +64,7 @@ pub(super) fn run(
         )
         .help("leave --realtime or --responses out"));
     }
-    let recv = held.recv;
+    let recv = held.transfer.receiver();
     let link = link_of(args)?;
     if link == Some(LinkKind::Remote) {
         return Err(Error::usage(
@@ -80,7 +80,7 @@ pub(super) fn run(
     }
     let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
-        0 | 1 => held.send,
+        0 | 1 => held.transfer.send_path().unwrap_or(SendPath::ReadSend),
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
             return Err(Error::usage(format!(

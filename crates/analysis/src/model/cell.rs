@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Figure, RatioFigure, Sides};
-use zc_run::{Levels, RecvPath, SendPath};
+use zc_run::{Levels, Transfer};
 
 /// Ratios of a cell to its baseline that are of two kinds (Hartigans' dip test).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -25,10 +25,9 @@ pub struct TwoStates {
 pub struct CellEstimate {
     /// Label in the plan.
     pub label: String,
-    /// Send path.
-    pub send: SendPath,
-    /// Receive path.
-    pub recv: RecvPath,
+    /// What was transferred, and by what.
+    #[serde(flatten)]
+    pub transfer: Transfer,
     /// Its levels of the factors, which replace the fixed parameters of the plan.
     pub levels: Levels,
     /// Label of its baseline, the cell that its cost is divided by. `None`: it has no ratio,

@@ -98,8 +98,7 @@ fn cell(
     };
     CellProfile {
         label: estimate.label,
-        send: estimate.send,
-        recv: estimate.recv,
+        transfer: estimate.transfer,
         reference: estimate.reference,
         control: estimate.control,
         blocks: sampled.blocks.len(),

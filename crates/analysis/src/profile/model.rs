@@ -8,7 +8,7 @@ use super::class::Class;
 use super::contexts::Context;
 use crate::model::figure::{Bounds, Figure};
 use crate::unit::from_ns_per_kib;
-use zc_run::{RecvPath, SampledEvent, SendPath};
+use zc_run::{SampledEvent, Transfer};
 
 /// All estimates from the samples of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -33,10 +33,9 @@ pub struct ProfileEstimates {
 pub struct CellProfile {
     /// Label in the plan.
     pub label: String,
-    /// Send path.
-    pub send: SendPath,
-    /// Receive path.
-    pub recv: RecvPath,
+    /// What was transferred, and by what.
+    #[serde(flatten)]
+    pub transfer: Transfer,
     /// True for the reference of the plan.
     pub reference: bool,
     /// True for the A/A control, the second copy of the reference.

@@ -35,7 +35,7 @@ pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| has_one_length(cell)) {
         let mut row: Vec<Level> = others.iter().map(|factor| level(factor, cell)).collect();
         let name: Vec<String> = row.iter().map(Level::to_string).collect();
-        let name = if name.is_empty() { cell.send.to_string() } else { name.join(" ") };
+        let name = if name.is_empty() { cell.transfer.sender() } else { name.join(" ") };
         let column = row.pop();
         let size = plan.fixed.at(&cell.levels).buffer_bytes;
         let known = found.iter().position(|series| series.column == column && series.row == row);

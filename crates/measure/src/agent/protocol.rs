@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::Fetched;
 use crate::trial::AskedFor;
 use zc_run::{
-    DeviceFacts, ErrorKind, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SendPath, SoakerKind,
+    DeviceFacts, ErrorKind, NfsCall, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SoakerKind,
     Unavailable, Warning,
 };
 
@@ -116,7 +116,8 @@ pub struct FarFile {
     /// Its path, from the server's root.
     pub file: String,
     /// The version of NFS; it is one of READs.
-    pub path: SendPath,
+    #[serde(rename = "path")]
+    pub call: NfsCall,
     /// Bytes of a READ of a mount.
     pub size: usize,
     /// Connections of a mount.

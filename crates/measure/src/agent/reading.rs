@@ -17,7 +17,7 @@ use crate::trial::{
 };
 use crate::workload::available_bytes;
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Error, NfsClient, NfsOperation, Result};
+use zc_run::{Error, NfsClient, NfsOperation, NfsVersion, Result};
 
 /// Limit of files that are opened: more than there are versions, sizes and numbers of connections.
 const MOST_FILES: usize = 4096;
@@ -134,12 +134,12 @@ fn start(client: NfsClient) -> Result<Calling> {
 /// # Errors
 /// This client of NFS does not read such a file.
 fn what(client: NfsClient, address: IpAddr, wanted: &FarFile) -> Result<String> {
-    let FarFile { file, path, size, connections, most } = wanted;
-    let speaks = match (path.nfs(), client) {
-        (Some((version, NfsOperation::Read)), NfsClient::User) => ["3", "4.0"].contains(&version),
-        (Some((_, operation)), NfsClient::Kernel) => operation == NfsOperation::Read,
-        _ => false,
+    let FarFile { file, call, size, connections, most } = wanted;
+    let by_client = match client {
+        NfsClient::User => matches!(call.version, NfsVersion::V3 | NfsVersion::V40),
+        NfsClient::Kernel => true,
     };
+    let speaks = by_client && call.operation == NfsOperation::Read;
     let fits = file.len() <= LONGEST_PATH
         && (1..=MOST_OF_READ).contains(size)
         && (1..=MOST_CONNECTIONS).contains(connections)
@@ -149,8 +149,8 @@ fn what(client: NfsClient, address: IpAddr, wanted: &FarFile) -> Result<String> 
     }
     let exported = Exported::of_server(address, file)?;
     Ok(match client {
-        NfsClient::User => exported.url(*path),
-        NfsClient::Kernel => exported.mount(*path, *size, *connections),
+        NfsClient::User => exported.url(call.version),
+        NfsClient::Kernel => exported.mount(*call, *size, *connections),
     })
 }
 
@@ -175,14 +175,18 @@ fn taken(calling: &Mutex<Calling>) -> MutexGuard<'_, Calling> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::SendPath;
+    use zc_run::NfsCall;
 
     const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+    fn call(version: NfsVersion, operation: NfsOperation) -> NfsCall {
+        NfsCall { version, operation }
+    }
 
     fn file() -> FarFile {
         FarFile {
             file: "/srv/file".to_owned(),
-            path: SendPath::Nfs3,
+            call: call(NfsVersion::V3, NfsOperation::Read),
             size: 4096,
             connections: 1,
             most: 1 << 26,
@@ -193,7 +197,8 @@ mod tests {
     fn what_is_read_is_made_here_of_parts_and_its_server_is_the_one_that_was_named() {
         let user = what(NfsClient::User, SERVER, &file()).unwrap();
         assert_eq!(user, "nfs://192.0.2.1/srv/file?version=3");
-        let mount = FarFile { path: SendPath::Nfs42, connections: 4, ..file() };
+        let mount =
+            FarFile { call: call(NfsVersion::V42, NfsOperation::Read), connections: 4, ..file() };
         let kernel = what(NfsClient::Kernel, SERVER, &mount).unwrap();
         assert!(kernel.starts_with("192.0.2.1:/srv vers=4.2,"), "{kernel}");
         assert!(kernel.contains("addr=192.0.2.1,") && kernel.contains(",rsize=4096,"), "{kernel}");
@@ -202,14 +207,13 @@ mod tests {
 
     #[test]
     fn what_a_far_end_does_not_read_is_refused() {
-        let of_path = |path: SendPath| FarFile { path, ..file() };
+        let of_call = |call: NfsCall| FarFile { call, ..file() };
         let of_file = |path: &str| FarFile { file: path.to_owned(), ..file() };
         let (user, kernel) = (NfsClient::User, NfsClient::Kernel);
         for (client, wrong) in [
-            (user, of_path(SendPath::Nfs42)),
-            (user, of_path(SendPath::Nfs3Write)),
-            (kernel, of_path(SendPath::Nfs42WriteSync)),
-            (kernel, of_path(SendPath::Sendfile)),
+            (user, of_call(call(NfsVersion::V42, NfsOperation::Read))),
+            (user, of_call(call(NfsVersion::V3, NfsOperation::Write))),
+            (kernel, of_call(call(NfsVersion::V42, NfsOperation::WriteSync))),
             (user, of_file("srv/file")),
             (user, of_file("/srv/")),
             (kernel, of_file("/srv vers=3,addr=192.0.2.9 file")),

@@ -161,7 +161,9 @@ mod tests {
                     turn.kind.is_soaked() && state_of(&plan, turn.cell) == Some(state)
                 });
                 let mut paths: Vec<_> = of_state
-                    .map(|turn| (plan.cells[turn.cell].send.name(), turn.kind == TrialKind::Paced))
+                    .map(|turn| {
+                        (plan.cells[turn.cell].transfer.sender(), turn.kind == TrialKind::Paced)
+                    })
                     .collect();
                 paths.sort_unstable();
                 paths

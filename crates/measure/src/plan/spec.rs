@@ -204,6 +204,7 @@ fn without_repetitions(levels: Vec<Level>) -> Vec<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::Transfer;
 
     fn level(factor: Factor, text: &str) -> Level {
         Level::parse(factor, text).unwrap()
@@ -273,7 +274,8 @@ mod tests {
             ]
         );
         assert_eq!(cells[3].levels.message_bytes, Some(4096));
-        assert_eq!((cells[3].send, cells[3].recv), (SendPath::Sendfile, RecvPath::Recv));
+        let paths = Transfer::Paths { send: SendPath::Sendfile, recv: RecvPath::Recv };
+        assert_eq!(cells[3].transfer, paths);
     }
 
     #[test]

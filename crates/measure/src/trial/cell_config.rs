@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::path::SendSetup;
 use crate::workload::{Room, raise_descriptor_limit};
 use zc_kernel::bpf::AckBurn;
-use zc_run::{Cell, FixedParams, SocketFacts, Unavailable};
+use zc_run::{Cell, FixedParams, RecvPath, SendPath, SocketFacts, Transfer, Unavailable};
 
 use super::bursts::Bursts;
 use super::factor::EFFECTS;
@@ -29,6 +29,8 @@ const OTHER_DESCRIPTORS: u64 = 60;
 #[derive(Debug, Clone)]
 pub(super) struct CellConfig {
     pub(super) cell: Cell,
+    pub(super) send: SendPath,
+    pub(super) recv: RecvPath,
     pub(super) fixed: FixedParams,
     pub(super) setup: SendSetup,
     /// The congestion control that its sockets are to use; `None`: whichever.
@@ -41,7 +43,18 @@ pub(super) struct CellConfig {
 
 impl CellConfig {
     /// Puts the levels of `cell` in place of what the plan holds fixed.
-    pub(super) fn of(cell: &Cell, fixed: &FixedParams, setup: &SendSetup) -> Self {
+    ///
+    /// # Errors
+    /// zc is not what sends and receives.
+    pub(super) fn new(
+        cell: &Cell,
+        fixed: &FixedParams,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, TrialError> {
+        let Transfer::Paths { send, recv } = cell.transfer else {
+            let no = Unavailable::unsupported("a server sends in its own way");
+            return Err(TrialError::CannotRun(no.remedy("zc run server measures it")));
+        };
         let fixed = fixed.at(&cell.levels);
         let mut setup = setup.clone();
         for effect in EFFECTS {
@@ -49,7 +62,8 @@ impl CellConfig {
         }
         let congestion = fixed.set_congestion().map(str::to_owned);
         let limit = Limit::default();
-        Self { cell: cell.clone(), fixed, setup, congestion, burner: None, limit }
+        let cell = cell.clone();
+        Ok(Self { cell, send, recv, fixed, setup, congestion, burner: None, limit })
     }
 
     /// The bursts at the cell's rate.
@@ -71,7 +85,7 @@ impl CellConfig {
     pub(super) fn recv_config(&self, checksum: bool) -> RecvConfig {
         let buffer_bytes = self.fixed.recv_buffer_bytes;
         RecvConfig {
-            path: self.cell.recv,
+            path: self.recv,
             buffer_bytes,
             cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
             checksum,

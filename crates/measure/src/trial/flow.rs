@@ -455,8 +455,9 @@ mod tests {
         let links = loopback();
         let (setup, _) =
             trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
-        let config =
-            Arc::new(CellConfig::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
+        let config = Arc::new(
+            CellConfig::new(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup).unwrap(),
+        );
         let send_config = SendConfig {
             bursts: config.paced(),
             stop_after_bytes: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::{path, workload};
-use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Unavailable};
+use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Transfer, Unavailable};
 
 use zc_kernel::clock::monotonic_ns;
 
@@ -65,11 +65,18 @@ impl Rig {
         let until = Instant::now() + time;
         // A receive path that does not expose the bytes is proven by their number; the sender's
         // bytes are proven with `recv`.
-        let readable = Cell {
-            recv: if path::shows_bytes(cell.recv) { cell.recv } else { RecvPath::Recv },
-            ..cell.clone()
+        let hidden = match cell.transfer {
+            Transfer::Paths { send, recv } if !path::shows_bytes(recv) => Some(send),
+            _ => None,
         };
-        let config = self.config(&readable)?;
+        let readable = match hidden {
+            Some(send) => {
+                let transfer = Transfer::Paths { send, recv: RecvPath::Recv };
+                &Cell { transfer, ..cell.clone() }
+            }
+            None => cell,
+        };
+        let config = self.config(readable)?;
         let most_bytes = cell
             .levels
             .message_bytes
@@ -83,7 +90,7 @@ impl Rig {
             let left = until.saturating_duration_since(Instant::now());
             let next = ((bytes_per_s * left.as_secs_f64()) as u64).min(most_bytes);
             if next < bytes.saturating_mul(WORTH_IT).min(most_bytes) || bytes == most_bytes {
-                if readable.recv != cell.recv {
+                if hidden.is_some() {
                     let silent = SendConfig { checksum: false, ..self.proving(&config, bytes) };
                     self.send_one(&self.config(cell)?, silent)?; // counts are compared there
                 }

@@ -25,6 +25,7 @@ use super::flows::{Ended, finish_flows, open_flows, why_ended};
 use super::limit::Limit;
 use super::links::Links;
 use super::machine::Machine;
+use super::placement::thread_cpus;
 use super::priority::{Priority, Realtime};
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
@@ -239,7 +240,7 @@ impl Rig {
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
         let burner = self.burner.of(cell)?;
         let limit = self.limit.clone();
-        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let config = CellConfig::new(cell, &self.fixed, &self.setup)?;
         let mut config = CellConfig { burner, limit, ..config };
         let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
         config.congestion = config.congestion.or_else(of_state);
@@ -361,11 +362,11 @@ impl Rig {
 
     /// Pacing of a cell: cells with the same pacing have the same harness.
     pub fn pacing(&self, cell: &Cell) -> Pacing {
-        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let fixed = self.fixed.at(&cell.levels);
         Pacing {
-            period_ns: config.paced().period_ns(),
-            flows: config.fixed.flows,
-            sender_cpus: config.sender_cpus(),
+            period_ns: Bursts::paced(&fixed, cell.levels.message_bytes).period_ns(),
+            flows: fixed.flows,
+            sender_cpus: thread_cpus(&fixed, fixed.sender_cpu),
             state: cell.levels.state.clone(),
         }
     }

@@ -122,7 +122,8 @@ pub(super) fn send(
     link.enter_sender()?;
     let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
     connected.set(socket.local_addr().ok());
-    let mut sender = path::open_sender(cell.send, &socket, setup).map_err(TrialError::CannotRun)?;
+    let mut sender =
+        path::open_sender(config.send, &socket, setup).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
     let _ = ready.send(SenderReady { ready: at_work, acked });
     // All flows wait for their answers together: a thousand round trips would take long.

@@ -37,7 +37,9 @@ const PATHS: [(SendPath, &str); 2] =
 pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
     let header = &run.header;
     let speed = |placement: Placement, send: SendPath| {
-        let cell = find(run, pivot, |cell, at| at.placement == placement && cell.send == send)?;
+        let cell = find(run, pivot, |cell, at| {
+            at.placement == placement && cell.transfer.send_path() == Some(send)
+        })?;
         cell.figures.top_speed_bytes_per_s
     };
     let mut columns = vec![Column::left("client and server", ""), Column::left("kernel", "")];

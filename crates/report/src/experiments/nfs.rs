@@ -14,7 +14,8 @@ use crate::text::distinct;
 use zc_analysis::Estimates;
 use zc_analysis::ticks::TICK_NS;
 use zc_run::{
-    Cell, Factor, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, Run, SendPath, escape,
+    Cell, Factor, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, Run, SendPath, Transfer,
+    escape,
 };
 
 /// Reading a file of 100 MB by NFS over UDP and 100 Mbit/s Ethernet, on Linux 2.4.1-pre10 with the
@@ -40,16 +41,16 @@ pub(crate) fn table(
     nfs: &NfsPlan,
     pivot: &Pivot,
 ) -> Option<Part> {
-    let (first, operation) = (first_path(nfs)?, operation(nfs));
+    let (first, operation) = (first_call(nfs)?, operation(nfs));
     let is_read = operation == NfsOperation::Read;
-    let of_ends = |path| ends(nfs).iter().map(move |(name, end)| (path, *name, *end));
-    let loads: Vec<(SendPath, &str, End)> =
-        shown_paths(first, pivot).into_iter().flat_map(of_ends).collect();
+    let of_ends = |transfer| ends(nfs).iter().map(move |(name, end)| (transfer, *name, *end));
+    let loads: Vec<(Transfer, &str, End)> =
+        shown_transfers(first, pivot).into_iter().flat_map(of_ends).collect();
     // Sizes of today alone are beside nothing.
     let has_2001 = is_read && pivot.cells().any(|placed| in_2001(placed.cell).is_some());
     let mut columns = keys(nfs, pivot);
     columns.push(Column::right(format!("{}s", operation.name()), "/s"));
-    columns.extend(loads.iter().map(|(path, name, _)| Column::right(path.name(), *name)));
+    columns.extend(loads.iter().map(|(transfer, name, _)| Column::right(transfer.sender(), *name)));
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("interrupts", "/s"));
     if has_2001 {
@@ -58,14 +59,14 @@ pub(crate) fn table(
     let mut any = false;
     let mut rows = Vec::new();
     for row in &pivot.rows {
-        let of = |path: SendPath| {
-            row.cells.iter().flatten().copied().find(|placed| placed.cell.send == path)
+        let of = |transfer: Transfer| {
+            row.cells.iter().flatten().copied().find(|placed| placed.cell.transfer == transfer)
         };
         let Some(read) = of(first) else { continue };
         let mut texts = row.levels.clone();
         texts.push(per_s(run.header.plan.messages_per_s(read.cell)));
-        for (path, _, end) in &loads {
-            let load = of(*path).and_then(|placed| end.load(run, estimates, placed.figures));
+        for (transfer, _, end) in &loads {
+            let load = of(*transfer).and_then(|placed| end.load(run, estimates, placed.figures));
             any |= load.is_some();
             texts.push(load.unwrap_or_else(|| NONE.to_owned()));
         }
@@ -103,11 +104,11 @@ fn ends(nfs: &NfsPlan) -> &'static [(&'static str, End)] {
     }
 }
 
-/// The first path, and the reference, or where there is none the path that is compared with the
+/// The first call, and the reference, or where there is none the call that is compared with the
 /// first.
-fn shown_paths(first: SendPath, pivot: &Pivot) -> Vec<SendPath> {
-    let others = || pivot.cells().map(|placed| placed.cell.send).filter(|path| *path != first);
-    let second = others().find(|path| *path == SendPath::Sendfile).or_else(|| others().next());
+fn shown_transfers(first: Transfer, pivot: &Pivot) -> Vec<Transfer> {
+    let others = || pivot.cells().map(|placed| placed.cell.transfer).filter(|each| *each != first);
+    let second = others().find(|each| is_sendfile(*each)).or_else(|| others().next());
     std::iter::once(first).chain(second).collect()
 }
 
@@ -127,11 +128,11 @@ fn in_2001(cell: &Cell) -> Option<String> {
     then.map(|(_, [mb_per_s, client], [_, server])| format!("{mb_per_s}: {client} %, {server} %"))
 }
 
-/// Account of the cost of the first path's calls, by size: the accounts of the two programs,
+/// Account of the cost of the first call, by size: the accounts of the two programs,
 /// further counts of /proc/stat, and the rest, which is in none. `None` where there are no such
 /// accounts.
 fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
-    let first = first_path(nfs)?;
+    let first = first_call(nfs)?;
     let has_server = nfs.server != NfsServer::External;
     let mut columns = keys(nfs, pivot);
     columns.push(Column::right("soaked", ""));
@@ -141,7 +142,7 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
     columns.push(Column::right("in no account", ""));
     let mut rows = Vec::new();
     for row in &pivot.rows {
-        let read = row.cells.iter().flatten().find(|placed| placed.cell.send == first);
+        let read = row.cells.iter().flatten().find(|placed| placed.cell.transfer == first);
         let Some(figures) = read.map(|placed| placed.figures) else { continue };
         let (programs, stat) = (&figures.others.getrusage_soaked, &figures.others.proc_stat);
         let sides = &programs.cost_ns_per_kib;
@@ -182,14 +183,17 @@ fn per_s(figure: Option<f64>) -> String {
     figure.map_or_else(|| NONE.to_owned(), significant)
 }
 
-fn first_path(nfs: &NfsPlan) -> Option<SendPath> {
-    nfs.mounts.first().map(|mount| mount.path)
+fn first_call(nfs: &NfsPlan) -> Option<Transfer> {
+    nfs.mounts.first().map(|mount| Transfer::Nfs(mount.call))
+}
+
+fn is_sendfile(transfer: Transfer) -> bool {
+    transfer.send_path() == Some(SendPath::Sendfile)
 }
 
 /// Operation of the plan: READs, or WRITEs of either kind.
 fn operation(nfs: &NfsPlan) -> NfsOperation {
-    let operation = first_path(nfs).and_then(SendPath::nfs).map(|(_, operation)| operation);
-    operation.unwrap_or(NfsOperation::Read)
+    nfs.mounts.first().map_or(NfsOperation::Read, |mount| mount.call.operation)
 }
 
 /// Note on server and client.
@@ -259,8 +263,9 @@ const WANTED: f64 = 0.1;
 /// Advice on narrower ratios of larger sizes, if they are wide because the rate is what small ones
 /// leave.
 fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
-    let first = first_path(nfs)?;
-    let placed: Vec<Placed> = pivot.cells().filter(|placed| placed.cell.send == first).collect();
+    let first = first_call(nfs)?;
+    let placed: Vec<Placed> =
+        pivot.cells().filter(|placed| placed.cell.transfer == first).collect();
     let half_width = |placed: &Placed| placed.figures.ratio.both.and_then(|ratio| ratio.half_width);
     let is_wide = |placed: &Placed| half_width(placed).is_some_and(|width| width > WANTED);
     // Together with the one that it is compared with.
@@ -284,8 +289,8 @@ fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
 
 /// Cost of a byte by NFS, as a multiple of the cost by sendfile.
 fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
-    let first = first_path(nfs)?;
-    let sent = pivot.cells().filter(|Placed { cell, .. }| cell.send == SendPath::Sendfile);
+    let first = first_call(nfs)?;
+    let sent = pivot.cells().filter(|Placed { cell, .. }| is_sendfile(cell.transfer));
     let mut times: Vec<(f64, String)> = Vec::new();
     let mut unknown = 0;
     for placed in sent {
@@ -355,7 +360,12 @@ mod tests {
         let mount = |spliced, copied| NfsMount {
             spliced,
             copied,
-            ..NfsMount::to_be(SendPath::Nfs3, Some(4096), 4, String::new())
+            ..NfsMount::to_be(
+                NfsCall { version: NfsVersion::V3, operation: NfsOperation::Read },
+                Some(4096),
+                4,
+                String::new(),
+            )
         };
         let told = |mounts| {
             let plan = NfsPlan {

@@ -57,7 +57,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     let sends: Vec<SendPath> = SendPath::ALL
         .iter()
         .copied()
-        .filter(|send| pivot.cells().any(|placed| placed.cell.send == *send))
+        .filter(|send| pivot.cells().any(|placed| placed.cell.transfer.send_path() == Some(*send)))
         .collect();
     // Each old row goes with the most similar level, or into a row of its own.
     let mut then: Vec<Option<&Historical>> = vec![None; levels.len()];
@@ -88,7 +88,9 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
             ));
         }
         row.extend(sends.iter().map(|send| {
-            let cell = find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without);
+            let cell = find(run, pivot, |cell, _| {
+                cell.transfer.send_path() == Some(*send) && switched(cell) == *without
+            });
             cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures))
                 .unwrap_or_else(none)
         }));

@@ -43,7 +43,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut compared = 0;
     let mut best: Option<(f64, &str)> = None;
-    for placed in pivot.cells().filter(|placed| !placed.cell.recv.drops_bytes()) {
+    for placed in pivot.cells().filter(|placed| !placed.cell.transfer.receiver().drops_bytes()) {
         let label = placed.cell.label.as_str();
         let Some(verdict) = estimates.verdict.of(label) else {
             continue;

@@ -85,7 +85,7 @@ fn cells<'p, 'r>(
 fn reference(run: &Run) -> String {
     let plan = &run.header.plan;
     let cell = plan.cells.iter().find(|cell| cell.label == plan.reference);
-    cell.map_or_else(String::new, |cell| escape(cell.send.name(), 40))
+    cell.map_or_else(String::new, |cell| escape(&cell.transfer.sender(), 40))
 }
 
 /// The cost with its marks.

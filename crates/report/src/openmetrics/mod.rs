@@ -197,8 +197,8 @@ impl LabelledRun<'_> {
             let mut labels = self.with([
                 ("cell", figures.label.clone()),
                 ("role", role(figures).to_owned()),
-                ("send", figures.send.to_string()),
-                ("recv", figures.recv.to_string()),
+                ("send", figures.transfer.sender()),
+                ("recv", figures.transfer.receiver().to_string()),
             ]);
             for factor in factors {
                 let name = factor.name().replace('-', "_");

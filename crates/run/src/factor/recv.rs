@@ -7,7 +7,7 @@ use super::recv_buffer::RecvBufferFactor;
 use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result, Transfer};
 
 names! {
     /// One way of getting bytes out of a TCP socket.
@@ -61,11 +61,13 @@ impl Definition for RecvFactor {
     }
 
     fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
-        Value::Name(cell.recv.to_string())
+        Value::Name(cell.transfer.receiver().to_string())
     }
 
     fn put(&self, level: &Value, cell: &mut Cell) {
-        cell.recv = level.name().unwrap_or(cell.recv);
+        if let Transfer::Paths { recv, .. } = &mut cell.transfer {
+            *recv = level.name().unwrap_or(*recv);
+        }
     }
 
     fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}

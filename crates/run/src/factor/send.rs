@@ -5,7 +5,7 @@ use super::definition::{Definition, Difference, FactorOption, Side};
 use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result, Transfer};
 
 names! {
     /// One way of getting the bytes of files into a TCP socket. docs/paths/ has a page for each.
@@ -34,34 +34,6 @@ names! {
         UringSendZcFixed = "uring-send-zc-fixed",
         /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
         UringSplice = "uring-splice",
-    }, saved only {
-        /// Send path of a server other than zc: `zc run server`.
-        Server = "server",
-        /// READs of NFS version 3: `zc run nfs`.
-        Nfs3 = "nfs-v3",
-        /// READs of NFS version 4.0.
-        Nfs40 = "nfs-v4.0",
-        /// READs of NFS version 4.1.
-        Nfs41 = "nfs-v4.1",
-        /// READs of NFS version 4.2.
-        Nfs42 = "nfs-v4.2",
-        /// WRITEs of NFS version 3 that the server may keep in memory: `zc run nfs --write async`.
-        Nfs3Write = "nfs-v3-write",
-        /// WRITEs of NFS version 4.0 that the server may keep in memory.
-        Nfs40Write = "nfs-v4.0-write",
-        /// WRITEs of NFS version 4.1 that the server may keep in memory.
-        Nfs41Write = "nfs-v4.1-write",
-        /// WRITEs of NFS version 4.2 that the server may keep in memory.
-        Nfs42Write = "nfs-v4.2-write",
-        /// WRITEs of NFS version 3 that are on stable storage when they are answered: `zc run nfs
-        /// --write sync`.
-        Nfs3WriteSync = "nfs-v3-write-sync",
-        /// WRITEs of NFS version 4.0 that are on stable storage when they are answered.
-        Nfs40WriteSync = "nfs-v4.0-write-sync",
-        /// WRITEs of NFS version 4.1 that are on stable storage when they are answered.
-        Nfs41WriteSync = "nfs-v4.1-write-sync",
-        /// WRITEs of NFS version 4.2 that are on stable storage when they are answered.
-        Nfs42WriteSync = "nfs-v4.2-write-sync",
     }
 }
 
@@ -97,11 +69,13 @@ impl Definition for SendFactor {
     }
 
     fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
-        Value::Name(cell.send.to_string())
+        Value::Name(cell.transfer.sender())
     }
 
     fn put(&self, level: &Value, cell: &mut Cell) {
-        cell.send = level.name().unwrap_or(cell.send);
+        if let Transfer::Paths { send, .. } = &mut cell.transfer {
+            *send = level.name().unwrap_or(*send);
+        }
     }
 
     fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}

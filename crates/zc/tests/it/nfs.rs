@@ -12,7 +12,7 @@ use crate::support::{
     Bounded as _, Running, ZC, assert_ended, measuring, path_with_zc, saved, stderr, text, until,
     wait_for_blocks, zc_in,
 };
-use zc_run::{NfsServer, Run, SendPath, Support};
+use zc_run::{NfsServer, NfsVersion, Run, Support};
 
 /// A run of short blocks, which goes on until it is stopped.
 const RUN: [&str; 10] =
@@ -158,8 +158,8 @@ fn each_version_is_read_by_each_size_and_both_ends_count_the_same_bytes() {
     let nfs = plan.traffic.nfs().unwrap();
     assert!(nfs.server_version.contains("Ganesha"), "{nfs:?}");
     assert_eq!(nfs.file_bytes, plan.files.total_bytes);
-    let versions: Vec<SendPath> = nfs.mounts.iter().map(|mount| mount.path).collect();
-    assert_eq!(versions, [SendPath::Nfs3, SendPath::Nfs40]);
+    let versions: Vec<NfsVersion> = nfs.mounts.iter().map(|mount| mount.call.version).collect();
+    assert_eq!(versions, [NfsVersion::V3, NfsVersion::V40]);
     assert!(nfs.mounts.iter().all(|mount| mount.largest == 1 << 20), "{nfs:?}");
     let row = &run.header.unavailable[0];
     assert_eq!(row.name, "nfs-v4.2");

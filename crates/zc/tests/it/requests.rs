@@ -84,7 +84,13 @@ levels = ["read+write", "read+send"]
     }
     let run = saved(folder.path());
     assert!(run.header.plan.traffic.responses().is_some_and(|responses| !responses.keepalive));
-    assert!(run.header.plan.cells.iter().any(|cell| cell.send == SendPath::ReadWrite));
+    assert!(
+        run.header
+            .plan
+            .cells
+            .iter()
+            .any(|cell| cell.transfer.send_path() == Some(SendPath::ReadWrite))
+    );
 }
 
 #[test]

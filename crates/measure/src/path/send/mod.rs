@@ -30,8 +30,8 @@ pub use sender::Sender;
 pub use setup::SendSetup;
 
 /// Every send path, as its file defines it.
-fn definition(path: SendPath) -> Option<Definition> {
-    Some(match path {
+fn definition(path: SendPath) -> Definition {
+    match path {
         SendPath::ReadWrite => read_write::PATH,
         SendPath::ReadSend => read_send::PATH,
         SendPath::MmapWrite => mmap_write::PATH,
@@ -44,21 +44,7 @@ fn definition(path: SendPath) -> Option<Definition> {
         SendPath::UringSendZc => uring_send_zc::PATH,
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
-        // not zc's
-        SendPath::Server
-        | SendPath::Nfs3
-        | SendPath::Nfs40
-        | SendPath::Nfs41
-        | SendPath::Nfs42
-        | SendPath::Nfs3Write
-        | SendPath::Nfs40Write
-        | SendPath::Nfs41Write
-        | SendPath::Nfs42Write
-        | SendPath::Nfs3WriteSync
-        | SendPath::Nfs40WriteSync
-        | SendPath::Nfs41WriteSync
-        | SendPath::Nfs42WriteSync => return None,
-    })
+    }
 }
 
 /// Opens `path` on a connected socket. Finds out by trying (feature probes, never version numbers)
@@ -71,10 +57,7 @@ pub fn open_sender(
     socket: &TcpStream,
     setup: &SendSetup,
 ) -> Result<Box<dyn Sender>, Unavailable> {
-    let Some(Definition { open, call_without_flags }) = definition(path) else {
-        return Err(Unavailable::unsupported("a server sends in its own way")
-            .remedy("zc run server measures it"));
-    };
+    let Definition { open, call_without_flags } = definition(path);
     match call_without_flags {
         Some(call) if setup.more => Err(Unavailable::unsupported(format!(
             "{call} takes no flags, and so cannot say MSG_MORE"

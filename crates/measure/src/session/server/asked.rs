@@ -55,7 +55,8 @@ fn bodies<'a>(cell: &Cell, replay: Option<&'a LogToReplay>) -> Bodies<'a> {
 pub(super) fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<Asked<'a>> {
     let mut all = Vec::new();
     for cell in cells {
-        let asked = Asked { path: cell.send, bodies: bodies(cell, replay) };
+        let Some(path) = cell.transfer.send_path() else { continue };
+        let asked = Asked { path, bodies: bodies(cell, replay) };
         if !all.contains(&asked) {
             all.push(asked);
         }
@@ -85,7 +86,7 @@ pub(super) fn origin_of(asked: &[Asked<'_>]) -> OriginOf {
         asked.iter().enumerate().map(place).collect();
     Box::new(move |cell| {
         let bytes = (!replay::is_one(cell)).then(|| body_bytes(cell));
-        places.get(&(cell.send, bytes)).copied()
+        places.get(&(cell.transfer.send_path()?, bytes)).copied()
     })
 }
 

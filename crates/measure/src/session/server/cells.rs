@@ -1,7 +1,7 @@
 //! The cells of a server's run: its states, and the two controls of the first.
 
 use crate::plan::spec::{CONTROL_SUFFIX, POSITIVE_SUFFIX};
-use zc_run::{Cell, HostState, Levels, RecvPath, SendPath};
+use zc_run::{Cell, HostState, Levels, Transfer};
 
 /// Cost added by the positive control, as a share of the reference's: see
 /// [`positive`](super::super::positive).
@@ -13,7 +13,7 @@ pub(super) fn cells<'s>(states: impl Iterator<Item = &'s HostState>) -> Vec<Cell
         label,
         control,
         levels: Levels { state: Some(state.clone()), ..Levels::default() },
-        ..Cell::of_paths(SendPath::Server, RecvPath::RecvTrunc)
+        ..Cell::with_transfer(Transfer::Server)
     };
     let mut states = states.peekable();
     let control = states.peek().map(|first| of(first, format!("{first}{CONTROL_SUFFIX}"), true));

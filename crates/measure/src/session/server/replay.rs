@@ -48,9 +48,9 @@ pub(super) fn add_cells(log: &LogToReplay, cells: &mut Vec<Cell>, reference: &st
             || is_reference(cell)
     });
     let mean_bytes = (total / log.body_bytes.len() as u64).max(1) as usize;
-    let base = format!("{PREFIX}{}", first.send);
+    let base = format!("{PREFIX}{}", first.transfer);
     let of_path = |cell: &Cell| Cell {
-        label: format!("{PREFIX}{}", cell.send),
+        label: format!("{PREFIX}{}", cell.transfer),
         control: false,
         by: Some(base.clone()),
         levels: Levels { message_bytes: Some(mean_bytes), ..first.levels.clone() },

@@ -213,10 +213,11 @@ fn possible(
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
     let mut known: Vec<(SendPath, Option<Unavailable>)> = Vec::new();
     for cell in cells {
-        if !known.iter().any(|(path, _)| *path == cell.send) {
-            known.push((cell.send, why_not(link, cell.send, setup)?));
+        let Some(send) = cell.transfer.send_path() else { continue };
+        if !known.iter().any(|(path, _)| *path == send) {
+            known.push((send, why_not(link, send, setup)?));
         }
-        let why = known.iter().find(|(path, _)| *path == cell.send).and_then(|(_, no)| no.clone());
+        let why = known.iter().find(|(path, _)| *path == send).and_then(|(_, no)| no.clone());
         match why {
             None => can.push(cell),
             Some(_) if cell.control => {}

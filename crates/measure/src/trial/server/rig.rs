@@ -345,7 +345,7 @@ impl Bench for ServerRig {
         // The slow meters take a millisecond of a CPU: read while the load works, they would make
         // its requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
-        let served_before = cell.send.nfs().and_then(|_| self.served.io_bytes());
+        let served_before = cell.transfer.nfs_call().and_then(|_| self.served.io_bytes());
         let whole = match self.whole(cell, pace) {
             Some(whole) => {
                 self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))

@@ -12,7 +12,7 @@ use crate::session::remote::{self, Control};
 use crate::session::remote_end::RemoteEnd;
 use crate::session::steps::Steps;
 use crate::trial::{Asker, CallsOf, Exported, NfsLoad, Opened, Reader, RemoteLoad, ToOpen};
-use zc_run::{Error, NfsClient, NfsMount, NfsOperation, Result, Warning};
+use zc_run::{Error, NfsClient, NfsMount, Result, Warning};
 
 /// A client that listens.
 pub(super) enum Asks {
@@ -73,12 +73,12 @@ impl Asks {
         exported: &Exported,
         most: Option<u64>,
     ) -> Result<Opened> {
-        let operation = mount.path.nfs().map_or(NfsOperation::Read, |(_, operation)| operation);
+        let operation = mount.call.operation;
         match self {
             Self::Here(reader) => reader.open(&ToOpen { operation, most, what: &mount.url }),
             Self::There(reads) => reads.open(FarFile {
                 file: exported.path(),
-                path: mount.path,
+                call: mount.call,
                 // Of a client that sends them of any size it is not used.
                 size: mount.size.map_or(1, |size| size as usize),
                 connections: mount.connections,

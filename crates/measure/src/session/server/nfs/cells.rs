@@ -13,8 +13,8 @@ use crate::session::server::rate;
 use crate::session::steps::Steps;
 use crate::trial::{CallsOf, OriginOf, ServerRig};
 use zc_run::{
-    Cell, Levels, NfsMount, Probe, RecvPath, Result, SendPath, SupportRow, Unavailable, Warning,
-    units,
+    Cell, Levels, NfsCall, NfsMount, Probe, RecvPath, Result, SendPath, SupportRow, Transfer,
+    Unavailable, Warning, units,
 };
 
 /// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600
@@ -22,10 +22,13 @@ use zc_run::{
 /// so wakes nobody, and 2.5 of 3.7 % that were added were found.
 const SHARE: f64 = 1.0 / 3.0;
 
-/// Requests from which the cells are made: each path at each size and number of connections.
+/// What is compared with the calls: the same bytes from zc's own server.
+const SENDFILE: Transfer = Transfer::Paths { send: SendPath::Sendfile, recv: RecvPath::Recv };
+
+/// Requests from which the cells are made: each kind of call at each size and number of connections.
 pub(super) struct Asked<'a> {
     /// The first is the one that others are compared with.
-    pub(super) paths: &'a [SendPath],
+    pub(super) calls: &'a [NfsCall],
     /// Ascending. Each is compared with the next smaller one.
     pub(super) sizes: &'a [usize],
     /// The first is the one that others are compared with.
@@ -41,45 +44,46 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The cells, the A/A control with them, and rows for what the server does not allow or the
     /// file has no room for. Other numbers of connections are compared with the first at the same
-    /// path and size, other paths and the reference with the first path at the same size.
+    /// call and size, other calls and the reference with the first call at the same size.
     pub(super) fn cells(&self) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
         let (mut can, mut cannot) = (Vec::new(), Vec::new());
-        let (Some(first), Some(usual)) = (self.paths.first(), self.connections.first()) else {
+        let (Some(first), Some(usual)) = (self.calls.first(), self.connections.first()) else {
             return Ok((can, Vec::new()));
         };
         let mut smaller: Option<String> = None;
         for bytes in self.sizes {
             let mut of_first = None;
-            for (path, connections) in self
-                .paths
+            for (call, connections) in self
+                .calls
                 .iter()
-                .flat_map(|path| self.connections.iter().map(move |number| (path, number)))
+                .flat_map(|call| self.connections.iter().map(move |number| (call, number)))
             {
                 let Some(mount) =
-                    self.mounts.iter().find(|mount| mount.is_for(*path, *bytes, *connections))
+                    self.mounts.iter().find(|mount| mount.is_for(*call, *bytes, *connections))
                 else {
                     continue; // a row tells why
                 };
-                let cell = self.cell(*path, *bytes, *connections);
+                let transfer = Transfer::Nfs(*call);
+                let cell = self.cell(transfer, *bytes, *connections);
                 if let Some(no) = self.not_of_this_size(mount, *bytes as u64) {
                     cannot.push((cell.label, no));
                     continue;
                 }
-                let usual_of_path = self.cell(*path, *bytes, *usual).label;
-                let has_usual = can.iter().any(|each: &Cell| each.label == usual_of_path);
-                let by = match (path == first, connections == usual) {
-                    (_, false) => has_usual.then_some(usual_of_path),
+                let usual_of_call = self.cell(transfer, *bytes, *usual).label;
+                let has_usual = can.iter().any(|each: &Cell| each.label == usual_of_call);
+                let by = match (call == first, connections == usual) {
+                    (_, false) => has_usual.then_some(usual_of_call),
                     (false, true) => of_first.clone(),
                     (true, true) => smaller.clone(),
                 };
-                if path == first && connections == usual {
+                if call == first && connections == usual {
                     of_first = Some(cell.label.clone());
                 }
                 can.push(Cell { by, ..cell });
             }
             if let Some(of_first) = of_first {
                 if self.beside_sendfile {
-                    let sent = self.cell(SendPath::Sendfile, *bytes, *usual);
+                    let sent = self.cell(SENDFILE, *bytes, *usual);
                     can.push(Cell { by: Some(of_first.clone()), ..sent });
                 }
                 smaller = Some(of_first);
@@ -100,19 +104,19 @@ impl Asked<'_> {
         Ok((can, cannot))
     }
 
-    fn cell(&self, path: SendPath, bytes: usize, connections: usize) -> Cell {
+    fn cell(&self, transfer: Transfer, bytes: usize, connections: usize) -> Cell {
         let several = (self.connections.len() > 1).then_some(connections);
-        let of_path = several.filter(|_| path != SendPath::Sendfile);
+        let of_client = several.filter(|_| transfer != SENDFILE);
         Cell {
-            label: label(path, bytes as u64, of_path),
+            label: label(transfer, bytes as u64, of_client),
             levels: Levels { message_bytes: Some(bytes), flows: several, ..Levels::default() },
-            ..Cell::of_paths(path, RecvPath::Recv)
+            ..Cell::with_transfer(transfer)
         }
     }
 
     /// Why calls of so many bytes are not to be had there; `None`: they are.
     fn not_of_this_size(&self, mount: &NfsMount, bytes: u64) -> Option<Unavailable> {
-        let calls = mount.path.nfs().map_or("READ", |(_, operation)| operation.name());
+        let calls = mount.call.operation.name();
         let most = units::size_text(mount.largest);
         let no = match mount.size {
             _ if bytes > self.file_bytes => format!("the file has {} bytes", self.file_bytes),
@@ -129,11 +133,11 @@ impl Asked<'_> {
 }
 
 /// The label of a cell, with the number of connections where there are several.
-pub(super) fn label(path: SendPath, bytes: u64, connections: Option<usize>) -> String {
+pub(super) fn label(transfer: Transfer, bytes: u64, connections: Option<usize>) -> String {
     let size = units::size_text(bytes);
     match connections {
-        None => format!("{size} {path}"),
-        Some(connections) => format!("{size} {connections} {path}"),
+        None => format!("{size} {transfer}"),
+        Some(connections) => format!("{size} {connections} {transfer}"),
     }
 }
 
@@ -147,7 +151,8 @@ fn connections(cell: &Cell, usual: usize) -> usize {
 pub(super) fn calls(cells: &[Cell], mounts: &[NfsMount], usual: usize) -> Vec<CallsOf> {
     let of = |cell: &Cell| {
         let (bytes, flows) = (body_bytes(cell), connections(cell, usual));
-        let file = mounts.iter().position(|mount| mount.is_for(cell.send, bytes, flows))?;
+        let call = cell.transfer.nfs_call()?;
+        let file = mounts.iter().position(|mount| mount.is_for(call, bytes, flows))?;
         Some(CallsOf { file, bytes })
     };
     cells.iter().filter(|cell| !cell.control).filter_map(of).collect()
@@ -163,13 +168,11 @@ pub(super) fn origin_of(
     let (calls, mounts, sizes) = (calls.to_vec(), mounts.to_vec(), sizes.to_vec());
     Box::new(move |cell| {
         let bytes = body_bytes(cell);
-        match cell.send {
-            SendPath::Sendfile => {
-                sizes.iter().position(|each| *each == bytes).map(|size| calls.len() + size)
-            }
-            path => calls.iter().position(|each| {
+        match cell.transfer.nfs_call() {
+            None => sizes.iter().position(|each| *each == bytes).map(|size| calls.len() + size),
+            Some(call) => calls.iter().position(|each| {
                 let flows = connections(cell, usual);
-                each.bytes == bytes && mounts[each.file].is_for(path, bytes, flows)
+                each.bytes == bytes && mounts[each.file].is_for(call, bytes, flows)
             }),
         }
     })
@@ -214,19 +217,21 @@ pub(super) fn at_one_rate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::Support;
+    use zc_run::{NfsOperation, NfsVersion, Support};
 
-    fn mounts(paths: &[SendPath], largest: u64) -> Vec<NfsMount> {
-        let mount = |path: &SendPath| NfsMount {
-            largest,
-            ..NfsMount::to_be(*path, None, 1, String::new())
-        };
-        paths.iter().map(mount).collect()
+    fn reads(version: NfsVersion) -> NfsCall {
+        NfsCall { version, operation: NfsOperation::Read }
     }
 
-    fn asked<'a>(paths: &'a [SendPath], sizes: &'a [usize], mounts: &'a [NfsMount]) -> Asked<'a> {
+    fn mounts(calls: &[NfsCall], largest: u64) -> Vec<NfsMount> {
+        let mount =
+            |call: &NfsCall| NfsMount { largest, ..NfsMount::to_be(*call, None, 1, String::new()) };
+        calls.iter().map(mount).collect()
+    }
+
+    fn asked<'a>(calls: &'a [NfsCall], sizes: &'a [usize], mounts: &'a [NfsMount]) -> Asked<'a> {
         let (connections, file_bytes) = (&[1][..], 1 << 24);
-        Asked { paths, sizes, connections, mounts, beside_sendfile: true, file_bytes }
+        Asked { calls, sizes, connections, mounts, beside_sendfile: true, file_bytes }
     }
 
     fn compared(cells: &[Cell]) -> Vec<(&str, Option<&str>)> {
@@ -235,10 +240,10 @@ mod tests {
 
     #[test]
     fn each_size_is_compared_with_the_next_smaller_one_and_others_at_the_same_size() {
-        let paths = [SendPath::Nfs3, SendPath::Nfs40];
+        let calls_made = [reads(NfsVersion::V3), reads(NfsVersion::V40)];
         let sizes = [4096, 65_536];
-        let mounts = mounts(&paths, 1 << 20);
-        let (cells, cannot) = asked(&paths, &sizes, &mounts).cells().unwrap();
+        let mounts = mounts(&calls_made, 1 << 20);
+        let (cells, cannot) = asked(&calls_made, &sizes, &mounts).cells().unwrap();
         assert_eq!(
             compared(&cells),
             [
@@ -264,11 +269,11 @@ mod tests {
     fn numbers_of_connections_are_compared_with_the_first_at_the_same_path_and_size() {
         let mount = |size, connections| NfsMount {
             largest: size,
-            ..NfsMount::to_be(SendPath::Nfs42, Some(size), connections, String::new())
+            ..NfsMount::to_be(reads(NfsVersion::V42), Some(size), connections, String::new())
         };
         let mounts = [mount(4096, 1), mount(4096, 8), mount(65_536, 1), mount(65_536, 8)];
-        let (paths, sizes) = ([SendPath::Nfs42], [4096, 65_536]);
-        let asked = Asked { connections: &[1, 8], ..asked(&paths, &sizes, &mounts) };
+        let (calls_made, sizes) = ([reads(NfsVersion::V42)], [4096, 65_536]);
+        let asked = Asked { connections: &[1, 8], ..asked(&calls_made, &sizes, &mounts) };
         let (cells, _) = asked.cells().unwrap();
         assert_eq!(
             compared(&cells),
@@ -290,9 +295,12 @@ mod tests {
 
     #[test]
     fn writes_of_both_kinds_have_no_reference_by_sendfile() {
-        let paths = [SendPath::Nfs3Write, SendPath::Nfs3WriteSync];
-        let mounts = mounts(&paths, 1 << 20);
-        let asked = Asked { beside_sendfile: false, ..asked(&paths, &[4096], &mounts) };
+        let calls_made = [
+            NfsCall { operation: NfsOperation::Write, ..reads(NfsVersion::V3) },
+            NfsCall { operation: NfsOperation::WriteSync, ..reads(NfsVersion::V3) },
+        ];
+        let mounts = mounts(&calls_made, 1 << 20);
+        let asked = Asked { beside_sendfile: false, ..asked(&calls_made, &[4096], &mounts) };
         let (cells, _) = asked.cells().unwrap();
         assert_eq!(
             compared(&cells),
@@ -308,12 +316,12 @@ mod tests {
     fn where_each_size_has_a_mount_of_its_own_another_size_than_was_asked_for_is_a_row() {
         let mount = |size, largest| NfsMount {
             largest,
-            ..NfsMount::to_be(SendPath::Nfs3, Some(size), 1, String::new())
+            ..NfsMount::to_be(reads(NfsVersion::V3), Some(size), 1, String::new())
         };
         let mounts =
             [mount(3072, 2048), mount(4096, 4096), mount(5120, 4096), mount(65_536, 65_536)];
         let sizes = [3072, 4096, 5120, 65_536];
-        let (cells, cannot) = asked(&[SendPath::Nfs3], &sizes, &mounts).cells().unwrap();
+        let (cells, cannot) = asked(&[reads(NfsVersion::V3)], &sizes, &mounts).cells().unwrap();
         let calls = calls(&cells, &mounts, 1);
         let seen: Vec<_> = calls.iter().map(|each| (each.file, each.bytes)).collect();
         assert_eq!(seen, [(1, 4096), (3, 65_536)]);
@@ -328,15 +336,15 @@ mod tests {
 
     #[test]
     fn a_size_that_the_server_refuses_or_the_file_has_not_is_a_row_and_is_compared_with_nothing() {
-        let paths = [SendPath::Nfs3];
-        let refusing = mounts(&paths, 4096);
-        let (cells, cannot) = asked(&paths, &[4096, 65_536], &refusing).cells().unwrap();
+        let calls_made = [reads(NfsVersion::V3)];
+        let refusing = mounts(&calls_made, 4096);
+        let (cells, cannot) = asked(&calls_made, &[4096, 65_536], &refusing).cells().unwrap();
         assert_eq!(cells.len(), 3, "{cells:?}");
         assert_eq!(cannot[0].name, "64k nfs-v3");
-        let none = asked(&paths, &[65_536], &refusing).cells().unwrap_err();
+        let none = asked(&calls_made, &[65_536], &refusing).cells().unwrap_err();
         assert!(none.message.contains("at most"), "{none:?}");
-        let allowing = mounts(&paths, 1 << 20);
-        let short = Asked { file_bytes: 5000, ..asked(&paths, &[4096, 65_536], &allowing) };
+        let allowing = mounts(&calls_made, 1 << 20);
+        let short = Asked { file_bytes: 5000, ..asked(&calls_made, &[4096, 65_536], &allowing) };
         let (cells, cannot) = short.cells().unwrap();
         assert_eq!(cells.len(), 3, "{cells:?}");
         let Support::No(no) = &cannot[0].support else { panic!("{cannot:?}") };

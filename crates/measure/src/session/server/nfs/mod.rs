@@ -35,8 +35,8 @@ use opening::File;
 use place::{Kind, Place};
 use zc_kernel::stop::Stop;
 use zc_run::{
-    Factor, FixedParams, Header, NfsClient, NfsOperation, NfsPlan, NfsServer, NfsTransport, Plan,
-    Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked,
+    Factor, FixedParams, Header, NfsCall, NfsClient, NfsOperation, NfsPlan, NfsServer,
+    NfsTransport, NfsVersion, Plan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked,
 };
 
 pub use options::NfsOptions;
@@ -48,8 +48,8 @@ const EXPERIMENT: &str = "nfs";
 const CONNECTIONS: usize = 4;
 
 /// Versions that are usual for a client, and those that it speaks.
-const OF_USER: [&str; 2] = ["3", "4.0"];
-const OF_KERNEL: [&str; 2] = ["3", "4.2"];
+const OF_USER: [NfsVersion; 2] = [NfsVersion::V3, NfsVersion::V40];
+const OF_KERNEL: [NfsVersion; 2] = [NfsVersion::V3, NfsVersion::V42];
 
 /// A server that zc is to start, or one that is there.
 #[expect(clippy::large_enum_variant, reason = "there is one of it")]
@@ -81,8 +81,8 @@ pub(crate) fn prepare(
     let there = is_there.then(|| Place::there(options)).transpose()?;
     let in_mount = there.as_ref().and_then(Place::in_mount).filter(|_| by_mounts(options));
     let in_mount = in_mount.cloned();
-    let (mut paths, mut unavailable) = spoken(options, in_mount.as_ref())?;
-    unavailable.extend(carried(options, paths[0])?);
+    let (mut calls, mut unavailable) = spoken(options, in_mount.as_ref())?;
+    unavailable.extend(carried(options, calls[0])?);
     let connections = connections(options, in_mount.as_ref())?;
     let server = match there {
         Some(place) => Server::There(place),
@@ -123,12 +123,12 @@ pub(crate) fn prepare(
             Asks::Here(reader)
         }
     };
-    let wanted = opening::wanted(options, &paths, &connections, &place);
+    let wanted = opening::wanted(options, &calls, &connections, &place);
     let mut copies = (options.server == NfsServer::Knfsd).then(|| NfsCopies::on(cpus.sender));
     let opened = opening::open(wanted, &mut asks, &mut place, copies.as_mut(), steps)?;
     let File { bytes, crc32, mounts, refused } = opened;
     unavailable.extend(refused);
-    paths.retain(|path| mounts.iter().any(|mount| mount.path == *path));
+    calls.retain(|call| mounts.iter().any(|mount| mount.call == *call));
     let shares_machine = place.shares_machine();
     let has_server = place.has_clocks(client_at.is_some());
     warnings.extend((!has_server).then(server_place::not_found));
@@ -152,7 +152,7 @@ pub(crate) fn prepare(
         _ => None,
     };
     let asked = cells::Asked {
-        paths: &paths,
+        calls: &calls,
         sizes: &options.sizes,
         connections: &connections,
         mounts: &mounts,
@@ -174,9 +174,9 @@ pub(crate) fn prepare(
         http = Some(Arc::new(own_load(&link, cpus.receiver, &server, &own, Reuse::KeepAlive)?));
         served = Served::Several(vec![served, Served::Own(server)]);
     }
-    let calls = cells::calls(&cells, &mounts, connections[0]);
-    let origin_of = cells::origin_of(&calls, &mounts, &options.sizes, connections[0]);
-    let load = asks.into_load(options.client, calls, options.depth, http);
+    let asked = cells::calls(&cells, &mounts, connections[0]);
+    let origin_of = cells::origin_of(&asked, &mounts, &options.sizes, connections[0]);
+    let load = asks.into_load(options.client, asked, options.depth, http);
     let timing = timing(options.timing, false);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
@@ -269,34 +269,31 @@ fn by_mounts(options: &NfsOptions) -> bool {
     options.client == NfsClient::Kernel
 }
 
-/// The paths that the client speaks, each version by each operation, and rows for the others. A
-/// mount that is there has one version.
+/// Calls that the client can make, each operation by each version, and rows for the others. A mount
+/// that is there has one version.
 ///
 /// # Errors
 /// It speaks none of them.
 fn spoken(
     options: &NfsOptions,
     in_mount: Option<&InMount>,
-) -> Result<(Vec<SendPath>, Vec<SupportRow>)> {
-    let usual: Vec<String> = match (options.client, in_mount) {
-        (NfsClient::User, _) => OF_USER.map(str::to_owned).into(),
-        (NfsClient::Kernel, None) => OF_KERNEL.map(str::to_owned).into(),
-        (NfsClient::Kernel, Some(mount)) => vec![mount.version.clone()],
+) -> Result<(Vec<NfsCall>, Vec<SupportRow>)> {
+    let usual: Vec<NfsVersion> = match (options.client, in_mount) {
+        (NfsClient::User, _) => OF_USER.into(),
+        (NfsClient::Kernel, None) => OF_KERNEL.into(),
+        (NfsClient::Kernel, Some(mount)) => mount.version.parse().into_iter().collect(),
     };
     let versions = if options.versions.is_empty() { &usual } else { &options.versions };
-    let speaks = |version: &str| match (options.client, in_mount) {
+    let speaks = |version: NfsVersion| match (options.client, in_mount) {
         (NfsClient::User, _) => OF_USER.contains(&version),
         (NfsClient::Kernel, None) => true,
-        (NfsClient::Kernel, Some(mount)) => mount.version == version,
+        (NfsClient::Kernel, Some(mount)) => mount.version == version.name(),
     };
-    let of = |version: &String| {
-        let operations = options.operations.iter();
-        operations.filter_map(|operation| SendPath::of_nfs(version, *operation)).collect::<Vec<_>>()
+    let of_version = |&version: &NfsVersion| {
+        options.operations.iter().map(move |&operation| NfsCall { version, operation })
     };
-    let (can, cannot): (Vec<SendPath>, Vec<SendPath>) = versions
-        .iter()
-        .flat_map(of)
-        .partition(|path| path.nfs().is_some_and(|(version, _)| speaks(version)));
+    let (can, cannot): (Vec<NfsCall>, Vec<NfsCall>) =
+        versions.iter().flat_map(of_version).partition(|call| speaks(call.version));
     let no = || match in_mount {
         None => Unavailable::unsupported("libnfs speaks the versions 3 and 4.0"),
         Some(mount) => {
@@ -304,18 +301,20 @@ fn spoken(
         }
     };
     let Some(first) = can.first() else {
+        let usual: Vec<&str> = usual.iter().map(|version| version.name()).collect();
         return Err(no().remedy(format!("--vers {}", usual.join(","))).into_error("NFS"));
     };
-    let rows = cannot.into_iter().map(|path| cannot_run(path.to_string(), first.name(), no()));
+    let rows =
+        cannot.into_iter().map(|call| cannot_run(call.to_string(), &first.to_string(), no()));
     let rows = rows.collect::<Result<_>>()?;
     Ok((can, rows))
 }
 
-/// Rows for transports that NFS is not carried over here. `first` is the first path over TCP.
+/// Rows for transports that NFS is not carried over here. `first` is the first call over TCP.
 ///
 /// # Errors
 /// TCP is not among those that were asked for.
-fn carried(options: &NfsOptions, first: SendPath) -> Result<Vec<SupportRow>> {
+fn carried(options: &NfsOptions, first: NfsCall) -> Result<Vec<SupportRow>> {
     let why_not = |transport: NfsTransport| match (transport, options.client) {
         (NfsTransport::Tcp, _) => None,
         (NfsTransport::Udp, NfsClient::User) => Some("libnfs carries NFS over TCP alone"),
@@ -328,7 +327,7 @@ fn carried(options: &NfsOptions, first: SendPath) -> Result<Vec<SupportRow>> {
     };
     let row = |transport: &NfsTransport| {
         let no = Unavailable::unsupported(why_not(*transport)?);
-        Some(cannot_run(format!("nfs over {transport}"), first.name(), no))
+        Some(cannot_run(format!("nfs over {transport}"), &first.to_string(), no))
     };
     let rows = options.transports.iter().filter_map(row).collect::<Result<Vec<_>>>()?;
     match options.transports.first().filter(|_| rows.len() == options.transports.len()) {

@@ -12,7 +12,9 @@ use crate::session::server::starting::as_soon_as_it_answers;
 use crate::session::steps::Steps;
 use crate::trial::{NfsCopies, Opened};
 use zc_run::address::ip_text;
-use zc_run::{Error, ErrorKind, NfsClient, NfsMount, Result, SendPath, SupportRow, Unavailable};
+use zc_run::{
+    Error, ErrorKind, NfsCall, NfsClient, NfsMount, Result, SupportRow, Transfer, Unavailable,
+};
 
 /// Time allowed to the server until the client can mount its export.
 const START: Duration = Duration::from_secs(15);
@@ -32,31 +34,31 @@ pub(super) struct File {
     pub(super) refused: Vec<SupportRow>,
 }
 
-/// Mounts for the client to open, in this order: each path once, or a mount for each path, size and
-/// number of connections.
+/// Mounts for the client to open, in this order: one for each kind of call, or one for each kind,
+/// size and number of connections.
 pub(super) fn wanted(
     options: &NfsOptions,
-    paths: &[SendPath],
+    calls: &[NfsCall],
     connections: &[usize],
     place: &Place,
 ) -> Vec<NfsMount> {
     let exported = &place.exported;
-    let of_sizes = |path: SendPath| {
+    let of_sizes = |call: NfsCall| {
         let each = |size: &usize, connections: &usize| {
-            let url = exported.mount(path, *size, *connections);
-            NfsMount::to_be(path, Some(*size as u64), *connections, url)
+            let url = exported.mount(call, *size, *connections);
+            NfsMount::to_be(call, Some(*size as u64), *connections, url)
         };
         let of = |size| connections.iter().map(move |connections| each(size, connections));
         options.sizes.iter().flat_map(of).collect()
     };
-    let of = |path: &SendPath| match (options.client, place.in_mount()) {
-        (NfsClient::User, _) => vec![NfsMount::to_be(*path, None, 1, exported.url(*path))],
+    let of = |call: &NfsCall| match (options.client, place.in_mount()) {
+        (NfsClient::User, _) => vec![NfsMount::to_be(*call, None, 1, exported.url(call.version))],
         (NfsClient::Kernel, Some(mount)) => {
-            vec![NfsMount::to_be(*path, None, mount.connections, mount.path.clone())]
+            vec![NfsMount::to_be(*call, None, mount.connections, mount.path.clone())]
         }
-        (NfsClient::Kernel, None) => of_sizes(*path),
+        (NfsClient::Kernel, None) => of_sizes(*call),
     };
-    paths.iter().flat_map(of).collect()
+    calls.iter().flat_map(of).collect()
 }
 
 /// Opens what is `wanted`, and reads the file once by each, after it was written where it is to be.
@@ -84,7 +86,7 @@ pub(super) fn open(
         steps.say(&format!("first calls by {}", name(&mount)));
         // One that is there is not just starting, and what was waited for at one size need not be
         // at the next.
-        let patience = if is_there || failed == Some(mount.path) {
+        let patience = if is_there || failed == Some(mount.call) {
             Duration::ZERO
         } else if mounts.is_empty() {
             START
@@ -123,7 +125,7 @@ pub(super) fn open(
             // It answers, so there is something that it does not do by this version; one that is
             // there may do another.
             Err(error) if error.kind == ErrorKind::Remote && (is_there || !mounts.is_empty()) => {
-                failed = Some(mount.path);
+                failed = Some(mount.call);
                 let no = Unavailable::refused(error.message);
                 refused.push(cannot_run(name(&mount), "", no)?);
             }
@@ -137,8 +139,8 @@ pub(super) fn open(
 /// The name of a mount: that of its path, or of its cell.
 fn name(mount: &NfsMount) -> String {
     match mount.size {
-        None => mount.path.to_string(),
-        Some(size) => label(mount.path, size, None),
+        None => mount.call.to_string(),
+        Some(size) => label(Transfer::Nfs(mount.call), size, None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::session::earlier::EarlierRates;
 use crate::session::options::CpuPair;
 use crate::session::remote_end::RemoteEnd;
-use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, SoakerKind};
+use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, NfsVersion, SoakerKind};
 
 /// All options of `zc run nfs`.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct NfsOptions {
     pub remote: Option<RemoteEnd>,
     /// Versions of NFS, the first of which is the one that others are compared with; empty: what
     /// the client usually speaks, or the version of a mount that is there.
-    pub versions: Vec<String>,
+    pub versions: Vec<NfsVersion>,
     /// Transports of NFS; empty: TCP.
     pub transports: Vec<NfsTransport>,
     /// Operations to measure, at least one.

@@ -16,7 +16,7 @@ pub(crate) fn same_bytes(
     before: IoBytes,
     after: Option<IoBytes>,
 ) -> Result<()> {
-    let operation = cell.send.nfs().map_or(NfsOperation::Read, |(_, operation)| operation);
+    let operation = cell.transfer.nfs_call().map_or(NfsOperation::Read, |call| call.operation);
     let is_read = operation == NfsOperation::Read;
     let counted = |bytes: IoBytes| if is_read { bytes.read } else { bytes.written };
     let Some(after) = after else { return Ok(()) };
@@ -42,7 +42,7 @@ pub(crate) fn same_bytes(
 mod tests {
     use super::*;
     use crate::http::Latencies;
-    use zc_run::{Levels, RecvPath, SendPath};
+    use zc_run::{Levels, NfsCall, NfsVersion, Transfer};
 
     #[test]
     fn what_the_client_got_or_gave_is_what_the_server_read_or_wrote() {
@@ -53,21 +53,22 @@ mod tests {
             fault: None,
             latency: Latencies::default(),
         };
-        let of = |path| {
+        let of = |operation| {
             let levels = Levels { message_bytes: Some(4096), ..Levels::default() };
-            Cell { levels, ..Cell::of_paths(path, RecvPath::Recv) }
+            let call = NfsCall { version: NfsVersion::V3, operation };
+            Cell { levels, ..Cell::with_transfer(Transfer::Nfs(call)) }
         };
         let before = IoBytes { read: 1000, written: 2000 };
-        for (path, at, says) in [
-            (SendPath::Nfs3, before.read, "has read 45056"),
-            (SendPath::Nfs3Write, before.written, "has written 45056"),
+        for (operation, at, says) in [
+            (NfsOperation::Read, before.read, "has read 45056"),
+            (NfsOperation::Write, before.written, "has written 45056"),
         ] {
             let checked = |bytes| {
-                let after = match path {
-                    SendPath::Nfs3 => IoBytes { read: bytes, ..before },
+                let after = match operation {
+                    NfsOperation::Read => IoBytes { read: bytes, ..before },
                     _ => IoBytes { written: bytes, ..before },
                 };
-                same_bytes(&of(path), &phase, before, Some(after))
+                same_bytes(&of(operation), &phase, before, Some(after))
             };
             checked(at + 40_960).unwrap();
             checked(at + 41_000).unwrap();
@@ -75,6 +76,6 @@ mod tests {
             assert!(error.message.contains(says), "{}", error.message);
             assert!(checked(at).is_err(), "nothing was served");
         }
-        same_bytes(&of(SendPath::Nfs3), &phase, before, None).unwrap();
+        same_bytes(&of(NfsOperation::Read), &phase, before, None).unwrap();
     }
 }

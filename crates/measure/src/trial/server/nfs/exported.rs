@@ -7,7 +7,7 @@ use super::mountinfo;
 use super::place::{MOUNT_PORT, NFS_PORT};
 use zc_kernel::names;
 use zc_run::address::ip_text;
-use zc_run::{Error, NfsOperation, Result, SendPath, escape, in_words};
+use zc_run::{Error, NfsCall, NfsOperation, NfsVersion, Result, escape, in_words};
 
 /// A file that a server exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,18 +106,17 @@ impl Exported {
     }
 
     /// The path of the folder.
-    fn root(&self, path: SendPath) -> &str {
-        let is_3 = path.nfs().is_some_and(|(version, _)| version == "3");
-        &self.roots[usize::from(!is_3)]
+    fn root(&self, version: NfsVersion) -> &str {
+        &self.roots[usize::from(version != NfsVersion::V3)]
     }
 
     /// The URL of the file as libnfs knows it.
-    pub fn url(&self, path: SendPath) -> String {
+    pub fn url(&self, version: NfsVersion) -> String {
         // What stands before the last slash is mounted; for the root that is another one.
-        let (root, name) = (self.root(path), &self.name);
-        let version = match path.nfs() {
-            Some(("3", _)) => 3,
-            _ => 4,
+        let (root, name) = (self.root(version), &self.name);
+        let version = match version {
+            NfsVersion::V3 => 3,
+            NfsVersion::V40 | NfsVersion::V41 | NfsVersion::V42 => 4,
         };
         let ports = match self.has_our_ports {
             true => format!("&nfsport={NFS_PORT}&mountport={MOUNT_PORT}"),
@@ -130,19 +129,19 @@ impl Exported {
     /// The kernel client's mount, and the file there: SOURCE OPTIONS FILE. Each has connections of
     /// its own (nosharecache); a server that does not answer for 9 s is an error (soft, 3 s and
     /// twice as many). Nothing is locked, and the server need not call back.
-    pub fn mount(&self, path: SendPath, size: usize, connections: usize) -> String {
-        let (root, name, address) = (self.root(path), &self.name, ip_text(self.address));
-        let (number, operation) = path.nfs().unwrap_or(("3", NfsOperation::Read));
+    pub fn mount(&self, call: NfsCall, size: usize, connections: usize) -> String {
+        let NfsCall { version, operation } = call;
+        let (root, name, address) = (self.root(version), &self.name, ip_text(self.address));
         let port = |option: &str, port: u16| match self.has_our_ports {
             true => format!(",{option}={port}"),
             false => String::new(),
         };
-        let of_version = match number {
-            "3" => {
+        let of_version = match version {
+            NfsVersion::V3 => {
                 let mount_port = port("mountport", MOUNT_PORT);
                 format!("nolock,mountproto=tcp,mountvers=3,mountaddr={address}{mount_port}")
             }
-            _ => "clientaddr=0.0.0.0".to_owned(),
+            NfsVersion::V40 | NfsVersion::V41 | NfsVersion::V42 => "clientaddr=0.0.0.0".to_owned(),
         };
         let nfs_port = port("port", NFS_PORT);
         let of_size = match operation {
@@ -155,7 +154,7 @@ impl Exported {
         };
         let host = host(self.address);
         format!(
-            "{host}:{root} vers={number},proto=tcp{nfs_port},addr={address},{of_version},\
+            "{host}:{root} vers={version},proto=tcp{nfs_port},addr={address},{of_version},\
              {of_size}={size},sec=sys,soft,timeo=30,retrans=1,nosharecache{several} {name}"
         )
     }
@@ -205,24 +204,29 @@ fn host(address: SocketAddr) -> String {
 mod tests {
     use super::*;
 
+    fn call(version: NfsVersion, operation: NfsOperation) -> NfsCall {
+        NfsCall { version, operation }
+    }
+
     #[test]
     fn a_file_of_a_server_is_a_host_and_a_path() {
         let (exported, mount) = Exported::named("127.0.0.1:/srv/data/file").unwrap();
         assert_eq!(mount, None);
-        assert_eq!(exported.url(SendPath::Nfs3), "nfs://127.0.0.1/srv/data/file?version=3");
-        let told = exported.mount(SendPath::Nfs42WriteSync, 65_536, 4);
+        assert_eq!(exported.url(NfsVersion::V3), "nfs://127.0.0.1/srv/data/file?version=3");
+        let told = exported.mount(call(NfsVersion::V42, NfsOperation::WriteSync), 65_536, 4);
         assert!(
             told.starts_with("127.0.0.1:/srv/data vers=4.2,proto=tcp,addr=127.0.0.1,"),
             "{told}"
         );
         assert!(told.contains(",wsize=65536,") && told.ends_with(",nconnect=4 file"), "{told}");
         let (root, _) = Exported::named("[::1]:/file").unwrap();
-        assert_eq!(root.url(SendPath::Nfs40), "nfs://[::1]//file?version=4");
+        assert_eq!(root.url(NfsVersion::V40), "nfs://[::1]//file?version=4");
         assert!(
-            root.mount(SendPath::Nfs3, 4096, 1).starts_with("[::1]:/ vers=3,proto=tcp,addr=::1,")
+            root.mount(call(NfsVersion::V3, NfsOperation::Read), 4096, 1)
+                .starts_with("[::1]:/ vers=3,proto=tcp,addr=::1,")
         );
         let (linked, _) = Exported::named("[fe80::1%lo]:/file").unwrap();
-        let told = linked.mount(SendPath::Nfs40, 4096, 1);
+        let told = linked.mount(call(NfsVersion::V40, NfsOperation::Read), 4096, 1);
         assert!(told.starts_with("[fe80::1%1]:/ ") && told.contains(",addr=fe80::1%1,"), "{told}");
         for (wrong, says) in [
             ("127.0.0.1:/srv/", "is a folder"),
@@ -242,8 +246,9 @@ mod tests {
         for text in ["192.0.2.1:/srv/data/file", "[2001:db8::1]:/file"] {
             let (exported, _) = Exported::named(text).unwrap();
             let again = Exported::of_server(exported.address.ip(), &exported.path()).unwrap();
-            assert_eq!(again.url(SendPath::Nfs3), exported.url(SendPath::Nfs3));
-            let mount = |of: &Exported| of.mount(SendPath::Nfs42, 4096, 2);
+            assert_eq!(again.url(NfsVersion::V3), exported.url(NfsVersion::V3));
+            let mount =
+                |of: &Exported| of.mount(call(NfsVersion::V42, NfsOperation::Read), 4096, 2);
             assert_eq!(mount(&again), mount(&exported));
         }
         let address = IpAddr::from([192, 0, 2, 1]);
@@ -262,10 +267,10 @@ mod tests {
             has_our_ports: true,
         };
         assert_eq!(
-            own.url(SendPath::Nfs40),
+            own.url(NfsVersion::V40),
             "nfs://10.0.0.1//file?version=4&nfsport=2049&mountport=20048"
         );
-        let told = own.mount(SendPath::Nfs3, 4096, 1);
+        let told = own.mount(call(NfsVersion::V3, NfsOperation::Read), 4096, 1);
         assert!(told.starts_with("10.0.0.1:/run/zc-export vers=3,proto=tcp,port=2049,"), "{told}");
         assert!(told.contains("mountport=20048") && told.contains(",rsize=4096,"), "{told}");
     }
