@@ -1,4 +1,4 @@
-//! iperf3's control connection: messages as a function of bytes, and both ends over loopback.
+//! iperf3's control connection: messages as a function of bytes, and the client over loopback.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
-use zc_measure::Stop;
-use zc_measure::agent::iperf3::inbox::{COOKIE_BYTES, Inbox, Lost};
-use zc_measure::agent::iperf3::messages::{Parameters, Results};
-use zc_measure::agent::iperf3::{Limits, Request, Test, serve, settle};
+use zc_measure::agent::iperf3::inbox::{Inbox, Lost};
+use zc_measure::agent::iperf3::messages::Results;
+use zc_measure::agent::iperf3::{Test, settle};
 
 use crate::edits::Edit;
 use crate::quarantine;
@@ -33,8 +32,6 @@ enum Sent {
     State(u8),
     Known(KnownState),
     Number(u32),
-    Cookie,
-    Parameters(Vec<Edit>),
     Results(Vec<Edit>),
     /// A message whose length is another.
     Misannounced(u32, Vec<u8>),
@@ -61,19 +58,7 @@ enum KnownState {
 enum Taken {
     State,
     Number,
-    Cookie,
-    Parameters,
     Results,
-}
-
-const COOKIE: [u8; COOKIE_BYTES] = *b"abcdefghijklmnopqrstuvwxyz2345672345\0";
-
-fn parameters() -> Value {
-    json!({"tcp": true, "omit": 0, "time": 1, "num": 0, "blockcount": 0, "parallel": 1,
-        "reverse": false, "len": 4096, "bandwidth": 0, "pacing_timer": 1000, "window": 0, "TOS": 0,
-        "nodelay": true, "zerocopy": 1, "client_version": "3.18", "congestion": "cubic",
-        "server_affinity": 0, "fqrate": 0, "repeating_payload": 0, "skip_rx_copy": 1, "udp": false,
-        "bidirectional": false, "sctp": 0, "mptcp": 0, "authtoken": null})
 }
 
 fn results() -> Value {
@@ -89,8 +74,6 @@ impl Sent {
             Self::State(state) => vec![*state],
             Self::Known(state) => vec![*state as u8],
             Self::Number(number) => number.to_be_bytes().to_vec(),
-            Self::Cookie => COOKIE.to_vec(),
-            Self::Parameters(edits) => message(parameters(), edits),
             Self::Results(edits) => message(results(), edits),
             Self::Misannounced(length, bytes) => [&length.to_be_bytes()[..], bytes].concat(),
             Self::Bytes(bytes) => bytes.clone(),
@@ -109,24 +92,6 @@ fn take(inbox: &mut Inbox, what: Taken) -> Result<Option<String>, Lost> {
     Ok(match what {
         Taken::State => inbox.take_state()?.map(|state| format!("{state:?}")),
         Taken::Number => inbox.take_number().map(|number| number.to_string()),
-        Taken::Cookie => inbox.take_cookie().map(|cookie| format!("{cookie:?}")),
-        Taken::Parameters => inbox.take_json::<Parameters>(MOST_BYTES)?.map(|wanted| {
-            let limits = Limits::default();
-            match Request::of(&wanted, &limits) {
-                Ok(request) => {
-                    assert!((1..=limits.streams).contains(&request.streams));
-                    assert!((1..=1 << 20).contains(&request.block_bytes), "{request:?}");
-                    assert!(request.omit <= Duration::from_secs(600));
-                    assert!(request.longest <= limits.longest + Duration::from_secs(640));
-                    assert!(request.rate_bits.is_none_or(|bits| bits >= 1.0));
-                    format!("{request:?}")
-                }
-                Err(refusal) => {
-                    assert!(refusal.why.starts_with("wants "), "{refusal:?}");
-                    format!("{refusal:?}")
-                }
-            }
-        }),
         Taken::Results => inbox.take_json::<Results>(MOST_BYTES)?.map(|results| {
             let bytes = results.streams.iter().map(|stream| stream.bytes());
             let _ = bytes.fold(0, u64::saturating_add);
@@ -228,70 +193,6 @@ fn answer_each(listener: &TcpListener, says: &Receiver<Vec<u8>>) {
         // Until the client is done; its port is free at once then.
         drop(stream.read_to_end(&mut Vec::new()));
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
-    }
-}
-
-/// A client that says what it likes to zc's server.
-#[derive(Debug, Clone, Arbitrary)]
-pub struct Clients {
-    control: Vec<Sent>,
-    /// Connections after it, with what they send after the cookie of the test.
-    streams: Vec<Vec<u8>>,
-    /// What is sent on the control connection when the streams are there.
-    later: Vec<Sent>,
-    begins_well: bool,
-}
-
-impl Clients {
-    /// The server does not end, and closes what it was sent.
-    pub fn check(&self) {
-        static SERVER: OnceLock<(SocketAddr, Mutex<JoinHandle<()>>)> = OnceLock::new();
-        let (address, thread) = SERVER.get_or_init(|| {
-            quarantine::enter();
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let address = listener.local_addr().expect("a port");
-            let short = Duration::from_millis(20);
-            let limits = Limits { streams: 4, patience: short, idle: short, longest: short * 3 };
-            let thread = start("server", move || {
-                serve(listener, &Stop::default(), limits, &mut |_| {}).expect("the server goes on");
-            });
-            (address, Mutex::new(thread))
-        });
-        let Ok(mut control) = TcpStream::connect(address) else { return };
-        let _ = control.set_nodelay(true);
-        let _ = control.set_read_timeout(Some(Duration::from_secs(5)));
-        let mut first = Vec::new();
-        if self.begins_well {
-            first.extend(COOKIE);
-        }
-        first.extend(self.control.iter().take(8).flat_map(Sent::bytes));
-        drop(control.write_all(&first));
-        let streams: Vec<TcpStream> = self
-            .streams
-            .iter()
-            .take(4)
-            .filter_map(|payload| {
-                let mut stream = TcpStream::connect(address).ok()?;
-                stream.write_all(&[&COOKIE[..], payload].concat()).ok()?;
-                Some(stream)
-            })
-            .collect();
-        let later: Vec<u8> = self.later.iter().take(8).flat_map(Sent::bytes).collect();
-        drop(control.write_all(&later));
-        drop(control.shutdown(Shutdown::Write));
-        let mut said = Vec::new();
-        if let Err(error) = control.read_to_end(&mut said) {
-            assert_ne!(
-                error.kind(),
-                std::io::ErrorKind::WouldBlock,
-                "the server keeps a connection"
-            );
-        }
-        for stream in streams.iter().chain([&control]) {
-            let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
-        }
-        let ended = thread.lock().expect("one input at a time").is_finished();
-        assert!(!ended, "the server has ended");
     }
 }
 

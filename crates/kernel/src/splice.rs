@@ -207,23 +207,11 @@ impl Pipe {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::fs::File;
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (one, listener.accept().unwrap().0)
-    }
-
-    fn file_of(bytes: &[u8]) -> File {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(bytes).unwrap();
-        file
-    }
+    use crate::testing::{connection, file_of};
 
     fn bytes(len: usize) -> Vec<u8> {
         (0..len).map(|at| (at * 7 + at / 256) as u8).collect()
@@ -231,7 +219,7 @@ mod tests {
 
     #[test]
     fn sendfile_sends_from_the_offset_and_moves_it() {
-        let (one, mut other) = pair();
+        let (one, mut other) = connection();
         let bytes = bytes(10_000);
         let file = file_of(&bytes);
         let mut offset = 3_000;
@@ -252,7 +240,7 @@ mod tests {
 
     #[test]
     fn bytes_of_a_file_pass_through_a_pipe_to_a_socket() {
-        let (one, mut other) = pair();
+        let (one, mut other) = connection();
         let bytes = bytes(9_000);
         let file = file_of(&bytes);
         let pipe = Pipe::new(1 << 16).unwrap();
@@ -268,7 +256,7 @@ mod tests {
 
     #[test]
     fn pages_pass_through_a_pipe_to_a_socket_at_any_alignment() {
-        let (one, mut other) = pair();
+        let (one, mut other) = connection();
         let mut pages = Pages::new(9_000).unwrap();
         let bytes = bytes(9_000);
         pages.as_mut_slice()[..9_000].copy_from_slice(&bytes);
@@ -291,7 +279,7 @@ mod tests {
 
     #[test]
     fn bytes_of_a_socket_pass_through_a_pipe_to_nowhere() {
-        let (mut one, other) = pair();
+        let (mut one, other) = connection();
         one.write_all(&bytes(5_000)).unwrap();
         drop(one);
         let pipe = Pipe::new(1 << 16).unwrap();

@@ -352,23 +352,6 @@ pub fn option(socket: impl AsFd, option: i32) -> io::Result<i32> {
     if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// CPU that processed the last packet of this connection, by getsockopt(2), SO_INCOMING_CPU. `None`
-/// before the first packet.
-///
-/// # Errors
-/// - ENOTSOCK: not a socket.
-///
-/// # References
-/// [socket(7)], SO_INCOMING_CPU
-///
-/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
-#[doc(alias = "getsockopt")]
-#[doc(alias = "SO_INCOMING_CPU")]
-pub fn incoming_cpu(socket: impl AsFd) -> io::Result<Option<usize>> {
-    // -1 means none, and arrives as u32::MAX.
-    Ok(usize::try_from(sockopt::socket_incoming_cpu(socket)?.cast_signed()).ok())
-}
-
 /// Sets SO_ZEROCOPY with setsockopt(2), which permits MSG_ZEROCOPY. Without it the kernel ignores
 /// that flag.
 ///
@@ -782,16 +765,11 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (one, listener.accept().unwrap().0)
-    }
+    use crate::testing::connection;
 
     #[test]
     fn a_peer_advances_with_what_it_acknowledges_and_not_without() {
-        let (ours, _theirs) = pair();
+        let (ours, _theirs) = connection();
         let mut progress = AckProgress::default();
         progress.advanced(&ours).unwrap(); // the handshake counts as a byte
         assert!(!progress.advanced(&ours).unwrap());
@@ -822,7 +800,7 @@ mod tests {
 
     #[test]
     fn tcp_info_counts_what_was_sent_and_acknowledged() {
-        let (mut one, mut other) = pair();
+        let (mut one, mut other) = connection();
         let before = info(&one).unwrap();
         one.write_all(&[7; 100_000]).unwrap();
         other.read_exact(&mut vec![0; 100_000]).unwrap();
@@ -849,7 +827,7 @@ mod tests {
 
     #[test]
     fn congestion_control_is_set_by_name() {
-        let (one, _other) = pair();
+        let (one, _other) = connection();
         set_congestion(&one, "reno").unwrap();
         assert_eq!(congestion(&one).unwrap(), "reno");
         assert_eq!(
@@ -860,7 +838,7 @@ mod tests {
 
     #[test]
     fn buffers_are_doubled_and_absurd_ones_are_capped() {
-        let (one, _other) = pair();
+        let (one, _other) = connection();
         set_sndbuf(&one, 32_768).unwrap();
         assert_eq!(sndbuf(&one).unwrap(), 65_536);
         set_rcvbuf(&one, 32_768).unwrap();
@@ -871,18 +849,17 @@ mod tests {
 
     #[test]
     fn switches_can_be_switched() {
-        let (mut one, mut other) = pair();
+        let (mut one, mut other) = connection();
         set_nodelay(&one, true).unwrap();
         set_cork(&one, true).unwrap();
         set_cork(&one, false).unwrap();
         one.write_all(b"x").unwrap();
         other.read_exact(&mut [0]).unwrap();
-        assert!(incoming_cpu(&other).unwrap().is_some());
     }
 
     #[test]
     fn options_by_number_are_those_by_name() {
-        let (one, _other) = pair();
+        let (one, _other) = connection();
         for number in [libc::TCP_NODELAY, libc::TCP_CORK] {
             assert_eq!(option(&one, number).unwrap(), 0);
             match number {
@@ -905,7 +882,7 @@ mod tests {
     /// ms, which may pass here too.
     fn arrive_together(mut send_both: impl FnMut(&TcpStream) -> io::Result<()>) -> bool {
         (0..5).any(|_| {
-            let (one, other) = pair();
+            let (one, other) = connection();
             send_both(&one).unwrap();
             recv(&other, &mut [0; 8]).unwrap() == 2
         })
@@ -940,14 +917,14 @@ mod tests {
 
     #[test]
     fn so_zerocopy_can_be_set_on_tcp_and_not_on_a_file() {
-        let (one, _other) = pair();
+        let (one, _other) = connection();
         set_zerocopy(&one, true).unwrap();
         set_zerocopy(std::fs::File::open("/dev/null").unwrap(), true).unwrap_err();
     }
 
     #[test]
     fn bytes_are_sent_and_received() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         assert_eq!(send(&one, b"four").unwrap(), 4);
         let mut got = [0; 8];
         assert_eq!(recv(&other, &mut got).unwrap(), 4);
@@ -958,7 +935,7 @@ mod tests {
 
     #[test]
     fn discarded_bytes_are_counted_and_gone() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         send(&one, b"12345678").unwrap();
         assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
         assert_eq!(recv_discard(&other, 5).unwrap(), 5);
@@ -969,7 +946,7 @@ mod tests {
 
     #[test]
     fn a_gone_peer_is_an_error_and_no_signal() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         drop(other);
         let until = std::time::Instant::now() + Duration::from_secs(60);
         let error = loop {
@@ -986,13 +963,13 @@ mod tests {
 
     #[test]
     fn waiting_for_nothing_ends() {
-        let (one, _other) = pair();
+        let (one, _other) = connection();
         assert!(!wait_readable(&one, Duration::from_millis(1)).unwrap());
     }
 
     #[test]
     fn a_waiting_error_is_taken_once() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         assert!(take_error(&one).unwrap().is_none());
         send(&one, b"x").unwrap();
         assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
@@ -1004,7 +981,7 @@ mod tests {
 
     #[test]
     fn a_wait_without_limit_ends_when_bytes_arrive() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         send(&one, b"x").unwrap();
         wait_readable_forever(&other).unwrap();
         assert_eq!(recv(&other, &mut [0; 8]).unwrap(), 1);
@@ -1042,7 +1019,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_resets_on_close_does_so() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         set_reset_on_close(&one).unwrap();
         drop(one);
         assert_eq!(recv(&other, &mut [0]).unwrap_err().raw_os_error(), Some(libc::ECONNRESET));

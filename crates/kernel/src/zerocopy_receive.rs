@@ -184,16 +184,11 @@ impl Drop for ReceiveMapping {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::net::{Shutdown, TcpStream};
     use std::time::Duration;
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (one, listener.accept().unwrap().0)
-    }
+    use crate::testing::connection;
 
     fn mapping(socket: &TcpStream) -> Option<ReceiveMapping> {
         match ReceiveMapping::new(socket, 1 << 16) {
@@ -207,7 +202,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_is_nothing_and_a_closed_one_is_the_end() {
-        let (one, other) = pair();
+        let (one, other) = connection();
         let Some(mut mapping) = mapping(&other) else { return };
         assert_eq!(mapping.receive().unwrap(), Received::Nothing);
         assert!(mapping.copy_mapped().is_empty());
@@ -218,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_byte_is_either_mapped_or_left_to_be_read() {
-        let (mut one, mut other) = pair();
+        let (mut one, mut other) = connection();
         let Some(mut mapping) = mapping(&other) else { return };
         let bytes: Vec<u8> = (0..20_000u32).map(|at| (at * 7) as u8).collect();
         one.write_all(&bytes).unwrap();

@@ -20,7 +20,7 @@ pub use zc_kernel::privileges::{has_capabilities, no_new_privileges};
 /// The work a process does from now on, which decides the capabilities that it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Serves clients of zc and of iperf3.
+    /// Serves clients of zc.
     Serving,
     /// Serves a client of zc, and is a client of NFS for it.
     ServingByNfs,

@@ -19,9 +19,6 @@ pub struct Error {
     pub message: String,
     /// The flag or command that helps.
     pub help: Option<String>,
-    /// The error that caused this one, if there is one.
-    #[source]
-    pub source: Option<Box<Error>>,
 }
 
 /// The kind of an error. The control protocol transmits its name, so that an error at the server
@@ -123,7 +120,7 @@ impl ErrorKind {
 impl Error {
     /// An error of `kind` with `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), help: None, source: None }
+        Self { kind, message: message.into(), help: None }
     }
 
     /// See [`ErrorKind::Failed`].
@@ -177,13 +174,6 @@ impl Error {
     #[must_use]
     pub fn kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
-        self
-    }
-
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: Self) -> Self {
-        self.source = Some(Box::new(source));
         self
     }
 

@@ -3,8 +3,9 @@
 //! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
 //! are known: tests of analysis and of reports check their results against them. [`server`] has the
 //! run of a server. [`documents`] has a run as JSON that can be changed by place. [`growth`] tells
-//! how CPU time grows. [`imports`] scans source files for tests of the directions in which modules
-//! import one another (feature `imports`, on by default).
+//! how CPU time grows. [`json_schema`] checks documents against their schemas. [`imports`] scans
+//! source files for tests of the directions in which modules import one another (feature `imports`,
+//! on by default).
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ pub mod documents;
 pub mod growth;
 #[cfg(feature = "imports")]
 pub mod imports;
+pub mod json_schema;
 pub mod samples;
 pub mod server;
 pub mod synthetic;

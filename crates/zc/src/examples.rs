@@ -69,13 +69,10 @@ const PLAN: &[Example] = &[
     ("zc plan sizes > mine.toml; zc run --plan mine.toml", "a plan of your own"),
 ];
 
-const SERVE: &[Example] = &[
-    (
-        "zc serve --listen 192.0.2.1",
-        "receive for a zc run --remote on another machine; prints a one-time token",
-    ),
-    ("zc serve --iperf3", "be an iperf3 server"),
-];
+const SERVE: &[Example] = &[(
+    "zc serve --listen 192.0.2.1",
+    "receive for a zc run --remote on another machine; prints a one-time token",
+)];
 
 const SHOW: &[Example] = &[
     ("zc show run.json", "print the table again"),

@@ -53,10 +53,7 @@ pub(super) struct HttpArgs {
     /// Connections at a time
     #[arg(long, value_name = "N", default_value = "8", allow_hyphen_values = true)]
     connections: String,
-    /// Send many requests over each connection; the default
-    #[arg(long, conflicts_with = "close")]
-    keepalive: bool,
-    /// Open a connection for each request
+    /// Open a connection for each request, not one for many
     #[arg(long)]
     close: bool,
     /// How long to send

@@ -2,9 +2,8 @@
 //! trials: a timer or a thread would cost CPU time inside a window. If stderr is not a terminal, a
 //! plain line is printed now and then.
 
+use std::io::{Write as _, stderr};
 use std::time::{Duration, Instant};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::busy::{Busy, others_left_out};
 use zc_analysis::{Estimates, estimate};
@@ -14,6 +13,15 @@ use zc_run::{Run, Severity, Warning};
 
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// The least time between two drawings of the line: a terminal that draws uses a CPU.
+const DRAW_EVERY: Duration = Duration::from_millis(50);
+
+/// Characters between the brackets of the line.
+const BAR: usize = 20;
+
+/// Width of a terminal that does not say its own.
+const USUAL_COLUMNS: usize = 80;
 
 /// The least time between two estimates.
 const ESTIMATE_EVERY: Duration = Duration::from_secs(2);
@@ -29,7 +37,7 @@ pub(super) struct Watcher {
 
 enum Face {
     /// One line of a terminal, redrawn.
-    Line(ProgressBar),
+    Line { text: String, drawn: Option<Instant> },
     /// Plain lines, at most one per [`PLAIN_EVERY`].
     Plain { last: Option<Instant> },
 }
@@ -38,13 +46,7 @@ impl Watcher {
     /// A watcher that redraws one line on a terminal, and otherwise prints plain lines.
     pub(super) fn new(terminal: bool, budget: Duration) -> Self {
         let face = if terminal {
-            let bar =
-                ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr_with_hz(20));
-            // The template is a constant that a test renders.
-            if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            Face::Line(bar)
+            Face::Line { text: String::new(), drawn: None }
         } else {
             Face::Plain { last: None }
         };
@@ -53,18 +55,34 @@ impl Watcher {
 
     /// Clears the line, so that other output can follow.
     pub(super) fn clear(&mut self) {
-        if let Face::Line(bar) = &self.face {
-            bar.finish_and_clear();
+        if let Face::Line { text, .. } = &mut self.face {
+            text.clear();
+            draw("");
         }
+    }
+
+    /// Prints something else, above the line.
+    fn interrupt(&self, print: impl FnOnce()) {
+        let Face::Line { text, .. } = &self.face else { return print() };
+        draw("");
+        print();
+        draw(text);
     }
 
     fn say(&mut self, text: &str, left: Duration) {
         match &mut self.face {
-            Face::Line(bar) => {
+            Face::Line { text: line, drawn } => {
                 let spent = self.budget.saturating_sub(left).as_secs_f64();
                 let share = spent / self.budget.as_secs_f64().max(f64::MIN_POSITIVE);
-                bar.set_position((share * 100.0).clamp(0.0, 100.0) as u64);
-                bar.set_message(text.to_owned());
+                let columns = rustix::termios::tcgetwinsize(stderr())
+                    .ok()
+                    .map(|size| usize::from(size.ws_col))
+                    .filter(|columns| *columns > 0);
+                *line = line_of(share, text, columns.unwrap_or(USUAL_COLUMNS));
+                if drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW_EVERY) {
+                    *drawn = Some(Instant::now());
+                    draw(line);
+                }
             }
             Face::Plain { last } => {
                 if last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
@@ -76,12 +94,22 @@ impl Watcher {
     }
 }
 
-const TEMPLATE: &str = "[{bar:20}] {wide_msg}";
+/// A bar of the share that is done and a text, in one line of a terminal.
+fn line_of(share: f64, text: &str, columns: usize) -> String {
+    let filled = (share * BAR as f64) as usize;
+    let head = if share > 0.0 && filled < BAR { ">" } else { "" };
+    let bar = "=".repeat(filled.min(BAR)) + head;
+    format!("[{bar:BAR$}] {text}").chars().take(columns).collect()
+}
+
+/// Draws a line in place of the last one. A failure to print progress does not end the run.
+fn draw(line: &str) {
+    // To the first column, and to the end of the line erased (console_codes(4)).
+    let _ = write!(stderr().lock(), "\r\x1b[K{line}").and_then(|()| stderr().flush());
+}
 
 fn plain(text: &str) {
-    use std::io::Write as _;
-    // A failure to print progress does not end the run.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(stderr().lock(), "{text}");
 }
 
 impl Progress for Watcher {
@@ -90,11 +118,7 @@ impl Progress for Watcher {
     }
 
     fn carrying(&mut self, carried: &Carried) {
-        let tell = || super::tell::note(&escape(&carried.to_string(), 400));
-        match &self.face {
-            Face::Line(bar) => bar.suspend(tell),
-            Face::Plain { .. } => tell(),
-        }
+        self.interrupt(|| super::tell::note(&escape(&carried.to_string(), 400)));
     }
 
     fn trial(&mut self, next: Next<'_>) {
@@ -125,11 +149,7 @@ impl Progress for Watcher {
         if warning.severity == Severity::Note {
             return;
         }
-        let tell = || super::tell::warning(&warning.text, warning.remedy.as_deref());
-        match &self.face {
-            Face::Line(bar) => bar.suspend(tell),
-            Face::Plain { .. } => tell(),
-        }
+        self.interrupt(|| super::tell::warning(&warning.text, warning.remedy.as_deref()));
     }
 }
 
@@ -167,8 +187,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_is_one_that_indicatif_takes() {
-        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    fn the_line_of_a_terminal_has_a_bar_and_does_not_wrap() {
+        assert_eq!(line_of(0.0, "block 1", 80), "[                    ] block 1");
+        assert_eq!(line_of(0.52, "block 1", 80), "[==========>         ] block 1");
+        assert_eq!(line_of(1.0, "block 1", 80), "[====================] block 1");
+        assert_eq!(line_of(2.0, "±1 %", 25), "[====================] ±1");
     }
 
     #[test]

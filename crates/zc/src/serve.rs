@@ -1,4 +1,4 @@
-//! `zc serve`: the server of `zc run --remote` and `--via`, and of iperf3 clients.
+//! `zc serve`: the server of `zc run --remote` and `--via`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -8,16 +8,10 @@ use clap::ValueHint;
 use super::remote::host_and_port;
 use super::{interrupt, tell};
 use zc_measure::privileges::{self, Work};
-use zc_measure::session::serve::{
-    Admission, Duties, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
-};
+use zc_measure::session::serve::{Admission, Duties, ServeEvent, ServeOptions, serve, serve_stdio};
 use zc_measure::session::{PORT, Secret, SessionEnd, find_addresses};
 use zc_run::address::{has_zone, is_ipv6};
-use zc_run::escape;
 use zc_run::{Error, Result};
-
-/// The default port of iperf3.
-const IPERF3_PORT: u16 = 5201;
 
 /// Arguments of `zc serve`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +25,7 @@ pub(super) struct ServeArgs {
         long,
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["stdio", "iperf3"],
+        conflicts_with = "stdio",
     )]
     token_file: Option<PathBuf>,
     /// Port on which the bytes arrive [default: the one above, or a free one]
@@ -39,16 +33,12 @@ pub(super) struct ServeArgs {
         long,
         value_name = "PORT",
         value_parser = clap::value_parser!(u16).range(1..),
-        conflicts_with = "iperf3",
     )]
     data_port: Option<u16>,
     /// End after the first session, with exit code 0; a client that does not know the token has
     /// none
-    #[arg(long, conflicts_with_all = ["stdio", "iperf3"])]
-    once: bool,
-    /// Be an iperf3 server, for iperf3 clients (port 5201)
     #[arg(long, conflicts_with = "stdio")]
-    iperf3: bool,
+    once: bool,
     /// Serve the parent process, over stdin and stdout: what --via does
     #[arg(long)]
     stdio: bool,
@@ -74,14 +64,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
     if args.stdio {
         return serve_stdio(args.data_port, duties, &stop);
     }
-    let listen =
-        listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;
-    if args.iperf3 {
-        let listening = |at| tell::note(&text(&ServeEvent::Listening { at }));
-        return serve_iperf3(listen, &stop, listening, &mut |event| {
-            tell::note(&iperf3_text(&event))
-        });
-    }
+    let listen = listen_address(args.listen.as_deref())?;
     let admission = match token {
         Some(token) => Admission::Token(token),
         None if listen.ip().is_loopback() => Admission::Everybody,
@@ -116,39 +99,6 @@ fn text(event: &ServeEvent) -> String {
     }
 }
 
-fn iperf3_text(event: &Iperf3Event) -> String {
-    let direction = |reverse| if reverse { "to" } else { "from" };
-    let plural = |streams| if streams == 1 { "" } else { "s" };
-    match event {
-        Iperf3Event::Began { peer, streams, reverse } => {
-            format!(
-                "{peer}: a test begins, {streams} stream{} {} it",
-                plural(*streams),
-                direction(*reverse)
-            )
-        }
-        Iperf3Event::Ended(ended) => format!(
-            "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU \
-             (getrusage)",
-            ended.peer,
-            ended.bytes / 1_000_000,
-            ended.seconds,
-            direction(ended.reverse),
-            ended.bytes as f64 * 8.0 / ended.seconds.max(1e-9) / 1e9,
-            ended.cpu_percent
-        ),
-        Iperf3Event::GivenUp { peer, why, bytes } => {
-            format!("{peer} {}; {bytes} bytes had moved", escape(why, 400))
-        }
-        Iperf3Event::Refused { peer, why, untold } => {
-            let more =
-                if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
-            format!("{peer} {}{more}", escape(why, 400))
-        }
-        Iperf3Event::NotTaken(error) => error.to_string(),
-    }
-}
-
 /// The text of an address, with this host's name if it listens on all addresses.
 fn to_call(at: SocketAddr) -> String {
     let port = if at.port() == PORT { String::new() } else { format!(":{}", at.port()) };
@@ -164,12 +114,12 @@ fn to_call(at: SocketAddr) -> String {
     }
 }
 
-fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
-    let Some(text) = text else { return Ok(SocketAddr::from(([127, 0, 0, 1], port))) };
+fn listen_address(text: Option<&str>) -> Result<SocketAddr> {
+    let Some(text) = text else { return Ok(SocketAddr::from(([127, 0, 0, 1], PORT))) };
     // Port 0 takes a free one.
     let (host, port) = match text.strip_suffix(":0").filter(|_| !is_ipv6(text)) {
-        Some(host) => (host_and_port(host, Some(port))?.0, 0),
-        None => host_and_port(text, Some(port))?,
+        Some(host) => (host_and_port(host, Some(PORT))?.0, 0),
+        None => host_and_port(text, Some(PORT))?,
     };
     find_addresses(&host, port).ok().and_then(|found| found.first().copied()).ok_or_else(|| {
         Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
@@ -194,10 +144,10 @@ mod tests {
             ("[fe80::1%lo]:0", "[fe80::1%1]:0"),
             ("fe80::1%lo", "[fe80::1%1]:2223"),
         ] {
-            assert_eq!(listen_address(Some(text), 2223).unwrap().to_string(), at, "{text}");
+            assert_eq!(listen_address(Some(text)).unwrap().to_string(), at, "{text}");
         }
         for text in ["[fe80::1%zc-no-such]:1", "127.0.0.1:0:0", "a b", "127.0.0.1:00"] {
-            assert!(listen_address(Some(text), 2223).is_err(), "{text}");
+            assert!(listen_address(Some(text)).is_err(), "{text}");
         }
         let called = to_call("[fe80::1%3]:2223".parse().unwrap());
         assert_eq!(called, "'[fe80::1%INTERFACE]'");

@@ -1,5 +1,5 @@
 //! Control connections between machines: the handshake, the messages of a session, zc's client and
-//! server, and zc as an iperf3 client and server.
+//! server, and a client of iperf3 servers.
 //!
 //! The client sends the data and asks; the server receives the data and answers. Or the server
 //! sends requests to the client's machine, or reads from an NFS server there, when it is told to.

@@ -26,9 +26,8 @@ use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, in_w
 pub(super) const SOAKER_NAME: &str = "zc-soaker/";
 
 /// Time for which [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept
-/// busy by something else: a second. Tests keep the CPUs busy for one another, and would wait for
-/// most of their time.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 1000 });
+/// busy by something else. It obeys when it gets the CPU.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Orders are numbers: odd is pause, even is work, and this one ends the thread.
 const STOP: u32 = u32::MAX;

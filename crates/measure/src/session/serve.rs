@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::agent::listener::Listener;
 use crate::agent::secret::Secret;
-use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
+use crate::agent::{self, DataPort, SessionEnd, stdio};
 use zc_kernel::stop::Stop;
 use zc_run::address::with_port;
 use zc_run::{Error, Result};
 
 pub use crate::agent::Duties;
-pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::reject_log::ListenerEvent;
 
 /// Time allowed to the client at the other end of the stream to send its token.
@@ -74,22 +73,6 @@ pub enum ServeEvent {
     },
     /// An event of the listener: connections that were not accepted.
     Listener(ListenerEvent),
-}
-
-/// Serves iperf3 clients until `stop` is set. `listening` is called with the address, and `tell`
-/// with each event.
-///
-/// # Errors
-/// The address cannot be listened on.
-pub fn serve_iperf3(
-    listen: SocketAddr,
-    stop: &Stop,
-    listening: impl FnOnce(SocketAddr),
-    tell: &mut dyn FnMut(iperf3::Event),
-) -> Result<()> {
-    let listener = self::listen(listen)?;
-    listening(listener.local_addr().map_err(|error| Error::os("ask for a port", error))?);
-    iperf3::serve(listener, stop, iperf3::Limits::default(), tell)
 }
 
 fn listen(at: SocketAddr) -> Result<TcpListener> {

@@ -25,9 +25,8 @@ const DEFAULT_CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// (pcp->high in /proc/zoneinfo) before other CPUs get them.
 const TOUCHED_BYTES: u64 = 2 << 30;
 
-/// Limit on the time for touching memory. A build for tests gives no figures that it could spoil,
-/// and the two seconds were most of what a test's run took.
-const TOUCHING: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20 } else { 2_000 });
+/// Limit on the time for touching memory.
+const TOUCHING: Duration = Duration::from_secs(2);
 
 /// Links from the most informative to the one that every user can have.
 pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];

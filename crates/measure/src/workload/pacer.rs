@@ -132,14 +132,6 @@ impl<C: Clock> Pacer<C> {
         self.start_ns
     }
 
-    /// The first moment at or after `ns` that is halfway between two bursts. A window should open
-    /// and close at such a moment, so that no burst is partly in it.
-    pub fn between_bursts(&self, ns: u64) -> u64 {
-        let first = self.start_ns.saturating_add(self.period_ns / 2);
-        let late = ns.saturating_sub(first);
-        first.saturating_add(late.div_ceil(self.period_ns).saturating_mul(self.period_ns))
-    }
-
     /// Bursts that were written off because the sender was more than `CATCH_UP` periods late. If it
     /// is not 0, the rate was not held.
     pub fn written_off_bursts(&self) -> u64 {
@@ -321,15 +313,8 @@ mod tests {
     }
 
     #[test]
-    fn windows_open_in_the_middle_between_bursts() {
+    fn a_period_has_a_least_length_and_the_first_burst_its_time() {
         let pacer = Pacer::with_clock(Hand::default(), Some(1e9), 10, 100);
-        assert_eq!(pacer.period_ns(), MIN_PERIOD_NS);
-        let pacer = Pacer::with_clock(Hand::default(), Some(1e9), 2_000, 100);
-        assert_eq!(pacer.start_ns(), 100);
-        for (ns, between) in
-            [(0, 1_100), (1_100, 1_100), (1_101, 3_100), (3_099, 3_100), (9_999, 11_100)]
-        {
-            assert_eq!(pacer.between_bursts(ns), between, "{ns}");
-        }
+        assert_eq!((pacer.period_ns(), pacer.start_ns()), (MIN_PERIOD_NS, 100));
     }
 }

@@ -1,5 +1,5 @@
 //! The format of saved runs and of the output for programs: golden files of every version, files of
-//! later versions, and the JSON Schemas, checked with a validator. docs/format.md describes what is
+//! later versions, and the JSON Schemas. docs/format.md describes what is
 //! tested here.
 
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use zc_run::{Dropped, FormatVersion, MAJOR, MINOR, Run, Slot, TrialKind};
+use zc_testkit::json_schema::Schema;
 use zc_testkit::synthetic::Synthetic;
 
 use crate::support::{Bounded as _, assert_ended, measuring, stderr, zc_in};
@@ -332,16 +333,15 @@ fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
 }
 
 /// The JSON Schema that `zc schema` prints, as a validator.
-fn schema(args: &[&str]) -> (Value, jsonschema::Validator) {
+fn schema(args: &[&str]) -> (Value, Schema) {
     let folder = tempfile::tempdir().unwrap();
-    let schema =
-        serde_json::from_str(&printed(&zc(folder.path(), &[&["schema"], args].concat()))).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    (schema, validator)
+    let text = printed(&zc(folder.path(), &[&["schema"], args].concat()));
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    (schema.clone(), Schema(schema))
 }
 
 /// The same schema, which refuses fields that it does not describe.
-fn closed(mut schema: Value) -> jsonschema::Validator {
+fn closed(mut schema: Value) -> Schema {
     fn close(schema: &mut Value) {
         match schema {
             Value::Object(map) => {
@@ -358,13 +358,13 @@ fn closed(mut schema: Value) -> jsonschema::Validator {
     }
     // Where a variant adds its fields to those of a struct, the struct is open.
     let Some(definitions) = schema.get_mut("$defs") else {
-        return jsonschema::validator_for(&schema).unwrap();
+        return Schema(schema);
     };
     close(definitions);
     if let Some(map) = schema.as_object_mut() {
         map.insert("unevaluatedProperties".to_owned(), json!(false));
     }
-    jsonschema::validator_for(&schema).unwrap()
+    Schema(schema)
 }
 
 /// A document of this kind is as `zc schema` says.
@@ -374,13 +374,8 @@ pub(crate) fn is_as_described(kind: &str, document: &Value) {
 }
 
 #[track_caller]
-fn valid(validator: &jsonschema::Validator, document: &Value, what: &str) {
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .take(5)
-        .map(|error| format!("{}: {error:.300}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{what}: {errors:#?}");
+fn valid(schema: &Schema, document: &Value, what: &str) {
+    assert_eq!(schema.check(document), Ok(()), "{what}");
 }
 
 /// A run that is measured now.
@@ -422,7 +417,7 @@ fn saved_runs_are_as_their_schema_says() {
 fn each_line_of_blocks_is_as_the_definition_of_a_block_says() {
     let (schema, _) = schema(&["run"]);
     let block = json!({ "$ref": "#/$defs/Block", "$defs": schema["$defs"] });
-    let validator = jsonschema::validator_for(&block).unwrap();
+    let validator = Schema(block);
     let text = zc_run::whole(&synthetic());
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"index\":")).collect();
     assert_eq!(lines.len(), 5);

@@ -251,7 +251,6 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["http://127.0.0.1/", "--for", "10"], "--for: duration \"10\" has no unit"),
         (&["http://127.0.0.1/", "--requests", "0"], "--requests: requests \"0\" is zero"),
         (&["http://127.0.0.1/", "--for", "1s", "--requests", "1"], "exclude one another"),
-        (&["http://127.0.0.1/", "--close", "--keepalive"], "exclude one another"),
         (&["http://127.0.0.1/", "--insecure", "--cacert", "x"], "exclude one another"),
         (&["http://127.0.0.1/", "--source", "here"], "--source: \"here\" is no address"),
         (&["http://127.0.0.1/", "--header", "X"], "--header: \"X\" has no colon"),

@@ -16,10 +16,10 @@ use super::messages::{Parameters, Results, StreamResults};
 use zc_run::{Error, Result};
 
 /// Limit of streams in an iperf3 test.
-pub const MOST_STREAMS: usize = 128;
+const MOST_STREAMS: usize = 128;
 
 /// Bytes that the server reads at a time: iperf3's own default.
-pub const BLOCK_BYTES: usize = 128 << 10;
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// Longest message accepted. The results of 128 streams take about 30 KiB.
 const MOST_BYTES: usize = 1 << 20;
@@ -214,10 +214,9 @@ impl Test {
             cpu_util_user: 0.0,
             cpu_util_system: 0.0,
             sender_has_retransmits: 0.0,
-            congestion_used: None,
             streams: (0..)
                 .zip(sent)
-                .map(|(place, bytes)| StreamResults::new(place, *bytes, None, seconds))
+                .map(|(place, bytes)| StreamResults::new(place, *bytes, seconds))
                 .collect(),
         };
         let said = self.control.say_json(&ours, self.patience);

@@ -11,9 +11,6 @@ use zc_kernel::tcp;
 
 use super::inbox::{COOKIE_BYTES, COOKIE_LETTERS, Inbox, Lost, State};
 
-/// Longest time for which a write waits before it asks whether it is still wanted.
-const STEP: Duration = Duration::from_millis(100);
-
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 4096;
 
@@ -69,11 +66,6 @@ impl Control {
         }
     }
 
-    /// Bytes received and not yet taken.
-    pub(super) fn inbox(&mut self) -> &mut Inbox {
-        &mut self.inbox
-    }
-
     /// Waits until `take` returns something.
     pub(super) fn wait_for<T>(
         &mut self,
@@ -96,34 +88,11 @@ impl Control {
         self.write(&[state.byte()], patience)
     }
 
-    /// Sends that the server cannot go on: one of iperf3's errors, and an errno.
-    pub(super) fn say_error(
-        &mut self,
-        error: u32,
-        errno: u32,
-        patience: Duration,
-    ) -> Result<(), Lost> {
-        let mut message = vec![State::ServerError.byte()];
-        message.extend(error.to_be_bytes());
-        message.extend(errno.to_be_bytes());
-        self.write(&message, patience)
-    }
-
     /// Sends a JSON message.
     pub(super) fn say_json(
         &mut self,
         message: &impl Serialize,
         patience: Duration,
-    ) -> Result<(), Lost> {
-        self.say_json_while(message, patience, &|| true)
-    }
-
-    /// The same as long as it is wanted, which is asked every tenth of a second.
-    pub(super) fn say_json_while(
-        &mut self,
-        message: &impl Serialize,
-        patience: Duration,
-        is_wanted: &dyn Fn() -> bool,
     ) -> Result<(), Lost> {
         let text =
             serde_json::to_vec(message).map_err(|error| Lost::Nonsense(error.to_string()))?;
@@ -132,25 +101,16 @@ impl Control {
             u32::try_from(text.len()).map_err(|error| Lost::Nonsense(error.to_string()))?;
         let mut message = length.to_be_bytes().to_vec();
         message.extend(text);
-        self.write_while(&message, patience, is_wanted)
+        self.write(&message, patience)
     }
 
     /// Sends raw bytes, all within `patience`.
-    pub(super) fn write(&mut self, bytes: &[u8], patience: Duration) -> Result<(), Lost> {
-        self.write_while(bytes, patience, &|| true)
-    }
-
-    fn write_while(
-        &mut self,
-        mut bytes: &[u8],
-        patience: Duration,
-        is_wanted: &dyn Fn() -> bool,
-    ) -> Result<(), Lost> {
+    pub(super) fn write(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Lost> {
         let until = Instant::now() + patience;
         while !bytes.is_empty() {
             // The kernel takes 0 as no timeout.
             let left = until.saturating_duration_since(Instant::now());
-            let left = left.clamp(Duration::from_millis(1), STEP);
+            let left = left.max(Duration::from_millis(1));
             let written = self
                 .stream
                 .set_write_timeout(Some(left))
@@ -168,22 +128,11 @@ impl Control {
                 }
                 Err(error) => return Err(Lost::Broken(error)),
             }
-            if !bytes.is_empty() && (Instant::now() >= until || !is_wanted()) {
+            if !bytes.is_empty() && Instant::now() >= until {
                 return Err(Lost::DoesNotRead);
             }
         }
         Ok(())
-    }
-
-    /// The socket.
-    pub(super) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    /// The socket, if this is not a control connection after all, and how many bytes have been read
-    /// from it and not taken.
-    pub(super) fn into_stream(self) -> (TcpStream, usize) {
-        (self.stream, self.inbox.len())
     }
 }
 
@@ -279,9 +228,6 @@ mod tests {
         let (mut control, other) = pair();
         let lost = control.write(&vec![0; 64 << 20], Duration::from_millis(20)).unwrap_err();
         assert!(matches!(lost, Lost::DoesNotRead), "{lost}");
-        let began = Instant::now();
-        let lost = control.say_json_while(&"x".repeat(64 << 20), SOON, &|| false).unwrap_err();
-        assert!(matches!(lost, Lost::DoesNotRead) && began.elapsed() < SOON, "{lost}");
         drop(other);
     }
 }

@@ -4,44 +4,47 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::server::{Server, response, start, until};
 use crate::http::{Fault, LoadOptions, Origin, Pace, Reuse, Trust};
 use zc_run::ErrorKind;
 
-/// A certificate for the name `a.test`, signed by itself.
-fn certificate() -> CertificateParams {
-    CertificateParams::new(vec!["a.test".to_owned()]).unwrap()
-}
+/// Certificates of one key for the name `a.test`, which `testdata/make` has made.
+const SERVER: &str = include_str!("testdata/server.pem");
+const AUTHORITY: &str = include_str!("testdata/authority.pem");
+const EXPIRED: &str = include_str!("testdata/expired.pem");
+const EARLY: &str = include_str!("testdata/early.pem");
+const COMMON_NAME: &str = include_str!("testdata/common-name.pem");
 
-/// An HTTPS server that does as `script` says with each session, and its certificate in PEM.
+/// The same of another key.
+const OTHER: &str = include_str!("testdata/other.pem");
+
+/// An HTTPS server that does as `script` says with each session.
 fn with(
-    certificate: &CertificateParams,
+    certificate: &str,
     script: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,
-) -> (Server, String) {
-    let key = KeyPair::generate().unwrap();
-    let signed = certificate.self_signed(&key).unwrap();
-    let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+) -> Server {
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let private = PrivateKeyDer::from_pem_slice(include_bytes!("testdata/key.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![signed.der().clone()], private)
+        .with_single_cert(vec![certificate], private)
         .unwrap();
     let config = Arc::new(config);
-    let server = Server::with(move |connection, _| {
+    Server::with(move |connection, _| {
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         script(StreamOwned::new(session, connection));
-    });
-    (server, signed.pem())
+    })
 }
 
 /// One that answers with a body of so many bytes.
-fn serve(certificate: &CertificateParams, body_bytes: usize) -> (Server, String) {
+fn serve(certificate: &str, body_bytes: usize) -> Server {
     let answer = response("200 OK", body_bytes);
     with(certificate, move |mut stream| {
         let mut head = Vec::new();
@@ -70,7 +73,7 @@ fn options(server: &Server, name: &str, trust: Trust) -> LoadOptions {
 
 #[test]
 fn a_load_of_https_is_answered_with_and_without_keep_alive() {
-    let (server, _) = serve(&certificate(), 300_000);
+    let server = serve(SERVER, 300_000);
     let body: Vec<u8> = (0..300_000).map(|index| index as u8).collect();
     for reuse in [Reuse::KeepAlive, Reuse::Close] {
         let options =
@@ -90,11 +93,11 @@ fn a_load_of_https_is_answered_with_and_without_keep_alive() {
 
 #[test]
 fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
-    let (server, pem) = serve(&certificate(), 10);
+    let server = serve(SERVER, 10);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
     // Some editors begin a text with a byte order mark.
-    std::fs::write(&file, format!("\u{feff}{pem}")).unwrap();
+    std::fs::write(&file, format!("\u{feff}{SERVER}")).unwrap();
     let trust = Trust::File(file.clone());
     let load = start(options(&server, "a.test", trust.clone())).unwrap();
     assert_eq!(load.fetch(0).unwrap().body_bytes, 10);
@@ -104,8 +107,7 @@ fn a_certificate_is_accepted_if_its_file_is_given_and_its_name_is_right() {
     assert!(error.message.contains("for another name"), "{}", error.message);
     assert_eq!(error.kind, ErrorKind::Remote);
 
-    let (_, other) = serve(&certificate(), 10);
-    std::fs::write(&file, other).unwrap();
+    std::fs::write(&file, OTHER).unwrap();
     let error = refused("a.test", Trust::File(file.clone()));
     assert!(error.message.contains("signed by nobody that is trusted"), "{}", error.message);
     assert!(error.help.unwrap().contains("--insecure"));
@@ -132,36 +134,30 @@ fn a_certificate_of_an_authority_that_is_the_servers_own_is_accepted_until_it_ex
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
     // As of `openssl req -x509`. webpki takes no authority's for a server's.
-    let mut both = certificate();
-    both.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let (server, pem) = serve(&both, 10);
-    std::fs::write(&file, pem).unwrap();
+    let server = serve(AUTHORITY, 10);
+    std::fs::write(&file, AUTHORITY).unwrap();
     let trust = Trust::File(file.clone());
     let load = start(options(&server, "a.test", trust.clone())).unwrap();
     assert_eq!(load.fetch(0).unwrap().body_bytes, 10);
     let error = start(options(&server, "b.test", trust.clone())).unwrap_err();
     assert!(error.message.contains("for another name"), "{}", error.message);
 
-    let once = |from: i32, to: i32| {
-        let mut then = both.clone();
-        (then.not_before, then.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
-        let (server, pem) = serve(&then, 10);
-        std::fs::write(&file, pem).unwrap();
+    let refused = |certificate: &str| {
+        let server = serve(certificate, 10);
+        std::fs::write(&file, certificate).unwrap();
         start(options(&server, "a.test", trust.clone())).unwrap_err().message
     };
-    let (expired, early) = (once(2000, 2001), once(2999, 3000));
+    let (expired, early) = (refused(EXPIRED), refused(EARLY));
     assert!(expired.contains("its certificate has expired"), "{expired}");
     assert!(early.contains("its certificate is not valid yet"), "{early}");
 }
 
 #[test]
 fn a_certificate_with_a_common_name_alone_names_no_host() {
-    let mut by_subject = CertificateParams::new(Vec::<String>::new()).unwrap();
-    by_subject.distinguished_name.push(rcgen::DnType::CommonName, "a.test");
-    let (server, pem) = serve(&by_subject, 10);
+    let server = serve(COMMON_NAME, 10);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cert.pem");
-    std::fs::write(&file, pem).unwrap();
+    std::fs::write(&file, COMMON_NAME).unwrap();
     let error = start(options(&server, "a.test", Trust::File(file))).unwrap_err();
     assert!(
         error.message.ends_with("its certificate names no host (no subjectAltName)"),
@@ -175,7 +171,7 @@ fn a_certificate_with_a_common_name_alone_names_no_host() {
 
 #[test]
 fn a_system_that_does_not_trust_it_says_so() {
-    let (server, _) = serve(&certificate(), 10);
+    let server = serve(SERVER, 10);
     let error = start(options(&server, "a.test", Trust::System)).unwrap_err();
     if error.kind == ErrorKind::Unsupported {
         eprintln!("skipped: {}", error.message);
@@ -207,7 +203,7 @@ fn what_does_not_speak_tls_says_so() {
 #[test]
 fn a_body_that_ends_with_a_session_that_was_cut_is_not_whole() {
     // Without a close_notify.
-    let (server, _) = with(&certificate(), |mut stream| {
+    let server = with(SERVER, |mut stream| {
         drop(stream.read(&mut [0; 4096]));
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nsome of it"));
         drop(stream.flush());

@@ -10,9 +10,8 @@ use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
 /// Number of idle windows before what is measured. There are several, because their scatter gives
 /// the precision of the result.
 pub(super) const IDLE_WINDOWS: usize = 10;
-/// Length of each idle window. No figure of a build for tests is as precise as these windows allow,
-/// and waiting for them was most of what its tests took.
-const IDLE_NS: u64 = if cfg!(debug_assertions) { 40_000_000 } else { 100_000_000 };
+/// Length of each idle window.
+const IDLE_NS: u64 = 100_000_000;
 
 /// CPUs and kind of the soakers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -50,9 +50,8 @@
 #include <nfsc/libnfs.h>
 
 /* How long an answer of the server may take. */
-#ifndef PATIENCE_MS
-#define PATIENCE_MS 10000
-#endif
+enum { PATIENCE_MS = 10000 };
+
 enum { FILES = 16, CLASSES = 4 * 64 };
 
 /* Bytes of a call in which a file is read or written once, and after which the pattern repeats itself. */

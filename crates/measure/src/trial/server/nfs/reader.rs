@@ -101,8 +101,6 @@ fn compile(folder: &Path) -> Result<PathBuf> {
         .map_err(|error| Error::output(format!("cannot write the reader: {}", in_words(&error))))?;
     let said = Command::new("cc")
         .arg("-O2")
-        // In builds for tests, which would wait for it.
-        .args(cfg!(debug_assertions).then_some("-DPATIENCE_MS=3000"))
         .arg("-o")
         .arg(&program)
         .arg(&source)
