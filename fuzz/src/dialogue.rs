@@ -48,7 +48,7 @@ const TOKEN: &str = "a token of sixteen bytes and more";
 
 impl Tampering {
     /// The bytes that arrive instead of a line.
-    fn of(&self, line: &Line, sent: Option<&Line>) -> Vec<u8> {
+    fn apply(&self, line: &Line, sent: Option<&Line>) -> Vec<u8> {
         let mut value = serde_json::to_value(line).expect("a line is JSON");
         let mut after: &[u8] = &[];
         match self {
@@ -83,12 +83,12 @@ impl Handshake {
         };
         let challenge = Challenge::of(self.nonces[0]);
         let posed = challenge.line();
-        let Some(hello) = self.arrived(&self.hello.of(&posed, None)) else { return };
+        let Some(hello) = self.arrived(&self.hello.apply(&posed, None)) else { return };
         let (proven, sent) = match Proven::to(&hello, self.nonces[1], &ours) {
             Ok(proven) => proven,
             Err(error) => return check_error(&error),
         };
-        let said = self.answer.of(&sent, None);
+        let said = self.answer.apply(&sent, None);
         // The server takes the bytes as they come.
         let mut heard = Heard::Part;
         let mut end = 0;
@@ -109,7 +109,7 @@ impl Handshake {
         assert!(!matches!(self.tokens, Tokens::Different), "a wrong token is admitted");
         assert!(known.version().chars().all(|c| c.is_ascii_alphanumeric() || ".+- ".contains(c)));
         let right = if self.busy { known.busy(&theirs) } else { known.welcome(&theirs) };
-        let Some(reply) = self.arrived(&self.reply.of(&right, Some(&sent))) else { return };
+        let Some(reply) = self.arrived(&self.reply.apply(&right, Some(&sent))) else { return };
         match proven.admitted(&reply, &ours) {
             Ok(key) => {
                 assert!(!self.busy && reply == right, "a changed reply opens a session: {reply:?}");

@@ -194,7 +194,7 @@ impl Edit {
                     Change::Remove => drop(map.remove(&key)),
                     Change::Rename(word) => {
                         if let Some(value) = map.remove(&key) {
-                            map.insert(of(WORDS, *word).to_owned(), value);
+                            map.insert(pick(WORDS, *word).to_owned(), value);
                         }
                     }
                     _ => {}
@@ -234,7 +234,7 @@ impl Edit {
                     *value = number(old * f64::from(*factor));
                 }
             }
-            Change::Word(word) => *value = json!(of(WORDS, *word)),
+            Change::Word(word) => *value = json!(pick(WORDS, *word)),
             Change::Text(text) => *value = json!(format!("{CANARY}{text}")),
             Change::Hostile => *value = json!(HOSTILE),
             Change::Other(which) => {
@@ -319,7 +319,7 @@ impl Path {
     }
 }
 
-fn of<T: Copy>(all: &[T], which: u8) -> T {
+fn pick<T: Copy>(all: &[T], which: u8) -> T {
     all[usize::from(which) % all.len()]
 }
 

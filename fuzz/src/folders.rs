@@ -85,8 +85,9 @@ fn plan(engine: Engine) -> Value {
                 [[plans]]\nname = \"paths\"\nbudget = \"8s\"\n";
     let file = FleetFile::parse(text, "f.toml", Some(engine)).expect("a fleet");
     let hosts = file.hosts(|_| Ok(Vec::new())).expect("hosts");
-    let plans = file.plans.iter().map(|plan| Planned::of(plan, None).expect("a plan")).collect();
-    let plan = FleetPlan::of(&file, hosts, plans, 1).expect("a plan of them");
+    let plans =
+        file.plans.iter().map(|plan| Planned::from_entry(plan, None).expect("a plan")).collect();
+    let plan = FleetPlan::draw(&file, hosts, plans, 1).expect("a plan of them");
     serde_json::to_value(plan).expect("JSON")
 }
 
@@ -174,7 +175,7 @@ pub fn check(given: &FleetFolder) {
     };
     let states = state::states(&folder, &plan, &judge).expect("a folder");
     assert_eq!(states.len(), plan.cells().count());
-    let count = Count::of(&states);
+    let count = Count::from_states(&states);
     let parts =
         [count.done, count.running, count.waiting, count.part, count.unusable, count.failed];
     assert_eq!(parts.iter().sum::<usize>() + count.missing, count.all);

@@ -86,7 +86,7 @@ pub fn check(bytes: &[u8]) {
 
 fn adds_up(mix: &RequestMix) {
     let all = mix.all.requests;
-    let classes: u64 = Class::ALL.iter().map(|class| mix.classes.of(*class).requests).sum();
+    let classes: u64 = Class::ALL.iter().map(|class| mix.classes.get(*class).requests).sum();
     let slices: u64 = mix.slices.iter().map(|slice| slice.all.requests).sum();
     let hours: u64 = mix.hours.iter().map(|tally| tally.requests).sum();
     let methods: u64 = mix.methods.values().map(|tally| tally.requests).sum();

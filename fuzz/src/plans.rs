@@ -119,7 +119,7 @@ const MOST_CELLS: usize = 400;
 impl Typed {
     fn toml(&self) -> String {
         match self {
-            Self::Known(which) => format!("{:?}", of(KNOWN, *which)),
+            Self::Known(which) => format!("{:?}", pick(KNOWN, *which)),
             Self::Number(number) => number.to_string(),
             Self::Text(text) => format!("{text:?}"),
         }
@@ -128,7 +128,7 @@ impl Typed {
 
 impl Line {
     fn toml(&self) -> String {
-        let name = |factor: u8| of(Factor::ALL, factor).name();
+        let name = |factor: u8| pick(Factor::ALL, factor).name();
         match self {
             Self::Name(name) => format!("name = {name:?}"),
             Self::Budget(typed) => format!("budget = {}", typed.toml()),
@@ -137,19 +137,19 @@ impl Line {
                     factors.iter().take(8).map(|&factor| format!("{:?}", name(factor))).collect();
                 format!("compare = [{}]", names.join(", "))
             }
-            Self::Rates(which) => format!("rates = {:?}", of(KNOWN, *which)),
-            Self::Unsoaked(which) => format!("unsoaked = {:?}", of(KNOWN, *which)),
+            Self::Rates(which) => format!("rates = {:?}", pick(KNOWN, *which)),
+            Self::Unsoaked(which) => format!("unsoaked = {:?}", pick(KNOWN, *which)),
             Self::FixedTable => "[fixed]".to_owned(),
             Self::ReferenceTable => "[reference]".to_owned(),
-            Self::Key(key, typed) => format!("{} = {}", of(KEYS, *key), typed.toml()),
+            Self::Key(key, typed) => format!("{} = {}", pick(KEYS, *key), typed.toml()),
             Self::Factor { factor, levels } => {
-                let examples = of(Factor::ALL, *factor).definition().examples();
+                let examples = pick(Factor::ALL, *factor).definition().examples();
                 let levels: Vec<String> = levels
                     .iter()
                     .take(12)
                     .map(|level| match level {
                         Level::Example(which) if !examples.is_empty() => {
-                            format!("{:?}", of(examples, *which))
+                            format!("{:?}", pick(examples, *which))
                         }
                         Level::Example(_) => "\"\"".to_owned(),
                         Level::Typed(typed) => typed.toml(),
@@ -165,7 +165,7 @@ impl Line {
 impl PlanFile {
     /// The text of the file.
     pub fn text(&self) -> String {
-        let builtin = self.builtin.and_then(|which| text(of(Experiment::ALL, which)));
+        let builtin = self.builtin.and_then(|which| text(pick(Experiment::ALL, which)));
         let mut text = builtin.unwrap_or_default().to_owned();
         for line in self.lines.iter().take(24) {
             text.push_str(&line.toml());
@@ -219,6 +219,6 @@ pub fn check(text: &str) {
     }
 }
 
-fn of<T: Copy>(all: &[T], which: u8) -> T {
+fn pick<T: Copy>(all: &[T], which: u8) -> T {
     all[usize::from(which) % all.len()]
 }

@@ -25,7 +25,7 @@ struct Fit {
 }
 
 impl Fit {
-    fn of(known: &'static Known, sample: &[&[u8]]) -> Self {
+    fn measure(known: &'static Known, sample: &[&[u8]]) -> Self {
         let mut format = known.format();
         let (mut whole, mut begun, mut begun_bytes, mut read) = (0, 0, 0, 0);
         let mut readings = Vec::with_capacity(sample.len());
@@ -63,7 +63,7 @@ impl Fit {
 /// - [`Unusable::Ambiguous`]: two formats fit equally, and take different things from these lines.
 /// - [`Unusable::Lacks`]: the log's own heading lacks what must be there.
 pub(crate) fn format_of(sample: &[&[u8]]) -> Result<Format, Unusable> {
-    let mut fits: Vec<Fit> = KNOWN.iter().map(|known| Fit::of(known, sample)).collect();
+    let mut fits: Vec<Fit> = KNOWN.iter().map(|known| Fit::measure(known, sample)).collect();
     if let Some(lacking) = fits.iter().find_map(|fit| {
         let column = fit.format.lacks()?;
         Some(Unusable::Lacks { format: fit.known.name, column })

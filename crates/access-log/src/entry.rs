@@ -81,12 +81,12 @@ impl Bytes {
     pub(crate) fn set_dash(&mut self, counted: Counted, method: Method, status: Option<u16>) {
         let may_have_body = method != Method::Head && matches!(status, Some(200..=203 | 206..=299));
         if !may_have_body || self.wire.is_some() {
-            *self.of_mut(counted) = Some(0);
+            *self.field_mut(counted) = Some(0);
         }
     }
 
     /// The bytes of what `counted` names.
-    pub(crate) fn of_mut(&mut self, counted: Counted) -> &mut Option<u64> {
+    pub(crate) fn field_mut(&mut self, counted: Counted) -> &mut Option<u64> {
         match counted {
             Counted::Body => &mut self.body,
             Counted::Wire => &mut self.wire,
@@ -163,7 +163,7 @@ impl Method {
     ];
 
     /// The method of this name. Names are case-sensitive (RFC 9110, 9.1).
-    pub(crate) fn of(name: &[u8]) -> Self {
+    pub(crate) fn from_name(name: &[u8]) -> Self {
         match name {
             b"GET" => Self::Get,
             b"HEAD" => Self::Head,
@@ -212,7 +212,7 @@ impl Protocol {
 
     /// The version that servers write in one of these ways: `HTTP/2.0` (nginx, Apache), `HTTP/2`
     /// (CloudFront, Envoy).
-    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         match name.strip_prefix(b"HTTP/")? {
             b"0.9" => Some(Self::Http09),
             b"1.0" => Some(Self::Http10),

@@ -6,7 +6,7 @@ const MOST_BYTES: u64 = i64::MAX as u64;
 
 /// A number of bytes. Negative numbers, and those above 2^63 - 1, are none.
 pub(crate) fn bytes(text: &[u8]) -> Option<u64> {
-    whole(text).filter(|bytes| *bytes <= MOST_BYTES)
+    parse_u64(text).filter(|bytes| *bytes <= MOST_BYTES)
 }
 
 /// A status; `Some(None)` where the server sent none.
@@ -22,7 +22,7 @@ pub(crate) fn status(text: &[u8]) -> Option<Option<u16>> {
 }
 
 /// Decimal digits and nothing else, up to 2^64 - 1.
-pub(crate) fn whole(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_u64(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
@@ -41,7 +41,7 @@ pub(crate) fn scaled(text: &[u8], unit: u64) -> Option<u64> {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, &[][..]),
     };
-    let mut scaled = whole(number)?.checked_mul(unit)?;
+    let mut scaled = parse_u64(number)?.checked_mul(unit)?;
     let mut place = unit;
     for byte in fraction {
         let digit = byte.wrapping_sub(b'0');

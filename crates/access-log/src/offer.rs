@@ -14,7 +14,7 @@ pub struct Offer {
 
 /// The offer for a log of this format, if durations stand behind it: numbers with three decimals,
 /// as nginx writes `$request_time` alone.
-pub(crate) fn of(format: &Format, sample: &[&[u8]]) -> Option<Offer> {
+pub(crate) fn from_sample(format: &Format, sample: &[&[u8]]) -> Option<Offer> {
     let described = format.as_log_format()?;
     let behind: Vec<&[u8]> = sample.iter().filter_map(|line| format.behind(line)).collect();
     let first = str::from_utf8(behind.first()?).ok()?;

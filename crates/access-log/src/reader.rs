@@ -40,7 +40,7 @@ pub fn read_log(
     format: Option<Format>,
     into: &mut impl Collect,
 ) -> Result<LogSummary, Unusable> {
-    let Beginning { text, nuls, broken } = Beginning::of(&mut log);
+    let Beginning { text, nuls, broken } = Beginning::read_from(&mut log);
     // What is in UTF-8 may begin with a mark that says so.
     let begin = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     if is_utf_16(begin) {
@@ -51,7 +51,7 @@ pub fn read_log(
         Some(format) => (format, None),
         None => match format_of(&sample) {
             Ok(format) => {
-                let offer = offer::of(&format, &sample);
+                let offer = offer::from_sample(&format, &sample);
                 (format, offer)
             }
             Err(Unusable::Empty) if broken.is_some() => {
@@ -89,7 +89,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    fn of(log: &mut impl BufRead) -> Self {
+    fn read_from(log: &mut impl BufRead) -> Self {
         let mut begin = Self::default();
         begin.broken = begin.read(log).err();
         begin

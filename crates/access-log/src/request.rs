@@ -10,8 +10,8 @@ use super::entry::{Method, Protocol};
 /// connection was closed without one. These are of method [`Method::Other`].
 pub(crate) fn parts(line: &[u8]) -> (Method, Option<Protocol>) {
     let Some(end) = memchr(b' ', line) else { return (Method::Other, None) };
-    let method = Method::of(&line[..end]);
-    let version = memrchr(b' ', line).and_then(|at| Protocol::of(&line[at + 1..]));
+    let method = Method::from_name(&line[..end]);
+    let version = memrchr(b' ', line).and_then(|at| Protocol::from_name(&line[at + 1..]));
     // A request without a version is of HTTP/0.9 (RFC 1945, 4.1), or something else.
     (method, version)
 }

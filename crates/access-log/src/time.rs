@@ -4,7 +4,7 @@
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use super::number::{scaled, two, whole};
+use super::number::{parse_u64, scaled, two};
 
 /// A moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,9 +95,9 @@ pub(crate) fn epoch(text: &[u8]) -> Option<Moment> {
     let digits = memchr::memchr(b'.', text).unwrap_or(text.len());
     let unix_ms = match digits {
         0..=11 => scaled(text, 1000)?,
-        12..=14 => whole(&text[..digits])?,
-        15..=17 => whole(&text[..digits])? / 1000,
-        _ => whole(&text[..digits])? / 1_000_000,
+        12..=14 => parse_u64(&text[..digits])?,
+        15..=17 => parse_u64(&text[..digits])? / 1000,
+        _ => parse_u64(&text[..digits])? / 1_000_000,
     };
     Moment::utc(unix_ms.try_into().ok()?)
 }
@@ -135,7 +135,7 @@ fn moment(
     offset_s: Option<i32>,
 ) -> Option<Moment> {
     let &[h0, h1, b':', m0, m1, b':', s0, s1] = time else { return None };
-    let year = i16::try_from(whole(&year)?).ok()?;
+    let year = i16::try_from(parse_u64(&year)?).ok()?;
     // A leap second is the second before it, as for the kernel's clock.
     let second = two(&[s0, s1])?;
     let second = if second == 60 { 59 } else { second };

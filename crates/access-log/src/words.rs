@@ -9,7 +9,7 @@ pub(crate) struct Words<'l> {
 }
 
 impl<'l> Words<'l> {
-    pub(crate) fn of(line: &'l [u8]) -> Self {
+    pub(crate) fn new(line: &'l [u8]) -> Self {
         Self { rest: line }
     }
 
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn words_are_bare_or_enclosed() {
-        let mut words = Words::of(b"a  [b c] \"d e\" - \"f g");
+        let mut words = Words::new(b"a  [b c] \"d e\" - \"f g");
         let mut next = || words.enclosed();
         assert_eq!(next(), Some(&b"a"[..]));
         assert_eq!(next(), Some(&b"b c"[..]));
@@ -75,7 +75,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_line_has_an_end(line: Vec<u8>) {
-            let mut words = Words::of(&line);
+            let mut words = Words::new(&line);
             prop_assert!(std::iter::from_fn(|| words.enclosed()).count() <= line.len());
         }
     }

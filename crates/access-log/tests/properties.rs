@@ -254,7 +254,7 @@ proptest! {
                 prop_assert_eq!(mix.all.requests, summary.requests);
                 let of_classes: u64 = zc_access_log::Class::ALL
                     .iter()
-                    .map(|class| mix.sizes.of(*class).total().requests)
+                    .map(|class| mix.sizes.get(*class).total().requests)
                     .sum();
                 prop_assert_eq!(of_classes, mix.all.requests);
                 let sum = |tallies: &mut dyn Iterator<Item = u64>| tallies.sum::<u64>();

@@ -17,7 +17,7 @@ pub(crate) enum Permitted {
 
 impl AccountKind {
     /// The account of the trial in slot number `slot`.
-    pub(crate) fn of_trial(
+    pub(crate) fn for_trial(
         block: &Block,
         slot: usize,
         header: &Header,
@@ -38,20 +38,21 @@ impl AccountKind {
     }
 
     /// The account of a block: that of its first soaked trial that has readings.
-    pub(crate) fn of_block(block: &Block, header: &Header, permitted: Permitted) -> Self {
+    pub(crate) fn for_block(block: &Block, header: &Header, permitted: Permitted) -> Self {
         let slots = 0..block.slots.len();
-        let mut accounts = slots.map(|slot| Self::of_trial(block, slot, header, permitted));
+        let mut accounts = slots.map(|slot| Self::for_trial(block, slot, header, permitted));
         let not_read = Self::WallTime { because: WhyWallTime::NoClocks };
         accounts.find(|account| *account != not_read).unwrap_or(not_read)
     }
 
     /// The account of a run with these blocks; without any, as if nothing had been read.
-    pub(crate) fn of_run<'b>(
+    pub(crate) fn for_run<'b>(
         blocks: impl IntoIterator<Item = &'b Block>,
         header: &Header,
         permitted: Permitted,
     ) -> Self {
-        let first = blocks.into_iter().next().map(|block| Self::of_block(block, header, permitted));
+        let first =
+            blocks.into_iter().next().map(|block| Self::for_block(block, header, permitted));
         first.unwrap_or(Self::WallTime { because: WhyWallTime::NoClocks })
     }
 
@@ -110,7 +111,7 @@ mod tests {
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn account(run: &Run) -> AccountKind {
-        AccountKind::of_run(&run.blocks, &run.header, Permitted::Best)
+        AccountKind::for_run(&run.blocks, &run.header, Permitted::Best)
     }
 
     fn small() -> Run {

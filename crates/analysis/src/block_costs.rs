@@ -24,7 +24,7 @@ pub(super) struct BlockCosts {
 }
 
 impl BlockCosts {
-    pub(super) fn of(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
+    pub(super) fn normalize(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
         let cells = &kept.header.plan.cells;
         let cost =
             |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);

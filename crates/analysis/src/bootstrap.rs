@@ -14,7 +14,7 @@ pub(super) struct Bootstrap {
 }
 
 impl Bootstrap {
-    pub(super) fn of(kept: &KeptBlocks, resamples: usize) -> Self {
+    pub(super) fn new(kept: &KeptBlocks, resamples: usize) -> Self {
         let blocks = kept.costs.len();
         Self {
             draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed),

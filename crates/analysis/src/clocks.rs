@@ -43,7 +43,7 @@ impl Clock {
 impl Clocks {
     /// The clocks of a slot's window. `None` without readings; otherwise see
     /// [`between`](Self::between).
-    pub(crate) fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+    pub(crate) fn in_slot(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
         let (opened, closed) = machine.edges(slot)?;
         Self::between(opened, closed, machine)
     }
@@ -99,5 +99,5 @@ impl Clocks {
 /// The clocks of an idle window; `None` for any other slot.
 pub(crate) fn idle_clocks(slot: &Slot, machine: &Machine<'_>) -> Option<Clocks> {
     let Slot::Idle(_) = slot else { return None };
-    Clocks::of(slot, machine)
+    Clocks::in_slot(slot, machine)
 }

@@ -26,7 +26,7 @@ pub(super) fn components(kept: &KeptBlocks, cells: &[CellEstimate]) -> Sides<Vec
     if groups.is_empty() {
         return Sides::default();
     }
-    let of = |side| of_side(kept, side, cells, &groups, DEFAULT_RESAMPLES);
+    let of = |side| components_of_side(kept, side, cells, &groups, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header)).then(|| of(Side::Sender)),
         receiver: None,
@@ -91,7 +91,10 @@ struct Fit {
 impl Fit {
     /// The fit to points and their costs in ns per KiB; with `calls`, these have a coefficient of
     /// their own.
-    fn of<'p>(points: impl Iterator<Item = (&'p Point, f64)>, calls: bool) -> Option<Self> {
+    fn least_squares<'p>(
+        points: impl Iterator<Item = (&'p Point, f64)>,
+        calls: bool,
+    ) -> Option<Self> {
         let weight = |point: &Point| point.ns_per_kib.powi(-2);
         if calls {
             let row = |(point, cost): (&Point, f64)| {
@@ -115,20 +118,20 @@ impl Fit {
     }
 }
 
-fn of_side(
+fn components_of_side(
     kept: &KeptBlocks,
     side: Side,
     cells: &[CellEstimate],
     groups: &[Series],
     resamples: usize,
 ) -> Vec<Components> {
-    let boot = Bootstrap::of(kept, resamples);
-    let costs = BlockCosts::of(kept, side, &boot);
-    let of = |group: usize| of_series(kept, cells, &groups[group], &costs, &boot);
+    let boot = Bootstrap::new(kept, resamples);
+    let costs = BlockCosts::normalize(kept, side, &boot);
+    let of = |group: usize| components_of_series(kept, cells, &groups[group], &costs, &boot);
     parallel::each(groups.len(), of).into_iter().flatten().collect()
 }
 
-fn of_series(
+fn components_of_series(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
     series: &Series,
@@ -167,7 +170,10 @@ fn of_series(
         let Some(costs) = costs else { return (None, Vec::new()) };
         let but = |left_out: Option<f64>| {
             let all = std::iter::zip(&points, costs.iter().copied());
-            Fit::of(all.filter(|(point, _)| Some(point.rate_bytes_per_s) != left_out), calls)
+            Fit::least_squares(
+                all.filter(|(point, _)| Some(point.rate_bytes_per_s) != left_out),
+                calls,
+            )
         };
         let by_others: Vec<(f64, Option<Fit>)> = if rates.len() < 3 {
             Vec::new()
@@ -255,10 +261,10 @@ mod tests {
             ..Synthetic::default()
         };
         let run = world.run();
-        let kept = KeptBlocks::of(&run);
+        let kept = KeptBlocks::from_run(&run);
         let cells: Vec<CellEstimate> =
             (0..run.header.plan.cells.len()).map(|place| cells::cell(&kept, place)).collect();
-        of_side(&kept, Side::Both, &cells, &series(&run.header), 400)
+        components_of_side(&kept, Side::Both, &cells, &series(&run.header), 400)
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Limits {
 }
 
 impl Controls {
-    pub(crate) fn of(kept: &KeptBlocks) -> Self {
+    pub(crate) fn from_blocks(kept: &KeptBlocks) -> Self {
         let same = kept.header.plan.cells.iter().position(Cell::is_aa_control).map(|place| {
             let ratio = cells::ratios(kept, place);
             let interval = ratio.both.and_then(|ratio| ratio.interval);

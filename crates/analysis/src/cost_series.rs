@@ -17,7 +17,7 @@ pub struct CostSeries {
 
 /// The series of all cells, in the order of the plan.
 pub fn cost_series(run: &Run) -> Vec<CostSeries> {
-    let kept = KeptBlocks::of(run);
+    let kept = KeptBlocks::from_run(run);
     let of = |place: usize| {
         kept.costs.iter().filter_map(move |block| {
             block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite)

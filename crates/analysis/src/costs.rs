@@ -74,14 +74,14 @@ impl TrialCost {
     /// Soaked CPU time, net of the load and, where that was measured, of the harness; `None` where
     /// the side has no cost of its own.
     pub fn ns(&self, side: Side) -> Option<f64> {
-        let harness_ns = self.harness.and_then(|harness| harness.of(side)).unwrap_or(0.0);
+        let harness_ns = self.harness.and_then(|harness| harness.for_side(side)).unwrap_or(0.0);
         Some(self.gross_ns(side)? - harness_ns)
     }
 
     /// Like [`ns`](Self::ns), with the harness in it.
     fn gross_ns(&self, side: Side) -> Option<f64> {
         let load_ns = if side == Side::Both { self.load_ns } else { 0.0 };
-        Some(self.gross.of(side)? - load_ns)
+        Some(self.gross.for_side(side)? - load_ns)
     }
 
     /// Soaked CPU time per KiB of payload; see [`ns`](Self::ns).
@@ -96,13 +96,13 @@ impl TrialCost {
 
     /// Soaked CPU time per KiB of payload that is the harness; `None` where it was not measured.
     pub fn harness_ns_per_kib(&self, side: Side) -> Option<f64> {
-        self.harness?.of(side).map(|ns| self.per_kib(ns))
+        self.harness?.for_side(side).map(|ns| self.per_kib(ns))
     }
 
     /// CPU time that other tasks used beyond what they used in idle windows, per KiB of payload;
     /// `None` where the cost is by wall time.
     pub fn unattributed_ns_per_kib(&self, side: Side) -> Option<f64> {
-        self.unattributed?.of(side).map(|ns| self.per_kib(ns))
+        self.unattributed?.for_side(side).map(|ns| self.per_kib(ns))
     }
 
     /// CPU time burned on purpose per KiB of payload: all of it, and what was burned in softirq
@@ -127,7 +127,7 @@ pub fn trial_costs(
     header: &Header,
     index: &PlanIndex<'_>,
 ) -> Vec<Vec<Option<TrialCost>>> {
-    Costs::of(blocks, header, index, Permitted::Best).by_block
+    Costs::from_blocks(blocks, header, index, Permitted::Best).by_block
 }
 
 /// The costs of blocks, by one of the accounts.
@@ -141,7 +141,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    pub(crate) fn of(
+    pub(crate) fn from_blocks(
         blocks: &[&Block],
         header: &Header,
         index: &PlanIndex<'_>,
@@ -151,16 +151,16 @@ impl Costs {
         let mut costs =
             Self { by_block: vec![vec![None; cells]; blocks.len()], windows: 0, hardly_ran: 0 };
         if !is_emulated(header) {
-            let by = By { permitted, steal: StealInClocks::of(blocks, header) };
+            let by = By { permitted, steal: StealInClocks::from_idle_windows(blocks, header) };
             let found =
-                parallel::each(blocks.len(), |at| Windows::of(blocks[at], header, index, by));
+                parallel::each(blocks.len(), |at| Windows::in_block(blocks[at], header, index, by));
             costs.fill(&found, header);
         }
         costs
     }
 
     fn fill(&mut self, found: &[Windows<'_>], header: &Header) {
-        let harnesses = Harnesses::of(found);
+        let harnesses = Harnesses::from_windows(found);
         for (place, cell) in header.plan.cells.iter().enumerate() {
             let windows: Vec<Option<&Window>> =
                 found.iter().map(|block| block.cells[place].as_ref()).collect();
@@ -195,7 +195,7 @@ struct Windows<'h> {
 }
 
 impl<'h> Windows<'h> {
-    fn of(block: &Block, header: &'h Header, index: &PlanIndex<'h>, by: By) -> Self {
+    fn in_block(block: &Block, header: &'h Header, index: &PlanIndex<'h>, by: By) -> Self {
         let mut cells: Vec<Option<Window>> = Vec::new();
         cells.resize_with(header.plan.cells.len(), || None);
         let mut paced = HashMap::new();
@@ -205,10 +205,10 @@ impl<'h> Windows<'h> {
             let cell = &header.plan.cells[place];
             match trial.kind {
                 TrialKind::Soaked if cells[place].is_none() => {
-                    cells[place] = Window::of(block, slot, header, cell, by);
+                    cells[place] = Window::in_slot(block, slot, header, cell, by);
                 }
                 TrialKind::Paced => {
-                    let account = AccountKind::of_trial(block, slot, header, by.permitted);
+                    let account = AccountKind::for_trial(block, slot, header, by.permitted);
                     let levels = &cell.levels;
                     if let Some(taken) = taken_in(block, slot, header, levels, account, by.steal) {
                         paced.entry(cell.label.as_str()).or_insert(taken);
@@ -231,10 +231,10 @@ struct Window {
 }
 
 impl Window {
-    fn of(block: &Block, slot: usize, header: &Header, cell: &Cell, by: By) -> Option<Self> {
+    fn in_slot(block: &Block, slot: usize, header: &Header, cell: &Cell, by: By) -> Option<Self> {
         let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
         let bytes = arrived(&trial.opened, &trial.closed)?;
-        let account = AccountKind::of_trial(block, slot, header, by.permitted);
+        let account = AccountKind::for_trial(block, slot, header, by.permitted);
         let taken = taken_in(block, slot, header, &cell.levels, account, by.steal)?;
         let burned = match cell.burn_units_per_mb {
             None => None,
@@ -273,7 +273,7 @@ impl Window {
 struct Harnesses<'h>(HashMap<&'h str, Vec<Option<Losses>>>);
 
 impl<'h> Harnesses<'h> {
-    fn of(blocks: &[Windows<'h>]) -> Self {
+    fn from_windows(blocks: &[Windows<'h>]) -> Self {
         let mut by_label = HashMap::new();
         for label in blocks.iter().flat_map(|block| block.paced.keys()) {
             by_label.entry(*label).or_insert_with(|| {
@@ -364,12 +364,12 @@ mod tests {
     }
 
     fn costs_in(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
-        trial_costs(&[block], header, &PlanIndex::of(&header.plan)).remove(0)
+        trial_costs(&[block], header, &PlanIndex::new(&header.plan)).remove(0)
     }
 
     fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
         let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
-        costs_in(block, header)[PlanIndex::of(&header.plan).place(&trial.cell)?]
+        costs_in(block, header)[PlanIndex::new(&header.plan).place(&trial.cell)?]
     }
 
     fn quiet() -> Synthetic {
@@ -410,7 +410,7 @@ mod tests {
         let off = |world: &Synthetic| {
             let run = world.run();
             let blocks: Vec<&Block> = run.blocks.iter().collect();
-            let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+            let costs = trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan));
             let truths =
                 world.cells.iter().map(|cell| (cell.sender_ns_per_kib, cell.receiver_ns_per_kib));
             let of_cell = |((sender, receiver), cost): ((f64, f64), &Option<TrialCost>)| {
@@ -441,10 +441,11 @@ mod tests {
         let mut run = Synthetic { blocks: 16, foreign_share: 0.1, ..quiet() }.run();
         let costs = |run: &Run| {
             let blocks: Vec<&Block> = run.blocks.iter().collect();
-            let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+            let costs = trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan));
             costs.into_iter().flatten().map(Option::unwrap).collect::<Vec<_>>()
         };
-        let of_others = |run: &Run| other_programs::of(&KeptBlocks::of(run)).unwrap().share;
+        let of_others =
+            |run: &Run| other_programs::cpu_shares(&KeptBlocks::from_run(run)).unwrap().share;
         let (before, others_before) = (costs(&run), of_others(&run));
         // SIGSTOP for three seconds, in which both CPUs are idle.
         let slots = &mut run.blocks[8].slots;
@@ -481,7 +482,7 @@ mod tests {
             }
         }
         let blocks: Vec<&Block> = run.blocks.iter().collect();
-        let costs = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+        let costs = trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan));
         let mut missing = 0;
         for (before, after) in before.iter().zip(costs.iter().flatten()) {
             let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
@@ -707,7 +708,7 @@ mod tests {
             let mut run = with_a_server(&world);
             run.header.plan.traffic.server_mut().unwrap().found = found;
             let blocks: Vec<&Block> = run.blocks.iter().collect();
-            let index = PlanIndex::of(&run.header.plan);
+            let index = PlanIndex::new(&run.header.plan);
             let costs = trial_costs(&blocks, &run.header, &index);
             let each: Vec<TrialCost> = costs.iter().map(|block| block[0].unwrap()).collect();
             assert!(each.iter().all(|cost| cost.unattributed.is_some() == found));

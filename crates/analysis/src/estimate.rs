@@ -24,12 +24,12 @@ use zc_run::Run;
 /// All estimates of a run. Accepts any run that parses, with any number of blocks and with readings
 /// missing.
 pub fn estimate(run: &Run) -> Estimates {
-    let kept = KeptBlocks::of(run);
+    let kept = KeptBlocks::from_run(run);
     let mut cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
     for (cell, cost) in cells.iter_mut().zip(idle_host::costs(&kept)) {
         cell.idle_host_ns_per_kib = cost;
     }
-    let controls = Controls::of(&kept);
+    let controls = Controls::from_blocks(&kept);
     let blocks = account::blocks(run, kept.account);
     let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     Estimates {
@@ -50,7 +50,7 @@ pub fn estimate(run: &Run) -> Estimates {
         control: controls.same,
         positive_control: controls.positive,
         account: kept.account,
-        other_programs: other_programs::of(&kept),
+        other_programs: other_programs::cpu_shares(&kept),
         wander: WanderFigures {
             ratios: kept.wanders.ratios(Side::Both).map(|wander| wander.variance.sqrt()),
             costs: kept.wanders.costs(Side::Both).map(|wander| wander.variance.sqrt()),
@@ -67,7 +67,7 @@ pub fn estimate(run: &Run) -> Estimates {
 pub fn is_decided(run: &Run, level: f64) -> bool {
     let kept = KeptBlocks::at_level(run, level);
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
-    let (controls, blocks) = (Controls::of(&kept), account::blocks(run, kept.account));
+    let (controls, blocks) = (Controls::from_blocks(&kept), account::blocks(run, kept.account));
     let verdict = verdict::verdict(run, &kept, &cells, &controls, &blocks);
     let is_decided = |cell: &CellVerdict| cell.comparison != Comparison::Undecided;
     verdict.stands() && !verdict.cells.is_empty() && verdict.cells.iter().all(is_decided)

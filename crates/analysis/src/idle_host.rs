@@ -40,7 +40,7 @@ pub(super) fn costs(kept: &KeptBlocks) -> Vec<Option<Figure>> {
         return vec![None; cells.len()];
     }
     let pairs: Vec<Vec<Pair>> = cells.iter().map(|cell| pairs(kept, cell)).collect();
-    let scatter = Scatter::of(&pairs);
+    let scatter = Scatter::from_pairs(&pairs);
     let limit = scatter.as_ref().map_or(f64::INFINITY, |all| GROSS_ERROR * all.deviation_cpus);
     let cost = |(cell, pairs): (&Cell, &Vec<Pair>)| {
         let middle = middle(pairs)?;
@@ -105,7 +105,7 @@ struct Scatter {
 impl Scatter {
     /// Estimated from the pairs of all cells that have more than one, without gross errors. Values
     /// lie nearer to their own median than to what it estimates: n / (n - 1) makes up for that.
-    fn of(cells: &[Vec<Pair>]) -> Option<Self> {
+    fn from_pairs(cells: &[Vec<Pair>]) -> Option<Self> {
         let several = || cells.iter().filter(|pairs| pairs.len() > 1);
         let deviations = several().filter_map(|pairs| {
             let (middle, count) = (middle(pairs)?, pairs.len() as f64);

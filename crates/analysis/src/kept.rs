@@ -44,7 +44,7 @@ pub(super) struct KeptBlocks<'a> {
 }
 
 impl<'a> KeptBlocks<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
+    pub(super) fn from_run(run: &'a Run) -> Self {
         Self::at_level(run, level_of(&run.header.plan, run.end.as_ref()))
     }
 
@@ -86,19 +86,19 @@ impl<'a> KeptBlocks<'a> {
         wanted: impl Fn(&Block) -> bool,
     ) -> Self {
         let header = &run.header;
-        let index = PlanIndex::of(&header.plan);
+        let index = PlanIndex::new(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         let Costs { by_block: mut costs, windows, hardly_ran } =
-            Costs::of(&blocks, header, &index, permitted);
+            Costs::from_blocks(&blocks, header, &index, permitted);
         let unattributed = unattributed::settle(&mut costs, &header.plan, level);
         let harness_below_zero = harness::measured(&costs, &header.plan)
             .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));
         harness::settle(&mut costs);
         Self {
             header,
-            wanders: Wanders::of(&costs, &header.plan, &index),
+            wanders: Wanders::estimate(&costs, &header.plan, &index),
             costs,
-            account: AccountKind::of_run(blocks.iter().copied(), header, permitted),
+            account: AccountKind::for_run(blocks.iter().copied(), header, permitted),
             unattributed,
             windows,
             windows_left_out: hardly_ran,
@@ -127,7 +127,7 @@ impl<'a> KeptBlocks<'a> {
         for cost in self.costs.iter_mut().flatten().flatten() {
             cost.harness = None;
         }
-        self.wanders = Wanders::of(&self.costs, &self.header.plan, &self.index);
+        self.wanders = Wanders::estimate(&self.costs, &self.header.plan, &self.index);
         self
     }
 

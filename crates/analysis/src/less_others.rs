@@ -87,7 +87,7 @@ impl Idle {
     /// Computes it from the idle windows before and after a slot, and the shares of others from all
     /// idle windows of the block.
     fn around(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
-        let of_slot = |slot: &Slot| IdleWindow::of(slot, machine);
+        let of_slot = |slot: &Slot| IdleWindow::from_slot(slot, machine);
         let windows: Vec<IdleWindow> = block.slots.iter().filter_map(of_slot).collect();
         let shares = shares(&windows, machine.cpus.len());
         let (opened, closed) = machine.edges(&block.slots[slot])?;
@@ -128,7 +128,7 @@ struct IdleWindow {
 
 impl IdleWindow {
     /// `None` for any other slot.
-    fn of(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
+    fn from_slot(slot: &Slot, machine: &Machine<'_>) -> Option<Self> {
         let Slot::Idle(_) = slot else { return None };
         let (opened, closed) = machine.edges(slot)?;
         let clocks = Clocks::between(opened, closed, machine)?;
@@ -163,11 +163,11 @@ mod tests {
 
     fn costs(run: &Run) -> Vec<Vec<Option<TrialCost>>> {
         let blocks: Vec<&Block> = run.blocks.iter().collect();
-        trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan))
+        trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan))
     }
 
     /// Costs of the reference, sender and receiver together; in truth 900 ns/KiB.
-    fn of_both(run: &Run) -> Vec<f64> {
+    fn costs_of_both(run: &Run) -> Vec<f64> {
         let ns = |block: &Vec<Option<TrialCost>>| block[0].as_ref().unwrap().ns_per_kib(Side::Both);
         costs(run).iter().map(|block| ns(block).unwrap()).collect()
     }
@@ -180,9 +180,9 @@ mod tests {
     fn costs_are_the_true_ones_on_a_quiet_machine_and_beside_others() {
         for (foreign_share, foreign_noise) in [(0.0, 0.0), (0.3, 0.0), (0.2, 0.8)] {
             let run = Synthetic { foreign_share, foreign_noise, ..world() }.run();
-            let account = AccountKind::of_run(&run.blocks, &run.header, Permitted::Best);
+            let account = AccountKind::for_run(&run.blocks, &run.header, Permitted::Best);
             assert_eq!(account, AccountKind::WallLessOthers);
-            let found = of_both(&run);
+            let found = costs_of_both(&run);
             assert!(worst(&found) < 0.01, "{foreign_share} {foreign_noise}: {found:?}");
         }
     }
@@ -191,9 +191,9 @@ mod tests {
     fn wall_time_alone_has_others_in_the_costs() {
         let mut run = Synthetic { foreign_share: 0.2, foreign_noise: 0.8, ..world() }.run();
         run.header.host.cpu.online = 4; // of which two have no soaker
-        let account = AccountKind::of_run(&run.blocks, &run.header, Permitted::Best);
+        let account = AccountKind::for_run(&run.blocks, &run.header, Permitted::Best);
         assert_eq!(account, AccountKind::WallTime { because: WhyWallTime::InterruptsApart });
-        assert!(worst(&of_both(&run)) > 0.1);
+        assert!(worst(&costs_of_both(&run)) > 0.1);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Losses {
 
 impl Losses {
     /// The loss of a side; `None` where the side has no cost of its own.
-    pub fn of(&self, side: Side) -> Option<f64> {
+    pub fn for_side(&self, side: Side) -> Option<f64> {
         match side {
             Side::Sender => self.sender_ns,
             Side::Receiver => self.receiver_ns,

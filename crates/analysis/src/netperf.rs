@@ -81,8 +81,9 @@ fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
         (Side::Receiver, Some(far)) => far.cpus.len(),
         _ => local.cpus.len(),
     };
-    let share =
-        |cost: &TrialCost| per(cost.gross.of(side)? * 100.0, cost.gross.window_ns * cpus as f64);
+    let share = |cost: &TrialCost| {
+        per(cost.gross.for_side(side)? * 100.0, cost.gross.window_ns * cpus as f64)
+    };
     let shares: Vec<f64> =
         kept.costs.iter().filter_map(|block| share(block.get(place)?.as_ref()?)).collect();
     figure(&shares, kept.level)
@@ -98,7 +99,7 @@ struct Process {
 }
 
 impl Process {
-    fn of(trial: &Trial) -> Option<Self> {
+    fn from_trial(trial: &Trial) -> Option<Self> {
         let process = match trial.whole_sender_usage {
             Some(usage) => {
                 let (user, system) = (usage.user_ns as f64, usage.system_ns as f64);
@@ -121,8 +122,10 @@ impl Process {
 }
 
 fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
-    let trials: Vec<Process> =
-        kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| Process::of(trial)).collect();
+    let trials: Vec<Process> = kept
+        .trials(label, TrialKind::Soaked)
+        .filter_map(|(_, trial)| Process::from_trial(trial))
+        .collect();
     let shares: Vec<f64> = trials.iter().map(|trial| trial.cpu_ns / trial.elapsed_ns).collect();
     let cpu = figure(&shares, kept.level)?;
     let cpu_s = scaled(&cpu, RUN_S);
@@ -187,7 +190,7 @@ fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio 
     let per_byte = |cell: usize| -> BTreeMap<usize, f64> {
         let trials = kept.trials(&plan.cells[cell].label, TrialKind::Soaked);
         let in_block = |(block, trial)| {
-            Process::of(trial).map(|process| (block, process.cpu_ns / process.bytes))
+            Process::from_trial(trial).map(|process| (block, process.cpu_ns / process.bytes))
         };
         trials.filter_map(in_block).collect()
     };

@@ -12,7 +12,7 @@ use zc_run::{Header, LinkKind, Placement, Slot, Traffic, TrialKind};
 /// CPU time that other programs used in the soaked windows of the blocks that count: in idle
 /// windows alone where not all threads that work for the traffic are known. `None` where costs are
 /// by wall time, on an emulated machine, and without such a window.
-pub(super) fn of(kept: &KeptBlocks) -> Option<OtherPrograms> {
+pub(super) fn cpu_shares(kept: &KeptBlocks) -> Option<OtherPrograms> {
     if kept.account != AccountKind::OwnClocks || is_emulated(kept.header) {
         return None;
     }
@@ -122,7 +122,7 @@ mod tests {
     use zc_testkit::synthetic::{Synthetic, null_link, two_machines};
 
     fn found(run: &zc_run::Run) -> Option<OtherPrograms> {
-        of(&KeptBlocks::of(run))
+        cpu_shares(&KeptBlocks::from_run(run))
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::taken::{LEAST_SHARE, TakenFrom};
 /// The length of a soaked window, and how much of each of a machine's CPUs neither its soaker,
 /// ksoftirqd nor the hypervisor had, and in which it was not idle.
 pub(crate) fn left_over(slot: &Slot, machine: &Machine<'_>) -> Option<(f64, Vec<f64>)> {
-    let window = Clocks::of(slot, machine)?;
+    let window = Clocks::in_slot(slot, machine)?;
     let left_ns = |cpu: &Clock| {
         let not_others_ns = cpu.soaker_ns + cpu.ksoftirqd_ns + cpu.steal_ns + cpu.stopped_ns;
         window.elapsed_ns - not_others_ns
@@ -47,7 +47,7 @@ pub(crate) fn account(
     machine: &Machine<'_>,
     steal: StealInClocks,
 ) -> Option<Account> {
-    let window = Clocks::of(&block.slots[slot], machine)?;
+    let window = Clocks::in_slot(&block.slots[slot], machine)?;
     let speeds = speeds(block, slot, machine, steal)?;
     let steal = steal.on(machine);
     let idle_shares = shares_of_others(block, slot, machine)?;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn cost_of_the_first(run: &Run) -> Option<TrialCost> {
-        let index = PlanIndex::of(&run.header.plan);
+        let index = PlanIndex::new(&run.header.plan);
         let Slot::Trial(trial) = &run.blocks[0].slots[1] else { panic!("slot 1 is a trial") };
         trial_costs(&[&run.blocks[0]], &run.header, &index)[0][index.place(&trial.cell)?]
     }

@@ -19,7 +19,7 @@ pub struct PlanIndex<'p> {
 
 impl<'p> PlanIndex<'p> {
     /// The index of a plan. O(cells).
-    pub fn of(plan: &'p Plan) -> Self {
+    pub fn new(plan: &'p Plan) -> Self {
         let mut places = HashMap::with_capacity(plan.cells.len());
         for (place, cell) in plan.cells.iter().enumerate() {
             places.entry(cell.label.as_str()).or_insert(place);

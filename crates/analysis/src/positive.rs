@@ -18,7 +18,7 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let plan = &kept.header.plan;
     let place = plan.cells.iter().position(zc_run::Cell::is_positive_control)?;
     let divisors = kept.index.divisors(place);
-    let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
+    let found = kept.costs.iter().filter_map(|costs| added_in_block(costs, place, &divisors));
     let (pairs, added): (Vec<Pair>, Vec<Added>) = found.unzip();
     let of = |what: fn(&Added) -> f64| median(&added.iter().map(what).collect::<Vec<_>>());
     // Of a reference whose noise took it below 0, nothing is a share.
@@ -49,7 +49,7 @@ struct Added {
 }
 
 /// Measured and expected cost of the control, in ns per KiB, and the cost added.
-fn of_block(
+fn added_in_block(
     costs: &[Option<TrialCost>],
     place: usize,
     divisors: &[usize],

@@ -11,13 +11,13 @@ use zc_run::{Block, Header};
 /// The progress of a run: the ratio of each cell of the plan (of both sides together) over the
 /// blocks kept so far; `None` for cells without a baseline, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
-    let index = PlanIndex::of(&header.plan);
+    let index = PlanIndex::new(&header.plan);
     let kept: Vec<&Block> = blocks.iter().filter(|block| block.dropped.is_none()).collect();
     let mut costs = trial_costs(&kept, header, &index);
     let plan = &header.plan;
     unattributed::settle(&mut costs, plan, level);
     harness::settle(&mut costs);
-    let wander = Wanders::of(&costs, plan, &index).ratios(Side::Both);
+    let wander = Wanders::estimate(&costs, plan, &index).ratios(Side::Both);
     let of = |cell: usize| {
         let pairs = pairs(&costs, cell, &index.divisors(cell), Side::Both);
         ratio(&pairs, level, wander.filter(|_| !index.wanders_with_its_baseline(cell)))
@@ -27,7 +27,7 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
 
 /// Whether every cell with a baseline has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
-    let (plan, index) = (&header.plan, PlanIndex::of(&header.plan));
+    let (plan, index) = (&header.plan, PlanIndex::new(&header.plan));
     let referring: Vec<usize> =
         (0..plan.cells.len()).filter(|cell| index.baseline(*cell).is_some()).collect();
     let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
@@ -56,7 +56,7 @@ mod tests {
         // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536,
         // sendfile 65536
         let of = |plan: &Plan| {
-            let index = PlanIndex::of(plan);
+            let index = PlanIndex::new(plan);
             (0..5).map(|cell| index.divisors(cell)).collect::<Vec<_>>()
         };
         assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
@@ -68,7 +68,7 @@ mod tests {
             "a baseline may have a baseline"
         );
         plan.cells[3].by = Some("nobody".to_owned());
-        let index = PlanIndex::of(&plan);
+        let index = PlanIndex::new(&plan);
         assert_eq!(index.baseline(3), None);
         assert_eq!((index.baseline(99), index.divisors(99)), (None, vec![]));
 

@@ -25,7 +25,7 @@ const BINS_IN_OCTAVE: f64 = 8.0;
 pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
     let plan = &kept.header.plan;
     let replay = plan.replay()?;
-    let bins = Bins::of(replay);
+    let bins = Bins::from_replay(replay);
     let groups = series(kept.header);
     let of_cell = |label: &String| {
         let cell = kept.index.place(label)?;
@@ -37,7 +37,7 @@ pub(super) fn replay(kept: &KeptBlocks) -> Option<Replay> {
                 .is_some_and(|(_, first)| plan.cells[*first].transfer.send_path() == path)
         };
         let group = groups.iter().find(is_of_path)?;
-        Some((cell, Costs::of(kept, cell, group, &bins)))
+        Some((cell, Costs::in_blocks(kept, cell, group, &bins)))
     };
     let all: BTreeMap<usize, Costs> = replay.cells.iter().filter_map(of_cell).collect();
     let compared = |pairs: Vec<Pair>| -> Option<RatioFigure> {
@@ -85,7 +85,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(kept: &KeptBlocks, cell: usize, group: &SeriesCells, bins: &Bins) -> Self {
+    fn in_blocks(kept: &KeptBlocks, cell: usize, group: &SeriesCells, bins: &Bins) -> Self {
         let cost = |block: usize, cell: usize| {
             kept.costs[block].get(cell)?.as_ref()?.ns_per_kib(Side::Both)
         };
@@ -120,7 +120,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn of(replay: &ReplayPlan) -> Self {
+    fn from_replay(replay: &ReplayPlan) -> Self {
         let mut bins: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
         for bytes in &replay.body_bytes {
             let bytes = *bytes as f64;
@@ -164,7 +164,7 @@ mod tests {
         let labels = PATHS.map(|(path, ..)| format!("log {path}"));
         for ((path, request_ns, ns_per_kib), label) in PATHS.iter().zip(&labels) {
             let ns_per_kib = times * (request_ns * 1024.0 / mean_bytes + ns_per_kib);
-            let mut cell = TrueCell::of_size(*path, mean_bytes as usize, 0.0, ns_per_kib);
+            let mut cell = TrueCell::with_size(*path, mean_bytes as usize, 0.0, ns_per_kib);
             cell.cell.label.clone_from(label);
             cell.cell.by = Some(labels[0].clone());
             cells.push(cell);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Replay {
-        replay(&KeptBlocks::of(run)).unwrap()
+        replay(&KeptBlocks::from_run(run)).unwrap()
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
     fn in_a_run_without_a_replay_and_without_blocks_nothing_is_found() {
         let mut plain = run(1.0, 1);
         plain.header.plan.traffic.responses_mut().unwrap().replay = None;
-        assert_eq!(replay(&KeptBlocks::of(&plain)), None);
+        assert_eq!(replay(&KeptBlocks::from_run(&plain)), None);
         let mut none = run(1.0, 1);
         none.blocks.clear();
         let none = found(&none);

@@ -16,7 +16,7 @@ use zc_run::{Cell, Latencies, Plan, Probe, Run};
 /// One for each cell of a server's run, in the plan's order; nothing for another run.
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
     let plan = &run.header.plan;
-    let seen = Seen::of(run);
+    let seen = Seen::from_run(run);
     let each = std::iter::zip(&plan.cells, cells).enumerate();
     each.filter_map(|(place, (cell, figures))| {
         let body_bytes = plan.response_bytes(cell)?;
@@ -25,7 +25,7 @@ pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> 
             us_per_request(plan, &plan.cells[first], cells[first].cost_ns_per_kib.both)
         });
         let saved = first.zip(ratio).map(|(first, ratio)| saved(&first, &ratio));
-        Some(of_cell(&seen, kept, cell, figures, body_bytes, saved))
+        Some(request_cost(&seen, kept, cell, figures, body_bytes, saved))
     })
     .collect()
 }
@@ -67,7 +67,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(run: &'a Run) -> Self {
+    fn from_run(run: &'a Run) -> Self {
         let probes = run.header.probes.iter().rev().filter_map(|probe| match probe {
             Probe::TopSpeed { cell, bytes_per_s } => Some((cell.as_str(), *bytes_per_s)),
             _ => None,
@@ -80,7 +80,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-fn of_cell(
+fn request_cost(
     seen: &Seen<'_>,
     kept: &KeptBlocks,
     cell: &Cell,

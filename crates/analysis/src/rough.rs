@@ -12,15 +12,15 @@ use zc_run::{Run, TrialKind};
 /// Rough figures of the cells that have any, in the plan's order; none if a kept block tells costs.
 pub(super) fn rough(run: &Run, kept: &KeptBlocks) -> Vec<Rough> {
     if kept.blocks.is_empty() {
-        of_blocks(run, &KeptBlocks::dropped(run))
+        from_blocks(run, &KeptBlocks::dropped(run))
     } else if starved_cpus(run).is_empty() {
         Vec::new()
     } else {
-        of_blocks(run, kept)
+        from_blocks(run, kept)
     }
 }
 
-fn of_blocks(run: &Run, blocks: &KeptBlocks) -> Vec<Rough> {
+fn from_blocks(run: &Run, blocks: &KeptBlocks) -> Vec<Rough> {
     let cells = run.header.plan.cells.iter().filter(|cell| !cell.control).map(|cell| {
         let traffic = traffic::traffic(blocks, cell);
         Rough {

@@ -23,7 +23,7 @@ pub const FOREIGN_LIMIT: f64 = 0.02;
 /// whose costs leave other programs out, unless the plan is strict.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     if !header.plan.strict
-        && AccountKind::of_block(block, header, Permitted::Best).leaves_others_out()
+        && AccountKind::for_block(block, header, Permitted::Best).leaves_others_out()
     {
         return None;
     }

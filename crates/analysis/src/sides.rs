@@ -122,7 +122,7 @@ pub(crate) fn taken(
 ) -> Option<Taken> {
     let machine = Machine::local(header);
     let local = account(block, slot, &machine)?;
-    let threads = ThreadClocks::of(block, slot, &machine)?;
+    let threads = ThreadClocks::in_trial(block, slot, &machine)?;
     if header.plan.fixed.link != LinkKind::Remote {
         return within_machine(&local, threads, header, levels);
     }
@@ -131,7 +131,7 @@ pub(crate) fn taken(
     let mut parts = vec![(side(For::Sender), local.on(0..machine.cpus.len(), threads.both_ns()))];
     if let Some(far) = Machine::remote(header) {
         let remote = account(block, slot, &far)?;
-        let threads = ThreadClocks::of(block, slot, &far)?;
+        let threads = ThreadClocks::in_trial(block, slot, &far)?;
         let times = as_many_bytes(&block.slots[slot], &far, local.window_ns, remote.window_ns)?;
         let taken = remote.on(0..far.cpus.len(), threads.both_ns());
         parts.push((side(For::Receiver), taken.times(times)));
@@ -199,7 +199,7 @@ struct ThreadClocks {
 
 impl ThreadClocks {
     /// The clocks in a trial; `None` where a clock ran backwards.
-    fn of(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
+    fn in_trial(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Self> {
         let (window_ns, used) = Self::in_window(&block.slots[slot], machine)?;
         let (before, after) = (&block.slots[..slot], &block.slots[slot + 1..]);
         let idle = |slot: &Slot| match slot {

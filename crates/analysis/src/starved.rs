@@ -11,7 +11,7 @@ use zc_run::{Block, Run};
 /// because of it. Empty in any other run, and where the costs are not by own clocks.
 pub fn starved_cpus(run: &Run) -> Vec<usize> {
     let kept: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
-    let account = AccountKind::of_run(kept.iter().copied(), &run.header, Permitted::Best);
+    let account = AccountKind::for_run(kept.iter().copied(), &run.header, Permitted::Best);
     if account != AccountKind::OwnClocks {
         return Vec::new();
     }
@@ -19,7 +19,7 @@ pub fn starved_cpus(run: &Run) -> Vec<usize> {
     if starved.is_empty() {
         return starved;
     }
-    let costs = trial_costs(&kept, &run.header, &PlanIndex::of(&run.header.plan));
+    let costs = trial_costs(&kept, &run.header, &PlanIndex::new(&run.header.plan));
     if costs.iter().flatten().any(Option::is_some) { Vec::new() } else { starved }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct StealInClocks {
 
 impl StealInClocks {
     /// From all idle windows of these blocks.
-    pub(crate) fn of(blocks: &[&Block], header: &Header) -> Self {
+    pub(crate) fn from_idle_windows(blocks: &[&Block], header: &Header) -> Self {
         let mut found = Self::default();
         for machine in Machine::all(header).filter(|machine| machine.steal_in_clocks) {
             let share = slope(blocks, &machine);
@@ -93,14 +93,14 @@ mod tests {
 
     fn share(run: &Run) -> f64 {
         let blocks: Vec<&Block> = run.blocks.iter().collect();
-        StealInClocks::of(&blocks, &run.header).local
+        StealInClocks::from_idle_windows(&blocks, &run.header).local
     }
 
     /// Root mean square of the errors of the reference's costs, relative to its cost, and their
     /// mean.
     fn errors(run: &Run) -> (f64, f64) {
         let blocks: Vec<&Block> = run.blocks.iter().collect();
-        let found = trial_costs(&blocks, &run.header, &PlanIndex::of(&run.header.plan));
+        let found = trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan));
         let errors: Vec<f64> = found
             .iter()
             .map(|block| block[0].as_ref().unwrap().ns_per_kib(Side::Both).unwrap() / 900.0 - 1.0)

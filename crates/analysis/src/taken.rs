@@ -169,13 +169,13 @@ fn by_block(
             same.for_each(|(_, part)| around.add(part));
             ns(&window.parts[place].1, &around)
         };
-        of_sides(window, of_part)
+        losses_of_sides(window, of_part)
     };
     (0..windows.len()).map(of_block).collect()
 }
 
 /// Adds up what was taken by side. `None` where the cost of an end is not known.
-fn of_sides(window: &Taken, ns: impl Fn(usize) -> Option<f64>) -> Option<Losses> {
+fn losses_of_sides(window: &Taken, ns: impl Fn(usize) -> Option<f64>) -> Option<Losses> {
     let mut losses = Losses {
         window_ns: window.window_ns,
         sender_ns: None,

@@ -294,7 +294,7 @@ fn without_a_receiver_there_are_no_receiver_figures() {
 }
 
 /// A run of NFS with a server that was there, towards another machine.
-fn of_nfs(shares_machine: bool, client_at: Option<&str>) -> Run {
+fn nfs_run(shares_machine: bool, client_at: Option<&str>) -> Run {
     let mut run = Synthetic { blocks: 20, ..Synthetic::default() }.run();
     run.header.plan.fixed.link = LinkKind::Remote;
     run.header.plan.fixed.placement = Placement::Free;
@@ -328,7 +328,7 @@ fn of_a_server_of_nfs_that_was_there_the_costs_are_of_the_end_that_is_here() {
         (true, None, false, false),
         (true, far, false, false),
     ] {
-        let estimates = estimate(&of_nfs(shares_machine, client_at));
+        let estimates = estimate(&nfs_run(shares_machine, client_at));
         let whose = (estimates.client_alone, estimates.sender_alone);
         assert_eq!(whose, (client_alone, sender_alone), "{shares_machine} {client_at:?}");
         assert_eq!(estimates.sides_apart, sender_alone, "one end has all, or both have it");
@@ -348,7 +348,7 @@ fn of_a_server_of_nfs_that_was_there_the_costs_are_of_the_end_that_is_here() {
 fn calls_of_nfs_whose_clocks_are_all_known_cost_the_same_beside_other_programs() {
     for shares_machine in [false, true] {
         let costs = |foreign_share, all_clocks| -> Vec<f64> {
-            let mut run = of_nfs(shares_machine, None);
+            let mut run = nfs_run(shares_machine, None);
             let nfs = run.header.plan.traffic.nfs().unwrap().clone();
             let world = Synthetic { blocks: 20, foreign_share, ..Synthetic::default() };
             run = Run { header: run.header, ..world.run() };

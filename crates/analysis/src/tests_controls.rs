@@ -164,7 +164,7 @@ fn a_harness_below_0_is_no_correction_but_a_fault() {
 #[test]
 fn a_harness_that_is_only_noise_adds_to_no_cost() {
     let run = Synthetic { harness_share: 1e-9, idle_noise: 0.003, ..world(0.5, 90.0) }.run();
-    let kept = crate::kept::KeptBlocks::of(&run);
+    let kept = crate::kept::KeptBlocks::from_run(&run);
     let costs: Vec<_> = kept.costs.iter().flatten().flatten().collect();
     assert!(!costs.is_empty());
     for cost in costs {

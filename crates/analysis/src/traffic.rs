@@ -49,7 +49,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         sums.add(trial);
     }
     let megabytes = sums.bytes as f64 / 1e6;
-    let fragments = Fragments::of(kept, cell);
+    let fragments = Fragments::count(kept, cell);
     Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
@@ -98,7 +98,7 @@ struct Fragments {
 impl Fragments {
     /// Fragments of the unsoaked controls, which are paced like the soaked trials; without any, of
     /// the trials at top speed.
-    fn of(kept: &KeptBlocks, cell: &Cell) -> Self {
+    fn count(kept: &KeptBlocks, cell: &Cell) -> Self {
         let mut sum = Self::default();
         for kind in [TrialKind::UnsoakedControl, TrialKind::TopSpeed] {
             for (_, trial) in kept.trials(&cell.label, kind) {
@@ -200,7 +200,7 @@ mod tests {
     fn fragments_are_those_of_paced_trials_where_there_are_any() {
         let mut run = Synthetic::default().run();
         let fragments_of = |run: &zc_run::Run| {
-            let traffic = traffic(&KeptBlocks::of(run), &run.header.plan.cells[0]);
+            let traffic = traffic(&KeptBlocks::from_run(run), &run.header.plan.cells[0]);
             (traffic.fragments_per_packet, traffic.fragments_per_mb.map(f64::round))
         };
         assert_eq!(fragments_of(&run), (None, None));

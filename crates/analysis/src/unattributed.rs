@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn cost(run: &Run, label: &str, side: Side) -> f64 {
-        let kept = KeptBlocks::of(run);
+        let kept = KeptBlocks::from_run(run);
         let place = kept.index.place(label).unwrap();
         let costs = kept.costs.iter().filter_map(|block| block[place]?.ns_per_kib(side));
         zc_stats::median(&costs.collect::<Vec<_>>()).unwrap()
@@ -129,12 +129,12 @@ mod tests {
     #[test]
     fn work_of_other_tasks_for_the_traffic_is_shown_and_added_on_its_side() {
         let run = world().run();
-        let found = KeptBlocks::of(&run).unattributed.unwrap();
+        let found = KeptBlocks::from_run(&run).unattributed.unwrap();
         assert!(!found.added, "{found:?}");
         // At 800 MB/s, 4 ms of 80 ms are 64 ns per KiB.
         let worked =
             with_work(run.clone(), "sendfile", |at| 3_000_000 + 2_000_000 * (at as i64 % 2));
-        let found = KeptBlocks::of(&worked).unattributed.unwrap();
+        let found = KeptBlocks::from_run(&worked).unattributed.unwrap();
         assert!(found.added && found.label == "sendfile", "{found:?}");
         assert!((found.cost_ns_per_kib.value - 64.0).abs() < 10.0, "{found:?}");
         let more = |label: &str, side| cost(&worked, label, side) - cost(&run, label, side);
@@ -149,9 +149,9 @@ mod tests {
         let run = world().run();
         // 4 ms less.
         let displaced = with_work(run.clone(), "splice", |_| -4_000_000);
-        assert!(!KeptBlocks::of(&displaced).unattributed.unwrap().added);
+        assert!(!KeptBlocks::from_run(&displaced).unattributed.unwrap().added);
         let both = with_work(displaced, "sendfile", |_| 4_000_000);
-        assert!(KeptBlocks::of(&both).unattributed.unwrap().added);
+        assert!(KeptBlocks::from_run(&both).unattributed.unwrap().added);
         let less = cost(&run, "splice", Side::Both) - cost(&both, "splice", Side::Both);
         assert!(less.abs() < 10.0, "{less}");
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn programs_beside_the_traffic_do_not_work_for_it() {
         let shown = |world: Synthetic| {
-            let found = KeptBlocks::of(&world.run()).unattributed.unwrap();
+            let found = KeptBlocks::from_run(&world.run()).unattributed.unwrap();
             assert!(found.cost_ns_per_kib.interval.is_some(), "{found:?}");
             found.added
         };
@@ -171,7 +171,7 @@ mod tests {
         let beside_steal = of_seeds(Synthetic { steal_share: 0.03, ..world() });
         assert!(beside_steal <= 2, "{beside_steal} of 20");
         let run = Synthetic { own_clocks: false, foreign_share: 0.3, ..world() }.run();
-        assert_eq!(KeptBlocks::of(&run).unattributed, None);
+        assert_eq!(KeptBlocks::from_run(&run).unattributed, None);
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
             }
             // Units are as before: the soaker is faster by its clock, which costs, but not others'
             // time.
-            shown += usize::from(KeptBlocks::of(&run).unattributed.unwrap().added);
+            shown += usize::from(KeptBlocks::from_run(&run).unattributed.unwrap().added);
         }
         assert!(shown <= 4, "{shown} of 40");
     }

@@ -30,11 +30,15 @@ struct OfSide {
 
 impl Wanders {
     /// Wander of the kept blocks' costs, given by block, then by cell.
-    pub(super) fn of(costs: &[Vec<Option<TrialCost>>], plan: &Plan, index: &PlanIndex) -> Self {
+    pub(super) fn estimate(
+        costs: &[Vec<Option<TrialCost>>],
+        plan: &Plan,
+        index: &PlanIndex,
+    ) -> Self {
         let measured: Vec<usize> =
             (0..plan.cells.len()).filter(|cell| !plan.cells[*cell].control).collect();
         let side = |side: Side| OfSide {
-            ratios: of_pairs(
+            ratios: wander_of_pairs(
                 measured
                     .iter()
                     .filter(|cell| !index.wanders_with_its_baseline(**cell))
@@ -69,7 +73,7 @@ impl Wanders {
 }
 
 /// Wander of ratios, each given as its pairs by block.
-pub(super) fn of_pairs(ratios: impl Iterator<Item = Vec<Pair>>) -> Option<Wander> {
+pub(super) fn wander_of_pairs(ratios: impl Iterator<Item = Vec<Pair>>) -> Option<Wander> {
     wander(&ratios.map(|pairs| pairs.iter().filter_map(Pair::log).collect()).collect::<Vec<_>>())
 }
 

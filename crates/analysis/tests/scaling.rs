@@ -42,7 +42,8 @@ fn the_verdicts_of_all_cells_take_time_in_proportion_to_them() {
         estimate(&run)
     };
     let times = growth(2000, of, |estimates| {
-        let found = estimates.cells.iter().filter_map(|cell| estimates.verdict.of(&cell.label));
+        let found =
+            estimates.cells.iter().filter_map(|cell| estimates.verdict.for_cell(&cell.label));
         assert!(found.count() > estimates.cells.len() / 2);
     });
     assert!(times < LIMIT, "{times}");

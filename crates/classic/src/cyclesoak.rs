@@ -134,7 +134,7 @@ impl Soaking {
     ///
     /// # Errors
     /// The process of the soakers has ended.
-    pub(super) fn whole(&mut self) -> Result<SoakWindow> {
+    pub(super) fn since_start(&mut self) -> Result<SoakWindow> {
         Ok(SoakWindow { opened: self.first.clone(), closed: self.meter.close()? })
     }
 }

@@ -35,7 +35,7 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
     let planned: Vec<Installed> =
         names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
     for one in planned.iter().filter(|one| !one.was_there) {
-        OpenFolder::of(&one.link)
+        OpenFolder::parent_of(&one.link)
             .and_then(|(folder, name)| folder.symlink(&one.program, &name))
             .map_err(|error| {
                 Error::os(format!("make the link \"{}\"", one.link.display()), error)

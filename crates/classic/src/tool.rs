@@ -67,23 +67,23 @@ pub fn invoked(words: impl IntoIterator<Item = OsString>) -> Option<(Tool, Vec<O
 mod tests {
     use super::*;
 
-    fn asked(words: &[&str]) -> Option<(Tool, Vec<OsString>)> {
+    fn parse(words: &[&str]) -> Option<(Tool, Vec<OsString>)> {
         invoked(words.iter().map(OsString::from))
     }
 
     #[test]
     fn a_tool_is_known_by_its_own_name_or_by_the_word_after_zc() {
         let rest = vec![OsString::from("-d")];
-        assert_eq!(asked(&["./zcs", "-d"]), Some((Tool::Zcs, rest.clone())));
-        assert_eq!(asked(&["/usr/bin/zc", "zcs", "-d"]), Some((Tool::Zcs, rest.clone())));
-        assert_eq!(asked(&["zc", "run_rr", "-d"]), Some((Tool::RunRr, rest.clone())));
-        assert_eq!(asked(&["zc", "run-rr", "-d"]), Some((Tool::RunRr, rest.clone())));
-        assert_eq!(asked(&["./ttcp-sf", "-d"]), Some((Tool::Ttcp, rest)));
-        assert_eq!(asked(&["zcc", "zcs"]), Some((Tool::Zcc, vec![OsString::from("zcs")])));
+        assert_eq!(parse(&["./zcs", "-d"]), Some((Tool::Zcs, rest.clone())));
+        assert_eq!(parse(&["/usr/bin/zc", "zcs", "-d"]), Some((Tool::Zcs, rest.clone())));
+        assert_eq!(parse(&["zc", "run_rr", "-d"]), Some((Tool::RunRr, rest.clone())));
+        assert_eq!(parse(&["zc", "run-rr", "-d"]), Some((Tool::RunRr, rest.clone())));
+        assert_eq!(parse(&["./ttcp-sf", "-d"]), Some((Tool::Ttcp, rest)));
+        assert_eq!(parse(&["zcc", "zcs"]), Some((Tool::Zcc, vec![OsString::from("zcs")])));
         for other in
             [&["zc"][..], &["zc", "run"], &["zc", "--", "zcs"], &[], &["zc-soakers", "soak"]]
         {
-            assert_eq!(asked(other), None, "{other:?}");
+            assert_eq!(parse(other), None, "{other:?}");
         }
     }
 }

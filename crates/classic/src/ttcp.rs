@@ -235,7 +235,7 @@ fn transmit(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()>
 fn source(options: &TtcpOptions) -> Result<Source> {
     if let Some(path) = &options.file {
         let (set, _) = FileSet::open(std::slice::from_ref(path))?;
-        return Ok(whole(set, 0, options));
+        return Ok(file_source(set, 0, options));
     }
     if options.sink {
         return pattern(options);
@@ -246,7 +246,7 @@ fn source(options: &TtcpOptions) -> Result<Source> {
     if found.is_file() {
         let at = stdin.stream_position().map_err(|error| Error::os("look at stdin", error))?;
         let source = SourceFile { name: "stdin".to_owned(), file: stdin, len: found.len() };
-        return Ok(whole(FileSet::new(vec![source]), at, options));
+        return Ok(file_source(FileSet::new(vec![source]), at, options));
     }
     if !options.sendfile {
         return Ok(Source::Stream);
@@ -261,7 +261,7 @@ fn source(options: &TtcpOptions) -> Result<Source> {
 }
 
 /// A file from `from` to its end.
-fn whole(set: FileSet, from: u64, options: &TtcpOptions) -> Source {
+fn file_source(set: FileSet, from: u64, options: &TtcpOptions) -> Source {
     Source::File {
         set,
         from,

@@ -235,7 +235,7 @@ fn send_while_soaking(
         let mut listen = || loop {
             match ended.recv_timeout(LOAD_PERIOD) {
                 Ok(sent) => {
-                    let whole = soaking.whole()?;
+                    let whole = soaking.since_start()?;
                     // If the handler breaks at the first event, it does not get the second.
                     let _ =
                         hear(ZccSaid::WholeLoad(whole)).is_continue() && hear(sent?).is_continue();

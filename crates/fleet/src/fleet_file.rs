@@ -70,7 +70,7 @@ impl Engine {
     pub const NAMES: [&str; 3] = ["slurm", "ssh", "kubernetes"];
 
     /// The engine with a name, as in a file.
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name: StrDeserializer<'_, NoName> = name.into_deserializer();
         Self::deserialize(name).ok()
     }

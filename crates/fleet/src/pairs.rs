@@ -124,7 +124,7 @@ mod tests {
         (0..count).map(host).collect()
     }
 
-    fn of(choice: &PairChoice, count: usize, seed: u64) -> Vec<[usize; 2]> {
+    fn choose(choice: &PairChoice, count: usize, seed: u64) -> Vec<[usize; 2]> {
         pairs(choice, &hosts(count), &mut Pcg64::seed_from_u64(seed)).unwrap()
     }
 
@@ -138,7 +138,7 @@ mod tests {
             count in 2_usize..60, partners in 1_usize..9, seed in any::<u64>()
         ) {
             let choice = PairChoice { partners: Some(partners), ..PairChoice::default() };
-            let pairs = of(&choice, count, seed);
+            let pairs = choose(&choice, count, seed);
             let sets = as_sets(&pairs);
             prop_assert_eq!(sets.len(), pairs.len(), "no pair is there twice");
             prop_assert!(sets.iter().all(|pair| pair.len() == 2), "no host is its own partner");
@@ -163,22 +163,22 @@ mod tests {
     #[test]
     fn all_pairs_are_each_there_once_and_the_seed_gives_their_order() {
         let all = PairChoice { choose: Choose::All, ..PairChoice::default() };
-        let pairs = of(&all, 7, 1);
+        let pairs = choose(&all, 7, 1);
         assert_eq!((pairs.len(), as_sets(&pairs).len()), (21, 21));
-        assert_eq!(pairs, of(&all, 7, 1));
-        assert_ne!(pairs, of(&all, 7, 2));
+        assert_eq!(pairs, choose(&all, 7, 1));
+        assert_ne!(pairs, choose(&all, 7, 2));
     }
 
     #[test]
     fn pairs_are_within_a_rack_or_with_the_reference() {
         let within = PairChoice { within: Some("rack".to_owned()), ..PairChoice::default() };
-        assert!(of(&within, 30, 1).iter().all(|[one, other]| one % 3 == other % 3));
+        assert!(choose(&within, 30, 1).iter().all(|[one, other]| one % 3 == other % 3));
         let reference = PairChoice {
             choose: Choose::Reference,
             reference: Some("n2".to_owned()),
             ..PairChoice::default()
         };
-        let pairs = of(&reference, 5, 1);
+        let pairs = choose(&reference, 5, 1);
         assert_eq!(pairs.len(), 4);
         assert!(pairs.iter().all(|pair| pair.contains(&2)));
     }

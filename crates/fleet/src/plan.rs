@@ -131,7 +131,12 @@ impl FleetPlan {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): there is no pair, or there are too many
     /// measurements.
-    pub fn of(file: &FleetFile, hosts: Vec<Host>, plans: Vec<Planned>, draw: u64) -> Result<Self> {
+    pub fn draw(
+        file: &FleetFile,
+        hosts: Vec<Host>,
+        plans: Vec<Planned>,
+        draw: u64,
+    ) -> Result<Self> {
         let seed = file.seed.unwrap_or(draw);
         let mut random = Pcg64::seed_from_u64(seed);
         let chosen = pairs::pairs(&file.pairs, &hosts, &mut random)?;
@@ -240,7 +245,7 @@ impl FleetPlan {
         }
     }
 
-    /// Whether its jobs are called as [`FleetPlan::of`] calls them: jobs of that name are
+    /// Whether its jobs are called as [`FleetPlan::draw`] calls them: jobs of that name are
     /// cancelled.
     fn has_own_job_name(&self) -> bool {
         let drawn = self.job_name.strip_prefix(&format!("zc-{}-", self.name));
@@ -281,7 +286,7 @@ impl Planned {
     ///
     /// # Errors
     /// The budget is invalid.
-    pub fn of(entry: &PlanEntry, copied: Option<String>) -> Result<Self> {
+    pub fn from_entry(entry: &PlanEntry, copied: Option<String>) -> Result<Self> {
         let mut words = Vec::new();
         if copied.is_none() {
             words.push(entry.plan.clone().unwrap_or_else(|| entry.name.clone()));
@@ -312,8 +317,9 @@ pub(super) mod tests {
         );
         let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
         let hosts = file.hosts(|_| unreachable!()).unwrap();
-        let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
-        FleetPlan::of(&file, hosts, plans, 1).unwrap()
+        let plans =
+            file.plans.iter().map(|plan| Planned::from_entry(plan, None).unwrap()).collect();
+        FleetPlan::draw(&file, hosts, plans, 1).unwrap()
     }
 
     /// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
@@ -327,8 +333,9 @@ pub(super) mod tests {
         );
         let file = FleetFile::parse(&text, "fleet.toml", None).unwrap();
         let hosts = file.hosts(|_| unreachable!()).unwrap();
-        let plans = file.plans.iter().map(|plan| Planned::of(plan, None).unwrap()).collect();
-        FleetPlan::of(&file, hosts, plans, 1).unwrap()
+        let plans =
+            file.plans.iter().map(|plan| Planned::from_entry(plan, None).unwrap()).collect();
+        FleetPlan::draw(&file, hosts, plans, 1).unwrap()
     }
 
     #[test]

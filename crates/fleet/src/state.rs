@@ -67,7 +67,7 @@ pub struct Count {
 
 impl Count {
     /// Counts them.
-    pub fn of(states: &[CellState]) -> Self {
+    pub fn from_states(states: &[CellState]) -> Self {
         let mut count = Self { all: states.len(), ..Self::default() };
         for state in states {
             *match state {
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(why(3).as_deref(), Some("it was killed, or its host vanished (job 14)"));
         assert_eq!(states[1].kind(), "in part: it was interrupted");
         assert_eq!(states[4], CellState::Missing);
-        let count = Count::of(&states);
+        let count = Count::from_states(&states);
         assert_eq!(
             (count.all, count.done, count.part, count.failed, count.missing),
             (12, 1, 2, 1, 8)
@@ -328,7 +328,7 @@ mod tests {
         let CellState::Unusable(path, why) = state() else { panic!("{:?}", state()) };
         assert_eq!((path.as_path(), why.to_string().as_str()), (&*first, "it is doubtful (job 1)"));
         assert!(state().is_open() && state().kind() == "unusable: it is doubtful");
-        let count = Count::of(&[state()]);
+        let count = Count::from_states(&[state()]);
         assert_eq!((count.done, count.unusable, count.is_complete()), (0, 1, false));
         folder.write(&second, &whole).unwrap();
         assert_eq!(state(), CellState::Done(second));

@@ -66,9 +66,9 @@ repeats = 2
 fn scripts(text: &str) -> Result<(FleetPlan, Vec<String>), String> {
     let file = FleetFile::parse(text, "f.toml", None).map_err(|error| error.message)?;
     let hosts = file.hosts(|_| Ok(vec!["m1".to_owned()])).map_err(|error| error.message)?;
-    let plans = file.plans.iter().map(|plan| Planned::of(plan, None));
+    let plans = file.plans.iter().map(|plan| Planned::from_entry(plan, None));
     let plans = plans.collect::<Result<_, _>>().map_err(|error| error.message)?;
-    let plan = FleetPlan::of(&file, hosts, plans, 1).map_err(|error| error.message)?;
+    let plan = FleetPlan::draw(&file, hosts, plans, 1).map_err(|error| error.message)?;
     let at = tempfile::tempdir().unwrap();
     let (folder, _lock) = Folder::create(&at.path().join("out")).unwrap();
     slurm::write_jobs(&folder, &plan).map_err(|error| error.message)?;

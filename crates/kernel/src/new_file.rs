@@ -29,10 +29,10 @@ impl NewFile {
     /// to lose. Another user's file can be written and read by that user.
     ///
     /// # Errors
-    /// Errors of [`OpenFolder::of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
+    /// Errors of [`OpenFolder::parent_of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
     /// that place.
     pub fn claim(path: &Path) -> io::Result<Self> {
-        let (folder, name) = OpenFolder::of(path)?;
+        let (folder, name) = OpenFolder::parent_of(path)?;
         let file = match folder.create_new(&name, 0o666) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 if !folder.metadata(&name)?.as_ref().is_some_and(is_left_over) {

@@ -63,17 +63,17 @@ impl OpenFolder {
     ///
     /// # Errors
     /// Same as for [`open`](Self::open); [`ErrorKind::InvalidInput`] if `path` ends in no name.
-    pub fn of(path: &Path) -> io::Result<(Self, OsString)> {
+    pub fn parent_of(path: &Path) -> io::Result<(Self, OsString)> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         Ok((Self::open(parent.unwrap_or(Path::new(".")))?, name.to_owned()))
     }
 
-    /// Like [`of`](Self::of), but follows links to the last.
+    /// Like [`parent_of`](Self::parent_of), but follows links to the last.
     ///
     /// # Errors
-    /// Same as for [`of`](Self::of).
-    pub fn of_target(path: &Path) -> io::Result<(Self, OsString)> {
+    /// Same as for [`parent_of`](Self::parent_of).
+    pub fn parent_of_target(path: &Path) -> io::Result<(Self, OsString)> {
         let (folder, name) = walk(path, Last::File)?;
         Ok((folder, name.ok_or(ErrorKind::InvalidInput)?))
     }
@@ -357,15 +357,15 @@ mod tests {
         symlink("one", all.join("two")).unwrap();
         symlink(folder.path().join("all"), folder.path().join("here")).unwrap();
         let named = folder.path().join("here/./../here/two");
-        write(OpenFolder::of_target(&named), "new").unwrap();
+        write(OpenFolder::parent_of_target(&named), "new").unwrap();
         assert_eq!(read(&victim), "new");
         // The last link alone is one that zc would have named.
-        write(OpenFolder::of(&named), "own").unwrap();
+        write(OpenFolder::parent_of(&named), "own").unwrap();
         assert_eq!(read(&victim), "new");
         assert_eq!(read(all.join("two")), "own");
         assert!(all.join("two").symlink_metadata().unwrap().is_file());
         symlink("loop", all.join("loop")).unwrap();
-        let error = write(OpenFolder::of_target(&all.join("loop")), "").unwrap_err();
+        let error = write(OpenFolder::parent_of_target(&all.join("loop")), "").unwrap_err();
         assert_eq!(error.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
     }
 
@@ -379,7 +379,7 @@ mod tests {
             return;
         }
         for path in [all.join("x"), all.join("d/victim"), all.join("d/new/er")] {
-            let error = write(OpenFolder::of_target(&path), "new").unwrap_err();
+            let error = write(OpenFolder::parent_of_target(&path), "new").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{path:?}: {error}");
         }
         assert!(OpenFolder::make(&all.join("d/new")).is_err());
@@ -387,10 +387,10 @@ mod tests {
         // The kernel's rule: the folder's owner may have links there, and each who may write in a
         // folder that is not for all.
         lchown(&all, Some(ANOTHER), None).unwrap();
-        write(OpenFolder::of_target(&all.join("x")), "new").unwrap();
+        write(OpenFolder::parent_of_target(&all.join("x")), "new").unwrap();
         lchown(&all, Some(0), None).unwrap();
         std::fs::set_permissions(&all, Permissions::from_mode(0o755)).unwrap();
-        write(OpenFolder::of_target(&all.join("d/victim")), "newer").unwrap();
+        write(OpenFolder::parent_of_target(&all.join("d/victim")), "newer").unwrap();
         assert_eq!(read(&victim), "newer");
     }
 
@@ -401,7 +401,7 @@ mod tests {
         if !give_away(&all.join("theirs")) {
             return;
         }
-        for place in [OpenFolder::of, OpenFolder::of_target] {
+        for place in [OpenFolder::parent_of, OpenFolder::parent_of_target] {
             let error = write(place(&all.join("theirs")), "new").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         }
@@ -453,6 +453,6 @@ mod tests {
                 assert!(open.open_file(OsStr::new(name), write).is_err(), "{name}");
             }
         }
-        assert!(OpenFolder::of_target(Path::new("/")).is_err());
+        assert!(OpenFolder::parent_of_target(Path::new("/")).is_err());
     }
 }

@@ -43,7 +43,7 @@ impl Pages {
     /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
     #[doc(alias = "mmap")]
     pub fn new(len: usize) -> io::Result<Self> {
-        let len = whole(len, page_size())?;
+        let len = round_up(len, page_size())?;
         let base = map(len)?;
         Ok(Self { base, len, mapped: (base, len) })
     }
@@ -65,7 +65,7 @@ impl Pages {
     #[doc(alias = "madvise")]
     #[doc(alias = "MADV_HUGEPAGE")]
     pub fn huge(len: usize, huge: usize) -> io::Result<Self> {
-        let len = whole(len, huge)?;
+        let len = round_up(len, huge)?;
         let room = len.checked_add(huge).ok_or(rustix::io::Errno::NOMEM)?;
         let mapped = (map(room)?, room);
         let to_boundary = mapped.0.as_ptr().align_offset(huge);
@@ -133,7 +133,7 @@ pub fn page_size() -> usize {
 }
 
 /// `len` rounded up to a multiple of `unit`, at least one.
-fn whole(len: usize, unit: usize) -> io::Result<usize> {
+fn round_up(len: usize, unit: usize) -> io::Result<usize> {
     Ok(len.max(1).checked_next_multiple_of(unit).ok_or(rustix::io::Errno::NOMEM)?)
 }
 

@@ -85,7 +85,7 @@ impl Decoder {
         while head.wrapping_sub(at) >= HEADER_BYTES as u64 {
             let mut header = [0; HEADER_BYTES];
             copy(at, &mut header);
-            let header = Header::of(header);
+            let header = Header::from_bytes(header);
             let bytes = usize::from(header.size);
             if bytes < HEADER_BYTES || head.wrapping_sub(at) < bytes as u64 {
                 return head;
@@ -113,7 +113,7 @@ struct Header {
 const HEADER_BYTES: usize = 8;
 
 impl Header {
-    fn of(bytes: [u8; HEADER_BYTES]) -> Self {
+    fn from_bytes(bytes: [u8; HEADER_BYTES]) -> Self {
         let [a, b, c, d, e, f, g, h] = bytes;
         Self {
             kind: u32::from_ne_bytes([a, b, c, d]),

@@ -104,7 +104,7 @@ fn savings(run: &Run, estimates: &Estimates) -> Vec<Saving> {
 fn compared(estimates: &Estimates) -> impl Iterator<Item = (&CellEstimate, Comparison)> {
     let cells = estimates.cells.iter().filter(|cell| !cell.control && !cell.failed_zero_copy);
     cells.filter_map(|cell| {
-        let verdict = estimates.verdict.of(&cell.label)?;
+        let verdict = estimates.verdict.for_cell(&cell.label)?;
         Some((cell, verdict.comparison))
     })
 }

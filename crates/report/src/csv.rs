@@ -265,7 +265,7 @@ fn requests(cost: &RequestCost) -> [String; REQUESTS.len()] {
 
 /// The verdict in a word; `withheld` where verdicts are withheld.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
-    let Some(found) = estimates.verdict.of(&cell.label) else {
+    let Some(found) = estimates.verdict.for_cell(&cell.label) else {
         return "";
     };
     if !estimates.verdict.stands() {

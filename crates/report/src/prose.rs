@@ -124,7 +124,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         .iter()
         .filter(|cell| !cell.control && !cell.failed_zero_copy)
         .filter_map(|cell| {
-            let verdict = estimates.verdict.of(&cell.label)?;
+            let verdict = estimates.verdict.for_cell(&cell.label)?;
             Some((cell.label.as_str(), cell.ratio.both?, verdict.comparison))
         })
         .collect();

@@ -350,7 +350,7 @@ pub(super) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
 
 /// The verdict on a cell's cost.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
+    estimates.verdict.for_cell(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {

@@ -51,7 +51,7 @@ fn tally(estimates: &Estimates, pivot: &Pivot, column: usize) -> Tally {
         if placed.figures.failed_zero_copy {
             continue;
         }
-        let verdict = estimates.verdict.of(label);
+        let verdict = estimates.verdict.for_cell(label);
         let (Some(ratio), Some(verdict)) = (placed.figures.ratio.both, verdict) else { continue };
         tally.compared += 1;
         let levels = pivot.keys.iter().zip(&row.levels);

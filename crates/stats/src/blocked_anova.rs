@@ -83,7 +83,7 @@ pub fn blocked_anova(values: &[Classed]) -> Option<BlockedAnova> {
         return None;
     }
     let of_class = |class: usize| if class == 0 { None } else { places[class] };
-    let centred = Centred::of(&kept, blocks);
+    let centred = Centred::subtract_block_means(&kept, blocks);
     let mut matrix = Symmetric::zeros(compared);
     let mut right = vec![0.0; compared];
     let mut by_block = vec![vec![0.0; compared]; blocks];
@@ -146,7 +146,7 @@ struct Centred {
 }
 
 impl Centred {
-    fn of(kept: &[Classed], blocks: usize) -> Self {
+    fn subtract_block_means(kept: &[Classed], blocks: usize) -> Self {
         let (mut sums, mut weights) = (vec![0.0; blocks], vec![0.0; blocks]);
         for each in kept {
             sums[each.block] += each.weight * each.value;
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn of(value: f64, block: usize, class: usize) -> Classed {
+    fn classed(value: f64, block: usize, class: usize) -> Classed {
         Classed { value, weight: 1.0, block, class }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         let values: Vec<Classed> = weights
             .iter()
             .enumerate()
-            .flat_map(|(class, weights)| weights.map(|weight| of(weight, 0, class)))
+            .flat_map(|(class, weights)| weights.map(|weight| classed(weight, 0, class)))
             .collect();
         let found = blocked_anova(&values).unwrap();
         assert!((found.p_value - 0.01591).abs() < 1e-5, "{found:?}");
@@ -198,8 +198,8 @@ mod tests {
         // Class 1 is mostly in the expensive block.
         let noise = |at: usize| (at * 37 % 11) as f64 * 0.01;
         let mut values: Vec<Classed> =
-            (0..20).map(|at| of(noise(at) + 10.0, 1, usize::from(at % 4 > 0))).collect();
-        values.extend((0..20).map(|at| of(noise(at + 20), 0, usize::from(at % 4 == 0))));
+            (0..20).map(|at| classed(noise(at) + 10.0, 1, usize::from(at % 4 > 0))).collect();
+        values.extend((0..20).map(|at| classed(noise(at + 20), 0, usize::from(at % 4 == 0))));
         let found = blocked_anova(&values).unwrap();
         assert!(found.p_value > 0.05, "{found:?}");
         assert!(found.differences[1].unwrap().0.abs() < 0.05);
@@ -208,22 +208,23 @@ mod tests {
     #[test]
     fn classes_that_share_no_block_are_not_compared() {
         let values = [
-            of(1.0, 0, 0),
-            of(1.5, 0, 1),
-            of(1.2, 0, 0),
-            of(1.4, 0, 1),
-            of(9.0, 1, 2),
-            of(8.0, 1, 2),
+            classed(1.0, 0, 0),
+            classed(1.5, 0, 1),
+            classed(1.2, 0, 0),
+            classed(1.4, 0, 1),
+            classed(9.0, 1, 2),
+            classed(8.0, 1, 2),
         ];
         let found = blocked_anova(&values).unwrap();
         assert_eq!(found.differences[2], None);
         assert_eq!(found.freedom, 2);
         assert_eq!(blocked_anova(&values[4..]), None);
         assert_eq!(blocked_anova(&[]), None);
-        assert_eq!(blocked_anova(&[of(f64::NAN, 0, 0)]), None);
-        let huge = [of(0.0, 1, 0), of(f64::MAX, 1, 2), of(0.0, 1, 2)];
+        assert_eq!(blocked_anova(&[classed(f64::NAN, 0, 0)]), None);
+        let huge = [classed(0.0, 1, 0), classed(f64::MAX, 1, 2), classed(0.0, 1, 2)];
         assert_eq!(blocked_anova(&huge), None);
-        let equal = [of(1.0, 0, 0), of(1.0, 0, 0), of(2.0, 0, 1), of(2.0, 0, 1)];
+        let equal =
+            [classed(1.0, 0, 0), classed(1.0, 0, 0), classed(2.0, 0, 1), classed(2.0, 0, 1)];
         assert_eq!(blocked_anova(&equal), None);
     }
 

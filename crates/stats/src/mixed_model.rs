@@ -80,7 +80,7 @@ impl Design {
         let units: Vec<Unit> = self
             .of_unit
             .iter()
-            .map(|of_unit| Unit::of(self, of_unit, &weights, variances[UNITS]))
+            .map(|of_unit| Unit::new(self, of_unit, &weights, variances[UNITS]))
             .collect();
         for unit in &units {
             for (place, (row, weight)) in unit.with.iter().enumerate() {
@@ -118,7 +118,7 @@ struct Unit {
 }
 
 impl Unit {
-    fn of(design: &Design, of_unit: &[usize], weights: &[f64], variance: f64) -> Self {
+    fn new(design: &Design, of_unit: &[usize], weights: &[f64], variance: f64) -> Self {
         let mut with: Vec<(usize, f64)> = Vec::new();
         for at in of_unit {
             let (level, partner) = design.rows(*at);
@@ -286,14 +286,14 @@ pub(crate) struct Inverse {
 
 impl Inverse {
     /// Variance of the error of a partner's effect.
-    pub(crate) fn of_partner(&self, solution: &Solution<'_>, partner: usize) -> f64 {
+    pub(crate) fn variance_of_partner(&self, solution: &Solution<'_>, partner: usize) -> f64 {
         let column = self.columns.column(solution.design.levels + partner);
         dot(column, column)
     }
 
     /// Variance of the error of what is fitted to each value. Values of one level, unit and partner
     /// have the same.
-    pub(crate) fn of_values(&self, solution: &Solution<'_>) -> Vec<f64> {
+    pub(crate) fn variances_of_values(&self, solution: &Solution<'_>) -> Vec<f64> {
         let design = solution.design;
         let mut order: Vec<usize> = (0..design.places.len()).collect();
         order.sort_unstable_by_key(|at| design.places[*at]);
@@ -302,14 +302,14 @@ impl Inverse {
         for at in order {
             found[at] = match last {
                 Some((places, variance)) if places == design.places[at] => variance,
-                _ => self.of_value(solution, at),
+                _ => self.variance_of_value(solution, at),
             };
             last = Some((design.places[at], found[at]));
         }
         found
     }
 
-    fn of_value(&self, solution: &Solution<'_>, at: usize) -> f64 {
+    fn variance_of_value(&self, solution: &Solution<'_>, at: usize) -> f64 {
         let design = solution.design;
         let unit = design.places[at].1;
         let (along, diagonal) = (&self.along[unit], solution.units[unit].diagonal);
@@ -342,14 +342,15 @@ impl Inverse {
         let [units, partners, _] = solution.variances;
         let of_units = of_effects(&solution.of_units, self.of_units.iter().sum(), units);
         let of_partners = if design.partners > 0 {
-            let errors =
-                (0..design.partners).map(|partner| self.of_partner(solution, partner)).sum();
+            let errors = (0..design.partners)
+                .map(|partner| self.variance_of_partner(solution, partner))
+                .sum();
             of_effects(&solution.effects[design.levels..], errors, partners)
         } else {
             0.0
         };
         let mut of_sessions = 0.0;
-        for (at, fitted) in self.of_values(solution).into_iter().enumerate() {
+        for (at, fitted) in self.variances_of_values(solution).into_iter().enumerate() {
             let weight = solution.weights[at];
             let trace = weight - weight.powi(2) * fitted;
             of_sessions += 0.5 * ((weight * solution.residuals[at]).powi(2) - trace);

@@ -32,8 +32,8 @@ pub struct MannWhitney {
 /// `None` where [`hodges_lehmann_shift`] is `None`, and unless `confidence` is strictly between 0
 /// and 1.
 pub fn mann_whitney(first: &[f64], second: &[f64], confidence: f64) -> Option<MannWhitney> {
-    let differences = Differences::of(first, second)?;
-    let null = Null::of(first.len(), second.len());
+    let differences = Differences::between(first, second)?;
+    let null = Null::for_sizes(first.len(), second.len());
     Some(MannWhitney {
         shift: differences.median(),
         interval: differences.interval(&null, alpha(confidence)?),
@@ -50,7 +50,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64], confidence: f64) -> Option<Ma
 /// assert_eq!(zc_stats::hodges_lehmann_shift(&[5.0, 6.0, 9.0], &[1.0, 2.0]), Some(4.5));
 /// ```
 pub fn hodges_lehmann_shift(first: &[f64], second: &[f64]) -> Option<f64> {
-    Some(Differences::of(first, second)?.median())
+    Some(Differences::between(first, second)?.median())
 }
 
 /// The interval of the shift `first` - `second` that inverts the Mann-Whitney test.
@@ -59,8 +59,8 @@ pub fn hodges_lehmann_shift(first: &[f64], second: &[f64]) -> Option<f64> {
 /// [`hodges_lehmann_shift`] is `None`, and with too few values: 95 % needs samples of 4 and 4, 3
 /// and 5, or 2 and 8.
 pub fn mann_whitney_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
-    let differences = Differences::of(first, second)?;
-    differences.interval(&Null::of(first.len(), second.len()), alpha(confidence)?)
+    let differences = Differences::between(first, second)?;
+    differences.interval(&Null::for_sizes(first.len(), second.len()), alpha(confidence)?)
 }
 
 /// Two-sided p-value of the hypothesis that there is no shift (Mann and Whitney, Annals of
@@ -69,7 +69,7 @@ pub fn mann_whitney_interval(first: &[f64], second: &[f64], confidence: f64) -> 
 /// The smallest alpha at which [`mann_whitney_interval`] excludes 0. `None` where
 /// [`hodges_lehmann_shift`] is `None`.
 pub fn mann_whitney_p_value(first: &[f64], second: &[f64]) -> Option<f64> {
-    Some(Differences::of(first, second)?.p_value(&Null::of(first.len(), second.len())))
+    Some(Differences::between(first, second)?.p_value(&Null::for_sizes(first.len(), second.len())))
 }
 
 /// All pairwise differences first - second, sorted samples standing for them.
@@ -79,7 +79,7 @@ struct Differences {
 }
 
 impl Differences {
-    fn of(first: &[f64], second: &[f64]) -> Option<Self> {
+    fn between(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|value| value.is_finite());
         finite.then_some(Self { first: sorted(first)?, second: sorted(second)? })
     }
@@ -139,7 +139,7 @@ enum Null {
 }
 
 impl Null {
-    fn of(m: usize, n: usize) -> Self {
+    fn for_sizes(m: usize, n: usize) -> Self {
         if m > EXACT || n > EXACT {
             let (m, n) = (m as f64, n as f64);
             return Self::Normal(m * n / 2.0, (m * n * (m + n + 1.0) / 12.0).sqrt());
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_null_distribution_is_symmetric_and_sums_to_one() {
-        let Null::Exact(table) = Null::of(7, 9) else { panic!("small samples are exact") };
+        let Null::Exact(table) = Null::for_sizes(7, 9) else { panic!("small samples are exact") };
         assert!((table[63] - 1.0).abs() < 1e-12);
         for u in 0..63 {
             assert!((table[u] - (1.0 - table[62 - u])).abs() < 1e-12);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn exact_and_normal_agree_where_the_approximation_starts() {
-        let exact = Null::of(EXACT, EXACT).cut(0.05);
+        let exact = Null::for_sizes(EXACT, EXACT).cut(0.05);
         let normal = Null::Normal(1250.0, (2500.0f64 * 101.0 / 12.0).sqrt()).cut(0.05);
         assert!(exact.abs_diff(normal) <= 1, "{exact} {normal}");
     }

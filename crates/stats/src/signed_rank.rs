@@ -31,7 +31,7 @@ const EXACT: usize = 100;
 /// assert_eq!(zc_stats::hodges_lehmann(&[1.0, 2.0, 6.0]), Some(2.75));
 /// ```
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
-    let walsh = Walsh::of(values)?;
+    let walsh = Walsh::from_values(values)?;
     Some(middle(walsh.count(), |rank| walsh.kth(rank)))
 }
 
@@ -46,7 +46,7 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
 /// assert_eq!(interval.achieved_confidence, 0.96875);
 /// ```
 pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    let walsh = Walsh::of(values)?;
+    let walsh = Walsh::from_values(values)?;
     let (cut, tail) = cut(walsh.sorted.len(), alpha(confidence)?)?;
     Some(Interval {
         low: walsh.kth(cut),
@@ -69,7 +69,7 @@ pub fn wilcoxon_min_n(confidence: f64) -> Option<usize> {
 /// The smallest alpha at which [`wilcoxon_interval`] excludes 0. `None` where [`hodges_lehmann`] is
 /// `None`.
 pub fn wilcoxon_p_value(values: &[f64]) -> Option<f64> {
-    let walsh = Walsh::of(values)?;
+    let walsh = Walsh::from_values(values)?;
     let not_above = walsh.at_most(0.0);
     let not_below = walsh.count() - walsh.below(0.0);
     Some((2.0 * lower_tail(walsh.sorted.len(), not_above.min(not_below))).min(1.0))
@@ -81,7 +81,7 @@ struct Walsh {
 }
 
 impl Walsh {
-    fn of(values: &[f64]) -> Option<Self> {
+    fn from_values(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values)?;
         // Infinities of opposite sign have no mean.
         let both = sorted[0] == f64::NEG_INFINITY && sorted[sorted.len() - 1] == f64::INFINITY;
@@ -276,7 +276,7 @@ mod tests {
             .flat_map(|i| (i..values.len()).map(move |j| 0.5 * values[i] + 0.5 * values[j]))
             .collect();
         all.sort_unstable_by(f64::total_cmp);
-        let walsh = Walsh::of(&values).unwrap();
+        let walsh = Walsh::from_values(&values).unwrap();
         for (index, expected) in all.iter().enumerate() {
             assert_eq!(walsh.kth(index as u64 + 1), *expected);
         }

@@ -140,7 +140,7 @@ impl Wander {
     /// assert_eq!(wander.apart(1.0).variance, 1.0);
     /// assert!((wander.apart(10.0).variance - 2.742).abs() < 1e-3);
     /// ```
-    pub fn apart(self, times: f64) -> Self {
+    pub fn after(self, times: f64) -> Self {
         let of = |x: f64| if x > 0.0 { x * x * x.ln() } else { 0.0 };
         let r = times.max(1.0);
         // The terms cancel more and more; far apart their sum is 2 ln r + 3.
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn measurements_far_apart_differ_by_more_and_a_time_that_is_none_by_as_much() {
-        let at = |times| Wander { variance: 2.0, degrees_of_freedom: 7.0 }.apart(times).variance;
+        let at = |times| Wander { variance: 2.0, degrees_of_freedom: 7.0 }.after(times).variance;
         assert_eq!((at(0.0), at(-5.0), at(f64::NAN)), (2.0, 2.0, 2.0));
         assert!((at(999.999) - at(1000.001)).abs() < 1e-3, "{} {}", at(999.999), at(1000.001));
         assert!(at(f64::INFINITY).is_infinite() && at(1e9).is_finite());

@@ -53,7 +53,7 @@ pub fn by_length(
         let from = cells.len();
         for (port, &(name, request_ns, ns_per_kib)) in (8001..).zip(configurations) {
             let name = format!("{name}-{length}");
-            let mut own = TrueCell::of_size(SendPath::ReadSend, length, request_ns, ns_per_kib);
+            let mut own = TrueCell::with_size(SendPath::ReadSend, length, request_ns, ns_per_kib);
             own.cell.transfer = Transfer::Server;
             own.cell.label.clone_from(&name);
             own.cell.levels.state = name.parse().ok();

@@ -58,7 +58,7 @@ impl TrueCell {
     /// A path with messages of one size. Each message costs the sender `call_ns` and each KiB
     /// `ns_per_kib`; the receiver has no cost. Its label is like `sendfile 4096`, and its rate
     /// takes at most a quarter of a CPU.
-    pub fn of_size(send: SendPath, size: usize, call_ns: f64, ns_per_kib: f64) -> Self {
+    pub fn with_size(send: SendPath, size: usize, call_ns: f64, ns_per_kib: f64) -> Self {
         let cost = call_ns * 1024.0 / size as f64 + ns_per_kib;
         let mut new = Self::new(send, cost, 0.0);
         new.cell.label = format!("{send} {size}");
@@ -93,9 +93,9 @@ impl TrueCell {
 pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
     let mut cells: Vec<TrueCell> = Vec::new();
     for &size in sizes {
-        let own = paths
-            .iter()
-            .map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
+        let own = paths.iter().map(|&(send, call_ns, ns_per_kib)| {
+            TrueCell::with_size(send, size, call_ns, ns_per_kib)
+        });
         let mut own: Vec<TrueCell> = own.collect();
         // Cells that are compared have the same rate.
         let rates = own.iter().filter_map(|cell| cell.cell.levels.rate_bytes_per_s);

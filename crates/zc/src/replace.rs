@@ -45,7 +45,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
         }
         _ => {}
     }
-    let found = OpenFolder::of_target(path).and_then(|(folder, file)| {
+    let found = OpenFolder::parent_of_target(path).and_then(|(folder, file)| {
         folder.check_owner(&file)?;
         Ok(folder.open_file(&file, false))
     });
@@ -78,7 +78,7 @@ pub(super) fn or_stdout(path: Option<&Path>, document: &[u8]) -> Result<()> {
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
 pub(super) fn file(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
-    at(OpenFolder::of_target(path), document.as_ref()).map_err(|error| {
+    at(OpenFolder::parent_of_target(path), document.as_ref()).map_err(|error| {
         unwritten(path, &error).help("the older file is unchanged; choose another place with -o")
     })
 }
@@ -88,7 +88,7 @@ pub(super) fn file(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Resul
 /// # Errors
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
 pub(super) fn own(path: &Path, document: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
-    at(OpenFolder::of(path), document.as_ref()).map_err(|error| unwritten(path, &error))
+    at(OpenFolder::parent_of(path), document.as_ref()).map_err(|error| unwritten(path, &error))
 }
 
 fn at(place: io::Result<(OpenFolder, OsString)>, document: &[u8]) -> io::Result<()> {

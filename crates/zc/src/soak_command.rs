@@ -149,7 +149,7 @@ pub(super) fn run(
 ) -> Result<u8> {
     let budget = shared.budget.unwrap_or(BUDGET);
     let per = match (&typed.per, &typed.per_regex) {
-        (Some(unit), _) => Some(Per::known(unit)?),
+        (Some(unit), _) => Some(Per::with_known_readers(unit)?),
         (None, Some(expression)) => Some(Per::regex(expression)?),
         (None, None) => None,
     };

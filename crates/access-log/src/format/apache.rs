@@ -24,7 +24,7 @@ pub(super) const VHOST_COMBINED: &str =
 /// # Errors
 /// Same as [`Template::new`]; a directive is unknown.
 pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
-    parsed(text, Counted::Body)
+    parse(text, Counted::Body)
 }
 
 /// One of the formats that configurations have under a name, where `%b` may have been replaced by
@@ -32,12 +32,12 @@ pub(super) fn log_format(text: &str) -> Result<Template, FormatError> {
 ///
 /// # Errors
 /// Same as [`log_format`].
-pub(super) fn known(text: &str) -> Result<Template, FormatError> {
-    parsed(text, Counted::Unsaid)
+pub(super) fn named_format(text: &str) -> Result<Template, FormatError> {
+    parse(text, Counted::Unsaid)
 }
 
 /// `%b` is of `counted`.
-fn parsed(text: &str, counted: Counted) -> Result<Template, FormatError> {
+fn parse(text: &str, counted: Counted) -> Result<Template, FormatError> {
     // That of the first time. A time of the other end of the request is passed over.
     let mut stamp = None;
     let mut pieces: Vec<Piece> = Vec::new();

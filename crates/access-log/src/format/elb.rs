@@ -14,7 +14,7 @@ use crate::{number, request, time};
 
 /// Reads a line.
 pub(super) fn read(line: &[u8]) -> Reading {
-    entry(Words::of(line)).map_or(Reading::Unreadable, Reading::Entry)
+    entry(Words::new(line)).map_or(Reading::Unreadable, Reading::Entry)
 }
 
 fn entry(mut words: Words<'_>) -> Option<Entry> {
@@ -25,7 +25,7 @@ fn entry(mut words: Words<'_>) -> Option<Entry> {
     let time = time::iso(first)?;
     let (_balancer, _client, _target) = (words.bare()?, words.bare()?, words.bare()?);
     let times = [words.bare()?, words.bare()?, words.bare()?];
-    let (status, _of_target) = (number::status(words.bare()?)?, words.bare()?);
+    let (status, _target_status) = (number::status(words.bare()?)?, words.bare()?);
     let (_received, sent) = (words.bare()?, number::bytes(words.bare()?)?);
     // "GET https://example.com:443/path HTTP/1.1"
     let request = words.enclosed()?;

@@ -30,7 +30,7 @@ pub(super) fn read(line: &[u8]) -> Reading {
 fn entry(text: &[u8]) -> Option<Entry> {
     let end = memchr(b']', text)?;
     let time: Moment = time::clf(&text[..end])?;
-    let mut words = Words::of(&text[end + 1..]);
+    let mut words = Words::new(&text[end + 1..]);
     let (frontend, _server) = (words.bare()?, words.bare()?);
     let timers = words.bare()?;
     let status = number::status(words.bare()?)?;

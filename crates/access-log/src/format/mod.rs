@@ -71,9 +71,9 @@ macro_rules! known {
 
 /// All formats that have a name. Where two read the same of a line, the first counts.
 pub const KNOWN: &[Known] = known! {
-    "vhost_combined", template(apache::known(apache::VHOST_COMBINED));
-    "combined", template(apache::known(apache::COMBINED));
-    "common", template(apache::known(apache::COMMON));
+    "vhost_combined", template(apache::named_format(apache::VHOST_COMBINED));
+    "combined", template(apache::named_format(apache::COMBINED));
+    "common", template(apache::named_format(apache::COMMON));
     "nginx-main", template(nginx::log_format(nginx::MAIN));
     "ingress-nginx", template(nginx::log_format(nginx::INGRESS));
     "nginx-json", json(json::nginx());

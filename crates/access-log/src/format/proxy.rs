@@ -42,17 +42,17 @@ const ENVOY: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH
 const ISTIO: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %CONNECTION_TERMINATION_DETAILS% "%UPSTREAM_TRANSPORT_FAILURE_REASON%" %BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%" %UPSTREAM_CLUSTER_RAW% %UPSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%"#;
 
 pub(super) fn envoy() -> Result<Template, FormatError> {
-    of_envoy(ENVOY)
+    envoy_format(ENVOY)
 }
 
 pub(super) fn istio() -> Result<Template, FormatError> {
-    of_envoy(ISTIO)
+    envoy_format(ISTIO)
 }
 
 /// A format of Envoy's: text with operators between percent signs. `%BYTES_SENT%` is the body of
 /// the response, `%DURATION%` in ms from the request's first byte to the response's last.
 /// <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage>
-fn of_envoy(text: &str) -> Result<Template, FormatError> {
+fn envoy_format(text: &str) -> Result<Template, FormatError> {
     let pieces = text.split('%').enumerate().filter(|(_, part)| !part.is_empty());
     let pieces = pieces.map(|(place, part)| match (place % 2, part) {
         (0, text) => literal(text),

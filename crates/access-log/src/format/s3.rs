@@ -11,7 +11,7 @@ use crate::{number, request, time};
 
 /// Reads a line.
 pub(super) fn read(line: &[u8]) -> Reading {
-    read_words(Words::of(line)).unwrap_or(Reading::Unreadable)
+    read_words(Words::new(line)).unwrap_or(Reading::Unreadable)
 }
 
 fn read_words(mut words: Words<'_>) -> Option<Reading> {

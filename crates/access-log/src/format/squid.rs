@@ -17,7 +17,7 @@ use crate::{number, time};
 
 /// Reads a line.
 pub(super) fn read(line: &[u8]) -> Reading {
-    entry(Words::of(line)).map_or(Reading::Unreadable, Reading::Entry)
+    entry(Words::new(line)).map_or(Reading::Unreadable, Reading::Entry)
 }
 
 fn entry(mut words: Words<'_>) -> Option<Entry> {
@@ -29,7 +29,7 @@ fn entry(mut words: Words<'_>) -> Option<Entry> {
     let code_and_status = words.bare()?;
     let status = number::status(&code_and_status[memrchr(b'/', code_and_status)? + 1..])?;
     let bytes = number::bytes(words.bare()?)?;
-    let method = Method::of(words.bare()?);
+    let method = Method::from_name(words.bare()?);
     words.bare()?; // the URL
     Some(Entry {
         time,

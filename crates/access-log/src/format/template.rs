@@ -242,7 +242,7 @@ impl Taken {
             Field::UnixTime => self.time = Some(time::epoch(text)?),
             Field::Strftime(_) => WrittenTime::add(&mut self.written, text),
             Field::Fraction { unit_us } => {
-                let fraction_us = number::whole(text)?.checked_mul(*unit_us)?;
+                let fraction_us = number::parse_u64(text)?.checked_mul(*unit_us)?;
                 self.fraction_ms =
                     i64::try_from(fraction_us / 1000).ok().filter(|ms| *ms < 1000)?;
             }
@@ -251,14 +251,14 @@ impl Taken {
                 self.method = Some(method);
                 self.protocol = self.protocol.or(protocol);
             }
-            Field::Method => self.method = Some(Method::of(text)),
-            Field::Protocol => self.protocol = Protocol::of(text),
+            Field::Method => self.method = Some(Method::from_name(text)),
+            Field::Protocol => self.protocol = Protocol::from_name(text),
             Field::Status => self.status = number::status(text)?,
             Field::Bytes { counted, may_be_dash: true } if text == b"-" => {
                 self.dash = Some(*counted);
             }
             Field::Bytes { counted, .. } => {
-                *self.bytes.of_mut(*counted) = Some(number::bytes(text)?);
+                *self.bytes.field_mut(*counted) = Some(number::bytes(text)?);
             }
             Field::Duration { unit_us } => self.duration_us = number::scaled(text, *unit_us),
             Field::OfTls => self.is_tls = Some(!matches!(text, b"" | b"-" | b"off")),

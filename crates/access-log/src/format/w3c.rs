@@ -81,7 +81,7 @@ impl W3c {
 
     fn directive(&mut self, text: &[u8]) {
         if let Some(names) = text.strip_prefix(b"Fields:") {
-            let columns = Columns::of(names);
+            let columns = Columns::from_names(names);
             let is_cloud_front = memmem::find(names, b"x-edge-location").is_some();
             if is_cloud_front != (self.writer == Writer::CloudFront) {
                 self.is_anothers = true;
@@ -97,7 +97,7 @@ impl W3c {
 }
 
 impl Columns {
-    fn of(names: &[u8]) -> Self {
+    fn from_names(names: &[u8]) -> Self {
         let mut columns = Self::default();
         let names = names.split(u8::is_ascii_whitespace).filter(|name| !name.is_empty());
         for (place, name) in names.enumerate() {
@@ -150,7 +150,7 @@ fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
     // The draft says that it is UTC.
     let time = time::Moment::utc(time::iso(&at)?.unix_ms)?;
     let unit_us = if writer == Writer::Iis { 1000 } else { 1_000_000 };
-    let (method, status) = (Method::of(method?), number::status(status?)?);
+    let (method, status) = (Method::from_name(method?), number::status(status?)?);
     let mut sent = Bytes::default();
     match bytes? {
         b"-" => sent.set_dash(Counted::Wire, method, status),
@@ -162,7 +162,7 @@ fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
         status,
         bytes: sent,
         duration_us: taken.and_then(|taken| number::scaled(taken, unit_us)),
-        protocol: protocol.and_then(Protocol::of),
+        protocol: protocol.and_then(Protocol::from_name),
         is_tls: scheme.and_then(is_tls),
     })
 }

@@ -121,9 +121,9 @@ impl MixBuilder {
         let mut sizes = Classes::<Sizes>::default();
         slices.iter().for_each(|slice| sizes.merge(&slice.sizes));
         let mut classes = Classes::<Tally>::default();
-        Class::ALL.iter().for_each(|class| *classes.of_mut(*class) = sizes.of(*class).total());
+        Class::ALL.iter().for_each(|class| *classes.get_mut(*class) = sizes.get(*class).total());
         let mut all = Tally::default();
-        Class::ALL.iter().for_each(|class| all.merge(*classes.of(*class)));
+        Class::ALL.iter().for_each(|class| all.merge(*classes.get(*class)));
         let statuses = self.statuses.iter().enumerate().skip(1);
         let statuses = statuses.map(|(status, tally)| (status as u16, *tally));
         Some(RequestMix {

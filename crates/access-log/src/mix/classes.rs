@@ -25,7 +25,7 @@ pub struct Classes<T> {
 
 impl<T> Classes<T> {
     /// The value for `class`.
-    pub fn of(&self, class: Class) -> &T {
+    pub fn get(&self, class: Class) -> &T {
         match class {
             Class::Whole => &self.whole,
             Class::Range => &self.range,
@@ -36,7 +36,7 @@ impl<T> Classes<T> {
         }
     }
 
-    pub(super) fn of_mut(&mut self, class: Class) -> &mut T {
+    pub(super) fn get_mut(&mut self, class: Class) -> &mut T {
         match class {
             Class::Whole => &mut self.whole,
             Class::Range => &mut self.range,

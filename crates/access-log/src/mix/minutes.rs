@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    fn of(requests: &[(i64, u64)]) -> Minutes {
+    fn count(requests: &[(i64, u64)]) -> Minutes {
         let mut minutes = OpenMinutes::default();
         requests.iter().for_each(|(unix_s, bytes)| minutes.add(*unix_s, *bytes));
         minutes.finish().unwrap()
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_busiest_minute_is_found_in_any_order() {
-        let minutes = of(&[(0, 1), (600, 1), (61, 1), (1, 1), (660, 9), (59, 1), (62, 1)]);
+        let minutes = count(&[(0, 1), (600, 1), (61, 1), (1, 1), (660, 9), (59, 1), (62, 1)]);
         let all = |requests, bytes| Tally { requests, bytes };
         assert_eq!(minutes.count, 4);
         assert_eq!((minutes.most_requests.begin_unix_s, minutes.most_requests.all), (0, all(3, 3)));
@@ -244,9 +244,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_makes_no_difference(mut requests in prop::collection::vec((0..3000_i64, 0..9_u64), 1..200)) {
-            let as_they_came = of(&requests);
+            let as_they_came = count(&requests);
             requests.sort_unstable();
-            prop_assert_eq!(of(&requests), as_they_came);
+            prop_assert_eq!(count(&requests), as_they_came);
         }
     }
 }

@@ -81,13 +81,13 @@ impl Sizes {
 
 impl Classes<Sizes> {
     pub(super) fn merge(&mut self, other: &Self) {
-        Class::ALL.into_iter().for_each(|class| self.of_mut(class).merge(other.of(class)));
+        Class::ALL.into_iter().for_each(|class| self.get_mut(class).merge(other.get(class)));
     }
 
     /// Sizes of all kinds together.
     pub fn together(&self) -> Sizes {
         let mut all = Sizes::default();
-        Class::ALL.into_iter().for_each(|class| all.merge(self.of(class)));
+        Class::ALL.into_iter().for_each(|class| all.merge(self.get(class)));
         all
     }
 }

@@ -48,7 +48,7 @@ impl Slices {
         }
         let slice = &mut self.slices[self.at];
         slice.all.add(size_bytes);
-        slice.sizes.of_mut(class).add(size_bytes);
+        slice.sizes.get_mut(class).add(size_bytes);
     }
 
     /// The slices by time, and the length of each in s.

@@ -57,20 +57,20 @@ pub(super) fn advised(
     resamples: usize,
 ) -> Result<CostAdvice, Unfit> {
     let plan = &run.header.plan;
-    let priced = Priced::of(run)?;
+    let priced = Priced::from_run(run)?;
     let place = priced.today(today)?;
     let groups = &priced.paths;
     if matches!(asked, Some(Asked::Bytes(_))) && bytes(responses) <= 0.0 {
         return Err(Unfit::NoBytes);
     }
 
-    let kept = KeptBlocks::of(run);
-    let log = Log::of(responses, resamples, plan.seed);
+    let kept = KeptBlocks::from_run(run);
+    let log = Log::resample(responses, resamples, plan.seed);
     let costs = costs(&kept, groups, resamples);
     let paths: Vec<Option<PathCosts>> =
-        costs.iter().map(|curves| PathCosts::of(curves, responses, &log)).collect();
+        costs.iter().map(|curves| PathCosts::from_curves(curves, responses, &log)).collect();
     let Some(of_today) = &paths[place] else { return Err(Unfit::NoCosts) };
-    let sampled = Sampled::of(
+    let sampled = Sampled::new(
         kept.level,
         kept.costs.len(),
         log.slices.map(|all| all as usize),
@@ -78,7 +78,7 @@ pub(super) fn advised(
     );
 
     let cells = parallel::each(plan.cells.len(), |cell| cells::cell(&kept, cell));
-    let controls = Controls::of(&kept);
+    let controls = Controls::from_blocks(&kept);
     let verdict =
         crate::verdict::verdict(run, &kept, &cells, &controls, &account::blocks(run, kept.account));
     let busiest = busiest(of_today);
@@ -149,7 +149,7 @@ struct Log<'l> {
 }
 
 impl<'l> Log<'l> {
-    fn of(responses: &'l LoggedResponses, resamples: usize, seed: u64) -> Self {
+    fn resample(responses: &'l LoggedResponses, resamples: usize, seed: u64) -> Self {
         let present = responses.slices.len() as u64;
         let most = present.saturating_mul(1 + MOST_EMPTY);
         let all = responses.slices_of_span.clamp(present, most.max(present));
@@ -187,8 +187,8 @@ fn costs(
     groups: &[PricedPath],
     resamples: usize,
 ) -> Vec<Vec<Option<(CostCurve, f64)>>> {
-    let boot = Bootstrap::of(kept, resamples);
-    let costs = BlockCosts::of(kept, Side::Both, &boot);
+    let boot = Bootstrap::new(kept, resamples);
+    let costs = BlockCosts::normalize(kept, Side::Both, &boot);
     groups
         .iter()
         .map(|group| {
@@ -220,7 +220,7 @@ struct PathCosts {
 
 impl PathCosts {
     /// `None` without a cost in the observed sample.
-    fn of(
+    fn from_curves(
         curves: &[Option<(CostCurve, f64)>],
         responses: &LoggedResponses,
         log: &Log,
@@ -391,11 +391,11 @@ impl PathAdvisor<'_> {
 
 /// Costs times a factor that depends on the resample.
 fn values(ns: &[Option<f64>], by: &dyn Fn(usize) -> f64) -> Option<Values> {
-    Values::of(ns.iter().enumerate().map(|(at, ns)| Some((*ns)? * by(at))))
+    Values::from_resamples(ns.iter().enumerate().map(|(at, ns)| Some((*ns)? * by(at))))
 }
 
 /// Today's costs minus one path's, in the same resamples.
 fn saved(today: &[Option<f64>], path: &[Option<f64>], by: &dyn Fn(usize) -> f64) -> Option<Values> {
     let pairs = std::iter::zip(today, path).enumerate();
-    Values::of(pairs.map(|(at, (today, path))| Some(((*today)? - (*path)?) * by(at))))
+    Values::from_resamples(pairs.map(|(at, (today, path))| Some(((*today)? - (*path)?) * by(at))))
 }

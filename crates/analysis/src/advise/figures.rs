@@ -35,7 +35,7 @@ pub(super) struct Values {
 impl Values {
     /// Takes the value of the observed sample first, then that of each resample. `None` where it is
     /// not defined for the observed one.
-    pub(super) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+    pub(super) fn from_resamples(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         let mut values = values.into_iter().map(finite);
         let observed = values.next()??;
@@ -49,7 +49,7 @@ impl Values {
 }
 
 impl Sampled {
-    pub(super) fn of(level: f64, blocks: usize, slices: Option<usize>, wanders: &Wanders) -> Self {
+    pub(super) fn new(level: f64, blocks: usize, slices: Option<usize>, wanders: &Wanders) -> Self {
         Self {
             level,
             blocks,

@@ -34,7 +34,7 @@ impl Priced {
     /// # Errors
     /// The run's messages are no responses; it has fewer than two lengths of everything; or two
     /// states of a configuration have responses of the same length.
-    pub(super) fn of(run: &Run) -> Result<Self, Unfit> {
+    pub(super) fn from_run(run: &Run) -> Result<Self, Unfit> {
         let plan = &run.header.plan;
         let (all, keepalive, usual) = match (plan.traffic.server(), plan.traffic.responses()) {
             (Some(server), _) => (configurations_of(run, server)?, server.keepalive, None),

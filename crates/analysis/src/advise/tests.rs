@@ -291,8 +291,9 @@ fn controls_that_could_not_have_seen_a_saving_leave_it_open() {
 fn verdict_of(limits: Limits) -> PathVerdict {
     use super::figures::{Sampled, Values};
     use super::verdict::{Judged, verdict};
-    let sampled = Sampled::of(0.95, 30, Some(30), &Default::default());
-    let values = Values::of((0..200).map(|at| Some(0.4 + f64::from(at % 10 - 5) / 1e3)));
+    let sampled = Sampled::new(0.95, 30, Some(30), &Default::default());
+    let values =
+        Values::from_resamples((0..200).map(|at| Some(0.4 + f64::from(at % 10 - 5) / 1e3)));
     let judged = Judged { withheld: false, limits, mostly_beyond: false, others: 1 };
     verdict(&judged, &sampled, values.as_ref(), None, [1.0, 0.6])
 }

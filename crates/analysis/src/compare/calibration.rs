@@ -147,9 +147,10 @@ pub fn calibrate(
     runs: &[Selection<'_>],
     compared: &[Selection<'_>],
 ) -> Result<Calibration, Uncalibrated> {
-    let (mut used, mut left_out) = usable(runs, compared, KeptBlocks::of);
+    let (mut used, mut left_out) = usable(runs, compared, KeptBlocks::from_run);
     if differ(used.iter().map(|(_, kept)| kept.account)) {
-        (used, left_out) = usable(runs, compared, |run| KeptBlocks::of(run).at_wall_time(run));
+        (used, left_out) =
+            usable(runs, compared, |run| KeptBlocks::from_run(run).at_wall_time(run));
     }
     if used.len() < MIN_RUNS {
         let (usable, needed) = (used.len(), MIN_RUNS);
@@ -163,9 +164,10 @@ pub fn calibrate(
         kept = kept.into_iter().map(KeptBlocks::gross).collect();
     }
     let cells = common_cells(&kept);
-    let costs = Levels::of(&kept, &cells, |kept, cell, _| cost_logs(kept, cell, Side::Both));
-    let relative =
-        Levels::of(&kept, &cells, |kept, cell, others| contrast(kept, &[cell], others, Side::Both));
+    let costs = Levels::estimate(&kept, &cells, |kept, cell, _| cost_logs(kept, cell, Side::Both));
+    let relative = Levels::estimate(&kept, &cells, |kept, cell, others| {
+        contrast(kept, &[cell], others, Side::Both)
+    });
     let others = cells.len().saturating_sub(1);
     let cost = costs.deviation(1.0).ok_or(Uncalibrated::NoCommonCell)?;
     let path =
@@ -305,7 +307,7 @@ struct Levels(Vec<Vec<(f64, f64)>>);
 
 impl Levels {
     /// `logs`: those of a cell in one run, given the other cells.
-    fn of(
+    fn estimate(
         kept: &[KeptBlocks<'_>],
         cells: &[Vec<usize>],
         logs: impl Fn(&KeptBlocks<'_>, usize, &[usize]) -> Vec<f64>,

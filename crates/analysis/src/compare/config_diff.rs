@@ -34,31 +34,31 @@ const ROUND_TRIP_WITHIN: f64 = 2.0;
 pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     let mut found = Found::default();
     let (fixed, other) = (&old.plan.fixed, &new.plan.fixed);
-    found.of(Aspect::Link, &old.link.kind, &new.link.kind);
-    found.of(Aspect::Soaker, &fixed.soaker, &other.soaker);
+    found.compare(Aspect::Link, &old.link.kind, &new.link.kind);
+    found.compare(Aspect::Soaker, &fixed.soaker, &other.soaker);
     let same_link = old.link.kind == new.link.kind;
     if same_link {
         let receiver =
             |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
-        found.of(Aspect::Receiver, &receiver(old), &receiver(new));
+        found.compare(Aspect::Receiver, &receiver(old), &receiver(new));
     }
     machine(&mut found, &old.host, &new.host);
     if same_link {
         link(&mut found, &old.link, &new.link); // otherwise the link explains all of it
     }
     far_machine(&mut found, old, new);
-    found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
-    found.of(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
+    found.compare(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
+    found.compare(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
     let policy = |is_realtime| if is_realtime { "SCHED_RR" } else { "as zc's" };
-    found.of(Aspect::Scheduling, &policy(fixed.realtime), &policy(other.realtime));
+    found.compare(Aspect::Scheduling, &policy(fixed.realtime), &policy(other.realtime));
     found.differ(Aspect::SoakedCpus, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
     if !same_timing(old, new) {
         found.differ(Aspect::Timing, None, timing(old), timing(new));
     }
     found.differ(Aspect::Files, None, files(old), files(new));
-    found.of(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
+    found.compare(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
     server(&mut found, old.plan.traffic.server(), new.plan.traffic.server());
-    found.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
+    found.compare(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
     found.sorted()
 }
 
@@ -107,24 +107,24 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
         |factor: &&Factor| matches!(factor, Factor::Rate | Factor::Message) && are_servers;
     let factors = Factor::ALL.iter().filter(|factor| !is_said(factor));
     for factor in factors {
-        found.of_factor(factor.definition().differences(&old, &new));
+        found.add_factors(factor.definition().differences(&old, &new));
     }
     found.sorted()
 }
 
 fn machine(found: &mut Found, old: &Host, new: &Host) {
-    found.of(Aspect::KernelRelease, &old.kernel_release, &new.kernel_release);
-    found.of(Aspect::KernelBuild, &old.kernel_version, &new.kernel_version);
+    found.compare(Aspect::KernelRelease, &old.kernel_release, &new.kernel_release);
+    found.compare(Aspect::KernelBuild, &old.kernel_version, &new.kernel_version);
     found.optional(
         Aspect::KernelCommandLine,
         old.kernel_command_line.clone(),
         new.kernel_command_line.clone(),
     );
-    found.of(Aspect::Architecture, &old.machine, &new.machine);
-    found.of(Aspect::Host, &old.hostname, &new.hostname);
+    found.compare(Aspect::Architecture, &old.machine, &new.machine);
+    found.compare(Aspect::Host, &old.hostname, &new.hostname);
     let (cpu, other) = (&old.cpu, &new.cpu);
-    found.of(Aspect::Cpu, &cpu.model, &other.model);
-    found.of(Aspect::CpusOnline, &cpu.online, &other.online);
+    found.compare(Aspect::Cpu, &cpu.model, &other.model);
+    found.compare(Aspect::CpusOnline, &cpu.online, &other.online);
     found.optional(Aspect::ThreadsPerCore, cpu.threads_per_core, other.threads_per_core);
     found.optional(Aspect::Governor, cpu.governor.clone(), other.governor.clone());
     found.optional(Aspect::Boost, cpu.boost.map(on), other.boost.map(on));
@@ -156,7 +156,7 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
         .retain(|each| each.name.as_deref() != Some(TCP_MEM) || !alike_sizes(&each.old, &each.new));
     found.maps(Aspect::Condition, &old.conditions, &new.conditions, shared);
     let user = |host: &Host| if host.euid == 0 { "root" } else { "a user" };
-    found.of(Aspect::Privilege, &user(old), &user(new));
+    found.compare(Aspect::Privilege, &user(old), &user(new));
     found.optional(Aspect::Memlock, old.memlock_bytes, new.memlock_bytes);
 }
 
@@ -172,7 +172,7 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
         new.receiver_merges.map(on),
     );
     found.optional(Aspect::Rps, old.rps.clone(), new.rps.clone());
-    found.of(Aspect::Ip, &old.ip, &new.ip);
+    found.compare(Aspect::Ip, &old.ip, &new.ip);
     found.optional(Aspect::InitialWindow, old.initial_window_packets, new.initial_window_packets);
     let far_end = |link: &LinkFacts| {
         let far = link.far_end?;
@@ -190,9 +190,9 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
 type Device<'a> = (&'a String, u32, Option<&'a Offloads>, &'a BTreeMap<String, String>);
 
 fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
-    found.of(Aspect::Device, old.0, new.0);
-    found.of(Aspect::Factor(factor::MTU), &old.1, &new.1);
-    found.of_factor(factor::offload_differences(old.2, new.2));
+    found.compare(Aspect::Device, old.0, new.0);
+    found.compare(Aspect::Factor(factor::MTU), &old.1, &new.1);
+    found.add_factors(factor::offload_differences(old.2, new.2));
     // As for the conditions of a host.
     let shared = old.3.is_empty() != new.3.is_empty();
     found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
@@ -205,7 +205,7 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     let (shorter, longer) = (old.rtt_ns.min(new.rtt_ns), old.rtt_ns.max(new.rtt_ns));
     if longer as f64 > ROUND_TRIP_WITHIN * shorter as f64 {
         let (old, new) = (duration_text(old.rtt_ns), duration_text(new.rtt_ns));
-        found.of(Aspect::RoundTrip, &old, &new);
+        found.compare(Aspect::RoundTrip, &old, &new);
     }
     let (Some(old), Some(new)) = (&old.machine, &new.machine) else { return };
     let mut far = Found { end: End::Far, differences: Vec::new() };
@@ -218,7 +218,7 @@ fn far_machine(found: &mut Found, old: &Header, new: &Header) {
         );
     }
     far.differ(Aspect::SoakedCpus, None, list(&old.soaked_cpus), list(&new.soaked_cpus));
-    far.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
+    far.compare(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
     if old.same_machine && new.same_machine {
         let near = &found.differences;
         far.differences.retain(|far| {
@@ -233,9 +233,9 @@ fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>)
     let (Some(old), Some(new)) = (old, new) else { return };
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());
     found.optional(Aspect::Load, old.load_in_words(), new.load_in_words());
-    found.of(Aspect::Connections, &old.connections, &new.connections);
+    found.compare(Aspect::Connections, &old.connections, &new.connections);
     let keepalive = |server: &ServerPlan| on(server.keepalive);
-    found.of(Aspect::Keepalive, &keepalive(old), &keepalive(new));
+    found.compare(Aspect::Keepalive, &keepalive(old), &keepalive(new));
 }
 
 /// Whether two sizes of memory are those of one machine.
@@ -320,7 +320,7 @@ impl Default for Found {
 }
 
 impl Found {
-    fn of<T: ToString + PartialEq>(&mut self, what: Aspect, old: &T, new: &T) {
+    fn compare<T: ToString + PartialEq>(&mut self, what: Aspect, old: &T, new: &T) {
         self.differ(what, None, Some(old.to_string()), Some(new.to_string()));
     }
 
@@ -328,7 +328,7 @@ impl Found {
         self.differ(what, None, old.map(|old| old.to_string()), new.map(|new| new.to_string()));
     }
 
-    fn of_factor(&mut self, differences: Vec<factor::Difference>) {
+    fn add_factors(&mut self, differences: Vec<factor::Difference>) {
         for each in differences {
             self.differ(Aspect::Factor(each.what), each.name.as_ref(), each.old, each.new);
         }

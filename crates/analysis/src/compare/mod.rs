@@ -57,9 +57,11 @@ pub fn compare(
     margin: Option<f64>,
     calibration: Option<&Calibration>,
 ) -> (Vec<Compared>, Option<Judgement>) {
-    let mut before = KeptBlocks::of(old.run);
-    let mut after: Vec<Option<KeptBlocks<'_>>> =
-        new.iter().map(|new| (!same_run(old, new)).then(|| KeptBlocks::of(new.run))).collect();
+    let mut before = KeptBlocks::from_run(old.run);
+    let mut after: Vec<Option<KeptBlocks<'_>>> = new
+        .iter()
+        .map(|new| (!same_run(old, new)).then(|| KeptBlocks::from_run(new.run)))
+        .collect();
     // What other programs took is in costs by wall time, and in no others.
     let all = std::iter::once(&before).chain(after.iter().flatten());
     if differ(all.map(|kept| kept.account)) {
@@ -78,7 +80,7 @@ pub fn compare(
     let pairs: Vec<Pair> = new
         .iter()
         .zip(after)
-        .map(|(new, after)| Pair::of(old, &before, new, after, net, basis))
+        .map(|(new, after)| Pair::new(old, &before, new, after, net, basis))
         .collect();
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
     // The rows of all comparisons: index of the comparison, index of the row.

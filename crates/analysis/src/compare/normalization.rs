@@ -35,7 +35,7 @@ impl Normalizations {
     /// the same label. Two different cells have different other cells, so their costs can only be
     /// relative to the reference. `path`: what a path's own part of its cost differs by between
     /// runs.
-    pub(super) fn of(
+    pub(super) fn choose(
         before: &KeptBlocks<'_>,
         after: &KeptBlocks<'_>,
         reference: (usize, usize),

@@ -19,7 +19,7 @@ use crate::model::account_kind::{AccountKind, WhyWallTime};
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::pairs;
 use crate::requests::us_per_request;
-use crate::wanders::of_pairs;
+use crate::wanders::wander_of_pairs;
 use zc_stats::Wander;
 
 /// Two selections, and the effects in each cell that both have.
@@ -56,7 +56,7 @@ impl Row {
 impl Pair {
     /// `after` is `None` where both selections are of one run. `net`: the costs of all runs are
     /// net of the harness.
-    pub(super) fn of(
+    pub(super) fn new(
         old: &Selection<'_>,
         before: &KeptBlocks<'_>,
         new: &Selection<'_>,
@@ -92,7 +92,7 @@ impl Pair {
             reference: None,
         };
         let costs = [before, after].map(|kept| kept.wanders.costs(Side::Both));
-        let spreads = Spreads::of(
+        let spreads = Spreads::estimate(
             calibration.as_ref(),
             costs,
             own_parts(before, after),
@@ -149,7 +149,7 @@ impl Pair {
         let same_labels =
             common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
         let base = reference.map(|reference| {
-            Normalizations::of(before, after, reference, same_labels, spreads.path)
+            Normalizations::choose(before, after, reference, same_labels, spreads.path)
         });
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         let wander = one_run.then(|| within(before, &common)).flatten();
@@ -253,7 +253,7 @@ fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
         pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)
     };
     let apart = cells.iter().filter(|(old, new)| !kept.index.wander_together(*old, *new));
-    of_pairs(apart.map(of))
+    wander_of_pairs(apart.map(of))
 }
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {

@@ -57,7 +57,7 @@ impl Spreads {
     /// runs one after the other differ by as much as neighbouring parts of a run do, and by more
     /// the farther `apart` they began, in lengths of a run (docs/method.md, "Two runs"). `cost` and
     /// `path` are the wanders of each run, as [`Spreads`] has them.
-    pub(super) fn of(
+    pub(super) fn estimate(
         calibration: Option<&CalibrationBasis>,
         cost: [Option<Wander>; 2],
         path: [Option<Wander>; 2],
@@ -65,7 +65,7 @@ impl Spreads {
     ) -> Self {
         let of_runs = |each: [Option<Wander>; 2]| {
             let each: Option<Vec<Wander>> = each.into_iter().collect();
-            Wander::pooled(&each?).map(|wander| Spread::from(wander.apart(apart)))
+            Wander::pooled(&each?).map(|wander| Spread::from(wander.after(apart)))
         };
         let calibrated = calibration.map(|calibration| Spread::from(&calibration.cost.component));
         let path_of = calibration.and_then(|calibration| calibration.path.as_ref());

@@ -46,7 +46,7 @@ fn pair(old: &Run, new: &Run) -> Compared {
     compare(&part("old", old), &[part("new", new)], None, None).0.remove(0)
 }
 
-fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
+fn change_of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
     compared.cells.iter().find(|cell| cell.label == label).unwrap()
 }
 
@@ -59,7 +59,7 @@ fn runs_of_two_accounts_are_compared_by_the_one_that_both_permit() {
     assert_eq!(mixed.account, because(WhyWallTime::ComparedRun));
     assert_eq!(pair(&new, &by_wall).account, mixed.account);
     assert_eq!((mixed.new.blocks_kept, &mixed.withheld[..]), (80, &[][..]));
-    assert!(of(&mixed, "sendfile").new_cost_ns_per_kib.both.is_some());
+    assert!(change_of(&mixed, "sendfile").new_cost_ns_per_kib.both.is_some());
     assert_eq!(pair(&by_wall, &by_wall).account, because(WhyWallTime::NoClocks));
     assert_eq!(pair(&run(1, 1.0, 1.0), &new).account, AccountKind::OwnClocks);
 
@@ -76,7 +76,7 @@ fn a_cell_that_changed_is_found_among_those_that_did_not() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.2, 1.0));
     assert_eq!(compared.basis, Basis::TwoRuns);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
-    let sendfile = of(&compared, "sendfile");
+    let sendfile = change_of(&compared, "sendfile");
     assert!(
         matches!(sendfile.verdict, ChangeVerdict::Worse { by } if (0.15..0.25).contains(&by)),
         "{sendfile:?}"
@@ -85,13 +85,13 @@ fn a_cell_that_changed_is_found_among_those_that_did_not() {
     for label in ["splice", "mmap+write"] {
         assert!(
             !matches!(
-                of(&compared, label).verdict,
+                change_of(&compared, label).verdict,
                 ChangeVerdict::Worse { .. } | ChangeVerdict::Better { .. }
             ),
             "{label}"
         );
     }
-    let reference = of(&compared, "read+send");
+    let reference = change_of(&compared, "read+send");
     assert!(reference.reference && reference.relative == Sides::default());
     assert_eq!(reference.judged_by, Some(JudgedBy::Cost));
     // The control is not compared as a cell of its own.
@@ -103,10 +103,10 @@ fn a_cell_that_changed_is_found_among_those_that_did_not() {
 fn swapping_the_runs_inverts_the_ratio() {
     let (old, new) = (run(1, 1.0, 1.0), run(2, 1.3, 1.0));
     let (there, back) = (pair(&old, &new), pair(&new, &old));
-    let ratio = |compared: &Compared| of(compared, "sendfile").relative.both.unwrap();
+    let ratio = |compared: &Compared| change_of(compared, "sendfile").relative.both.unwrap();
     assert!((ratio(&there).ratio * ratio(&back).ratio - 1.0).abs() < 1e-9);
     assert!((ratio(&there).low.unwrap() * ratio(&back).high.unwrap() - 1.0).abs() < 1e-9);
-    assert!(matches!(of(&back, "sendfile").verdict, ChangeVerdict::Better { .. }));
+    assert!(matches!(change_of(&back, "sendfile").verdict, ChangeVerdict::Better { .. }));
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn a_few_blocks_have_figures_and_no_verdicts() {
         run
     };
     let compared = pair(&few(1), &few(2));
-    let sendfile = of(&compared, "sendfile");
+    let sendfile = change_of(&compared, "sendfile");
     assert_eq!(
         (sendfile.verdict, sendfile.relative.both.unwrap().low),
         (ChangeVerdict::Undecided, None)
@@ -527,7 +527,7 @@ fn a_run_that_measured_its_harness_is_compared_gross_with_one_that_did_not() {
     };
     let (without, one, other) = (with(1, 0.0), with(2, 0.05), with(3, 0.05));
     let costs = |compared: &Compared| {
-        let sendfile = of(compared, "sendfile");
+        let sendfile = change_of(compared, "sendfile");
         [sendfile.old_cost_ns_per_kib, sendfile.new_cost_ns_per_kib]
             .map(|cost| cost.sender.unwrap().value)
     };
@@ -552,7 +552,7 @@ fn runs_that_began_a_day_apart_may_differ_by_more_than_runs_in_a_row() {
     let between = |began: &str| {
         let compared = pair(&old, &at(2, began));
         let Method::Independent { between_runs, .. } =
-            of(&compared, "read+send").cost.both.unwrap().method
+            change_of(&compared, "read+send").cost.both.unwrap().method
         else {
             panic!("{compared:?}");
         };

@@ -31,7 +31,7 @@ pub(super) fn assess(
             if barred { compared.withheld.push(reason) } else { compared.doubts.push(reason) }
         }
     }
-    if one_run { Controls::of(before).limits() } else { Limits::NONE }
+    if one_run { Controls::from_blocks(before).limits() } else { Limits::NONE }
 }
 
 /// The reason why verdicts of a comparison with another run are withheld, if there is one.
@@ -58,7 +58,7 @@ fn is_bar(why: &Withheld, part: &Selection<'_>, one_run: bool) -> bool {
 
 /// The reasons to withhold a run's own verdicts, all or those that an error could explain.
 fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
-    let controls = Controls::of(kept);
+    let controls = Controls::from_blocks(kept);
     let bounded = controls.shortcomings().into_iter().filter(|why| why.error().is_some());
     let reference = kept.reference.map(|place| cells::cell(kept, place));
     let blocks = account::blocks(run, kept.account);

@@ -50,7 +50,7 @@ pub(super) fn conditions(
     let mut tested: Vec<(&Division, End, Vec<usize>, BlockedAnova)> = Vec::new();
     let mut examined = BTreeSet::new();
     for OnAverage { end, fitted, .. } in on_average {
-        let units = of_units(observed, fitted);
+        let units = effects_of_units(observed, fitted);
         for division in &divisions {
             let Some((order, found)) = test(observed, division, &units) else { continue };
             examined.insert(&division.fact);
@@ -147,7 +147,7 @@ fn facts_of_units<'a>(observed: &Observed<'a>) -> Vec<BTreeMap<&'a str, Option<&
 }
 
 /// For each unit with a cost, its mean net of the other ends, and its weight.
-fn of_units(observed: &Observed<'_>, fitted: &Fitted) -> Vec<Option<(f64, f64)>> {
+fn effects_of_units(observed: &Observed<'_>, fitted: &Fitted) -> Vec<Option<(f64, f64)>> {
     let effects = &fitted.effects;
     let mut sums = vec![(0.0, 0.0); observed.grouped.units.len()];
     for (value, own) in fitted.values.iter().zip(&effects.own_variances) {

@@ -31,8 +31,8 @@ use crate::parallel;
 /// [`NoFleet`]: no run can be used, or they are of several experiments or links.
 pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet> {
     let (used, left_out) = select(runs)?;
-    let grouped = Grouped::of(&used, grouping);
-    let observed = Observed::of(used, grouped);
+    let grouped = Grouped::group(&used, grouping);
+    let observed = Observed::new(used, grouped);
     let fits = fits(&observed);
     let rows = rows(&observed, &fits);
     let (odd_hosts, hosts_examined, on_average) = odd_hosts::odd_hosts(&observed, &fits);

@@ -12,22 +12,22 @@ use super::model::HostFacts;
 
 /// The facts of the machine that sends, and of the one that receives if a zc measured there, each
 /// with those of its device.
-pub(super) fn of(header: &Header) -> (HostFacts, Option<HostFacts>) {
-    let mut near = of_host(&header.host);
+pub(super) fn both_ends(header: &Header) -> (HostFacts, Option<HostFacts>) {
+    let mut near = host_facts(&header.host);
     let link = &header.link;
-    of_device(&mut near.facts, link.mtu_bytes, link.offloads.as_ref(), &link.settings);
+    add_device(&mut near.facts, link.mtu_bytes, link.offloads.as_ref(), &link.settings);
     let far = header.remote.as_ref().and_then(|remote| remote.machine.as_ref()).map(|machine| {
-        let mut far = of_host(&machine.host);
+        let mut far = host_facts(&machine.host);
         if let Some(device) = &machine.device {
             let offloads = device.offloads.as_ref();
-            of_device(&mut far.facts, device.mtu_bytes, offloads, &device.settings);
+            add_device(&mut far.facts, device.mtu_bytes, offloads, &device.settings);
         }
         far
     });
     (near, far)
 }
 
-fn of_host(host: &Host) -> HostFacts {
+fn host_facts(host: &Host) -> HostFacts {
     let mut facts = BTreeMap::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -63,7 +63,7 @@ fn of_host(host: &Host) -> HostFacts {
     HostFacts { host: host.hostname.clone(), facts }
 }
 
-fn of_device(
+fn add_device(
     facts: &mut BTreeMap<String, String>,
     mtu_bytes: u32,
     offloads: Option<&Offloads>,
@@ -91,12 +91,12 @@ pub struct SharedFacts {
 impl SharedFacts {
     /// The same run with facts that are shared with runs before it.
     pub fn share(&mut self, mut run: super::model::RunFigures) -> super::model::RunFigures {
-        run.near = self.known(run.near);
-        run.far = run.far.map(|far| self.known(far));
+        run.near = self.deduplicate(run.near);
+        run.far = run.far.map(|far| self.deduplicate(far));
         run
     }
 
-    fn known(&mut self, facts: Arc<HostFacts>) -> Arc<HostFacts> {
+    fn deduplicate(&mut self, facts: Arc<HostFacts>) -> Arc<HostFacts> {
         let known = self.by_host.entry(facts.host.clone()).or_default();
         // A machine that changes has changed since its last runs.
         if let Some(same) = known.iter().rev().find(|each| **each == facts) {
@@ -118,7 +118,7 @@ mod tests {
         run.header.host.memory.total_bytes = 25_276_502_016;
         run.header.host.mitigations.insert("mds".to_owned(), "Not affected".to_owned());
         run.header.link.settings.insert("driver".to_owned(), "ice".to_owned());
-        let (near, far) = of(&run.header);
+        let (near, far) = both_ends(&run.header);
         let fact = |name: &str| near.facts.get(name).map(String::as_str);
         assert_eq!(fact("memory"), Some("24 GiB"));
         assert_eq!(fact("mitigation mds"), Some("Not affected"));
@@ -130,7 +130,7 @@ mod tests {
         let device = zc_run::DeviceFacts { mtu_bytes: 9000, ..Default::default() };
         let machine = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut());
         machine.unwrap().device = Some(device);
-        let (_, with_device) = of(&run.header);
+        let (_, with_device) = both_ends(&run.header);
         assert_eq!(with_device.unwrap().facts["mtu"], "9000");
         let all = near.facts.values().chain(far.facts.values());
         assert!(all.into_iter().all(|value| !value.contains("192.0.2")));

@@ -56,7 +56,7 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     if machine::is_emulated(header) {
         return Err("the CPU of one of its machines is emulated".to_owned());
     }
-    let kept = KeptBlocks::of(run);
+    let kept = KeptBlocks::from_run(run);
     let account = account::blocks(run, kept.account);
     if account.kept == 0 {
         return Err(match account.measured {
@@ -73,7 +73,7 @@ pub fn figures(name: String, run: &Run) -> Result<RunFigures, String> {
     if cells.is_empty() {
         return Err("none of its cells has a cost".to_owned());
     }
-    let (near, far) = facts::of(header);
+    let (near, far) = facts::both_ends(header);
     Ok(RunFigures {
         name,
         started_at: header.started_at.clone(),
@@ -177,7 +177,7 @@ fn withheld(
 ) -> Vec<String> {
     let reference = kept.reference.map(|place| cells::cell(kept, place));
     let mut names: Vec<String> =
-        verdict::withheld(run, kept, reference.as_ref(), &Controls::of(kept), blocks)
+        verdict::withheld(run, kept, reference.as_ref(), &Controls::from_blocks(kept), blocks)
             .iter()
             .map(|why| reason(why).to_owned())
             .collect();
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use zc_testkit::synthetic::{Synthetic, null_link, two_machines};
 
-    fn of(run: &Run) -> RunFigures {
+    fn run_figures(run: &Run) -> RunFigures {
         figures("a.json".to_owned(), run).unwrap()
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn costs_of_both_sides_and_ratios_to_the_reference_come_back() {
-        let found = of(&two_machines(Synthetic::default().run()));
+        let found = run_figures(&two_machines(Synthetic::default().run()));
         assert_eq!((found.experiment.as_str(), found.link.as_str()), ("paths", "remote"));
         assert_eq!(found.far.as_ref().map(|far| far.host.as_str()), Some("far"));
         assert!(found.cells.iter().all(|cell| !cell.label.contains("A/A")), "no control");
@@ -228,7 +228,7 @@ mod tests {
     fn standard_errors_are_what_runs_of_one_machine_scatter_by() {
         let of_seed = |seed| {
             let world = Synthetic { seed, block_drift: 0.0, ..Synthetic::default() };
-            let found = of(&two_machines(world.run()));
+            let found = run_figures(&two_machines(world.run()));
             let cell = found.cells.iter().find(|cell| cell.label == "sendfile").unwrap();
             (cell.sender.unwrap(), cell.ratio.unwrap())
         };
@@ -250,7 +250,7 @@ mod tests {
     fn over_the_null_link_the_cost_is_the_sender_s() {
         let mut run = null_link(Synthetic::default().run());
         run.header.link.sides_apart = false;
-        let found = of(&run);
+        let found = run_figures(&run);
         let reference = &found.cells[0];
         near(reference.sender, 500.0, 0.3);
         assert_eq!((reference.receiver, reference.both), (None, None));
@@ -282,7 +282,7 @@ mod tests {
     fn a_part_of_a_run_is_used_and_said_to_be_one() {
         let mut run = Synthetic { blocks: 5, ..Synthetic::default() }.run();
         run.end = None;
-        let found = of(&run);
+        let found = run_figures(&run);
         assert!(!found.is_whole);
         assert_eq!((found.blocks_kept, found.blocks), (5, 5));
         assert_eq!(found.withheld, ["too-few-blocks"]);

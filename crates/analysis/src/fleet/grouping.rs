@@ -65,7 +65,7 @@ pub(super) struct Grouped {
 }
 
 impl Grouped {
-    pub(super) fn of(runs: &[&RunFigures], grouping: &Grouping) -> Self {
+    pub(super) fn group(runs: &[&RunFigures], grouping: &Grouping) -> Self {
         let mut known: BTreeMap<(Vec<String>, String), usize> = BTreeMap::new();
         // Many runs share their facts.
         let mut of_facts: HashMap<*const HostFacts, (Vec<String>, String)> = HashMap::new();
@@ -169,7 +169,7 @@ mod tests {
         }
         let grouping = Grouping { by: vec!["kernel".to_owned()], ..Grouping::default() };
         let refs: Vec<&RunFigures> = runs.iter().collect();
-        let found = Grouped::of(&refs, &grouping);
+        let found = Grouped::group(&refs, &grouping);
         assert_eq!((found.hosts.len(), found.units.len(), found.groups.len()), (4, 5, 2));
         assert_eq!(found.groups[1].values, ["9"]);
         assert_eq!((found.groups[1].hosts, found.groups[1].runs_sending), (1, 1));

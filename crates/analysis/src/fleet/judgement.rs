@@ -14,7 +14,7 @@ use crate::interim::CONFIDENCE;
 /// Fewest nights whose halves are compared.
 const LEAST_NIGHTS: usize = 4;
 
-pub(super) fn of(margin: f64, lines: &[Line], groups: &[Group]) -> TrendJudgement {
+pub(super) fn judge(margin: f64, lines: &[Line], groups: &[Group]) -> TrendJudgement {
     let (mut worse, mut undecided, mut not_worse) = (Vec::new(), Vec::new(), 0);
     let limit = margin.max(0.0).ln_1p();
     for line in lines {

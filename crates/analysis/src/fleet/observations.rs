@@ -43,7 +43,7 @@ impl Quantity {
 }
 
 impl<'a> Observed<'a> {
-    pub(super) fn of(runs: Vec<&'a RunFigures>, grouped: Grouped) -> Self {
+    pub(super) fn new(runs: Vec<&'a RunFigures>, grouped: Grouped) -> Self {
         let labels = labels(&runs);
         let cells = runs
             .iter()
@@ -99,7 +99,7 @@ impl<'a> Observed<'a> {
     /// Fits the cell's random effects; `None` without a run that has it.
     pub(super) fn fit(&self, label: usize, quantity: Quantity) -> Option<Fitted> {
         let (runs, values) = self.values(label, quantity).into_iter().unzip();
-        Fitted::of(runs, values)
+        Fitted::fit(runs, values)
     }
 
     /// The runs that have the cell, and their values. Levels are groups.
@@ -186,7 +186,7 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    pub(super) fn of(runs: Vec<usize>, values: Vec<Crossed>) -> Option<Self> {
+    pub(super) fn fit(runs: Vec<usize>, values: Vec<Crossed>) -> Option<Self> {
         let effects = crossed_effects(&values)?;
         Some(Self { runs, values, effects })
     }

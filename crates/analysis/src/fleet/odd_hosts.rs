@@ -141,7 +141,7 @@ fn fit(runs: &[usize], values: &[Crossed], apart: &[usize], groups: usize) -> Op
         let own = apart.iter().position(|unit| *unit == value.unit);
         Crossed { level: own.map_or(value.level, |own| groups + own), ..*value }
     };
-    Fitted::of(runs.to_vec(), values.iter().map(level).collect())
+    Fitted::fit(runs.to_vec(), values.iter().map(level).collect())
 }
 
 /// The distance of each unit from its group without it; `None` for one that is alone.

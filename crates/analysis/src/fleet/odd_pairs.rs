@@ -82,7 +82,7 @@ pub(super) fn odd_pairs(
     if shifts.len() < LEAST_PAIRS {
         return (Vec::new(), 0);
     }
-    let Some(Scatter { scale, student, .. }) = Scatter::of(&standardised) else {
+    let Some(Scatter { scale, student, .. }) = Scatter::estimate(&standardised) else {
         return (Vec::new(), 0);
     };
     let p_values: Vec<f64> = standardised
@@ -133,7 +133,7 @@ pub(super) fn far_off(
                 observed.grouped.pair(*run).is_none_or(|pair| !apart.contains(&pair))
             };
             let (runs, values) = averages[at].1.iter().copied().filter(is_kept).unzip();
-            Fitted::of(runs, values)
+            Fitted::fit(runs, values)
         });
         fits.iter().flatten().for_each(|fitted| sums.add(observed, fitted));
         let shifts = sums.means();
@@ -141,7 +141,7 @@ pub(super) fn far_off(
         if shifts.len() < LEAST_PAIRS {
             break;
         }
-        let Some(scatter) = Scatter::of(&standardised) else { break };
+        let Some(scatter) = Scatter::estimate(&standardised) else { break };
         if apart.is_empty() {
             tails = scatter.tails;
         }
@@ -262,7 +262,7 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn of(standardised: &[f64]) -> Option<Self> {
+    fn estimate(standardised: &[f64]) -> Option<Self> {
         let middle = mad(standardised)?;
         let tails = heavy_tails(standardised);
         let (scale, far, freedom) = match tails {

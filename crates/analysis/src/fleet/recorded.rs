@@ -119,7 +119,7 @@ mod tests {
         let path = std::env::var_os("ZC_RUN").expect("ZC_RUN names a saved run");
         let (run, _) = zc_run::read(std::fs::File::open(path).unwrap()).unwrap();
         let measured = run.header.plan.cells.iter().filter(|cell| !cell.control).count();
-        for block in KeptBlocks::of(&run).costs {
+        for block in KeptBlocks::from_run(&run).costs {
             let cells = block.iter().take(measured).flatten();
             let costs: Vec<String> = cells
                 .filter_map(|cost| {

@@ -92,7 +92,7 @@ pub(super) fn select(runs: &[RunFigures]) -> Result<(Vec<&RunFigures>, Vec<LeftO
         return Err(NoFleet::Several { kinds });
     }
     used = without_duplicates(used, &mut left_out);
-    used = of_one_reference(used, &mut left_out);
+    used = with_one_reference(used, &mut left_out);
     if used.is_empty() {
         return Err(NoFleet::NoRun { left_out });
     }
@@ -149,7 +149,7 @@ fn without_duplicates<'a>(
 }
 
 /// The runs whose ratios are to the most common reference.
-fn of_one_reference<'a>(
+fn with_one_reference<'a>(
     runs: Vec<&'a RunFigures>,
     left_out: &mut Vec<LeftOut>,
 ) -> Vec<&'a RunFigures> {

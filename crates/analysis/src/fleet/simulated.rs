@@ -101,7 +101,7 @@ impl Random {
 
 impl Simulated {
     /// Runs are stretches of a recorded one, by whose wander sessions differ.
-    pub(super) fn of_recorded_blocks() -> Self {
+    pub(super) fn from_recorded_blocks() -> Self {
         let recorded = Some(Arc::new(Recorded::veth()));
         Self { recorded, between_sessions: 0.0, ..Self::default() }
     }

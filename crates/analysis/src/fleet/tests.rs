@@ -90,7 +90,7 @@ fn intervals_of_groups_and_of_one_more_host_hold_as_often_as_they_say() {
 
 #[test]
 fn where_a_machine_scatters_more_in_dearer_moments_means_are_not_those_of_the_cheap_ones() {
-    let world = Simulated { hosts: 64, ..Simulated::of_recorded_blocks() };
+    let world = Simulated { hosts: 64, ..Simulated::from_recorded_blocks() };
     let truth = world.off();
     let (mut off, mut ratios, mut odd_hosts, mut odd_pairs) = (0.0, 0.0, 0, 0);
     for seed in 0..8 {

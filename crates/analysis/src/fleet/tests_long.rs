@@ -51,11 +51,11 @@ fn coverage_of_intervals() {
         ),
         (
             "recorded blocks, 8 hosts a group",
-            Simulated { hosts: 24, generations: 3, ..Simulated::of_recorded_blocks() },
+            Simulated { hosts: 24, generations: 3, ..Simulated::from_recorded_blocks() },
         ),
         (
             "recorded blocks, 50 hosts a group",
-            Simulated { hosts: 100, generations: 2, ..Simulated::of_recorded_blocks() },
+            Simulated { hosts: 100, generations: 2, ..Simulated::from_recorded_blocks() },
         ),
         (
             "recorded blocks, 3 % odd",
@@ -63,7 +63,7 @@ fn coverage_of_intervals() {
                 hosts: 99,
                 generations: 3,
                 odd: Some((33, 1.12)),
-                ..Simulated::of_recorded_blocks()
+                ..Simulated::from_recorded_blocks()
             },
         ),
     ] {
@@ -123,7 +123,7 @@ fn coverage_of_intervals() {
 fn odd_hosts_and_pairs() {
     let many = |base| Simulated { hosts: 198, generations: 4, ..base };
     let levels = [1.0, 1.06, 1.08, 1.10, 1.15, 1.30].map(|by| (by, many(Simulated::default())));
-    let recorded = Simulated::of_recorded_blocks;
+    let recorded = Simulated::from_recorded_blocks;
     let recorded_levels = [1.0, 1.06, 1.10, 1.15, 1.20, 1.30].map(|by| (by, many(recorded())));
     let few = [24, 12].map(|hosts| (1.0, Simulated { hosts, ..recorded() }));
     for (by, base) in levels.into_iter().chain(recorded_levels).chain(few) {
@@ -168,7 +168,7 @@ fn odd_hosts_and_pairs() {
 #[ignore = "takes a minute"]
 fn conditions_of_hosts() {
     let levels = [1.0, 1.01, 1.02, 1.03, 1.04].map(|by| (by, Simulated::default()));
-    let recorded = [1.0, 1.02, 1.04, 1.06].map(|by| (by, Simulated::of_recorded_blocks()));
+    let recorded = [1.0, 1.02, 1.04, 1.06].map(|by| (by, Simulated::from_recorded_blocks()));
     for (by, base) in levels.into_iter().chain(recorded) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
         let of = |seed: usize| {
@@ -209,7 +209,7 @@ fn changes_of_kernels() {
     ]
     .map(|it| (it, Simulated::default()));
     let recorded = [(20, 12, 1.0), (20, 12, 1.03), (20, 12, 1.05), (20, 12, 1.10), (60, 40, 1.03)];
-    let recorded = recorded.map(|it| (it, Simulated::of_recorded_blocks()));
+    let recorded = recorded.map(|it| (it, Simulated::from_recorded_blocks()));
     for ((nights, at, by), base) in worlds.into_iter().chain(recorded) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
         let of = |seed: usize| {

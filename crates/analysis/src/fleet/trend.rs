@@ -69,8 +69,8 @@ pub fn trend(
     nights.dedup();
     let night_of_run: Vec<usize> =
         days.iter().map(|day| nights.binary_search(day).unwrap_or(0)).collect();
-    let grouped = Grouped::of(&used, grouping);
-    let observed = Observed::of(used, grouped);
+    let grouped = Grouped::group(&used, grouping);
+    let observed = Observed::new(used, grouped);
     let context = Context { observed, night_of_run, nights, events };
     let wanted = context.wanted();
     let lines: Vec<Line> =
@@ -79,7 +79,7 @@ pub fn trend(
             .flatten()
             .collect();
     let groups = &context.observed.grouped.groups;
-    let judgement = margin.map(|margin| judgement::of(margin, &lines, groups));
+    let judgement = margin.map(|margin| judgement::judge(margin, &lines, groups));
     Ok(Trend {
         experiment: first.experiment.clone(),
         link: first.link.clone(),

@@ -54,7 +54,7 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict of the cell of this label; the cells must not be changed after the first time.
     /// It is asked for each of what may be tens of thousands of cells.
-    pub fn of(&self, label: &str) -> Option<&CellVerdict> {
+    pub fn for_cell(&self, label: &str) -> Option<&CellVerdict> {
         let places = self.places.get_or_init(|| {
             // Of several of one name the first one.
             let each = self.cells.iter().enumerate().rev();

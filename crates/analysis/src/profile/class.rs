@@ -137,7 +137,7 @@ impl Class {
     }
 
     /// The class of a [`key`](Self::key).
-    pub fn of_key(key: &str) -> Option<Self> {
+    pub fn from_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.key() == key)
     }
 
@@ -158,9 +158,9 @@ mod tests {
         let names: HashSet<&str> = Class::ALL.iter().map(|class| class.name()).collect();
         assert_eq!(names.len(), Class::ALL.len());
         for (place, class) in Class::ALL.into_iter().enumerate() {
-            assert_eq!((class.place(), Class::of_key(class.key())), (place, Some(class)));
+            assert_eq!((class.place(), Class::from_key(class.key())), (place, Some(class)));
             assert_eq!(serde_json::to_value(class).unwrap(), class.key());
         }
-        assert_eq!(Class::of_key("no-such-class"), None);
+        assert_eq!(Class::from_key("no-such-class"), None);
     }
 }

@@ -33,7 +33,7 @@ fn lines() -> impl Iterator<Item = Option<Line>> {
         let mut fields = line.split('\t');
         let (pattern, class, source) = (fields.next()?, fields.next()?, fields.next()?);
         let found =
-            if class == "caller" { Found::Caller } else { Found::Class(Class::of_key(class)?) };
+            if class == "caller" { Found::Caller } else { Found::Class(Class::from_key(class)?) };
         let name = pattern.strip_suffix('*').unwrap_or(pattern);
         let complete = !name.is_empty()
             && !name.contains('*')

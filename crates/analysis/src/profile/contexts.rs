@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     /// The context of a stack, its innermost function first.
-    fn of(task: SampledTask, stack: &[&str]) -> Context {
+    fn classify(task: SampledTask, stack: &[&str]) -> Context {
         let all =
             stack.iter().map(|name| through(name)).fold(StackMarks::default(), |a, b| StackMarks {
                 softirq: a.softirq || b.softirq,
@@ -192,25 +192,25 @@ mod tests {
             "irqentry_exit",
             "asm_sysvec_reschedule_ipi",
         ];
-        assert_eq!(of(Sender, &[]), Context::User);
-        assert_eq!(of(Sender, &syscall), Context::Syscall);
-        assert_eq!(of(Sender, &at_its_end), Context::SoftirqOwn);
-        assert_eq!(of(Receiver, &by_irq), Context::SoftirqOwn);
-        assert_eq!(of(Soaker, &by_irq), Context::SoftirqElsewhere);
-        assert_eq!(of(Other, &by_irq), Context::SoftirqElsewhere);
-        assert_eq!(of(Ksoftirqd, &thread), Context::Ksoftirqd);
+        assert_eq!(classify(Sender, &[]), Context::User);
+        assert_eq!(classify(Sender, &syscall), Context::Syscall);
+        assert_eq!(classify(Sender, &at_its_end), Context::SoftirqOwn);
+        assert_eq!(classify(Receiver, &by_irq), Context::SoftirqOwn);
+        assert_eq!(classify(Soaker, &by_irq), Context::SoftirqElsewhere);
+        assert_eq!(classify(Other, &by_irq), Context::SoftirqElsewhere);
+        assert_eq!(classify(Ksoftirqd, &thread), Context::Ksoftirqd);
         assert_eq!(
-            of(Idle, &thread),
+            classify(Idle, &thread),
             Context::Ksoftirqd,
             "in a PID namespace the name of ksoftirqd is not visible"
         );
-        assert_eq!(of(Soaker, &preempted), Context::Switch);
-        assert_eq!(of(Sender, &preempted), Context::Interrupt);
-        assert_eq!(of(Soaker, &["handle_edge_irq", "common_interrupt"]), Context::Interrupt);
-        assert_eq!(of(Other, &syscall), Context::Others);
-        assert_eq!(of(Other, &[]), Context::Others);
+        assert_eq!(classify(Soaker, &preempted), Context::Switch);
+        assert_eq!(classify(Sender, &preempted), Context::Interrupt);
+        assert_eq!(classify(Soaker, &["handle_edge_irq", "common_interrupt"]), Context::Interrupt);
+        assert_eq!(classify(Other, &syscall), Context::Others);
+        assert_eq!(classify(Other, &[]), Context::Others);
         assert_eq!(
-            of(SampledTask::KernelThread, &["process_one_work", "kthread"]),
+            classify(SampledTask::KernelThread, &["process_one_work", "kthread"]),
             Context::KernelThread
         );
     }

@@ -97,12 +97,12 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     };
     let mut classes: Vec<PartDifference<Class>> = Class::ALL
         .into_iter()
-        .filter_map(|class| Some(of_part(class, part(class_at(class))?)))
+        .filter_map(|class| Some(part_difference(class, part(class_at(class))?)))
         .collect();
     classes.sort_by(|a, b| b.difference.value.abs().total_cmp(&a.difference.value.abs()));
     let contexts = Context::ALL
         .into_iter()
-        .filter_map(|context| Some(of_part(context, part(context_at(context))?)))
+        .filter_map(|context| Some(part_difference(context, part(context_at(context))?)))
         .collect();
     let is_timer = |run: &Run| {
         run.header.sampling.as_ref().is_some_and(|it| it.event == SampledEvent::CpuClock)
@@ -114,7 +114,7 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     Some(Difference { paired, event, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
 }
 
-fn of_part<T>(
+fn part_difference<T>(
     what: T,
     (first_ns_per_kib, second_ns_per_kib, difference): (f64, f64, Figure),
 ) -> PartDifference<T> {
@@ -123,9 +123,9 @@ fn of_part<T>(
 
 fn sampled((run, label): (&Run, &str)) -> Option<(CellSamples, f64, u64)> {
     let profile = Profile::of(run)?;
-    let kept = KeptBlocks::of(run);
+    let kept = KeptBlocks::from_run(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
-    let sampled = CellSamples::of(run, &kept, &profile, &Frames::of(&profile, run), place);
+    let sampled = CellSamples::count(run, &kept, &profile, &Frames::classify(&profile, run), place);
     Some((sampled, kept.level, run.header.plan.seed))
 }
 

@@ -36,8 +36,8 @@ use zc_run::{Profile, Run};
 /// All estimates from the samples of a run; `None` for a run without samples.
 pub fn profile(run: &Run) -> Option<ProfileEstimates> {
     let profile = Profile::of(run)?;
-    let frames = Frames::of(&profile, run);
-    let kept = KeptBlocks::of(run);
+    let frames = Frames::classify(&profile, run);
+    let kept = KeptBlocks::from_run(run);
     let cells = parallel::each(kept.header.plan.cells.len(), |place| {
         cell(run, &kept, &profile, &frames, place)
     });
@@ -76,7 +76,7 @@ fn cell(
     place: usize,
 ) -> CellProfile {
     let estimate = cells::cell(kept, place);
-    let sampled = CellSamples::of(run, kept, profile, frames, place);
+    let sampled = CellSamples::count(run, kept, profile, frames, place);
     let parts = parts(&sampled, kept.level, kept.header.plan.seed);
     let class = |class: Class| ClassPart { class, part: parts.class(class) };
     let context = |context: Context| ContextPart { context, part: parts.context(context) };

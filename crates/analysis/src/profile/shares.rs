@@ -27,7 +27,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn of(profile: &Profile, run: &Run) -> Self {
+    pub(super) fn classify(profile: &Profile, run: &Run) -> Self {
         let virtual_machine = run.header.host.hypervisor.is_some();
         Self {
             classes: classes_of_frames(profile, virtual_machine),
@@ -140,7 +140,7 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
 }
 
 impl CellSamples {
-    pub(super) fn of(
+    pub(super) fn count(
         run: &Run,
         kept: &KeptBlocks,
         profile: &Profile,

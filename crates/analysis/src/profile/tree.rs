@@ -36,7 +36,7 @@ impl Flame {
 /// run without samples or without this cell.
 pub fn tree(run: &Run, label: &str) -> Option<Flame> {
     let profile = Profile::of(run)?;
-    let frames = Frames::of(&profile, run);
+    let frames = Frames::classify(&profile, run);
     let cell = run.header.plan.cells.iter().find(|cell| cell.label == label)?;
     let cpus = cpus_of_both(&run.header, &cell.levels);
     let kept = run.blocks.iter().zip(&profile.blocks).filter(|(block, _)| block.dropped.is_none());

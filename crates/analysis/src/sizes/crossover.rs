@@ -198,7 +198,7 @@ fn place(
     (of, against): (&Fitted, &Fitted),
     boot: &Bootstrap,
 ) -> (f64, Option<Interval>, CrossoverMethod) {
-    let scale = SizeAxis::of(measured, crossing.falls);
+    let scale = SizeAxis::from_measured(measured, crossing.falls);
     let lines = || {
         std::iter::zip(&of.lines, &against.lines).map(|(of, against)| Some(((*of)?, (*against)?)))
     };
@@ -252,7 +252,7 @@ struct SizeAxis {
 }
 
 impl SizeAxis {
-    fn of(measured: &[Measured], falls: bool) -> Self {
+    fn from_measured(measured: &[Measured], falls: bool) -> Self {
         let sizes: Vec<f64> = measured.iter().map(|each| each.size.ln()).collect();
         let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
         let octave = std::f64::consts::LN_2;

@@ -50,7 +50,7 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    pub(super) fn of(members: &SeriesCells, costs: &BlockCosts, boot: &Bootstrap) -> Self {
+    pub(super) fn fit(members: &SeriesCells, costs: &BlockCosts, boot: &Bootstrap) -> Self {
         let all = vec![1; boot.blocks];
         let point = |(size, place): &(usize, usize)| {
             let cost = costs.drawn(*place, &all)?;

@@ -36,7 +36,7 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
             comparisons[place] = Some(cell.comparison);
         }
     }
-    let of = |side, told| of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
+    let of = |side, told| sizes_of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header))
             .then(|| of(Side::Sender, &[])),
@@ -46,16 +46,16 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
 }
 
 /// `told` has the verdict on each cell of the plan, where there is one.
-fn of_side(
+fn sizes_of_side(
     kept: &KeptBlocks,
     side: Side,
     groups: &[SeriesCells],
     told: &[Option<Comparison>],
     resamples: usize,
 ) -> Sizes {
-    let boot = Bootstrap::of(kept, resamples);
-    let costs = BlockCosts::of(kept, side, &boot);
-    let fitted = parallel::each(groups.len(), |group| Fitted::of(&groups[group], &costs, &boot));
+    let boot = Bootstrap::new(kept, resamples);
+    let costs = BlockCosts::normalize(kept, side, &boot);
+    let fitted = parallel::each(groups.len(), |group| Fitted::fit(&groups[group], &costs, &boot));
     let series = std::iter::zip(groups, &fitted).map(|(group, fitted)| Series {
         name: group.name.clone(),
         reference: group.reference,

@@ -24,8 +24,8 @@ fn world(cells: Vec<TrueCell>, seed: u64) -> Synthetic {
 
 /// Estimates of both sides, with few resamples, so that many runs can be simulated.
 fn sizes_of(run: &Run) -> Sizes {
-    let kept = KeptBlocks::of(run);
-    of_side(&kept, Side::Both, &series::series(&run.header), &[], 400)
+    let kept = KeptBlocks::from_run(run);
+    sizes_of_side(&kept, Side::Both, &series::series(&run.header), &[], 400)
 }
 
 /// The crossover of the second path with the first, whose costs are lines.

@@ -22,8 +22,8 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
         runs = seen.runs.iter().collect();
     }
     let executions: Vec<Execution> =
-        runs.iter().map(|run| Execution::of(run)).collect::<Option<_>>()?;
-    let own = own::of_executions(&seen.start, &runs);
+        runs.iter().map(|run| Execution::from_run(run)).collect::<Option<_>>()?;
+    let own = own::per_execution(&seen.start, &runs);
     let each = Each { runs: &runs, executions: &executions, own: own.as_deref() };
     let of = |figure: fn(&Execution) -> f64| executions.iter().map(figure).collect::<Vec<_>>();
     let soaked_each: Option<Vec<f64>> =

@@ -33,7 +33,7 @@ pub(super) struct Soaked {
 
 impl Execution {
     /// `None` when its readings are not of the same CPUs.
-    pub(super) fn of(run: &CommandRun) -> Option<Self> {
+    pub(super) fn from_run(run: &CommandRun) -> Option<Self> {
         let elapsed_s = elapsed_ns(&run.window) / 1e9;
         let (opened, closed) = (&run.window.opened.stat, &run.window.closed.stat);
         let stat_elapsed_s = stat_elapsed_ns(opened, closed) / 1e9;
@@ -43,13 +43,13 @@ impl Execution {
             getrusage_s: (run.user_ns + run.system_ns) as f64 / 1e9,
             stat_s: stat_cpus * stat_elapsed_s,
             steal_s: steal_cpus * stat_elapsed_s,
-            soaked: Soaked::of(run),
+            soaked: Soaked::from_run(run),
         })
     }
 }
 
 impl Soaked {
-    fn of(run: &CommandRun) -> Option<Self> {
+    fn from_run(run: &CommandRun) -> Option<Self> {
         let before = idle_rates(&run.idle_before)?;
         // After an interrupt there may be no idle windows. Then the rate before is used, and there
         // is no interval.

@@ -42,7 +42,7 @@ fn have_own_clocks(window: &SoakWindow) -> bool {
 }
 
 /// Cost of each execution. `None` where own clocks do not tell it.
-pub(super) fn of_executions(start: &SoakStart, runs: &[&CommandRun]) -> Option<Vec<Own>> {
+pub(super) fn per_execution(start: &SoakStart, runs: &[&CommandRun]) -> Option<Vec<Own>> {
     if !own_clocks_tell(start) || !runs.iter().all(|run| have_own_clocks(&run.window)) {
         return None;
     }

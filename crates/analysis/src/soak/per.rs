@@ -44,28 +44,28 @@ struct Reader {
 
 /// Programs that load others, and what they print. The first that matches is taken.
 const READERS: [Reader; 19] = [
-    of("wrk", Unit::Requests, r"(?m)^\s+(\d+) requests in .*read$"),
-    of("ab", Unit::Requests, r"(?m)^Complete requests:\s+(\d+)$"),
-    of("ab", Unit::Bytes, r"(?m)^HTML transferred:\s+(\d+) bytes$"),
-    of("h2load", Unit::Requests, r"(?m)^requests: \d+ total, .* (\d+) succeeded"),
-    of("h2load", Unit::Bytes, r"(?m)^traffic: .* \((\d+)\) data$"),
-    of("oha or hey", Unit::Requests, r"(?m)^\s+\[\d+\]\s+(\d+) responses$"),
-    of("hey", Unit::Bytes, r"(?m)^\s+Total data:\s+(\d+) bytes$"),
-    of("iperf3 -J", Unit::Bytes, r#""sum_sent":\s*\{[^}]*"bytes":\s*(\d+)"#),
-    of("fio --output-format=json", Unit::Bytes, r#""io_bytes"\s*:\s*(\d+)"#),
-    of("fio --output-format=json", Unit::Requests, r#""total_ios"\s*:\s*(\d+)"#),
-    of("curl -w %{json}", Unit::Bytes, r#""size_download":\s*(\d+)"#),
-    of("dd", Unit::Bytes, r"(?m)^(\d+) bytes .*copied, "),
-    of("rsync --stats", Unit::Bytes, r"(?m)^Total transferred file size: ([\d,]+) bytes$"),
-    of("rsync --stats", Unit::Requests, r"(?m)^Number of regular files transferred: ([\d,]+)$"),
-    of("pgbench", Unit::Transactions, r"(?m)^number of transactions actually processed: (\d+)"),
-    of("redis-benchmark", Unit::Requests, r"(?m)^\s+(\d+) requests completed in "),
-    of("redis-benchmark", Unit::Transactions, r"(?m)^\s+(\d+) requests completed in "),
-    of("curl -w %{size_download}", Unit::Bytes, r"^(\d+)\s*$"),
-    of("sysbench", Unit::Transactions, r"(?m)^\s+transactions:\s+(\d+)\s"),
+    reader("wrk", Unit::Requests, r"(?m)^\s+(\d+) requests in .*read$"),
+    reader("ab", Unit::Requests, r"(?m)^Complete requests:\s+(\d+)$"),
+    reader("ab", Unit::Bytes, r"(?m)^HTML transferred:\s+(\d+) bytes$"),
+    reader("h2load", Unit::Requests, r"(?m)^requests: \d+ total, .* (\d+) succeeded"),
+    reader("h2load", Unit::Bytes, r"(?m)^traffic: .* \((\d+)\) data$"),
+    reader("oha or hey", Unit::Requests, r"(?m)^\s+\[\d+\]\s+(\d+) responses$"),
+    reader("hey", Unit::Bytes, r"(?m)^\s+Total data:\s+(\d+) bytes$"),
+    reader("iperf3 -J", Unit::Bytes, r#""sum_sent":\s*\{[^}]*"bytes":\s*(\d+)"#),
+    reader("fio --output-format=json", Unit::Bytes, r#""io_bytes"\s*:\s*(\d+)"#),
+    reader("fio --output-format=json", Unit::Requests, r#""total_ios"\s*:\s*(\d+)"#),
+    reader("curl -w %{json}", Unit::Bytes, r#""size_download":\s*(\d+)"#),
+    reader("dd", Unit::Bytes, r"(?m)^(\d+) bytes .*copied, "),
+    reader("rsync --stats", Unit::Bytes, r"(?m)^Total transferred file size: ([\d,]+) bytes$"),
+    reader("rsync --stats", Unit::Requests, r"(?m)^Number of regular files transferred: ([\d,]+)$"),
+    reader("pgbench", Unit::Transactions, r"(?m)^number of transactions actually processed: (\d+)"),
+    reader("redis-benchmark", Unit::Requests, r"(?m)^\s+(\d+) requests completed in "),
+    reader("redis-benchmark", Unit::Transactions, r"(?m)^\s+(\d+) requests completed in "),
+    reader("curl -w %{size_download}", Unit::Bytes, r"^(\d+)\s*$"),
+    reader("sysbench", Unit::Transactions, r"(?m)^\s+transactions:\s+(\d+)\s"),
 ];
 
-const fn of(program: &'static str, unit: Unit, number: &'static str) -> Reader {
+const fn reader(program: &'static str, unit: Unit, number: &'static str) -> Reader {
     Reader { program, unit, number }
 }
 
@@ -83,7 +83,7 @@ impl Per {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such unit.
-    pub fn known(unit: &str) -> Result<Self> {
+    pub fn with_known_readers(unit: &str) -> Result<Self> {
         let unit = match unit {
             "bytes" => Unit::Bytes,
             "requests" => Unit::Requests,
@@ -163,7 +163,7 @@ mod tests {
             ("requests", include_str!("testdata/redis-benchmark.txt"), 4000.0, "redis-benchmark"),
         ];
         for (unit, printed, count, program) in cases {
-            let found = Per::known(unit).unwrap().count(printed);
+            let found = Per::with_known_readers(unit).unwrap().count(printed);
             let expected = Did { count, by: program.to_owned() };
             assert_eq!(found, Some(expected), "{printed}");
         }
@@ -173,7 +173,11 @@ mod tests {
     fn what_does_not_print_a_number_has_none() {
         for unit in ["bytes", "requests", "transactions"] {
             for printed in ["", "hello\n", "0\n", "Complete requests:      0\n"] {
-                assert_eq!(Per::known(unit).unwrap().count(printed), None, "{unit} {printed}");
+                assert_eq!(
+                    Per::with_known_readers(unit).unwrap().count(printed),
+                    None,
+                    "{unit} {printed}"
+                );
             }
         }
     }
@@ -197,6 +201,6 @@ mod tests {
             let error = Per::regex(wrong).unwrap_err();
             assert!(error.message.contains("cannot be used") && error.help.is_some(), "{wrong}");
         }
-        assert!(Per::known("pages").unwrap_err().message.contains("\"pages\""));
+        assert!(Per::with_known_readers("pages").unwrap_err().message.contains("\"pages\""));
     }
 }

@@ -181,15 +181,15 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         Some(interrupts) => own.iter().zip(interrupts).map(|(own, it)| own + share * it).collect(),
         None => own.clone(),
     };
-    let soaked_cpus = soaked.as_deref().map(of_series);
-    let all_interrupts = interrupts.as_deref().map(of_series);
+    let soaked_cpus = soaked.as_deref().map(mean_of_series);
+    let all_interrupts = interrupts.as_deref().map(mean_of_series);
     let by_cgroup = seen.windows.iter().all(|window| window.cgroup.is_some());
     let zc = mean(&of(&|it| it.zc));
     let stolen = mean(&of(&|it| it.stolen));
     Some(ServiceCost {
         windows: each.len(),
         elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
-        cpus: all_interrupts.map(|_| of_series(&costs)),
+        cpus: all_interrupts.map(|_| mean_of_series(&costs)),
         withheld: all_interrupts.is_none().then(|| {
             if let Some((why, _)) = without_costs {
                 return why;
@@ -197,7 +197,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
             "how fast the soakers count was not seen, and without that no interrupt is".to_owned()
         }),
         processes: ServiceProcesses {
-            cpus: of_series(&own),
+            cpus: mean_of_series(&own),
             by_cgroup,
             clocks_cpus: mean(&of(&|it| it.clocks)),
             most: seen.windows.iter().map(|window| window.processes).max().unwrap_or(0),
@@ -301,7 +301,7 @@ fn rate(span: &Span) -> Option<f64> {
     rate.is_finite().then_some(rate)
 }
 
-fn of_series(values: &[f64]) -> PlusMinus {
+fn mean_of_series(values: &[f64]) -> PlusMinus {
     let interval = mean_interval(values, CONFIDENCE);
     let alike = autocorrelation_time(values).unwrap_or(1.0).sqrt();
     let half_width = interval.map(|interval| alike * (interval.high - interval.low) / 2.0);
@@ -394,7 +394,7 @@ fn per(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
             unit,
             by,
             per_s: 1e9 * count,
-            cost_ns: of_series(&each),
+            cost_ns: mean_of_series(&each),
         })
     };
     requests.into_iter().chain(bytes).filter_map(cost).collect()

@@ -50,7 +50,7 @@ pub(super) fn output(mut command: Command, most: u64) -> io::Result<Output> {
 mod tests {
     use super::*;
 
-    fn of(script: &str, most: u64) -> io::Result<Output> {
+    fn run_script(script: &str, most: u64) -> io::Result<Output> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         output(command, most)
@@ -58,11 +58,11 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_up_to_a_bound_whatever_is_said_beside() {
-        let read = of("printf out; head -c 1000000 /dev/zero >&2; exit 3", 3).unwrap();
+        let read = run_script("printf out; head -c 1000000 /dev/zero >&2; exit 3", 3).unwrap();
         assert_eq!((read.stdout.as_slice(), read.status.code()), (&b"out"[..], Some(3)));
         assert_eq!(read.stderr.len() as u64, MOST_SAID_BYTES);
-        let endless = of("exec cat /dev/zero", 1 << 20).unwrap_err();
+        let endless = run_script("exec cat /dev/zero", 1 << 20).unwrap_err();
         assert_eq!(endless.kind(), io::ErrorKind::FileTooLarge);
-        assert!(of("exec /nonexistent/x 2>/dev/null", 8).unwrap().stdout.is_empty());
+        assert!(run_script("exec /nonexistent/x 2>/dev/null", 8).unwrap().stdout.is_empty());
     }
 }

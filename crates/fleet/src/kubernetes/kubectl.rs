@@ -21,12 +21,12 @@ pub(super) struct Kubectl {
 
 impl Kubectl {
     /// The command for a plan, with the program that is used here.
-    pub(super) fn of(plan: &FleetPlan) -> Self {
-        Self::called(&plan.programs.kubectl, plan.kubernetes.namespace.as_deref())
+    pub(super) fn for_plan(plan: &FleetPlan) -> Self {
+        Self::new(&plan.programs.kubectl, plan.kubernetes.namespace.as_deref())
     }
 
     /// From a command, which is split at spaces.
-    pub(super) fn called(command: &str, namespace: Option<&str>) -> Self {
+    pub(super) fn new(command: &str, namespace: Option<&str>) -> Self {
         let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         words.extend(namespace.map(|name| format!("--namespace={name}")));
         Self { words }

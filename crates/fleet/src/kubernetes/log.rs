@@ -18,7 +18,7 @@ const TAIL: &str = "],\"end\":";
 
 /// Takes a log apart. A run whose log was cut off, or is damaged, ends before the first line that
 /// is not whole.
-pub(super) fn apart(log: &str) -> Log {
+pub(super) fn parse(log: &str) -> Log {
     let (mut run, mut said) = (String::new(), String::new());
     let (mut is_whole, mut has_end) = (true, false);
     for line in log.lines() {
@@ -71,7 +71,7 @@ mod tests {
             "waiting for the far end: x\n{}\nblock 1, 3 s left\n{}\n{}\nwarning: y\n{}\n",
             lines[0], lines[1], lines[2], lines[3]
         );
-        let apart = apart(&log);
+        let apart = parse(&log);
         assert_eq!(apart.run.as_deref(), Some(RUN));
         assert_eq!(apart.said, "waiting for the far end: x\nblock 1, 3 s left\nwarning: y\n");
     }
@@ -79,23 +79,23 @@ mod tests {
     #[test]
     fn a_log_without_a_run_has_only_what_was_said() {
         let log = "error: cannot connect\nhint: is it there?\n";
-        assert_eq!(apart(log), Log { run: None, said: log.to_owned() });
-        assert_eq!(apart(""), Log::default());
+        assert_eq!(parse(log), Log { run: None, said: log.to_owned() });
+        assert_eq!(parse(""), Log::default());
     }
 
     #[test]
     fn a_run_that_is_cut_off_or_damaged_is_whole_json_up_to_there() {
         for (end, blocks) in [("],\"end", 2), ("\":1}", 1), (",\n", 1), ("\":0}", 0)] {
             let end = RUN.find(end).unwrap();
-            let run = apart(&RUN[..end]).run.unwrap();
+            let run = parse(&RUN[..end]).run.unwrap();
             let document: serde_json::Value = serde_json::from_str(&run).expect(&run);
             assert_eq!(document["blocks"].as_array().unwrap().len(), blocks, "{run}");
             assert!(document["end"].is_null());
         }
-        assert_eq!(apart(&RUN[..20]).run, None);
+        assert_eq!(parse(&RUN[..20]).run, None);
         // A line of stderr within one of stdout.
         let mixed = RUN.replace("{\"index\":1}", "{\"inwarning: x\ndex\":1}");
-        let run = apart(&mixed).run.unwrap();
+        let run = parse(&mixed).run.unwrap();
         let document: serde_json::Value = serde_json::from_str(&run).expect(&run);
         assert_eq!(document["blocks"].as_array().unwrap().len(), 1, "{run}");
     }
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_saved_of_any_beginning_of_a_log_is_json(end in 0..RUN.len()) {
-            if let Some(run) = apart(&RUN[..end]).run {
+            if let Some(run) = parse(&RUN[..end]).run {
                 prop_assert!(serde_json::from_str::<IgnoredAny>(&run).is_ok(), "{run}");
             }
         }

@@ -15,8 +15,8 @@ const PLANS: &str = "/etc/zc-plans";
 
 /// Objects that all measurements share: the service by which the end that sends finds the other
 /// one, the token, and the plans that are files, by the names of their plans.
-pub(super) fn of_fleet(plan: &FleetPlan, token: &str, plans: &[(String, String)]) -> Value {
-    let names = Names::of(plan);
+pub(super) fn shared_objects(plan: &FleetPlan, token: &str, plans: &[(String, String)]) -> Value {
+    let names = Names::for_plan(plan);
     let metadata = json!({ "name": names.fleet, "labels": { words::FLEET: names.fleet } });
     let mut items = vec![
         json!({
@@ -53,8 +53,8 @@ pub(super) fn of_fleet(plan: &FleetPlan, token: &str, plans: &[(String, String)]
 }
 
 /// The two ends of a measurement. The one that receives comes first, so that it is there sooner.
-pub(super) fn of_cell(plan: &FleetPlan, number: usize, cell: &Cell) -> Value {
-    let names = Names::of(plan);
+pub(super) fn cell_jobs(plan: &FleetPlan, number: usize, cell: &Cell) -> Value {
+    let names = Names::for_plan(plan);
     let [near, far] = plan.ends(cell);
     let options = &plan.kubernetes;
     let planned = &plan.plans[cell.plan];
@@ -234,8 +234,12 @@ mod tests {
     fn the_manifests_of_a_fleet_and_of_a_measurement() {
         let plan = plan("");
         let shown = |value: &Value| format!("{value:#}\n");
-        insta::assert_snapshot!(shown(&of_fleet(&plan, "abcdefghjkmnpqrstvwxyz0123456789", &[])));
-        insta::assert_snapshot!(shown(&of_cell(&plan, 0, plan.cells().next().unwrap())));
+        insta::assert_snapshot!(shown(&shared_objects(
+            &plan,
+            "abcdefghjkmnpqrstvwxyz0123456789",
+            &[]
+        )));
+        insta::assert_snapshot!(shown(&cell_jobs(&plan, 0, plan.cells().next().unwrap())));
     }
 
     #[test]
@@ -247,12 +251,15 @@ mod tests {
         );
         plan.plans[0].file = Some("plans/paths.toml".to_owned());
         plan.zc = "/opt/zc --quiet".to_owned();
-        insta::assert_snapshot!(format!("{:#}\n", of_cell(&plan, 0, plan.cells().next().unwrap())));
+        insta::assert_snapshot!(format!(
+            "{:#}\n",
+            cell_jobs(&plan, 0, plan.cells().next().unwrap())
+        ));
         let plans = [("paths".to_owned(), "title = \"it's\"\n".to_owned())];
-        let fleet = of_fleet(&plan, "x", &plans);
+        let fleet = shared_objects(&plan, "x", &plans);
         assert_eq!(fleet["items"][2]["data"]["paths.toml"], "title = \"it's\"\n");
         plan.shared = true;
-        let shared = of_cell(&plan, 0, plan.cells().next().unwrap());
+        let shared = cell_jobs(&plan, 0, plan.cells().next().unwrap());
         let container = &shared["items"][0]["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(container["resources"]["limits"], json!({ "memory": "2Gi" }));
     }

@@ -41,10 +41,10 @@ pub fn write_jobs(folder: &Folder, plan: &FleetPlan, token: &str) -> Result<()> 
     for planned in &plan.plans {
         plans.extend(folder.own_plan(planned)?.map(|text| (planned.name.clone(), text)));
     }
-    let fleet = manifests::of_fleet(plan, token, &plans);
+    let fleet = manifests::shared_objects(plan, token, &plans);
     folder.write_secret(&folder.fleet_manifest(), &format!("{fleet:#}\n"))?;
     for (number, cell) in plan.cells().enumerate() {
-        let text = format!("{:#}\n", manifests::of_cell(plan, number, cell));
+        let text = format!("{:#}\n", manifests::cell_jobs(plan, number, cell));
         folder.write(&folder.manifest(&cell.id), &text)?;
     }
     Ok(())
@@ -66,7 +66,7 @@ impl Now {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn of_folder(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Self> {
+    pub fn from_folder(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Self> {
         let states = states(folder, plan, judge)?;
         Ok(Self { states, submitted: BTreeSet::new(), left: Vec::new() })
     }
@@ -79,9 +79,9 @@ impl Now {
 /// [`ErrorKind::Remote`](zc_run::ErrorKind): the cluster does not answer, or refuses;
 /// [`ErrorKind::Output`](zc_run::ErrorKind): the folder cannot be written; nothing is deleted then.
 pub fn now(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> {
-    let kubectl = Kubectl::of(plan);
+    let kubectl = Kubectl::for_plan(plan);
     let measurements = measurements(&kubectl, plan)?;
-    let names = Names::of(plan);
+    let names = Names::for_plan(plan);
     let cells: Vec<&Cell> = plan.cells().collect();
     let (mut over, mut left) = (Vec::new(), Vec::new());
     let (mut submitted, mut seen) = (BTreeSet::new(), Vec::new());
@@ -127,7 +127,7 @@ pub fn now_to_submit(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Re
         return Ok(now);
     }
     let left: Vec<&str> = now.left.iter().map(String::as_str).collect();
-    delete(&Kubectl::of(plan), &left)?;
+    delete(&Kubectl::for_plan(plan), &left)?;
     self::now(folder, plan, judge)
 }
 
@@ -140,13 +140,13 @@ fn delete(kubectl: &Kubectl, jobs: &[&str]) -> Result<()> {
 }
 
 fn measurements(kubectl: &Kubectl, plan: &FleetPlan) -> Result<Measurements> {
-    let text = kubectl.output(&["get", "jobs,pods", &of_fleet(plan), "--output=json"])?;
+    let text = kubectl.output(&["get", "jobs,pods", &selector(plan), "--output=json"])?;
     objects::parse(&text)
 }
 
 /// The option that selects the objects of a fleet.
-fn of_fleet(plan: &FleetPlan) -> String {
-    format!("--selector={}={}", words::FLEET, Names::of(plan).fleet)
+fn selector(plan: &FleetPlan) -> String {
+    format!("--selector={}={}", words::FLEET, Names::for_plan(plan).fleet)
 }
 
 /// Ends a pod as its own deadline would: zc is told, saves what it has, and the log stays.
@@ -175,7 +175,7 @@ fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) 
         });
         failed.said
     });
-    let log = log::apart(&log);
+    let log = log::parse(&log);
     folder.write(&said, &log.said)?;
     if ending.code != Some(0)
         && let Some(pod) = &ending.far_pod
@@ -238,7 +238,7 @@ pub fn free(plan: &FleetPlan, now: &Now, wanted: impl Fn(usize) -> bool) -> Vec<
 
 /// The calls that submit measurements, as words: one for what all use, and one for many of them.
 pub fn calls(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<String>> {
-    let kubectl = Kubectl::of(plan);
+    let kubectl = Kubectl::for_plan(plan);
     creations(folder, plan, numbers)
         .iter()
         .map(|call| kubectl.words(&call.iter().map(String::as_str).collect::<Vec<_>>()))
@@ -263,7 +263,7 @@ fn creations(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Vec<Vec<St
 /// Same as [`now`]; also a manifest that is not a regular file, or whose owner's files are not
 /// read. Measurements submitted before the error stay.
 pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()> {
-    let kubectl = Kubectl::of(plan);
+    let kubectl = Kubectl::for_plan(plan);
     folder.check_job(&folder.fleet_manifest())?;
     let cells: Vec<&Cell> = plan.cells().collect();
     for number in numbers {
@@ -289,8 +289,8 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
 pub fn cancel(folder: &Folder, plan: &FleetPlan) -> Result<usize> {
     let lost = now(folder, plan, &|_| Ok(BTreeMap::new()))?.submitted.len();
     let kinds = "jobs,services,secrets,configmaps";
-    let call = ["delete", kinds, &of_fleet(plan), "--wait=false"];
-    Kubectl::of(plan).output(&call).map(|_| lost)
+    let call = ["delete", kinds, &selector(plan), "--wait=false"];
+    Kubectl::for_plan(plan).output(&call).map(|_| lost)
 }
 
 #[cfg(test)]

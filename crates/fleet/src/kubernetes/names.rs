@@ -30,7 +30,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(plan: &FleetPlan) -> Self {
+    pub(super) fn for_plan(plan: &FleetPlan) -> Self {
         let plain = |text: &str, most: usize| -> String {
             let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
             let letters = text.chars().map(|letter| letter.to_ascii_lowercase());
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn names_are_those_of_kubernetes_however_a_fleet_is_called() {
         let mut plan = plan("");
-        assert_eq!(Names::of(&plan).fleet, "zc-nightly-00000001");
+        assert_eq!(Names::for_plan(&plan).fleet, "zc-nightly-00000001");
         plan.job_name = format!("zc-{}_-89abcdef", "A_b".repeat(13));
-        let names = Names::of(&plan);
+        let names = Names::for_plan(&plan);
         for name in [names.job(999_999, words::NEAR), names.host(999_999), names.fleet.clone()] {
             assert!(is_dns_label(&name), "{name}");
         }

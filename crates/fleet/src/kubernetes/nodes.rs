@@ -40,7 +40,7 @@ struct NodeStatus {
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): a node is none of the cluster, or does not have
 /// exactly one of the resource.
 pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
-    let text = Kubectl::of(plan).output(&["get", "nodes", "--output=json"])?;
+    let text = Kubectl::for_plan(plan).output(&["get", "nodes", "--output=json"])?;
     let nodes: Nodes = serde_json::from_str(&text).map_err(|error| {
         Error::remote(format!("kubectl printed no list of nodes: line {}: {error}", error.line()))
             .help("kubectl get nodes -o json prints one")
@@ -91,7 +91,7 @@ fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
 /// There is no kubectl here, the cluster does not answer, or no node has it.
 pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String>> {
     let call = ["get", "nodes", &format!("--selector={label}"), "--output=name"];
-    let text = Kubectl::called(&options.kubectl, options.namespace.as_deref()).output(&call)?;
+    let text = Kubectl::new(&options.kubectl, options.namespace.as_deref()).output(&call)?;
     let names = text.lines().filter_map(|line| line.trim().strip_prefix("node/"));
     let names: Vec<String> = names.filter(|name| is_name(name)).map(str::to_owned).collect();
     match names.is_empty() {

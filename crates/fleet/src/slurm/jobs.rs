@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const MINUTE_NS: u64 = 60_000_000_000;
 
 /// The script of a pair. The hosts see the folder by the path that it has here.
-pub(crate) fn of_pair(plan: &FleetPlan, number: usize, folder: &Folder) -> String {
+pub(crate) fn pair_script(plan: &FleetPlan, number: usize, folder: &Folder) -> String {
     let pair = &plan.pairs[number];
     let mut script = String::from("#!/bin/sh\n");
     let mut option = |text: &str| {
@@ -62,7 +62,7 @@ pub(crate) fn of_pair(plan: &FleetPlan, number: usize, folder: &Folder) -> Strin
 }
 
 /// The script of the job after all others: it writes the report.
-pub(crate) fn of_report(plan: &FleetPlan, folder: &Folder) -> String {
+pub(crate) fn report_script(plan: &FleetPlan, folder: &Folder) -> String {
     let mut script = String::from("#!/bin/sh\n");
     let mut option = |text: &str| {
         let _ = writeln!(script, "#SBATCH {text}");
@@ -113,8 +113,8 @@ mod tests {
         let number = (0..plan.pairs.len()).find(at_a_wire).unwrap();
         let path = folder.path().display().to_string();
         let shown = |script: String| script.replace(&path, "/shared/fleet");
-        insta::assert_snapshot!(shown(of_pair(&plan, number, &folder)));
-        insta::assert_snapshot!(shown(of_report(&plan, &folder)));
+        insta::assert_snapshot!(shown(pair_script(&plan, number, &folder)));
+        insta::assert_snapshot!(shown(report_script(&plan, &folder)));
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         let folder = folder(&at);
         let plan = four_hosts("shared = true\n");
         for number in 0..plan.pairs.len() {
-            let script = of_pair(&plan, number, &folder);
+            let script = pair_script(&plan, number, &folder);
             let checked = std::process::Command::new("sh").args(["-n", "-c", &script]).output();
             let checked = checked.unwrap();
             assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));

@@ -19,9 +19,9 @@ use queue::{Queue, Script};
 /// [`ErrorKind::Output`](zc_run::ErrorKind).
 pub fn write_jobs(folder: &Folder, plan: &FleetPlan) -> Result<()> {
     for number in 0..plan.pairs.len() {
-        folder.write(&folder.job(number), &jobs::of_pair(plan, number, folder))?;
+        folder.write(&folder.job(number), &jobs::pair_script(plan, number, folder))?;
     }
-    folder.write(&folder.report_job(), &jobs::of_report(plan, folder))
+    folder.write(&folder.report_job(), &jobs::report_script(plan, folder))
 }
 
 /// A call of sbatch that is to be made: the measurements of a pair that are open.

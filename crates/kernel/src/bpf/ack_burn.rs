@@ -66,7 +66,7 @@ pub struct BurnedFlow {
 impl BurnedFlow {
     /// Says whether the sender sleeps from now on.
     pub fn set_sleeps(&self, sleeps: bool) {
-        let flow = self.flows.of_port(self.port);
+        let flow = self.flows.for_port(self.port);
         flow.sleeps.store(u32::from(sleeps), Ordering::Release);
     }
 }
@@ -100,8 +100,8 @@ impl AckBurn {
         let program = filter.fd().map_err(|error| at(Stage::Load, &error))?.try_clone();
         let program = program.map_err(|error| at(Stage::Load, &error))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let burn = Mapped::of(array(&ebpf, "burns")?, 1, access)?;
-        let flows = Arc::new(Mapped::of(array(&ebpf, "flows")?, PORTS, access)?);
+        let burn = Mapped::new(array(&ebpf, "burns")?, 1, access)?;
+        let flows = Arc::new(Mapped::new(array(&ebpf, "flows")?, PORTS, access)?);
         Ok(Self { burn, flows, program })
     }
 
@@ -122,7 +122,7 @@ impl AckBurn {
     pub fn burn(&self, connection: &TcpStream, ns_per_mb: f64) -> io::Result<BurnedFlow> {
         let flow =
             BurnedFlow { flows: Arc::clone(&self.flows), port: connection.local_addr()?.port() };
-        let cell = self.flows.of_port(flow.port);
+        let cell = self.flows.for_port(flow.port);
         cell.sleeps.store(0, Ordering::Relaxed);
         cell.knows_ack.store(0, Ordering::Relaxed);
         cell.due_fs.store(0, Ordering::Relaxed);

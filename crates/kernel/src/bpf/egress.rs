@@ -72,9 +72,9 @@ impl Egress {
         let program: &mut SchedClassifier = program(&mut ebpf, name)?;
         let program_id = program.info().map_err(|error| at(Stage::Load, &error))?.id();
         attach(program, device)?;
-        let cells = Mapped::of(array(&ebpf, "cells")?, PORTS, ProtFlags::READ);
+        let cells = Mapped::new(array(&ebpf, "cells")?, PORTS, ProtFlags::READ);
         let switch =
-            || Mapped::of(array(&ebpf, "counting")?, 1, ProtFlags::READ | ProtFlags::WRITE);
+            || Mapped::new(array(&ebpf, "counting")?, 1, ProtFlags::READ | ProtFlags::WRITE);
         Ok(Self {
             cells: cells?,
             counting: if counts { Some(switch()?) } else { None },
@@ -104,7 +104,7 @@ impl Egress {
 
     /// Cell of the flow whose packets come from `source_port`.
     pub fn cell(&self, source_port: u16) -> &Cell {
-        self.cells.of_port(source_port)
+        self.cells.for_port(source_port)
     }
 }
 

@@ -26,7 +26,7 @@ unsafe impl<T: Sync> Sync for Mapped<T> {}
 
 impl<T> Mapped<T> {
     /// Maps an array of `count` values, whose layout in the object is that of `T`.
-    pub(super) fn of(
+    pub(super) fn new(
         map: BorrowedFd<'_>,
         count: usize,
         access: ProtFlags,
@@ -54,7 +54,7 @@ impl<T> Mapped<T> {
     }
 
     /// The value of a flow from this port, in a map of [`PORTS`].
-    pub(super) fn of_port(&self, port: u16) -> &T {
+    pub(super) fn for_port(&self, port: u16) -> &T {
         self.at(usize::from(port) % PORTS)
     }
 
@@ -70,7 +70,7 @@ impl<T> Mapped<T> {
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
         let len = self.count * size_of::<T>();
-        // SAFETY: mapped by `of` with this length. Every reference into it borrows `self`.
+        // SAFETY: mapped by `new` with this length. Every reference into it borrows `self`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), len) };
     }
 }

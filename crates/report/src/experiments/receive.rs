@@ -45,7 +45,7 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut best: Option<(f64, &str)> = None;
     for placed in pivot.cells().filter(|placed| !placed.cell.transfer.receiver().drops_bytes()) {
         let label = placed.cell.label.as_str();
-        let Some(verdict) = estimates.verdict.of(label) else {
+        let Some(verdict) = estimates.verdict.for_cell(label) else {
             continue;
         };
         compared += 1;

@@ -193,7 +193,7 @@ pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<C
     if !estimates.verdict.stands() || cell.perturbation.saturated {
         return None;
     }
-    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
+    estimates.verdict.for_cell(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn word(comparison: Option<Comparison>) -> &'static str {

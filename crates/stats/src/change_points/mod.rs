@@ -115,7 +115,7 @@ pub fn change_points(
     }
     let n = values.len();
     let scatter = scatter(values);
-    let series = Series::of(&without_disturbed(values, scatter), scatter);
+    let series = Series::from_values(&without_disturbed(values, scatter), scatter);
     let starts = if n < LEAST { vec![0] } else { partition(&series, limit(n, false_alarm)) };
     let freedom = n.saturating_sub(starts.len()).max(1);
     let rest: f64 = series.stretches(&starts).map(|(from, to)| series.squares(from, to)).sum();
@@ -158,7 +158,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    fn of(values: &[(f64, f64)], scatter: f64) -> Self {
+    fn from_values(values: &[(f64, f64)], scatter: f64) -> Self {
         let centre = values.iter().map(|(value, _)| value).sum::<f64>() / values.len() as f64;
         let own = |error: f64| error.powi(2) + scatter.powi(2);
         // Without errors and without scatter all values count alike.

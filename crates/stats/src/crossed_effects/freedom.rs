@@ -11,7 +11,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(indices: impl Iterator<Item = usize>) -> Self {
+    pub(super) fn assign(indices: impl Iterator<Item = usize>) -> Self {
         let (mut places, mut count) = (Vec::new(), 0);
         for index in indices {
             if places.len() <= index {
@@ -46,11 +46,11 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(values: &[Crossed]) -> Self {
+    pub(super) fn assign(values: &[Crossed]) -> Self {
         Self {
-            levels: Numbers::of(values.iter().map(|each| each.level)),
-            units: Numbers::of(values.iter().map(|each| each.unit)),
-            partners: Numbers::of(values.iter().filter_map(|each| each.partner)),
+            levels: Numbers::assign(values.iter().map(|each| each.level)),
+            units: Numbers::assign(values.iter().map(|each| each.unit)),
+            partners: Numbers::assign(values.iter().filter_map(|each| each.partner)),
         }
     }
 }
@@ -65,7 +65,7 @@ pub(super) struct Freedom {
 }
 
 impl Freedom {
-    pub(super) fn of(values: &[Crossed], names: &Names) -> Self {
+    pub(super) fn count(values: &[Crossed], names: &Names) -> Self {
         let (levels, units) = (names.levels.count(), names.units.count());
         // Levels and units together: their number less that of connected parts.
         let fixed = |each: &Crossed| names.levels.place(each.level);

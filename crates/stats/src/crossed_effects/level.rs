@@ -21,11 +21,11 @@ impl Level {
         let levels_of_unit: Vec<usize> = levels_of_unit.into_iter().flatten().collect();
         let scales = nested.then(|| scales(design, solution, inverse, &levels_of_unit));
         (0..design.levels)
-            .map(|level| Self::of(level, design, solution, scales.as_deref()))
+            .map(|level| Self::estimate(level, design, solution, scales.as_deref()))
             .collect()
     }
 
-    fn of(
+    fn estimate(
         level: usize,
         design: &Design,
         solution: &Solution<'_>,

@@ -69,8 +69,8 @@ pub fn crossed_effects(values: &[Crossed]) -> Option<CrossedEffects> {
     if values.is_empty() || !values.iter().all(valid) {
         return None;
     }
-    let names = Names::of(values);
-    let freedom = Freedom::of(values, &names);
+    let names = Names::assign(values);
+    let freedom = Freedom::count(values, &names);
     let with_partners = freedom.partners >= 2;
     let centre = values.iter().map(|each| each.value).sum::<f64>() / values.len() as f64;
     let place = |each: &Crossed| {
@@ -125,7 +125,11 @@ fn results(
     let partners: Vec<RandomEffect> = (0..design.partners)
         .map(|partner| {
             let predicted = solution.effects[design.levels + partner];
-            effect(predicted, inverse.of_partner(solution, partner), solution.variances[PARTNERS])
+            effect(
+                predicted,
+                inverse.variance_of_partner(solution, partner),
+                solution.variances[PARTNERS],
+            )
         })
         .collect();
     let covariance = |one: usize, other: usize| {
@@ -152,7 +156,7 @@ fn results(
             vec![None; names.partners.places.len()]
         },
         residuals: solution.residuals.clone(),
-        fitted_variances: inverse.of_values(solution),
+        fitted_variances: inverse.variances_of_values(solution),
         own_variances: solution.weights.iter().map(|weight| 1.0 / weight).collect(),
         unit_variance: of_units,
         partner_variance: with_partners.then_some(of_partners),

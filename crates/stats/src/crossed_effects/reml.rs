@@ -88,7 +88,7 @@ pub(super) fn inverse_of(matrix: &[[f64; 3]; 3], free: [bool; 3]) -> Option<[[f6
 pub(super) fn start(design: &Design) -> (Variances, f64) {
     let n = design.values.len() as f64;
     let of_values = design.places.iter().zip(&design.values);
-    let levels = Means::of(design.levels, of_values.map(|(place, value)| (place.0, *value)));
+    let levels = Means::by_index(design.levels, of_values.map(|(place, value)| (place.0, *value)));
     let left: Vec<f64> = design
         .values
         .iter()
@@ -101,7 +101,7 @@ pub(super) fn start(design: &Design) -> (Variances, f64) {
     let largest = design.values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let scale = total.max(own).max(1e-12 * (1.0 + largest.powi(2)));
     let floor = FLOOR * scale;
-    let units = Means::of(
+    let units = Means::by_index(
         design.units,
         left.iter().zip(&design.places).map(|(value, place)| (place.1, *value)),
     );
@@ -114,7 +114,7 @@ pub(super) fn start(design: &Design) -> (Variances, f64) {
     let of_partners = if design.partners > 1 {
         let partners = within.iter().zip(&design.places);
         let partners = partners.filter_map(|(value, place)| Some((place.2?, *value)));
-        let means = Means::of(design.partners, partners);
+        let means = Means::by_index(design.partners, partners);
         let seen = square(&means.means) / (design.partners as f64 - 1.0);
         (seen - (rest + own) * design.partners as f64 / n).max(0.0)
     } else {
@@ -135,7 +135,7 @@ struct Means {
 }
 
 impl Means {
-    fn of(count: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
+    fn by_index(count: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
         let mut sums = vec![(0.0, 0.0); count];
         for (index, value) in values {
             sums[index].0 += value;

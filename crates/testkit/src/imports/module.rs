@@ -9,7 +9,7 @@ pub struct Module(Vec<String>);
 
 impl Module {
     /// The module of a source file, by its path below `src`.
-    pub(super) fn of_file(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         let mut names: Vec<String> = path
             .with_extension("")
             .components()

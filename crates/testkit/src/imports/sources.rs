@@ -39,20 +39,20 @@ impl Sources {
                 }
             }
         }
-        Self::of_texts(&files)
+        Self::from_texts(&files)
     }
 
     /// Scans files that are given by their paths below `src` and their texts.
     ///
     /// # Errors
     /// A file is not Rust.
-    pub fn of_texts(files: &[(PathBuf, String)]) -> io::Result<Self> {
+    pub fn from_texts(files: &[(PathBuf, String)]) -> io::Result<Self> {
         let modules: BTreeSet<Module> =
-            files.iter().map(|(path, _)| Module::of_file(path)).collect();
+            files.iter().map(|(path, _)| Module::from_path(path)).collect();
         let mut test_modules = BTreeSet::new();
         let mut found: BTreeMap<Module, Imports> = BTreeMap::new();
         for (path, text) in files {
-            let module = Module::of_file(path);
+            let module = Module::from_path(path);
             let contents = scan(text, &module, &|module| modules.contains(module))
                 .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
             test_modules.extend(contents.test_modules);
@@ -140,7 +140,7 @@ mod tests {
     fn sources(files: &[(&str, &str)]) -> Sources {
         let files: Vec<(PathBuf, String)> =
             files.iter().map(|(path, text)| (path.into(), (*text).to_owned())).collect();
-        Sources::of_texts(&files).unwrap()
+        Sources::from_texts(&files).unwrap()
     }
 
     fn circles(files: &[(&str, &str)]) -> Vec<String> {

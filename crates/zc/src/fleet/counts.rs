@@ -4,7 +4,7 @@ use zc_fleet::{CellState, Count};
 
 /// Number of measurements in each state: `3 of 4 done, 1 failed`.
 pub(super) fn in_words(states: &[CellState]) -> String {
-    let count = Count::of(states);
+    let count = Count::from_states(states);
     let mut parts = vec![format!("{} of {} done", count.done, count.all)];
     for (number, what) in [
         (count.running, "running"),

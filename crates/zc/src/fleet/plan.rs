@@ -46,7 +46,7 @@ pub(super) struct PlanArgs {
 pub(super) fn run(args: &PlanArgs) -> Result<()> {
     let engine = args.engine.as_deref().map(|name| {
         let unknown = || unknown_among("engine", name, &Engine::NAMES).prefixed("--engine: ");
-        Engine::of_name(name).ok_or_else(unknown)
+        Engine::from_name(name).ok_or_else(unknown)
     });
     let mut file = file::read(&args.file, engine.transpose()?)?;
     file.seed = args.seed.or(file.seed);
@@ -58,7 +58,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
         Engine::Slurm | Engine::Ssh => slurm::nodes_with(feature),
     })?;
     let words = plans.iter().map(|(planned, _)| planned.clone()).collect();
-    let mut plan = FleetPlan::of(&file, hosts, words, drawn_seed())?;
+    let mut plan = FleetPlan::draw(&file, hosts, words, drawn_seed())?;
     if plan.programs != Programs::default() {
         // The plan does not say which: it says which file does.
         plan.programs_by = Some(NamedBy::now(&args.file).map_err(|error| {
@@ -119,7 +119,7 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
         planned::of_experiment(experiment).map_err(of)?;
         None
     };
-    let planned = Planned::of(entry, is_file.then(|| file_of_plan(&entry.name)))?;
+    let planned = Planned::from_entry(entry, is_file.then(|| file_of_plan(&entry.name)))?;
     let words = ["run"].into_iter().chain(planned.words.iter().map(String::as_str));
     let run = RunArgs::augment_args(clap::Command::new("run"));
     run.try_get_matches_from(words.chain(["--via", "true"])).map_err(|error| {

@@ -119,7 +119,7 @@ fn same(value: Option<f64>, expected: Option<f64>) -> bool {
 /// A cell's ratio as zc computed it when it wrote the golden files: by the arithmetic mean of the
 /// two references, which made it up to some per cent too small.
 fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
-    let index = zc_analysis::PlanIndex::of(&run.header.plan);
+    let index = zc_analysis::PlanIndex::new(&run.header.plan);
     let divisors = index.divisors(cell);
     let pair = |block: &zc_run::Block| {
         let costs = zc_analysis::costs::trial_costs(&[block], &run.header, &index).remove(0);

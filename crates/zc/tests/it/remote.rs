@@ -687,7 +687,7 @@ fn two_machines_have_a_cost_each() {
         );
         assert!(remote.address.starts_with("10.83.0.2:"), "{}", remote.address);
         // Dropped blocks have costs too; this test does not require that blocks count.
-        let index = zc_analysis::PlanIndex::of(&run.header.plan);
+        let index = zc_analysis::PlanIndex::new(&run.header.plan);
         let blocks: Vec<_> = run.blocks.iter().collect();
         let costs = zc_analysis::costs::trial_costs(&blocks, &run.header, &index);
         let costs: Vec<_> = costs.into_iter().flatten().flatten().collect();

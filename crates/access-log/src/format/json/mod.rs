@@ -118,16 +118,16 @@ impl Json {
             match key.role {
                 Role::Time if time.is_none() => time = Some(moment(value)?),
                 Role::Status if status.is_none() => status = Some(number::status(text)?),
-                Role::Method if method.is_none() => method = Some(Method::of(text)),
+                Role::Method if method.is_none() => method = Some(Method::from_name(text)),
                 Role::Request if method.is_none() => {
                     let (of, version) = request::parts(text);
                     method = Some(of);
                     protocol = protocol.or(version);
                 }
-                Role::Protocol if protocol.is_none() => protocol = Protocol::of(text),
-                Role::Bytes(counted) if bytes.of_mut(counted).is_none() => match text {
+                Role::Protocol if protocol.is_none() => protocol = Protocol::from_name(text),
+                Role::Bytes(counted) if bytes.field_mut(counted).is_none() => match text {
                     b"-" => dash = dash.or(Some(counted)),
-                    text => *bytes.of_mut(counted) = Some(number::bytes(text)?),
+                    text => *bytes.field_mut(counted) = Some(number::bytes(text)?),
                 },
                 Role::Duration { unit_ns } if duration_us.is_none() => {
                     duration_us = duration::us(value, unit_ns);

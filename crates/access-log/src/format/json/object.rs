@@ -180,7 +180,7 @@ mod tests {
     use super::super::key::Role;
     use super::*;
 
-    fn of<'l>(line: &'l str, paths: &[&str]) -> Option<Vec<Option<Scalar<'l>>>> {
+    fn values_at<'l>(line: &'l str, paths: &[&str]) -> Option<Vec<Option<Scalar<'l>>>> {
         let key = |path: &&str| Key { path: (*path).to_owned(), role: Role::Time };
         scalars(line.as_bytes(), &paths.iter().map(key).collect::<Vec<_>>())
     }
@@ -189,7 +189,7 @@ mod tests {
     fn keys_are_found_wherever_they_are() {
         let line =
             r#"{"a":"x","b":{"c":2,"d":{"e":-1}},"b.f":2.5,"g":null,"h":[{"a":3}],"i":"\u0041"}"#;
-        let found = of(line, &["a", "b.c", "b.d.e", "b.f", "g", "h", "i", "b"]).unwrap();
+        let found = values_at(line, &["a", "b.c", "b.d.e", "b.f", "g", "h", "i", "b"]).unwrap();
         assert_eq!(
             found,
             [
@@ -209,17 +209,17 @@ mod tests {
     #[test]
     fn what_is_no_object_to_its_end_is_refused() {
         for none in ["", "[]", "1", "{", "{\"a\":1} x", "{\"a\":}", "{a:1}"] {
-            assert_eq!(of(none, &["a"]), None, "{none}");
+            assert_eq!(values_at(none, &["a"]), None, "{none}");
         }
         let deep = "{\"b\":".repeat(100_000);
-        assert_eq!(of(&deep, &["b.b.b"]), None);
+        assert_eq!(values_at(&deep, &["b.b.b"]), None);
     }
 
     proptest! {
         #[test]
         fn whatever_it_is_it_is_an_object_or_none(line in "[{}\\[\\]\",:ab.0-9eE+-]{0,60}") {
             let expected = serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&line);
-            prop_assert_eq!(of(&line, &["a", "b.a"]).is_some(), expected.is_ok());
+            prop_assert_eq!(values_at(&line, &["a", "b.a"]).is_some(), expected.is_ok());
         }
     }
 }

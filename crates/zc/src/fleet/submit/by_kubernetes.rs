@@ -27,7 +27,7 @@ const MOST_REFUSED: usize = 5;
 pub(super) fn submit(folder: &Folder, plan: &FleetPlan, wait: bool, dry_run: bool) -> Result<u8> {
     let judged = |runs: &[_]| judge(folder, runs);
     if dry_run {
-        let now = Now::of_folder(folder, plan, &judged)?;
+        let now = Now::from_folder(folder, plan, &judged)?;
         let calls = kubernetes::calls(folder, plan, &kubernetes::free(plan, &now, |_| true));
         let lines: Vec<String> = calls.iter().map(|words| words.join(" ") + "\n").collect();
         return tell::result(&lines.concat()).map(|()| 0);
@@ -96,7 +96,7 @@ impl<'a> Waiting<'a> {
             let free = kubernetes::free(self.plan, &now, |number| !self.tried.contains(&number));
             if free.is_empty() && now.submitted.is_empty() {
                 tell::note(&in_words(&now.states));
-                return Ok(u8::from(!Count::of(&now.states).is_complete()));
+                return Ok(u8::from(!Count::from_states(&now.states).is_complete()));
             }
             self.submitted = now.submitted;
             if !free.is_empty() {
@@ -133,7 +133,7 @@ impl<'a> Waiting<'a> {
         for number in self.submitted.difference(&now.submitted) {
             let state = &now.states[*number];
             let why = state.why().map_or_else(String::new, |why| format!(": {why}"));
-            let count = Count::of(&now.states);
+            let count = Count::from_states(&now.states);
             let (done, all) = (count.done, count.all);
             tell::note(&format!("{done} of {all}: {}: {}{why}", self.ids[*number], state.name()));
         }

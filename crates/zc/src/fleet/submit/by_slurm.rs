@@ -74,7 +74,7 @@ fn until_all_have_ended(folder: &Folder, plan: &FleetPlan) -> Result<u8> {
             tell::note("what was submitted goes on; the same command takes it up again");
             return Ok(ErrorKind::Interrupted.exit_code());
         };
-        let count = Count::of(&states);
+        let count = Count::from_states(&states);
         if count.running + count.waiting == 0 {
             tell::note(&in_words(&states));
             return Ok(u8::from(!count.is_complete()));

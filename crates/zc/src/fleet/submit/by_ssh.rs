@@ -55,5 +55,5 @@ pub(super) fn submit(folder: &Folder, plan: &FleetPlan, dry_run: bool) -> Result
         }
     }
     tell::note(&in_words(&states));
-    Ok(u8::from(!Count::of(&states).is_complete()))
+    Ok(u8::from(!Count::from_states(&states).is_complete()))
 }
