@@ -95,7 +95,7 @@ step() {
     local began=$SECONDS
     printf '\n== %s\n' "$*"
     ".ci/steps/$1" "${@:2}" || fail "step $*: exit code $?"
-    took "$began" "$*"
+    took "$began" "$*${aside:-}"
 }
 # took BEGAN TEXT: a line of the table of times.
 took() { printf '%5d s  %s\n' $((SECONDS - $1)) "$2" >>"$scratch/times"; }
@@ -104,7 +104,7 @@ beside_log() { printf '%s/beside-%s.log' "$scratch" "$$"; }
 # Runs a command in the background, in a process group of its own.
 run_beside() {
     set -m
-    "$@" </dev/null >"$(beside_log)" 2>&1 &
+    aside=' (beside others)' "$@" </dev/null >"$(beside_log)" 2>&1 &
     beside=$!
     set +m
 }
