@@ -35,8 +35,9 @@ fail() {
     exit 1
 }
 
-# The binary that was built for a target.
-binary_of() { printf '%s/%s/release/zc' "$target_dir" "$1"; }
+# The binary that was built for a target, in a target folder of its own: cargo's folder for the
+# profile would be $out.
+binary_of() { printf '%s/target/%s/dist/zc' "$work" "$1"; }
 
 # The packed binary of this machine's architecture.
 own_binary() {
