@@ -256,7 +256,7 @@ fn report(run: &Run, estimates: &Estimates, which: u8) -> Option<Document> {
         let layout = zc_report::Layout { columns, verbose, colour };
         Document::terminal(zc_report::table(run, estimates, layout))
     };
-    Some(match which % 16 {
+    Some(match which % 15 {
         0 => table(80, true, false),
         1 => table(40, false, true),
         2 => table(120, true, true),
@@ -274,7 +274,6 @@ fn report(run: &Run, estimates: &Estimates, which: u8) -> Option<Document> {
         11 => Document::html(zc_report::html(two)),
         12 => Document::openmetrics(zc_report::openmetrics(one)),
         13 => Document::openmetrics(zc_report::openmetrics(two)),
-        14 => Document::json(zc_report::vega_lite(one)),
         _ => Document::folded(zc_report::folded(run)),
     })
 }

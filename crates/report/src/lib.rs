@@ -43,7 +43,6 @@ mod summary;
 mod table;
 mod text;
 pub mod trend;
-mod vega_lite;
 mod width;
 
 pub use csv::csv;
@@ -55,7 +54,6 @@ pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use profile::folded;
 pub use table::table;
-pub use vega_lite::vega_lite;
 pub use zc_run::escape;
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ fn forms(run: &Run) -> Vec<(&'static str, String)> {
         ("json", json(run, estimates)),
         ("html", html(&[(run, estimates)])),
         ("openmetrics", openmetrics(&[(run, estimates)])),
-        ("vega-lite", vega_lite(&[(run, estimates)])),
     ]
 }
 
@@ -78,7 +77,7 @@ fn shows_no_cost(run: &Run, emulate: impl Fn(Run) -> Run) {
         let differing = lines.find(|(cheap, dear)| cheap != dear);
         assert_eq!(differing, None, "{name} shows a cost");
         assert_eq!(cheap.len(), dear.len(), "{name} shows a cost");
-        if !matches!(name, "openmetrics" | "vega-lite") {
+        if name != "openmetrics" {
             assert!(cheap.contains(WHY), "{name} does not say why");
         }
     }

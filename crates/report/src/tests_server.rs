@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::table::table;
-use super::{compare, csv, markdown, openmetrics, vega_lite};
+use super::{compare, csv, markdown, openmetrics};
 use zc_analysis::compare::Selection;
 use zc_analysis::{Estimates, estimate};
 use zc_run::{LinkKind, Placement, Run};
@@ -146,13 +146,6 @@ fn machine_readable_forms_have_requests_and_latencies() {
     };
     assert_eq!(sample("zc_request_cost_seconds_per_request{"), us.value / 1e6);
     assert_eq!(sample("zc_request_latency_p99_seconds{"), 0.003);
-
-    let charts: serde_json::Value = serde_json::from_str(&vega_lite(&[(run, estimates)])).unwrap();
-    let rows = charts["vconcat"][0]["data"]["values"].as_array().unwrap();
-    let row = rows.iter().find(|row| row["cell"] == "on").unwrap();
-    assert_eq!(row["us_per_request"], us.value);
-    assert_eq!(row["latency_p99_ms"], 3.0);
-    assert!(rows.iter().all(|row| row["side"] == "both"), "a server has one side");
 }
 
 /// The texts of a comparison of two parts.

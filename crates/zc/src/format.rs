@@ -17,8 +17,6 @@ pub(super) enum Format {
     Html,
     /// For collectors of metrics.
     OpenMetrics,
-    /// A Vega-Lite specification of charts, with the data.
-    VegaLite,
 }
 
 impl From<FormatArgs> for Format {
@@ -39,7 +37,6 @@ impl From<ReportFormatArgs> for Format {
             ReportFormatArgs { csv: true, .. } => Self::Csv,
             ReportFormatArgs { json: true, .. } => Self::Json,
             ReportFormatArgs { openmetrics: true, .. } => Self::OpenMetrics,
-            ReportFormatArgs { vega_lite: true, .. } => Self::VegaLite,
             _ => Self::Html,
         }
     }
@@ -97,7 +94,4 @@ pub(super) struct ReportFormatArgs {
     /// Write OpenMetrics text, for collectors of metrics
     #[arg(long, help_heading = "Output")]
     pub(super) openmetrics: bool,
-    /// Write a Vega-Lite specification with the data in it, to draw charts from
-    #[arg(long, help_heading = "Output")]
-    pub(super) vega_lite: bool,
 }

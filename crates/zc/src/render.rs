@@ -66,7 +66,6 @@ pub(super) fn documents(runs: &[Run], format: Format, width: WidthArgs) -> Strin
         Format::Markdown => zc_report::multi::markdown(&both, markdown_columns(width)),
         Format::Html => zc_report::html(&both),
         Format::OpenMetrics => zc_report::openmetrics(&both),
-        Format::VegaLite => zc_report::vega_lite(&both),
     }
 }
 

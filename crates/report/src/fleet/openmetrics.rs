@@ -5,7 +5,7 @@
 
 use super::missing::Missing;
 use super::names::{Names, end};
-use crate::openmetrics::exposition::{Exposition, Labels, real};
+use crate::openmetrics::exposition::{Exposition, Labels, plan, with};
 use jiff::Timestamp;
 use zc_analysis::fleet::{End, Fleet, GroupMean, Spread};
 
@@ -42,7 +42,7 @@ pub fn openmetrics(fleet: &Fleet, missing: &[Missing]) -> String {
     const LAST: &str = "zc_fleet_last_run_timestamp_seconds";
     out.family(LAST, "seconds", "When the last run began, since 1970: the age of all figures.");
     if let Ok(began) = fleet.last_at.parse::<Timestamp>() {
-        gauge(&mut out, LAST, &plan, Some(began.as_duration().as_secs_f64()));
+        out.gauge(LAST, &plan, Some(began.as_duration().as_secs_f64()));
     }
     const HOSTS: &str = "zc_fleet_hosts";
     out.family(HOSTS, "", "Hosts of a group.");
@@ -120,20 +120,6 @@ fn info(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
     out.sample(NAME, &with(plan, own), "1");
 }
 
-/// The labels of all samples.
-pub(crate) fn plan(experiment: &str, link: &str) -> Labels {
-    with(&Labels::new(), [("experiment", experiment), ("link", link)])
-}
-
-/// Labels and further ones.
-pub(crate) fn with<'a>(
-    labels: &Labels,
-    own: impl IntoIterator<Item = (&'static str, &'a str)>,
-) -> Labels {
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    labels.iter().cloned().chain(own).collect()
-}
-
 /// The facts that hosts are grouped by as names of labels, each another one: letters, digits and
 /// `_`.
 pub(crate) fn label_names(by: &[String]) -> Vec<String> {
@@ -165,36 +151,6 @@ pub(crate) fn group_labels(names: Names, by: &[String], group: usize) -> Labels 
         .collect()
 }
 
-/// A sample, unless its value is unknown or not finite.
-pub(crate) fn gauge(out: &mut Exposition, name: &str, labels: &Labels, value: Option<f64>) {
-    if let Some(value) = value.and_then(real) {
-        out.sample(name, labels, &value);
-    }
-}
-
-/// Labels, a value and the ends of its interval.
-pub(crate) type Interval = (Labels, [Option<f64>; 3]);
-
-/// A family and those of the ends of its interval; values are multiplied by `factor`.
-pub(crate) fn interval(
-    out: &mut Exposition,
-    (name, unit, help): (&str, &str, &str),
-    factor: f64,
-    samples: &mut dyn Iterator<Item = Interval>,
-) {
-    let samples: Vec<Interval> = samples.collect();
-    let low = format!("Lower end of the interval of {name}_{unit}.");
-    let high = format!("Upper end of the interval of {name}_{unit}.");
-    for (at, (part, help)) in [("", help), ("_low", &low), ("_high", &high)].into_iter().enumerate()
-    {
-        let name = format!("{name}{part}_{unit}");
-        out.family(&name, unit, help);
-        for (labels, values) in &samples {
-            gauge(out, &name, labels, values[at].map(|value| value * factor));
-        }
-    }
-}
-
 /// The means of groups with their intervals, and where one more host lies.
 fn means(
     out: &mut Exposition,
@@ -204,16 +160,16 @@ fn means(
     factor: f64,
     samples: &[(Labels, GroupMean)],
 ) {
-    let mut each = samples
+    let each = samples
         .iter()
         .map(|(labels, mean)| (labels.clone(), [Some(mean.value), mean.low, mean.high]));
-    interval(out, (name, unit, help), factor, &mut each);
+    out.intervals((name, unit, help), factor, &each.collect::<Vec<_>>());
     for (at, part) in ["low", "high"].into_iter().enumerate() {
         let name = format!("{name}_one_more_{part}_{unit}");
         out.family(&name, unit, &format!("Where one more host of the group lies: {part} end."));
         for (labels, mean) in samples {
             let ends = [mean.one_more_low, mean.one_more_high];
-            gauge(out, &name, labels, ends[at].map(|value| value * factor));
+            out.gauge(&name, labels, ends[at].map(|value| value * factor));
         }
     }
 }
@@ -240,7 +196,7 @@ fn spreads(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
                     ("of", of),
                     ("part", part),
                 ];
-                gauge(out, NAME, &with(plan, own), Some(value));
+                out.gauge(NAME, &with(plan, own), Some(value));
             }
         }
     };
@@ -272,19 +228,19 @@ fn odd(
         out.family(name, "", help);
         out.sample(name, plan, &count.to_string());
     }
-    let mut hosts = fleet.odd_hosts.iter().map(|host| {
+    let hosts = fleet.odd_hosts.iter().map(|host| {
         let own = [("host", host.host.as_str()), ("side", end(host.end))];
         let labels = grouped(with(plan, own), host.group);
         (labels, [Some(host.by), Some(host.low), Some(host.high)])
     });
     let family = ("zc_fleet_odd_host", "ratio", "Costs of an odd host by those of its group.");
-    interval(out, family, 1.0, &mut hosts);
-    let mut pairs = fleet.odd_pairs.iter().map(|pair| {
+    out.intervals(family, 1.0, &hosts.collect::<Vec<_>>());
+    let pairs = fleet.odd_pairs.iter().map(|pair| {
         let own = [("near", pair.near.as_str()), ("far", pair.far.as_str())];
         (with(plan, own), [Some(pair.by), Some(pair.low), Some(pair.high)])
     });
     let help = "Costs of an odd pair by what its hosts predict.";
-    interval(out, ("zc_fleet_odd_pair", "ratio", help), 1.0, &mut pairs);
+    out.intervals(("zc_fleet_odd_pair", "ratio", help), 1.0, &pairs.collect::<Vec<_>>());
 }
 
 fn conditions(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
@@ -296,9 +252,9 @@ fn conditions(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
     );
     for condition in &fleet.conditions {
         let own = [("fact", condition.fact.as_str()), ("side", end(condition.end))];
-        gauge(out, EXPLAINED, &with(plan, own), Some(condition.explains));
+        out.gauge(EXPLAINED, &with(plan, own), Some(condition.explains));
     }
-    let mut values = fleet.conditions.iter().flat_map(|condition| {
+    let values = fleet.conditions.iter().flat_map(|condition| {
         let first = condition.values.first().map_or("", |value| value.value.as_str());
         condition.values.iter().filter(|value| value.by.is_some()).map(move |value| {
             let own = [
@@ -311,5 +267,5 @@ fn conditions(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
         })
     });
     let help = "Costs of hosts with a value of a fact by those of hosts with its first value.";
-    interval(out, ("zc_fleet_condition", "ratio", help), 1.0, &mut values);
+    out.intervals(("zc_fleet_condition", "ratio", help), 1.0, &values.collect::<Vec<_>>());
 }

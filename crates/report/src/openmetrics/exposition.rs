@@ -1,4 +1,4 @@
-//! The text of an exposition, in what OpenMetrics text 1.0 and the Prometheus text format 0.0.4
+//! The writer of all expositions (runs, fleets, trends), in what OpenMetrics text 1.0 and the Prometheus text format 0.0.4
 //! have in common: gauges only, as the older format knows no info and no state set. `# UNIT` and
 //! `# EOF`, which it does not know either, are comments to it.
 
@@ -9,6 +9,9 @@ use zc_run::escape;
 
 /// Labels and their values.
 pub(crate) type Labels = Vec<(String, String)>;
+
+/// Labels, a value and the ends of its interval.
+pub(crate) type Interval = (Labels, [Option<f64>; 3]);
 
 /// The most characters of a label's value: those of a host or a cell come from the file.
 const MOST: usize = 400;
@@ -44,11 +47,53 @@ impl Exposition {
         }
     }
 
+    /// Writes a sample of a number, unless it is unknown or not finite.
+    pub(crate) fn gauge(&mut self, name: &str, labels: &[(String, String)], value: Option<f64>) {
+        if let Some(value) = value.and_then(real) {
+            self.sample(name, labels, &value);
+        }
+    }
+
+    /// Writes a family of values and those of the ends of their intervals. `name` is without the
+    /// unit; values are multiplied by `factor`.
+    pub(crate) fn intervals(
+        &mut self,
+        (name, unit, help): (&str, &str, &str),
+        factor: f64,
+        samples: &[Interval],
+    ) {
+        let low = format!("Lower end of the interval of {name}_{unit}.");
+        let high = format!("Upper end of the interval of {name}_{unit}.");
+        for (at, (part, help)) in
+            [("", help), ("_low", &low), ("_high", &high)].into_iter().enumerate()
+        {
+            let name = format!("{name}{part}_{unit}");
+            self.family(&name, unit, help);
+            for (labels, values) in samples {
+                self.gauge(&name, labels, values[at].map(|value| value * factor));
+            }
+        }
+    }
+
     /// The whole text.
     pub(crate) fn end(mut self) -> String {
         self.text.push_str("# EOF\n");
         self.text
     }
+}
+
+/// The labels of all samples of a plan.
+pub(crate) fn plan(experiment: &str, link: &str) -> Labels {
+    with(&[], [("experiment", experiment), ("link", link)])
+}
+
+/// Labels and further ones.
+pub(crate) fn with<'a>(
+    labels: &[(String, String)],
+    own: impl IntoIterator<Item = (&'static str, &'a str)>,
+) -> Labels {
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    labels.iter().cloned().chain(own).collect()
 }
 
 /// The value of a label, with control characters and the delimiters of the format escaped.
@@ -58,6 +103,6 @@ fn label_value(text: &str) -> String {
 
 /// A floating-point number, always with a point or an exponent, as in Rust's debug format; `None`
 /// if it is not finite.
-pub(crate) fn real(value: f64) -> Option<String> {
+fn real(value: f64) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }

@@ -18,8 +18,8 @@ use jiff::Timestamp;
 
 use super::csv::{comparison, raw};
 use super::pivot::level;
-use exposition::{Exposition, Labels, real};
-use families::{FAMILIES, Family, Of};
+use exposition::{Exposition, Interval, Labels, plan, with};
+use families::{Ends, FAMILIES, Family, Of};
 use zc_analysis::{CellEstimate, Estimates, RequestCost, Sides, Withheld};
 use zc_run::{EndReason, Run, Support};
 
@@ -58,13 +58,10 @@ struct LabelledRun<'a> {
 
 /// The labels of all samples of a run. Plan and link keep apart what several files of one host say.
 fn labels(run: &Run, number: Option<usize>) -> Labels {
-    let plan = &run.header.plan;
+    let of_plan = &run.header.plan;
     let number = number.map(|number| ("run".to_owned(), number.to_string()));
-    let own = [
-        ("experiment".to_owned(), plan.experiment.clone()),
-        ("link".to_owned(), plan.fixed.link.to_string()),
-    ];
-    number.into_iter().chain(own).collect()
+    let plan = plan(&of_plan.experiment, &of_plan.fixed.link.to_string());
+    number.into_iter().chain(plan).collect()
 }
 
 fn info(out: &mut Exposition, runs: &[LabelledRun]) {
@@ -103,79 +100,56 @@ fn times(out: &mut Exposition, runs: &[LabelledRun]) {
     out.family(STARTED, "seconds", "When the run began, since 1970: the age of all its figures.");
     for labelled in runs {
         let began = labelled.run.header.started_at.parse::<Timestamp>().ok();
-        if let Some(value) = began.and_then(|began| real(began.as_duration().as_secs_f64())) {
-            out.sample(STARTED, &labelled.labels, &value);
-        }
+        let value = began.map(|began| began.as_duration().as_secs_f64());
+        out.gauge(STARTED, &labelled.labels, value);
     }
     const DURATION: &str = "zc_run_duration_seconds";
     out.family(DURATION, "seconds", "How long the run took; absent if it was cut off.");
     for labelled in runs {
-        let value = labelled.run.end.as_ref().and_then(|end| real(end.elapsed_ns as f64 / 1e9));
-        if let Some(value) = value {
-            out.sample(DURATION, &labelled.labels, &value);
-        }
+        let value = labelled.run.end.as_ref().map(|end| end.elapsed_ns as f64 / 1e9);
+        out.gauge(DURATION, &labelled.labels, value);
     }
 }
 
 impl Family {
     fn write(&self, out: &mut Exposition, runs: &[LabelledRun]) {
-        self.part(out, runs, "", self.help, |ends| Some(ends.value));
+        let samples: Vec<Interval> = runs.iter().flat_map(|run| self.samples(run)).collect();
         if self.interval {
-            let low = format!("Lower end of the interval of {}_{}.", self.name, self.unit);
-            self.part(out, runs, "_low", &low, |ends| ends.low);
-            let high = format!("Upper end of the interval of {}_{}.", self.name, self.unit);
-            self.part(out, runs, "_high", &high, |ends| ends.high);
+            out.intervals((self.name, self.unit, self.help), 1.0, &samples);
+        } else {
+            let name = format!("{}_{}", self.name, self.unit);
+            out.family(&name, self.unit, self.help);
+            for (labels, [value, ..]) in &samples {
+                out.gauge(&name, labels, *value);
+            }
         }
     }
 
-    fn part(
-        &self,
-        out: &mut Exposition,
-        runs: &[LabelledRun],
-        part: &str,
-        help: &str,
-        of: impl Fn(&families::Ends) -> Option<f64>,
-    ) {
-        let name = format!("{}{part}_{}", self.name, self.unit);
-        out.family(&name, self.unit, help);
-        let mut sample = |labels: &[(String, String)], ends: Option<families::Ends>| {
-            if let Some(value) = ends.as_ref().and_then(&of).and_then(real) {
-                out.sample(&name, labels, &value);
-            }
+    fn samples(&self, run: &LabelledRun) -> Vec<Interval> {
+        let parts = |ends: Option<Ends>| {
+            ends.map_or([None; 3], |ends| [Some(ends.value), ends.low, ends.high])
         };
-        for labelled in runs {
-            match self.of {
-                Of::Run(value) => {
-                    let value = value(labelled.estimates).map(families::Ends::alone);
-                    sample(&labelled.labels, value);
-                }
-                Of::Cell(ends) => {
-                    for (labels, cell) in labelled.cells() {
-                        sample(&labels, ends(cell));
-                    }
-                }
-                Of::State(ends) => {
-                    let states = labelled.estimates.requests.iter();
-                    let states: HashMap<&str, &RequestCost> =
-                        states.rev().map(|state| (state.label.as_str(), state)).collect();
-                    if states.is_empty() {
-                        continue;
-                    }
-                    for (labels, cell) in labelled.cells() {
-                        sample(&labels, states.get(cell.label.as_str()).and_then(|it| ends(it)));
-                    }
-                }
-                Of::Side(ends) => {
-                    for (labels, cell) in labelled.cells() {
-                        let Sides { sender, receiver, both } = ends(cell);
-                        for (side, ends) in
-                            [("sender", sender), ("receiver", receiver), ("both", both)]
-                        {
-                            let side = [("side".to_owned(), side.to_owned())];
-                            sample(&[labels.as_slice(), &side].concat(), ends);
-                        }
-                    }
-                }
+        match self.of {
+            Of::Run(value) => vec![(run.labels.clone(), [value(run.estimates), None, None])],
+            Of::Cell(ends) => {
+                run.cells().map(|(labels, cell)| (labels, parts(ends(cell)))).collect()
+            }
+            Of::State(ends) => {
+                let states = run.estimates.requests.iter();
+                let states: HashMap<&str, &RequestCost> =
+                    states.rev().map(|state| (state.label.as_str(), state)).collect();
+                let cells = run.cells().filter_map(|(labels, cell)| {
+                    Some((labels, parts(ends(states.get(cell.label.as_str())?))))
+                });
+                cells.collect()
+            }
+            Of::Side(ends) => {
+                let each = run.cells().flat_map(|(labels, cell)| {
+                    let Sides { sender, receiver, both } = ends(cell);
+                    [("sender", sender), ("receiver", receiver), ("both", both)]
+                        .map(|(side, ends)| (with(&labels, [("side", side)]), parts(ends)))
+                });
+                each.collect()
             }
         }
     }

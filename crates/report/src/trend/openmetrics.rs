@@ -2,10 +2,8 @@
 //! change of each line, and the answer to `--fail-if-worse`.
 
 use crate::fleet::names::{Names, end};
-use crate::fleet::openmetrics::{
-    SECONDS_PER_BYTE, gauge, group_labels, interval, label_names, plan, with,
-};
-use crate::openmetrics::exposition::{Exposition, Labels};
+use crate::fleet::openmetrics::{SECONDS_PER_BYTE, group_labels, label_names};
+use crate::openmetrics::exposition::{Exposition, Labels, plan, with};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use zc_analysis::fleet::{Trend, TrendLine};
@@ -34,14 +32,15 @@ pub fn openmetrics(trend: &Trend) -> String {
     out.family(LAST, "seconds", "The last night of a line, since 1970: the age of its cost.");
     for (labels, line) in &lines {
         let night = line.points.last().and_then(|point| midnight(trend, point.night));
-        gauge(&mut out, LAST, labels, night);
+        out.gauge(LAST, labels, night);
     }
-    let mut costs = lines.iter().filter_map(|(labels, line)| {
+    let costs = lines.iter().filter_map(|(labels, line)| {
         let last = line.points.last()?;
         Some((labels.clone(), [Some(last.us_per_mb), last.low, last.high]))
     });
     let help = "CPU time that a byte of payload takes from the hosts of a group in the last night.";
-    interval(&mut out, ("zc_trend_cost", "seconds_per_byte", help), SECONDS_PER_BYTE, &mut costs);
+    let family = ("zc_trend_cost", "seconds_per_byte", help);
+    out.intervals(family, SECONDS_PER_BYTE, &costs.collect::<Vec<_>>());
 
     const CHANGES: &str = "zc_trend_changes";
     out.family(CHANGES, "", "Changes of a line's level over all nights.");
@@ -52,14 +51,14 @@ pub fn openmetrics(trend: &Trend) -> String {
     out.family(CHANGED, "seconds", "The first night of a line's last level, since 1970.");
     for (labels, line) in &lines {
         let night = line.changes.last().and_then(|change| midnight(trend, change.night));
-        gauge(&mut out, CHANGED, labels, night);
+        out.gauge(CHANGED, labels, night);
     }
-    let mut changes = lines.iter().filter_map(|(labels, line)| {
+    let changes = lines.iter().filter_map(|(labels, line)| {
         let last = line.changes.last()?;
         Some((labels.clone(), [Some(last.by), Some(last.low), Some(last.high)]))
     });
     let help = "Cost from the last change on by the cost before.";
-    interval(&mut out, ("zc_trend_last_change", "ratio", help), 1.0, &mut changes);
+    out.intervals(("zc_trend_last_change", "ratio", help), 1.0, &changes.collect::<Vec<_>>());
 
     const JUDGED: &str = "zc_trend_judged_lines";
     out.family(

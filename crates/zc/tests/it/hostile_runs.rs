@@ -189,7 +189,6 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
         ("several json", zc_report::multi::json(runs)),
         ("html", zc_report::html(runs)),
         ("openmetrics", zc_report::openmetrics(runs)),
-        ("vega-lite", zc_report::vega_lite(runs)),
     ];
     for &(run, estimates) in runs {
         for verbose in [true, false] {
@@ -240,7 +239,7 @@ fn check(what: &str, text: &str) {
     if what == "html" {
         assert!(!text.contains("<script>alert"), "{text}");
     }
-    if ["json", "several json", "vega-lite"].contains(&what) {
+    if ["json", "several json"].contains(&what) {
         serde_json::from_str::<Value>(text).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
 }
