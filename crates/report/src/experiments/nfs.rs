@@ -325,6 +325,7 @@ fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::{NfsCall, NfsVersion};
 
     #[test]
     fn costs_are_named_by_the_end_that_is_on_this_machine() {
