@@ -4,10 +4,10 @@ use std::path::Path;
 
 use arbitrary::Arbitrary;
 use serde_json::Value;
-use zc_measure::agent::handshake::{Answer, Challenge, Heard, Line, MOST_BYTES, Proven};
-use zc_measure::agent::lines::{Lines, TooLong};
-use zc_measure::agent::secret::Secret;
-use zc_measure::agent::via::{Found, Taken, take_line};
+use zc_remote::handshake::{Answer, Challenge, Heard, Line, MOST_BYTES, Proven};
+use zc_remote::lines::{Lines, TooLong};
+use zc_remote::secret::Secret;
+use zc_remote::via::{Found, Taken, take_line};
 use zc_run::{Error, ErrorKind};
 
 use crate::edits::Edit;

@@ -7,7 +7,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
-use zc_measure::http::{Load, LoadOptions, Origin, Pace, Reuse, Trust};
+use zc_load::{Load, LoadOptions, Origin, Pace, Reuse, Trust};
 
 use crate::quarantine;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
-use zc_measure::agent::iperf3::inbox::{Inbox, Lost};
-use zc_measure::agent::iperf3::messages::Results;
-use zc_measure::agent::iperf3::{Test, settle};
+use zc_iperf3::inbox::{Inbox, Lost};
+use zc_iperf3::messages::Results;
+use zc_iperf3::{Test, settle};
 
 use crate::edits::Edit;
 use crate::quarantine;

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
-use zc_measure::link::null::answer::{Answer, Answers, Noted};
-use zc_measure::link::null::segment::{Ends, Kind, Segment, syn_options, write_frame};
+use zc_rig::link::null::answer::{Answer, Answers, Noted};
+use zc_rig::link::null::segment::{Ends, Kind, Segment, syn_options, write_frame};
 use zc_run::AckOptions;
 
 /// A connection, as the BPF program notes it.

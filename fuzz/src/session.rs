@@ -10,13 +10,13 @@ use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use zc_measure::agent::Client;
-use zc_measure::agent::connection::Connection;
-use zc_measure::agent::protocol::{
+use zc_remote::Client;
+use zc_remote::connection::Connection;
+use zc_remote::protocol::{
     FarFile, FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, NfsWanted, Prepare, Reply,
     Request,
 };
-use zc_measure::trial::{CallsOf, RecvConfig, RemoteLoad as _, RemoteSide as _};
+use zc_rig::trial::{CallsOf, RecvConfig, RemoteLoad as _, RemoteSide as _};
 use zc_run::{NfsClient, RecvPath, SendPath, SoakerKind};
 
 use crate::edits::Edit;

@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use zc_kernel::open_folder::OpenFolder;
-use zc_measure::meter;
+use zc_rig::meter;
 use zc_run::{Error, Host, Result, SoakerKind, in_words};
 
 /// The soakers that are calibrated: those that dirty cache lines, as the soaker of 2001 did.

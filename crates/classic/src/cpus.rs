@@ -1,7 +1,7 @@
 //! The CPUs that a tool soaks, and the one that it runs on.
 
 use zc_kernel::sched;
-use zc_measure::meter;
+use zc_rig::meter;
 use zc_run::{Error, ErrorKind, Result};
 
 /// The CPUs that are soaked: all that this process may use, or the first `nr_cpus` of them.

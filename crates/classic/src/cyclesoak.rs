@@ -13,7 +13,7 @@ use super::calibration::{Calibration, KIND};
 use super::getopt::{Known, Letter};
 use super::tool::Tool;
 use super::values::{nr_cpus, number};
-use zc_measure::meter::{LoadMeter, loads_can_be_told};
+use zc_rig::meter::{LoadMeter, loads_can_be_told};
 use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow};
 
 const MS: u64 = 1_000_000;

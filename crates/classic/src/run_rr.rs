@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use zc_kernel::sched;
-use zc_measure::privileges::no_round_robin;
+use zc_rig::privileges::no_round_robin;
 
 use super::getopt::{Known, Letter};
 use super::tool::Tool;

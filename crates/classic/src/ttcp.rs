@@ -22,8 +22,8 @@ use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
 use super::values::{buffer, number, port, server};
-use zc_measure::path::{SendSetup, open_receiver, open_sender};
-use zc_measure::workload::{FileSet, Piece, SourceFile};
+use zc_rig::path::{SendSetup, open_receiver, open_sender};
+use zc_rig::workload::{FileSet, Piece, SourceFile};
 use zc_run::{Error, RecvPath, Result, SendPath, in_words};
 
 /// The default port of ttcp.

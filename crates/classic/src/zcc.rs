@@ -22,8 +22,8 @@ use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
 use super::values::{buffer, nr_cpus, number, port, server};
 use super::wire::{PORT, Tally};
-use zc_measure::path::{SendSetup, open_sender};
-use zc_measure::workload::{FileSet, Piece};
+use zc_rig::path::{SendSetup, open_sender};
+use zc_rig::workload::{FileSet, Piece};
 use zc_run::{Error, ErrorKind, Result, SendPath, SoakWindow};
 
 /// In the words of 2001: "For the write() and send() tests, the chunk size was 64 kbytes."

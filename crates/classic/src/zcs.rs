@@ -26,7 +26,7 @@ use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
 use super::values::{buffer, number, port};
 use super::wire::{Decoder, PORT, Tally};
-use zc_measure::path::open_receiver;
+use zc_rig::path::open_receiver;
 use zc_run::{Error, RecvPath, Result};
 
 /// Clients that are served at a time. A new one is rejected while all of them are sending.

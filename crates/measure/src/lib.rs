@@ -1,9 +1,6 @@
-//! The measuring half of zc: moves bytes over TCP by every path there is, reads the meters at both
-//! edges of each window, and saves what was counted. It computes no estimate and prints nothing;
-//! what it needs of the analysis while a run goes on comes in as [`session::Interim`].
-//!
-//! The modules are rooms, in the order in which a measurement passes through them. `tests/rooms.rs`
-//! holds what each may import; each says in its opening paragraph what it does.
+//! Plans, and the sessions that run them: which cells are measured in which order, the blocks, and
+//! the saved run. Nothing here computes an estimate or prints; what a session needs of the analysis
+//! while it goes on comes in as [`session::Interim`].
 
 #![cfg_attr(
     test,
@@ -11,29 +8,6 @@
 )]
 #![forbid(unsafe_code)]
 
-mod internal;
-mod root;
-mod stderr_tail;
-
-pub mod named_file;
-pub mod privileges;
-
-pub use zc_kernel::open_folder::OpenFolder;
-pub use zc_kernel::stack;
-pub use zc_kernel::stop::Stop;
-
-pub use internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
-
-pub mod plan;
-pub mod workload;
-
-pub mod http;
-pub mod link;
 pub mod memory;
-pub mod meter;
-pub mod path;
-pub mod trial;
-
-pub mod agent;
-
+pub mod plan;
 pub mod session;

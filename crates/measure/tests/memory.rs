@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use zc_kernel::clock;
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_measure::memory::{Bench, available_below, caches, choose};
 use zc_measure::session::{MemoryOptions, memory};
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};

@@ -10,7 +10,10 @@ use super::*;
 use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
-use zc_run::{Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion, ReplayPlan, ResponsesPlan, Run, SendPath, Traffic, Transfer};
+use zc_run::{
+    Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion, ReplayPlan,
+    ResponsesPlan, Run, SendPath, Traffic, Transfer,
+};
 
 type Made = (Run, Estimates);
 

@@ -24,7 +24,7 @@ use common::{BUFFER, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
-use zc_measure::trial;
+use zc_rig::trial;
 
 /// Rate of iperf3 and zc: 800 MB/s.
 const RATE: (&str, &str) = ("6400M", "800MB/s");

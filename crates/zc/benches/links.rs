@@ -9,7 +9,7 @@ mod common;
 use std::time::Duration;
 
 use common::{cell, median, only_asked_to_start, setting, sorted};
-use zc_measure::trial;
+use zc_rig::trial;
 use zc_run::{AckOptions, LinkKind, SendPath, Timing};
 
 const WINDOW_NS: u64 = 200_000_000;

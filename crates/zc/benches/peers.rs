@@ -23,7 +23,7 @@ use common::programs::{find, free_port, start, start_iperf3, stop};
 use common::{BUFFER, cell, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_measure::trial::{self, Rig};
+use zc_rig::trial::{self, Rig};
 use zc_run::{Cell, LinkKind, RecvPath, SendPath, Timing};
 use zc_stats::{hodges_lehmann, wilcoxon_interval};
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_measure::trial;
+use zc_rig::trial;
 use zc_run::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
 
 /// Warm-ups in ms; the last one is the reference.

@@ -9,7 +9,7 @@
 use std::io::{self, BufRead, Read as _};
 
 use zc_access_log::{Found, LONGEST_LINE, find_request};
-use zc_measure::http::is_target;
+use zc_load::is_target;
 
 /// The most requests that are taken.
 const MOST_REQUESTS: usize = 1_000_000;

@@ -20,8 +20,8 @@ use super::{planned, resolve, tell};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::{Asked, Unfit};
 use zc_analysis::estimate;
-use zc_measure::meter::host;
 use zc_report::advise::{Costs, of_another_machine};
+use zc_rig::meter::host;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use zc_measure::privileges::{give_up_all, has_capabilities, made_apart};
+use zc_rig::privileges::{give_up_all, has_capabilities, made_apart};
 use zc_run::{Error, ErrorKind, Result};
 
 /// A document, and the exit code that goes with it.

@@ -9,7 +9,7 @@ use super::format::FormatArgs;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::render;
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_measure::session::Outcome;
 use zc_run::{Error, Experiment, Result};
 

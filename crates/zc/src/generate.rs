@@ -8,7 +8,7 @@ use clap_complete::{Generator as _, Shell};
 
 use super::args::{Cli, GenerateArgs};
 use super::{man, schema, tell};
-use zc_measure::OpenFolder;
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, in_words};
 

@@ -11,17 +11,17 @@ use clap::ValueHint;
 use super::remote::address;
 use super::request_args::RequestArgs;
 use super::{access_log, interrupt, tell};
-use zc_measure::Stop;
-use zc_measure::http::{
-    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, bind_to,
-    monotonic_ns,
+use zc_kernel::stop::Stop;
+use zc_load::{
+    Fetched, Latencies, Load, LoadOptions, Origin, Pace, Phase, Reuse, Targets, monotonic_ns,
 };
-use zc_measure::meter::is_emulated;
-use zc_measure::privileges::{self, Work};
 use zc_report::Layout;
 use zc_report::http::{
     HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
+use zc_rig::meter::bind_to;
+use zc_rig::meter::is_emulated;
+use zc_rig::privileges::{self, Work};
 use zc_run::address::ip_text;
 use zc_run::{Error, ErrorKind, Result, in_words, units};
 

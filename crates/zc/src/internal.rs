@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use super::rights;
-use zc_measure::session::{soak, states};
-use zc_measure::trial;
-use zc_measure::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_measure::session::states;
+use zc_rig::internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_rig::meter;
 use zc_run::{Error, Result};
 
 /// Does the job of this process, if it was started for one.
@@ -21,14 +21,14 @@ fn job(words: &[OsString]) -> Result<()> {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
         [WATCHDOG] => states::watchdog::keep(),
-        [KEEPER] => trial::keep_server(),
-        [NFS_SERVE, job] => trial::serve_nfs(job),
+        [KEEPER] => zc_servers::keep_server(),
+        [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
-            trial::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))
+            zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))
         }
         [HELPER, job] => {
             rights::refuse_new_ones();
-            soak::helper(job, io::stdin().lock(), io::stdout())
+            meter::serve(job, io::stdin().lock(), io::stdout())
         }
         _ => Err(Error::usage(format!("\"{INTERNAL}\" is for processes that zc starts itself"))
             .help("zc --help lists the commands")),

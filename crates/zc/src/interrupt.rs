@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, ErrorKind, Result};
 
 /// A flag that is set when a signal arrives, the same one at each call.

@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     // Before there is a second thread. Without memory for two words, names are looked up as the
     // host's settings say.
     let _ = without_modules_of_the_host();
-    zc_measure::stack::at_least(STACK_BYTES, whole)
+    zc_kernel::stack::at_least(STACK_BYTES, whole)
 }
 
 /// The whole program.

@@ -4,8 +4,8 @@
 use super::experiment::{OF_BLOCKS, command, takes_no_other, told, watched};
 use super::run_args::RunArgs;
 use super::{earlier, interrupt, quiet, resolve};
-use zc_measure::privileges::{self, Work};
 use zc_measure::session::{self, NfsOptions};
+use zc_rig::privileges::{self, Work};
 use zc_run::nearest::unknown;
 use zc_run::{
     Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, NfsTransport, NfsVersion,

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::progress::Watcher;
 use zc_analysis::rules::{FOREIGN_LIMIT, STEAL_LIMIT};
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_measure::session::{self, Quiet};
 use zc_run::{Result, units};
 

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use super::decompress::{Unread, decompressed};
 use super::tell;
-use zc_measure::named_file;
+use zc_kernel::named_file;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
 /// The largest run that is read. A run of many hours has some tens of megabytes; a larger file is

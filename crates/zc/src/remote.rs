@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueHint;
 
 use super::tell;
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_measure::session::{
     Carry, PORT, Program, RemoteEnd, Secret, find_address, hide_in_command_line, wait_for_far_end,
 };

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::decompress::decompressed;
 use super::tell;
-use zc_measure::OpenFolder;
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 /// The beginning of a saved run. A run took minutes or hours, so a result never replaces one.

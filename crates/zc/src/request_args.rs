@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use zc_measure::http::{Trust, check_header};
+use zc_load::{Trust, check_header};
 use zc_run::{Error, Result, escape};
 
 /// What every request says, and to whom.

@@ -9,7 +9,7 @@ use super::format::FormatArgs;
 use super::remote::without_token;
 use super::run_args::{REUSES, RunArgs};
 use super::tell;
-use zc_measure::http::Reuse;
+use zc_load::Reuse;
 use zc_measure::plan::{self, Spec};
 use zc_measure::session::{self, CpuPair, RunOptions, is_left_over, is_stdout};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};

@@ -3,7 +3,7 @@
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 
-use zc_measure::privileges::{has_capabilities_of_its_file, no_new_privileges};
+use zc_rig::privileges::{has_capabilities_of_its_file, no_new_privileges};
 use zc_run::{Error, ErrorKind, Result};
 
 /// Refuses to run as a zc that is set-user-ID or set-group-ID, or whose file has capabilities: it

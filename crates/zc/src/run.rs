@@ -11,8 +11,8 @@ use super::{
     anonymise, earlier, interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell,
 };
 use zc_measure::plan::Spec;
-use zc_measure::privileges::{self, Work};
 use zc_measure::session;
+use zc_rig::privileges::{self, Work};
 use zc_run::nearest::unknown;
 use zc_run::{Error, Experiment, Factor, Result, Run};
 

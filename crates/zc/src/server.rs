@@ -8,9 +8,9 @@ use super::remote::without_token;
 use super::run_args::RunArgs;
 use super::server_args::ServerArgs;
 use super::{earlier, interrupt, quiet, resolve};
-use zc_measure::http::Reuse;
-use zc_measure::privileges::{self, Work};
+use zc_load::Reuse;
 use zc_measure::session::{self, GENERATOR_URL, ServerOptions, StateOption};
+use zc_rig::privileges::{self, Work};
 use zc_run::{Error, Experiment, HostState, HostStates, Result, StateCommand, units};
 
 /// The options of its own that it takes, those of another machine, and those of states.

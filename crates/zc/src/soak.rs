@@ -12,9 +12,9 @@ use super::soak_command::{self, OfCommandArgs, line, stood_still};
 use super::soak_service::{self, OfServiceArgs};
 use super::{interrupt, tell};
 use zc_analysis::soak::{load, paces, taken_share, verified};
-use zc_measure::session::soak::{Heard, LiveOptions, Soaked, VerifyOptions, live, verify};
 use zc_report::soak as report;
 use zc_run::{Error, Result, SoakStart, SoakerKind, in_words, units};
+use zc_soak::{Heard, LiveOptions, Soaked, VerifyOptions, live, verify};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

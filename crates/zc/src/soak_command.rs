@@ -12,14 +12,14 @@ use super::tell;
 use zc_analysis::soak::{
     CommandCost, CostBy, Per, Unit, command_cost, not_quiet, own_clocks_tell, paces, taken_share,
 };
-use zc_measure::session::soak::{
-    CommandFault, CommandOptions, Counter, Measured, Reader, Soaked, StatusUrl, command,
-    stdin_is_read_once,
-};
 use zc_report::soak as report;
 use zc_run::{
     CommandEnd, Error, ErrorKind, INSTEAD_OF_THROTTLED, Result, Severity, SoakCommand, SoakStart,
     Warning, units, why_throttled,
+};
+use zc_soak::{
+    CommandFault, CommandOptions, Counter, Measured, Reader, Soaked, StatusUrl, command,
+    stdin_is_read_once,
 };
 
 /// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,

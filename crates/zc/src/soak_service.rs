@@ -5,10 +5,10 @@ use serde_json::json;
 use super::soak_command::{line, stood_still};
 use super::tell;
 use zc_analysis::soak::{Unit, paces, service_cost, taken_share};
-use zc_measure::Stop;
-use zc_measure::session::soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
+use zc_kernel::stop::Stop;
 use zc_report::soak::{self as report, ServiceDocument};
 use zc_run::{Error, ErrorKind, Result, SoakService, units};
+use zc_soak::{ServiceOptions, Soaked, StatusUrl, Who, service};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

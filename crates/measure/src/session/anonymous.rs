@@ -14,7 +14,7 @@ use sha2::Sha256;
 use super::options::RunOptions;
 use super::other_programs;
 use super::remote_end::RemoteEnd;
-use crate::root::read;
+use zc_rig::root::read;
 use zc_run::{
     Block, Dropped, End, EndReason, Error, Header, Host, LinkFacts, OTHER_PROGRAMS, Result,
     StatePlace, Support, Warning,
@@ -237,7 +237,7 @@ fn words_of(command: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::plan;
-    use crate::root::root;
+    use zc_rig::root::root;
     use zc_run::{
         Experiment, FailedTrial, HostState, HostStates, Severity, StateCommand, StateReading,
         StateValue,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn via(command: &str) -> Option<RemoteEnd> {
-        let carry = crate::agent::carry::Carry::Never;
+        let carry = zc_remote::carry::Carry::Never;
         Some(RemoteEnd::Via { command: command.to_owned(), address: None, carry })
     }
 

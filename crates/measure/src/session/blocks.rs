@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
-use crate::trial::{Bench, memcpy_bytes_per_s};
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::stop::Stop;
+use zc_rig::trial::{Bench, memcpy_bytes_per_s};
 use zc_run::{
     Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, LinkKind, OtherProgram,
     Result, Slot, Warning,

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::plan::time::{BLOCKS, rough};
-use crate::trial::Limit;
 use zc_kernel::stop::Stop;
+use zc_rig::trial::Limit;
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Result};
 

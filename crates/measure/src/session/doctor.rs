@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::meter;
 use crate::plan::Spec;
-use crate::trial::{self, Rig};
 use zc_kernel::stop::Stop;
+use zc_rig::meter;
+use zc_rig::trial::{self, Rig};
 use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 
 use super::options::RunOptions;

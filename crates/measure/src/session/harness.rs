@@ -5,7 +5,7 @@
 //! does the same and sends nothing.
 
 use crate::plan::spec::Cells;
-use crate::trial::{Pacing, Rig};
+use zc_rig::trial::{Pacing, Rig};
 
 /// Gives each cell the first cell that is paced as it is. The reference comes first: a run does not
 /// go on without it.

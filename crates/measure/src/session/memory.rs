@@ -19,7 +19,7 @@ use super::seed;
 use crate::memory::{
     Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
 };
-use crate::meter::{cannot_pin, host};
+use zc_rig::meter::{cannot_pin, host};
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
 /// Memory is touched in steps of this size; the time is checked after each.

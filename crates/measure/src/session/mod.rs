@@ -28,15 +28,9 @@ mod seed;
 pub mod serve;
 pub mod server;
 mod sessions;
-pub mod soak;
 pub mod states;
 mod steps;
 
-pub use crate::agent::carry::{Carried, Carry, Program};
-pub use crate::agent::handshake::PROTOCOL;
-pub use crate::agent::secret::Secret;
-pub use crate::agent::{PORT, SessionEnd};
-pub use crate::trial::GENERATOR_URL;
 pub use anonymous::LEFT_OUT;
 pub use doctor::{Findings, examine};
 pub use earlier::EarlierRates;
@@ -57,3 +51,8 @@ pub use zc_kernel::names::{
 };
 pub use zc_kernel::new_file::{NewFile, is_left_over};
 pub use zc_kernel::process::hide_in_command_line;
+pub use zc_remote::carry::{Carried, Carry, Program};
+pub use zc_remote::handshake::PROTOCOL;
+pub use zc_remote::secret::Secret;
+pub use zc_remote::{PORT, SessionEnd};
+pub use zc_servers::GENERATOR_URL;

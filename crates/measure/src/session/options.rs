@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use super::earlier::EarlierRates;
 use super::remote_end::RemoteEnd;
-use crate::http::Reuse;
 use crate::plan::Spec;
+use zc_load::Reuse;
 use zc_run::{HostStates, Levels, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
 /// All options of `zc run`.

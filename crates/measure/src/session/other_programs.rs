@@ -1,7 +1,7 @@
 //! Which other programs use CPUs during a run: the name is known before anybody looks for it with
 //! top.
 
-use crate::meter::{ByName, Processes, descendants};
+use zc_rig::meter::{ByName, Processes, descendants};
 use zc_run::{OTHER_PROGRAMS, OtherProgram, ProcessKind, Severity, Warning, escape};
 
 /// The most programs that are named.

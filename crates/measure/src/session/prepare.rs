@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::carry::Carried;
-use crate::meter::{self, InstanceLock, Sampler, checks};
 use crate::plan::spec::Cells;
-use crate::trial::{self, Rig, RigSetup, Up};
 use zc_kernel::stop::Stop;
+use zc_remote::carry::Carried;
+use zc_rig::meter::{self, InstanceLock, Sampler, checks};
+use zc_rig::trial::{self, Rig, RigSetup, Up};
 use zc_run::nearest::unknown_among;
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host,

@@ -1,7 +1,7 @@
 //! A run that is ready for its first block.
 
-use crate::meter::InstanceLock;
-use crate::trial::Bench;
+use zc_rig::meter::InstanceLock;
+use zc_rig::trial::Bench;
 use zc_run::Header;
 
 /// The bench, and facts known before the first block.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::agent::carry::Carried;
+use zc_remote::carry::Carried;
 use zc_run::{Run, Warning};
 
 /// Receives the progress of a run.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::plan::spec::Cells;
-use crate::trial::Rig;
+use zc_rig::trial::Rig;
 use zc_run::{Cell, Probe, Result, Support, SupportRow, Unavailable};
 
 use super::steps::Steps;

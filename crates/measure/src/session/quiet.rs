@@ -8,9 +8,9 @@ use zc_kernel::stop::Stop;
 
 use super::other_programs::OtherPrograms;
 use super::progress::Progress;
-use crate::meter::KernelMeters;
-use crate::meter::checks::Shares;
-use crate::trial::allowed_cpus;
+use zc_rig::meter::KernelMeters;
+use zc_rig::meter::checks::Shares;
+use zc_rig::trial::allowed_cpus;
 use zc_run::{Dropped, Error, ErrorKind, OtherProgram, Result};
 
 /// Length of a look at the machine, in steps after each of which a signal is noticed. A hundred

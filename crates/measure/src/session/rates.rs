@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::plan::spec::{Cells, Rates};
-use crate::trial::Rig;
+use zc_rig::trial::Rig;
 use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
 
 use super::earlier::{EarlierRates, KnownRates};

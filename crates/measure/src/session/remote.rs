@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use super::options::RunOptions;
 use super::remote_end::RemoteEnd;
 use super::steps::interrupted;
-use crate::agent::carry::Carried;
-use crate::agent::connection::Connection;
-use crate::agent::handshake::authenticate;
-use crate::agent::via::{Start, Via};
-use crate::agent::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
-use crate::meter;
-use crate::trial::RemoteSide;
 use zc_kernel::names;
 use zc_kernel::stop::Stop;
+use zc_remote::carry::Carried;
+use zc_remote::connection::Connection;
+use zc_remote::handshake::authenticate;
+use zc_remote::via::{Start, Via};
+use zc_remote::{Client, Discard, Duties, Found, Iperf3, Prepare, Transport};
+use zc_rig::meter;
+use zc_rig::trial::RemoteSide;
 use zc_run::{
     Error, ErrorKind, PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts,
     Result, Severity, Timing, Warning,

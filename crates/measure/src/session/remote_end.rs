@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::agent::carry::Carry;
-use crate::agent::secret::Secret;
+use zc_remote::carry::Carry;
+use zc_remote::secret::Secret;
 
 /// The machine that receives the bytes.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::meter::checks;
 use zc_kernel::stop::Stop;
+use zc_rig::meter::checks;
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Header, HostStates, Result, Run};
 
 use super::anonymous::Anonymous;
@@ -38,7 +38,7 @@ pub struct Outcome {
 }
 
 /// Runs the plan; `interim` decides which blocks count and when the intervals are narrow enough.
-/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop`, and the end of
+/// Call it while the process has one thread (see [`zc_rig::link::bring_up`]). `stop`, and the end of
 /// the budget, end a trial in its middle.
 ///
 /// # Errors

@@ -4,15 +4,15 @@
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use crate::agent::listener::Listener;
-use crate::agent::secret::Secret;
-use crate::agent::{self, DataPort, SessionEnd, stdio};
 use zc_kernel::stop::Stop;
+use zc_remote::listener::Listener;
+use zc_remote::secret::Secret;
+use zc_remote::{self, DataPort, SessionEnd, stdio};
 use zc_run::address::with_port;
 use zc_run::{Error, Result};
 
-pub use crate::agent::Duties;
-pub use crate::agent::reject_log::ListenerEvent;
+pub use zc_remote::Duties;
+pub use zc_remote::reject_log::ListenerEvent;
 
 /// Time allowed to the client at the other end of the stream to send its token.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -116,7 +116,7 @@ pub fn serve(options: &ServeOptions, stop: &Stop, tell: &mut dyn FnMut(ServeEven
         let end = std::thread::scope(|scope| {
             let session = std::thread::Builder::new().spawn_scoped(scope, || {
                 let _done = SetOnDrop(&done); // also on a panic
-                agent::serve(client.connection, data, Duties::Usual, stop)
+                zc_remote::serve(client.connection, data, Duties::Usual, stop)
             });
             let session =
                 session.map_err(|error| Error::os("start a thread for the session", error))?;
@@ -156,5 +156,5 @@ pub fn serve_stdio(data_port: Option<u16>, duties: Duties, stop: &Stop) -> Resul
     let six = any(IpAddr::from([0_u16; 8]));
     let at = if TcpListener::bind(six).is_ok() { six } else { any(IpAddr::from([0, 0, 0, 0])) };
     let data = DataPort { at, or_another: false, from: None };
-    agent::serve(connection, data, duties, stop).map(drop)
+    zc_remote::serve(connection, data, duties, stop).map(drop)
 }

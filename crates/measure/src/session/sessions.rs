@@ -8,7 +8,7 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use crate::trial::Bench;
+use zc_rig::trial::Bench;
 use zc_run::{Result, Severity, Warning};
 
 /// Length of a session where the user gives no number of them. The more there are, the less an

@@ -8,7 +8,7 @@ pub(crate) mod programs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use zc_measure::trial::{self, Rig, RigSetup};
+use zc_rig::trial::{self, Rig, RigSetup};
 use zc_run::{
     AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push,
     RecvPath, Run, SendPath, SoakerKind, Timing, parse,

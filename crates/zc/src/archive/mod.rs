@@ -11,7 +11,7 @@ use std::path::Path;
 
 use zc_analysis::fleet::RunFigures;
 use zc_fleet::files::Whose;
-use zc_measure::OpenFolder;
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, Result, in_words};
 
 use super::{apart, replace, tell};

@@ -11,7 +11,7 @@ use super::usage;
 use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_run::escape;
 use zc_run::{Error, Result, SoakWindow};
 

@@ -12,9 +12,9 @@ use crate::tell;
 use zc_classic::{
     Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
 };
-use zc_measure::Stop;
-use zc_measure::agent::log_limit::LogLimit;
-use zc_measure::privileges::{self, Work};
+use zc_kernel::stop::Stop;
+use zc_remote::log_limit::LogLimit;
+use zc_rig::privileges::{self, Work};
 use zc_run::Result;
 
 pub(super) fn zcs(words: &[OsString]) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::archive::{self, Figures, RunFile};
 use crate::{apart, tell};
 use zc_analysis::fleet::day;
 use zc_fleet::{CellState, FleetPlan, state};
-use zc_measure::OpenFolder;
+use zc_kernel::open_folder::OpenFolder;
 use zc_run::{Error, ErrorKind, Result, escape, in_words};
 
 /// The most measurements of a kind that are named; `zc fleet status` names all.

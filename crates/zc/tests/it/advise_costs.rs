@@ -159,7 +159,7 @@ fn a_run_of_this_folder_and_machine_is_taken_and_one_of_another_is_not() {
     assert!(said.contains("measuring what a response costs here"), "{said}");
     // As if it had been measured here.
     let mut run: Value = serde_json::from_slice(&std::fs::read(real_run()).unwrap()).unwrap();
-    run["host"] = serde_json::to_value(zc_measure::meter::host()).unwrap();
+    run["host"] = serde_json::to_value(zc_rig::meter::host()).unwrap();
     std::fs::write(folder.path().join("zc-b.json"), run.to_string()).unwrap();
     std::fs::write(folder.path().join("zc-c.json"), "{\"zc_run\":3, no run").unwrap();
     let output = advise(folder.path(), &[]);

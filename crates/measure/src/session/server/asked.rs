@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use super::super::options::LogToReplay;
 use super::replay;
-use crate::http::Targets;
-use crate::trial::OriginOf;
+use zc_load::Targets;
 use zc_run::{Cell, SendPath};
+use zc_servers::OriginOf;
 
 /// Requests of the load to one origin.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::earlier::EarlierRates;
 use super::super::options::CpuPair;
 use super::super::remote_end::RemoteEnd;
-use crate::http::{Reuse, Trust};
+use zc_load::{Reuse, Trust};
 use zc_run::{HostState, HostStates, SoakerKind};
 
 /// All options of `zc run server`.
@@ -23,7 +23,7 @@ pub struct ServerOptions {
     /// The other machine from which the load comes; `None`: this one.
     pub remote: Option<RemoteEnd>,
     /// The load generator that asks in place of zc's own load, and its arguments, with
-    /// [`URL`](crate::trial::GENERATOR_URL) where a state's URL goes; empty: none. It sets the
+    /// [`URL`](zc_servers::GENERATOR_URL) where a state's URL goes; empty: none. It sets the
     /// rate.
     pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.

@@ -10,15 +10,17 @@ use zc_kernel::netlink::Devices;
 use super::super::options::CpuPair;
 use super::super::remote::Control;
 use super::options::ServerOptions;
-use crate::agent::{Client, FarOrigin, LoadWanted, Transport};
-use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
-use crate::link::Link;
-use crate::meter;
-use crate::trial::{self, Asker, Found, Generator, RemoteLoad, Up};
+use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
+use zc_remote::{Client, FarOrigin, LoadWanted, Transport};
+use zc_rig::link::Link;
+use zc_rig::meter;
+use zc_rig::meter::bind_to;
+use zc_rig::trial::{self, Up};
 use zc_run::address::{canonical, has_zone, ip_text};
 use zc_run::{
     Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result, Severity, Warning,
 };
+use zc_servers::{Asker, Found, Generator, RemoteLoad};
 
 /// The way to the server, and what is asked for there.
 pub(super) struct Place {

@@ -19,18 +19,19 @@ use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each, not_found};
 use super::timing::timing;
 use super::{cells, lengths, rate, starting};
-use crate::agent::Duties;
-use crate::agent::carry::Carried;
-use crate::http::{Fetched, Reuse, Trust};
-use crate::meter::{self, InstanceLock};
 use crate::session::options::CpuPair;
-use crate::trial::{self, Asker, OriginOf, Served, ServerRig, ServerSetup};
 use zc_kernel::stop::Stop;
+use zc_load::{Fetched, Reuse, Trust};
+use zc_remote::Duties;
+use zc_remote::carry::Carried;
+use zc_rig::meter::{self, InstanceLock};
+use zc_rig::trial;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
     Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Traffic, Unsoaked,
     Warning,
 };
+use zc_servers::{Asker, OriginOf, Served, ServerRig, ServerSetup};
 
 /// The experiment's name.
 const EXPERIMENT: &str = "server";

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::steps::Steps;
-use crate::trial::{Bench as _, ServerRig};
+use zc_rig::trial::Bench as _;
 use zc_run::{Cell, Error, Result};
+use zc_servers::ServerRig;
 
 /// Measurements of every state's top speed. The best counts: a disturbed window makes a server
 /// slower, never faster.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::super::options::LogToReplay;
 use super::rate;
-use crate::trial::{Replayed, Whole};
 use zc_run::{Cell, Error, Levels, ReplayPlan, Result};
+use zc_servers::{Replayed, Whole};
 
 /// Prefix of the path in labels of cells that replay a log.
 const PREFIX: &str = "log ";

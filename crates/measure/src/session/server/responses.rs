@@ -20,17 +20,19 @@ use super::cells::positive;
 use super::place::{a_cpu_each, sides_apart};
 use super::timing::timing;
 use super::{rate, replay};
-use crate::http::{Load, LoadOptions, Origin, Reuse, Trust, bind_to};
-use crate::link::Link;
-use crate::meter::{self, InstanceLock, checks};
 use crate::plan::spec::Cells;
-use crate::trial::{self, Asker, OwnServer, SendSetup, Served, ServerRig, ServerSetup};
 use zc_kernel::stop::Stop;
+use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
+use zc_rig::link::Link;
+use zc_rig::meter::bind_to;
+use zc_rig::meter::{self, InstanceLock, checks};
+use zc_rig::trial::{self, SendSetup};
 use zc_run::factor::UNSET;
 use zc_run::{
     Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
     ResponsesPlan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked, Warning,
 };
+use zc_servers::{Asker, OwnServer, Served, ServerRig, ServerSetup};
 
 /// Connections of each cell.
 const CONNECTIONS: usize = 4;
@@ -142,7 +144,7 @@ pub(crate) fn prepare(
         traffic: Traffic::Responses(ResponsesPlan {
             connections: CONNECTIONS,
             keepalive: reuse == Reuse::KeepAlive,
-            head_bytes: trial::HEAD_BYTES,
+            head_bytes: zc_servers::HEAD_BYTES,
             replay,
         }),
     };
@@ -242,7 +244,7 @@ fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<
             Unavailable::unsupported(reason).remedy("zc run sizes --link null, as root"),
         ));
     }
-    trial::why_not(link, path, setup)
+    zc_servers::why_not(link, path, setup)
 }
 
 /// Starts the load that asks zc's own server, an origin for each of `asked`.

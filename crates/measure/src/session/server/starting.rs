@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::super::steps::{Steps, go_on};
-use crate::trial::Served;
 use zc_run::{ErrorKind, Result};
+use zc_servers::Served;
 
 /// Time between two attempts.
 const LOOK: Duration = Duration::from_millis(50);

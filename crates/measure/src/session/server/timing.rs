@@ -1,6 +1,6 @@
 //! Lengths of the parts of a trial of a server.
 
-use crate::trial::LEAST_WARMUP_NS;
+use zc_rig::trial::LEAST_WARMUP_NS;
 use zc_run::Timing;
 
 /// Warm-up, window and idle window: those that were typed, else the usual ones. A window of 100 ms

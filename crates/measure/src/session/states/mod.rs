@@ -35,7 +35,7 @@ use self::differences::{Found, Seen, all_differ, is_unchanged, readings};
 use self::shell::{CONGESTION, Setting, named, sysctls_alone};
 use self::traffic::Traffic;
 use self::watchdog::{Reply, Request};
-use crate::internal::{INTERNAL, WATCHDOG};
+use zc_rig::internal::{INTERNAL, WATCHDOG};
 use zc_run::{Error, FixedParams, HostState, HostStates, Result, StatePlace, StateReading};
 
 /// Time for the watchdog's answer beyond the time limit of a command.

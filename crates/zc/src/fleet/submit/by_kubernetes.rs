@@ -10,7 +10,7 @@ use crate::fleet::judge::judge;
 use crate::{interrupt, tell};
 use zc_fleet::kubernetes::{self, Now};
 use zc_fleet::{CellState, Count, FleetPlan, Folder};
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_run::{ErrorKind, Result};
 
 /// Interval at which the cluster is asked.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::tell;
-use zc_measure::Stop;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, ErrorKind, Result};
 
 /// Interval at which signals are checked.

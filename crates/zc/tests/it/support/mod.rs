@@ -180,7 +180,7 @@ pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<O
 
 /// Whether this machine has costs; if not, a skip.
 pub(crate) fn has_costs() -> bool {
-    let emulated = zc_measure::meter::is_emulated();
+    let emulated = zc_rig::meter::is_emulated();
     if emulated {
         eprintln!("skipped: the CPU of this machine is emulated, so zc shows no cost here");
     }

@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use super::options::NfsOptions;
-use crate::agent::carry::Carried;
-use crate::agent::{Client, Duties, FarFile, FarReads, NfsWanted, Transport};
-use crate::http::Load;
-use crate::meter;
 use crate::session::remote::{self, Control};
 use crate::session::remote_end::RemoteEnd;
 use crate::session::steps::Steps;
-use crate::trial::{Asker, CallsOf, Exported, NfsLoad, Opened, Reader, RemoteLoad, ToOpen};
+use zc_load::Load;
+use zc_remote::carry::Carried;
+use zc_remote::{Client, Duties, FarFile, FarReads, NfsWanted, Transport};
+use zc_rig::meter;
 use zc_run::{Error, NfsClient, NfsMount, Result, Warning};
+use zc_servers::{Asker, CallsOf, Exported, NfsLoad, Opened, Reader, RemoteLoad, ToOpen};
 
 /// A client that listens.
 pub(super) enum Asks {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::meter;
 use crate::plan::spec::CONTROL_SUFFIX;
 use crate::session::earlier::KnownRates;
 use crate::session::proving::cannot_run;
@@ -11,11 +10,12 @@ use crate::session::server::cells::positive;
 use crate::session::server::nfs::options::NfsOptions;
 use crate::session::server::rate;
 use crate::session::steps::Steps;
-use crate::trial::{CallsOf, OriginOf, ServerRig};
+use zc_rig::meter;
 use zc_run::{
     Cell, Levels, NfsCall, NfsMount, Probe, RecvPath, Result, SendPath, SupportRow, Transfer,
     Unavailable, Warning, units,
 };
+use zc_servers::{CallsOf, OriginOf, ServerRig};
 
 /// The share of the slowest cell's top speed that a chosen rate is at most. At half of it, 14,600
 /// READs of 4k per second here, the client was at work for 85 % of the time: a READ that finds it

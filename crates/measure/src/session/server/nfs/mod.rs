@@ -24,19 +24,20 @@ use super::asked::{Asked, Bodies};
 use super::place as server_place;
 use super::responses::own_load;
 use super::timing::timing;
-use crate::http::Reuse;
-use crate::meter::{self, InstanceLock, kernel_workers};
-use crate::trial::{
-    self, InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served,
-    ServerRig, ServerSetup,
-};
 use asks::{Afar, Asks};
 use opening::File;
 use place::{Kind, Place};
 use zc_kernel::stop::Stop;
+use zc_load::Reuse;
+use zc_rig::meter::{self, InstanceLock, kernel_workers};
+use zc_rig::trial;
 use zc_run::{
     Factor, FixedParams, Header, NfsCall, NfsClient, NfsOperation, NfsPlan, NfsServer,
     NfsTransport, NfsVersion, Plan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked,
+};
+use zc_servers::{
+    InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served, ServerRig,
+    ServerSetup,
 };
 
 pub use options::NfsOptions;

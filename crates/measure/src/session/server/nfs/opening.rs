@@ -10,11 +10,11 @@ use super::place::{Kind, Place};
 use crate::session::proving::cannot_run;
 use crate::session::server::starting::as_soon_as_it_answers;
 use crate::session::steps::Steps;
-use crate::trial::{NfsCopies, Opened};
 use zc_run::address::ip_text;
 use zc_run::{
     Error, ErrorKind, NfsCall, NfsClient, NfsMount, Result, SupportRow, Transfer, Unavailable,
 };
+use zc_servers::{NfsCopies, Opened};
 
 /// Time allowed to the server until the client can mount its export.
 const START: Duration = Duration::from_secs(15);

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use super::options::NfsOptions;
-use crate::link::Link;
 use crate::session::options::CpuPair;
 use crate::session::server::place::{a_cpu_each, is_here, sides_apart};
 use crate::session::steps::Steps;
-use crate::trial::{self, Exported, Found, InMount, NfsServerProgram, SendSetup, Served, Up};
+use zc_rig::link::Link;
+use zc_rig::trial::{self, SendSetup, Up};
 use zc_run::address::{has_zone, ip_text};
 use zc_run::{
     Error, FileSetFacts, LinkKind, LinkOptions, NfsOperation, NfsServer, Placement, Result,
     Severity, Warning, escape,
 };
+use zc_servers::{Exported, Found, InMount, NfsServerProgram, Served};
 
 /// The memory that must be free, in copies of the file: the server's, and half of one to work with.
 const COPIES: f64 = 1.5;
@@ -64,13 +65,13 @@ impl Place {
         fits(sizes, &files)?;
         let writes = writes(options);
         let crc32 = match writes {
-            true => trial::written_crc32(files.total_bytes),
+            true => zc_servers::written_crc32(files.total_bytes),
             false => trial::checksum(&setup.files)?,
         };
         let congestion = trial::usual_congestion(&*link);
         steps.say("starting the NFS server");
         let (serving, exported) =
-            trial::start_nfs_server(program, &setup.files, &*link, cpus.sender, writes)?;
+            zc_servers::start_nfs_server(program, &setup.files, &*link, cpus.sender, writes)?;
         Ok(Self {
             up,
             served: Served::Nfs(serving),

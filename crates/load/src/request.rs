@@ -1,0 +1,132 @@
+//! The bytes of a request.
+
+use std::fmt::Write as _;
+
+use zc_run::{Error, Result, escape};
+
+use super::options::{LoadOptions, Reuse};
+use super::origin::Origin;
+
+/// The longest request. Servers refuse less: nginx 8 KiB for each header.
+const LONGEST: usize = 64 << 10;
+
+/// The request for `target` at `origin`.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, or is one that delimits a body.
+pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Result<Vec<u8>> {
+    let mut text = format!("GET {target} HTTP/1.1\r\n");
+    let own = [
+        ("Host", origin.authority.as_str()),
+        ("User-Agent", concat!("zc/", env!("CARGO_PKG_VERSION"))),
+        ("Accept", "*/*"),
+        ("Connection", "close"),
+    ];
+    let closes = options.reuse == Reuse::Close;
+    for (name, value) in own {
+        let is_given = options.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if !is_given && (name != "Connection" || closes) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{name}: {value}\r\n");
+        }
+    }
+    for (name, value) in &options.headers {
+        check_header(name, value)?;
+        let _ = write!(text, "{name}: {}\r\n", value.trim());
+    }
+    text.push_str("\r\n");
+    if text.len() > LONGEST {
+        return Err(Error::usage(format!("a request has {} bytes", text.len()))
+            .help(format!("at most {LONGEST}: use fewer or shorter headers")));
+    }
+    Ok(text.into_bytes())
+}
+
+/// Checks that a header is one (RFC 9110, 5.1 and 5.5), and leaves a request without a body.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is none, or changes what the request is.
+pub fn check_header(name: &str, value: &str) -> Result<()> {
+    let wrong = |what: &str| {
+        Error::usage(format!("header \"{}\" {what}", escape(&format!("{name}: {value}"), 80)))
+            .help("headers look like --header 'Accept-Encoding: gzip'")
+    };
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(wrong("has no valid name"));
+    }
+    if !value.chars().all(|c| c == '\t' || !c.is_control()) {
+        return Err(wrong("has a control character in its value"));
+    }
+    for other in ["content-length", "transfer-encoding", "upgrade", "connection", "expect"] {
+        if name.eq_ignore_ascii_case(other) {
+            return Err(wrong("changes what the request is")
+                .help("requests are GET without a body; --close asks for a connection each"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zc_run::ErrorKind;
+
+    use super::*;
+    use crate::Trust;
+
+    fn of(headers: &[(&str, &str)], reuse: Reuse) -> Result<String> {
+        let origin = Origin::at("http://a.test:81/b?c", "127.0.0.1:1".parse().unwrap()).unwrap();
+        let headers =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let options = LoadOptions {
+            origins: vec![origin.clone()],
+            connections: 1,
+            reuse,
+            source: None,
+            headers,
+            trust: Trust::System,
+            timeout: Duration::from_secs(1),
+        };
+        bytes(&origin, &origin.targets.each()[0], &options)
+            .map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn a_request_names_its_host_and_says_whether_the_connection_is_kept() {
+        let version = env!("CARGO_PKG_VERSION");
+        let kept = format!(
+            "GET /b?c HTTP/1.1\r\nHost: a.test:81\r\nUser-Agent: zc/{version}\r\nAccept: */*\r\n\r\n"
+        );
+        assert_eq!(of(&[], Reuse::KeepAlive).unwrap(), kept);
+        let closed = kept.replace("*/*\r\n", "*/*\r\nConnection: close\r\n");
+        assert_eq!(of(&[], Reuse::Close).unwrap(), closed);
+    }
+
+    #[test]
+    fn a_header_of_the_user_replaces_ours() {
+        let text = of(&[("host", "b.test"), ("X-A", " 1 ")], Reuse::KeepAlive).unwrap();
+        assert!(text.contains("\r\nhost: b.test\r\nX-A: 1\r\n\r\n"), "{text}");
+        assert!(!text.contains("a.test"), "{text}");
+    }
+
+    #[test]
+    fn a_header_that_is_none_or_makes_another_request_is_refused() {
+        for (name, value) in [
+            ("", "x"),
+            ("a b", "x"),
+            ("a:", "x"),
+            ("X", "a\r\nY: b"),
+            ("X", "a\0"),
+            ("Content-Length", "5"),
+            ("transfer-encoding", "chunked"),
+            ("Connection", "upgrade"),
+        ] {
+            let error = of(&[(name, value)], Reuse::KeepAlive).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{name}: {value}");
+            assert!(error.help.is_some());
+        }
+        assert!(of(&[("X", &"x".repeat(LONGEST))], Reuse::KeepAlive).is_err());
+    }
+}

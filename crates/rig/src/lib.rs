@@ -1,0 +1,24 @@
+//! The test rig and the trials on it. Reading meters never writes to the host, nothing here computes
+//! an estimate or prints.
+//!
+//! The modules are in the order in which bytes pass through them: [`workload`], [`link`], [`path`],
+//! [`meter`], [`trial`].
+
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
+)]
+#![forbid(unsafe_code)]
+
+pub mod internal;
+pub mod privileges;
+pub mod root;
+pub mod stderr_tail;
+
+pub mod workload;
+
+pub mod link;
+pub mod meter;
+pub mod path;
+
+pub mod trial;

@@ -1,0 +1,132 @@
+//! Resolved configuration of one cell: the plan's fixed parameters with the cell's levels in place,
+//! what its paths are built from, and whether it can run.
+
+use std::sync::Arc;
+
+use crate::link::Link;
+use crate::path::SendSetup;
+use zc_kernel::bpf::AckBurn;
+use zc_kernel::descriptors::{self, Room};
+use zc_run::{Cell, Error, FixedParams, RecvPath, SendPath, SocketFacts, Transfer, Unavailable};
+
+use super::bursts::Bursts;
+use super::factor::EFFECTS;
+use super::limit::Limit;
+use super::placement::thread_cpus;
+use super::receiving::RecvConfig;
+use super::sockets;
+use super::worker::TrialError;
+
+/// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
+/// and the trial have their own), four of pipes, two of rings, two to meter its threads.
+const DESCRIPTORS_OF_A_FLOW: u64 = 14;
+
+/// Descriptors other than those of files and flows: namespaces, /proc, the soakers' meters, the
+/// saved run.
+const OTHER_DESCRIPTORS: u64 = 60;
+
+/// Resolved configuration of one cell.
+#[derive(Debug, Clone)]
+pub(super) struct CellConfig {
+    pub(super) cell: Cell,
+    pub(super) send: SendPath,
+    pub(super) recv: RecvPath,
+    pub(super) fixed: FixedParams,
+    pub(super) setup: SendSetup,
+    /// The congestion control that its sockets are to use; `None`: whichever.
+    pub(super) congestion: Option<String>,
+    /// Burns the cell's cost in softirq context, if it has one.
+    pub(super) burner: Option<Arc<AckBurn>>,
+    /// Time limit of waiting for its trials.
+    pub(super) limit: Limit,
+}
+
+impl CellConfig {
+    /// Puts the levels of `cell` in place of what the plan holds fixed.
+    ///
+    /// # Errors
+    /// zc is not what sends and receives.
+    pub(super) fn new(
+        cell: &Cell,
+        fixed: &FixedParams,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, TrialError> {
+        let Transfer::Paths { send, recv } = cell.transfer else {
+            let no = Unavailable::unsupported("a server sends in its own way");
+            return Err(TrialError::CannotRun(no.remedy("zc run server measures it")));
+        };
+        let fixed = fixed.at(&cell.levels);
+        let mut setup = setup.clone();
+        for effect in EFFECTS {
+            effect.set_up(cell, &fixed, &mut setup);
+        }
+        let congestion = fixed.set_congestion().map(str::to_owned);
+        let limit = Limit::default();
+        let cell = cell.clone();
+        Ok(Self { cell, send, recv, fixed, setup, congestion, burner: None, limit })
+    }
+
+    /// The bursts at the cell's rate.
+    pub(super) fn paced(&self) -> Bursts {
+        Bursts::paced(&self.fixed, self.cell.levels.message_bytes)
+    }
+
+    /// The bursts of a trial without a rate limit.
+    pub(super) fn unpaced(&self) -> Bursts {
+        Bursts::unpaced(&self.fixed, self.cell.levels.message_bytes)
+    }
+
+    /// The CPUs that sender threads may run on.
+    pub(super) fn sender_cpus(&self) -> Vec<usize> {
+        thread_cpus(&self.fixed, self.fixed.sender_cpu)
+    }
+
+    /// Configuration of the receivers; in proofs they compute a checksum.
+    pub(super) fn recv_config(&self, checksum: bool) -> RecvConfig {
+        let buffer_bytes = self.fixed.recv_buffer_bytes;
+        RecvConfig {
+            path: self.recv,
+            buffer_bytes,
+            cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
+            checksum,
+        }
+    }
+
+    /// Checks that the cell can run over `link`, and raises the limit of descriptors if its flows
+    /// need that.
+    ///
+    /// # Errors
+    /// The cell cannot run, with the reason.
+    pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
+        let kind = link.facts().kind;
+        let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
+        no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
+    }
+
+    /// Checks that its sockets use what was asked for.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(super) fn check_sockets(&self, found: &SocketFacts) -> std::result::Result<(), TrialError> {
+        sockets::check(found, self.congestion.as_deref(), &self.fixed)
+            .map_err(TrialError::CannotRun)
+    }
+
+    fn make_room(&self) -> std::result::Result<(), TrialError> {
+        let flows = self.fixed.flows;
+        let needed = (flows as u64)
+            .saturating_mul(DESCRIPTORS_OF_A_FLOW)
+            .saturating_add(self.setup.files.files.len() as u64 + OTHER_DESCRIPTORS);
+        let room = descriptors::raise_limit(needed)
+            .map_err(|error| Error::os("raise the limit of open files", error))?;
+        match room {
+            Room::There => Ok(()),
+            Room::No { hard } => Err(TrialError::CannotRun(
+                Unavailable::refused(format!(
+                    "{flows} flows need up to {needed} open files, and RLIMIT_NOFILE is {hard}"
+                ))
+                .remedy(format!("as root: ulimit -Hn {}", needed.next_power_of_two())),
+            )),
+        }
+    }
+}

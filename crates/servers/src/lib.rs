@@ -1,0 +1,40 @@
+//! Trials of a server that is not zc's: a load of a fixed rate asks it, in one state after the
+//! other, and the window is over that load, which goes on.
+//!
+//! Differences from a trial of zc's own paths: the server and its connections outlive trials, as
+//! they do in service, so a window needs little warming up; the sender's threads are somebody
+//! else's; and a call is a request.
+
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
+)]
+#![forbid(unsafe_code)]
+
+mod asked_for;
+mod asker;
+mod burner;
+mod found;
+mod generator;
+mod kept;
+mod nfs;
+mod own;
+mod own_state;
+mod rig;
+mod served;
+mod whole;
+
+pub use asked_for::AskedFor;
+pub use asker::{Asker, RemoteLoad};
+pub use found::Found;
+pub use generator::{Generator, URL as GENERATOR_URL};
+pub use kept::keep as keep_server;
+pub use nfs::{
+    Calling, CallsOf, Copies as NfsCopies, Exported, InMount, NfsLoad, Opened, Order as NfsOrder,
+    Reader, ReaderProgram, ServerProgram as NfsServerProgram, Serving, ToOpen, read_by_mounts,
+    serve as serve_nfs, start_server as start_nfs_server, written_crc32,
+};
+pub use own::{HEAD_BYTES, OwnServer, why_not};
+pub use rig::{OriginOf, ServerRig, ServerSetup};
+pub use served::Served;
+pub use whole::{Replayed, Whole};

@@ -1,0 +1,357 @@
+//! zc's own server of files: what the experiments `requests` and `replay` ask. Each send path has a
+//! port, where the path of a request is the length of the body to answer with: `GET /65536`.
+//!
+//! It works as a server with blocking workers does: one worker for each connection, which waits in
+//! poll(2), reads a request, says MSG_MORE with the head, and sends the body. There is no name to
+//! look up, no access log, no `Date`: what a server of files cannot do without, and little else.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use zc_kernel::{clock, sched, spawn, tcp};
+
+use zc_rig::link::Link;
+use zc_rig::path::{SendSetup, Sender, open_sender};
+use zc_rig::workload::Walk;
+use zc_run::{Error, Result, SendPath, Unavailable};
+
+/// The longest request that is read. zc's own load sends some 100 bytes.
+const LONGEST_REQUEST: usize = 4096;
+
+/// Time allowed for ending a worker that is in the middle of a response.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The server; it ends when this is dropped.
+#[derive(Debug)]
+pub struct OwnServer {
+    served: Vec<Arc<Port>>,
+    ports: Vec<(SendPath, u16)>,
+    workers: Vec<Worker>,
+    /// Closed at the end: workers see that its reader is hung up.
+    stop: Option<io::PipeWriter>,
+    fault: Arc<Mutex<Option<Error>>>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    thread: JoinHandle<()>,
+    tid: i32,
+}
+
+/// State shared by all workers of one port.
+#[derive(Debug)]
+struct Port {
+    listener: TcpListener,
+    path: SendPath,
+    setup: SendSetup,
+    stop: io::PipeReader,
+    fault: Arc<Mutex<Option<Error>>>,
+}
+
+impl OwnServer {
+    /// Starts a server on `cpu`, on the sender's side of a link, with a port for each of `paths`,
+    /// and as many workers for it as the number beside it says. It sends with this congestion
+    /// control.
+    ///
+    /// # Errors
+    /// No port, no thread, or the CPU may not be used.
+    pub fn start(
+        link: &Arc<dyn Link>,
+        cpu: usize,
+        paths: &[(SendPath, usize)],
+        setup: &SendSetup,
+        congestion: &str,
+    ) -> Result<Self> {
+        let (reader, writer) =
+            io::pipe().map_err(|error| Error::os("make the pipe of zc's own server", error))?;
+        let mut own = Self {
+            served: Vec::new(),
+            ports: Vec::new(),
+            workers: Vec::new(),
+            stop: Some(writer),
+            fault: Arc::default(),
+        };
+        for (at, (path, workers)) in paths.iter().enumerate() {
+            let (listener, port) = listen(&**link)?;
+            // Connections have that of the listener which accepts them.
+            tcp::set_congestion(&listener, congestion).map_err(|error| {
+                Error::os("set the congestion control of zc's own server", error)
+            })?;
+            let stop = reader.try_clone();
+            let port_of = Arc::new(Port {
+                listener,
+                path: *path,
+                setup: setup.clone(),
+                stop: stop.map_err(|error| Error::os("duplicate a pipe", error))?,
+                fault: Arc::clone(&own.fault),
+            });
+            own.ports.push((*path, port));
+            own.served.push(Arc::clone(&port_of));
+            for number in 0..*workers {
+                let walk = setup.files.walk(at + number, 1);
+                own.workers.push(Worker::start(link, cpu, Arc::clone(&port_of), walk)?);
+            }
+        }
+        Ok(own)
+    }
+
+    /// The port of a path; `None` if it is not served.
+    pub fn port_of(&self, path: SendPath) -> Option<u16> {
+        self.ports.iter().find(|(known, _)| *known == path).map(|(_, port)| *port)
+    }
+
+    /// CPU time of all workers so far: a system call for each of them.
+    pub fn cpu_ns(&self) -> u64 {
+        self.workers.iter().filter_map(|worker| clock::thread_cpu_ns(worker.tid).ok()).sum()
+    }
+
+    /// Fails if a worker could not answer.
+    ///
+    /// # Errors
+    /// The first one's reason.
+    pub fn check(&self) -> Result<()> {
+        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner).take();
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        for port in &self.served {
+            // It ends the accept(2) of workers that have no connection. Refused, they are left
+            // behind.
+            let _ = rustix::net::shutdown(&port.listener, rustix::net::Shutdown::Both);
+        }
+        // So is one that is stuck in a response: the process ends soon.
+        let until = std::time::Instant::now() + PATIENCE;
+        for worker in self.workers.drain(..) {
+            while !worker.thread.is_finished() && std::time::Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if worker.thread.is_finished() {
+                drop(worker.thread.join()); // a panic of it has been printed
+            }
+        }
+    }
+}
+
+/// Why bodies cannot be sent by a path here.
+///
+/// # Errors
+/// The connection that it is tried on cannot be made.
+pub fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<Unavailable>> {
+    let (listener, port) = listen(link)?;
+    let address = SocketAddr::new(link.sender_address(), port);
+    let socket = inside(link, move || {
+        TcpStream::connect(address).map_err(|error| Error::os("connect to zc's own server", error))
+    })?;
+    let opened = open_sender(path, &socket, setup);
+    drop(listener);
+    Ok(opened.err())
+}
+
+/// A listener on the sender's side of a link.
+fn listen(link: &dyn Link) -> Result<(TcpListener, u16)> {
+    let address: IpAddr = link.sender_address();
+    inside(link, move || {
+        let cannot = |error| Error::os("listen for zc's own load", error);
+        let listener = TcpListener::bind((address, 0)).map_err(cannot)?;
+        let port = listener.local_addr().map_err(cannot)?.port();
+        Ok((listener, port))
+    })
+}
+
+/// Does something on the sender's side. A thread cannot leave a namespace that it has entered, so
+/// it has one of its own.
+fn inside<T: Send>(link: &dyn Link, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .spawn_scoped(scope, || link.enter_sender().and_then(|()| act()))
+            .map_err(|error| Error::os("start a thread on the server's side of the link", error))?
+            .join()
+            .map_err(|_| Error::failed("a thread on the server's side of the link panicked"))?
+    })
+}
+
+/// Bytes of a head, but for the digits of the length.
+pub const HEAD_BYTES: u64 = HEAD.len() as u64 + 4;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nServer: zc\r\nContent-Type: application/octet-stream\r\n\
+                    Content-Length: ";
+
+fn head(body_bytes: usize) -> Vec<u8> {
+    format!("{HEAD}{body_bytes}\r\n\r\n").into_bytes()
+}
+
+impl Worker {
+    fn start(link: &Arc<dyn Link>, cpu: usize, port: Arc<Port>, walk: Walk) -> Result<Self> {
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let link = Arc::clone(link);
+        let body = move || {
+            let pinned = link.enter_sender().and_then(|()| zc_rig::meter::bind_to(cpu));
+            let goes_on = pinned.is_ok();
+            if ready.send(pinned.map(|()| sched::gettid())).is_ok() && goes_on {
+                port.work(walk);
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("zc-server".to_owned())
+            .spawn(body)
+            .map_err(|error| Error::os("start a worker of zc's own server", error))?;
+        let tid = is_ready
+            .recv()
+            .unwrap_or_else(|_| Err(Error::failed("a worker of zc's own server ended")))?;
+        Ok(Self { thread, tid })
+    }
+}
+
+impl Port {
+    /// A worker's whole life: one connection after the other.
+    fn work(&self, mut walk: Walk) {
+        let mut sender = None;
+        // Not in poll(2) before: a connection would wake all workers that have none.
+        while let Ok((socket, _)) = self.listener.accept() {
+            if let Err(error) = self.serve(&socket, &mut sender, &mut walk) {
+                let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                fault.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Waits until the client says something or leaves; false: this is the end.
+    fn waits_for(&self, socket: &TcpStream) -> bool {
+        loop {
+            match spawn::wait_readable(&[socket.as_fd(), self.stop.as_fd()], None).as_deref() {
+                Ok([_, true]) | Err(_) => return false,
+                Ok([true, _]) => return true,
+                Ok(_) => {} // a signal
+            }
+        }
+    }
+
+    /// Answers requests until the client has had enough.
+    fn serve(
+        &self,
+        socket: &TcpStream,
+        opened: &mut Option<Box<dyn Sender>>,
+        walk: &mut Walk,
+    ) -> Result<()> {
+        let cannot = |error| Error::os("prepare a connection of zc's own server", error);
+        socket.set_nodelay(true).map_err(cannot)?;
+        let goes_on = match opened {
+            Some(sender) => sender.go_on_with(socket)?,
+            None => false,
+        };
+        if !goes_on {
+            let fresh = open_sender(self.path, socket, &self.setup);
+            *opened = Some(fresh.map_err(|no| no.into_error("zc's own server cannot answer"))?);
+        }
+        let Some(sender) = opened else { return Ok(()) };
+        let mut request = [0; LONGEST_REQUEST];
+        let mut has = 0;
+        while self.waits_for(socket) {
+            has += match (&mut &*socket).read(&mut request[has..]) {
+                Ok(0) | Err(_) => break, // the client is gone, or says too much
+                Ok(some) => some,
+            };
+            let Some(asked) = Asked::of(&request[..has]) else { continue };
+            // Of requests that come together, which zc's load does not send, one is answered.
+            has = 0;
+            let piece = match asked.body_bytes {
+                0 => None,
+                bytes => Some(walk.next_of(bytes).ok_or_else(|| longer_than_any_file(bytes))?),
+            };
+            let head = head(asked.body_bytes);
+            match piece {
+                None => (&mut &*socket).write_all(&head).map_err(cannot_send_head)?,
+                Some(piece) => {
+                    send_head(socket, &head)?;
+                    sender.send(piece)?;
+                }
+            }
+            if asked.closes {
+                break;
+            }
+        }
+        sender.drain()?;
+        // The sender has the socket, too, until the next connection comes.
+        socket.shutdown(Shutdown::Write).or_else(|error| match error.kind() {
+            io::ErrorKind::NotConnected => Ok(()), // the client was faster
+            _ => Err(Error::os("end a connection of zc's own server", error)),
+        })
+    }
+}
+
+fn longer_than_any_file(bytes: usize) -> Error {
+    Error::input(format!("a response of {bytes} bytes is longer than any file"))
+}
+
+/// A request that is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    /// The length of the body that it asks for; 0 where its path is no number.
+    body_bytes: usize,
+    /// Whether the connection is not to be kept.
+    closes: bool,
+}
+
+impl Asked {
+    /// `None` as long as there is more to come, and of what is no request.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let mut headers = [httparse::EMPTY_HEADER; 16];
+        let mut request = httparse::Request::new(&mut headers);
+        request.parse(bytes).ok().filter(httparse::Status::is_complete)?;
+        let closes = request.headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case("connection")
+                && header.value.eq_ignore_ascii_case(b"close")
+        });
+        let target = request.path.and_then(|path| path.strip_prefix('/'));
+        let body_bytes = target.and_then(|number| number.parse().ok()).unwrap_or(0);
+        Some(Self { body_bytes, closes })
+    }
+}
+
+fn cannot_send_head(error: io::Error) -> Error {
+    Error::os("send the head of a response", error)
+}
+
+/// Sends a head that a body follows.
+fn send_head(socket: &TcpStream, head: &[u8]) -> Result<()> {
+    let mut left = head;
+    while !left.is_empty() {
+        let sent = tcp::send_more(socket, left).map_err(cannot_send_head)?;
+        left = &left[sent..];
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_answered_once_it_is_whole() {
+        let whole = b"GET /65536 HTTP/1.1\r\nHost: zc\r\nConnection: Close\r\n\r\n";
+        assert_eq!(Asked::of(whole), Some(Asked { body_bytes: 65_536, closes: true }));
+        for no_number in ["/", "/64k", "/-1", "65536"] {
+            let request = format!("GET {no_number} HTTP/1.1\r\nHost: zc\r\n\r\n");
+            let asked = Asked::of(request.as_bytes());
+            assert_eq!(asked, Some(Asked { body_bytes: 0, closes: false }));
+        }
+        for end in 0..whole.len() {
+            assert_eq!(Asked::of(&whole[..end]), None, "{end} bytes");
+        }
+        assert_eq!(Asked::of(b"\x16\x03\x01\x00"), None);
+    }
+
+    #[test]
+    fn a_head_says_how_long_the_body_is() {
+        let text = String::from_utf8(head(4096)).unwrap();
+        assert!(text.ends_with("\r\nContent-Length: 4096\r\n\r\n"), "{text}");
+    }
+}
