@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::sched;
-use zc_run::{Error, ErrorKind, Result};
+use zc_run::{Error, Result};
 
 use super::counts::HttpCounts;
 use super::engine::{Command, Engine};

@@ -5,10 +5,6 @@
 //! they do in service, so a window needs little warming up; the sender's threads are somebody
 //! else's; and a call is a request.
 
-#![cfg_attr(
-    test,
-    expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
-)]
 #![forbid(unsafe_code)]
 
 mod asked_for;

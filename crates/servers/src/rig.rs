@@ -10,15 +10,12 @@ use super::served::Served;
 use super::whole::{Replayed, Whole};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
-use zc_load::{self, Pace};
+use zc_load::Pace;
 use zc_rig::meter::{WakeLatency, checks};
-use zc_rig::trial::bench::Bench;
-use zc_rig::trial::limit::Limit;
-use zc_rig::trial::links::Links;
-use zc_rig::trial::machine::Machine;
-use zc_rig::trial::rig::{conditions, count_sniffers};
-use zc_rig::trial::window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
-
+use zc_rig::trial::{
+    Bench, LEAST_WARMUP_NS, Limit, Links, Machine, conditions, count_sniffers, edge, edge_ns,
+    settle_ns,
+};
 use zc_run::{
     BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, Latencies, LinkFacts, LinkKind,
     Probe, Reading, RecvCounts, Result, SendCounts, Severity, Timing, Trial, TrialKind, Warning,

@@ -237,7 +237,6 @@ fn words_of(command: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::plan;
-    use zc_rig::root::root;
     use zc_run::{
         Experiment, FailedTrial, HostState, HostStates, Severity, StateCommand, StateReading,
         StateValue,
@@ -253,8 +252,18 @@ mod tests {
         options
     }
 
+    /// A folder to be used as `/`.
+    fn with_machine_id(id: Option<&str>) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("etc")).unwrap();
+        if let Some(id) = id {
+            std::fs::write(root.path().join("etc/machine-id"), id).unwrap();
+        }
+        root
+    }
+
     fn anonymous(change: impl FnOnce(&mut RunOptions)) -> Anonymous {
-        Anonymous::of(&options(change), root(&[("etc/machine-id", ID)]).path()).unwrap()
+        Anonymous::of(&options(change), with_machine_id(Some(ID)).path()).unwrap()
     }
 
     fn via(command: &str) -> Option<RemoteEnd> {
@@ -266,8 +275,8 @@ mod tests {
     fn a_pseudonym_is_hmac_sha256_of_the_name_by_the_machine_id() {
         // printf near | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
         assert_eq!(anonymous(|_| ()).pseudonym("near"), "host-40b98b9e");
-        for files in [&[][..], &[("etc/machine-id", "uninitialized\n")]] {
-            let of = || Anonymous::of(&options(|_| ()), root(files).path()).unwrap();
+        for id in [None, Some("uninitialized\n")] {
+            let of = || Anonymous::of(&options(|_| ()), with_machine_id(id).path()).unwrap();
             assert_ne!(of().pseudonym("near"), of().pseudonym("near"), "keys of a run each");
         }
     }

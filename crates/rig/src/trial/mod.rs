@@ -6,7 +6,7 @@
 //! window settled, how its batches fall) therefore varies from block to block and does not bias a
 //! whole run.
 
-pub mod bench;
+mod bench;
 mod burning;
 mod bursts;
 mod cell_config;
@@ -14,9 +14,9 @@ mod counting;
 mod factor;
 mod flow;
 mod flows;
-pub mod limit;
-pub mod links;
-pub mod machine;
+mod limit;
+mod links;
+mod machine;
 mod memcpy;
 mod placement;
 mod priority;
@@ -24,12 +24,12 @@ mod proof;
 mod receivers;
 mod receiving;
 mod remote_side;
-pub mod rig;
+mod rig;
 mod sending;
 mod setup;
 mod sockets;
 mod usage;
-pub mod window;
+mod window;
 mod worker;
 
 #[cfg(test)]
@@ -47,11 +47,11 @@ pub use placement::{calm_cpus, choose_cpus};
 pub use receivers::{Receivers, listen};
 pub use receiving::RecvConfig;
 pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
-pub use rig::{Pacing, Rig, RigSetup};
+pub use rig::{Pacing, Rig, RigSetup, conditions, count_sniffers};
 pub use sending::Target;
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, check_room, checksum, choose_congestion,
     default_congestion, open_files, touch_memory, towards, try_out_link, usual_congestion,
 };
-pub use window::LEAST_WARMUP_NS;
+pub use window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 pub use worker::{GLANCE, StillWanted, TrialError};
