@@ -55,8 +55,9 @@ fn series(header: &Header) -> Vec<Series> {
     };
     let mut found: Vec<Series> = Vec::new();
     for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
-        let levels: Vec<Level> =
-            others().map(|factor| Level::of(*factor, cell, &plan.fixed, &header.link)).collect();
+        let levels: Vec<Level> = others()
+            .map(|factor| Level::for_cell(*factor, cell, &plan.fixed, &header.link))
+            .collect();
         if let Some(known) = found.iter_mut().find(|series| series.levels == levels) {
             known.cells.push(place);
             continue;

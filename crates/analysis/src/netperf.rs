@@ -154,7 +154,7 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     };
     let levels = |cell: &Cell| -> Vec<Level> {
         let others = plan.factors.iter().filter(|factor| **factor != Factor::Send);
-        others.map(|factor| Level::of(*factor, cell, &plan.fixed, &header.link)).collect()
+        others.map(|factor| Level::for_cell(*factor, cell, &plan.fixed, &header.link)).collect()
     };
     let cells: Vec<(usize, &Cell, Vec<Level>)> = plan
         .cells

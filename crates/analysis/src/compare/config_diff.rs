@@ -101,7 +101,7 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
         let length = |(header, cell): (&Header, &Cell)| header.plan.response_bytes(cell);
         found.optional(Aspect::ResponseLength, length(old), length(new));
     }
-    let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
+    let (old, new) = (Side::new(old.0, old.1), Side::new(new.0, new.1));
     // A server's rate is one of requests, and its messages are responses.
     let is_said =
         |factor: &&Factor| matches!(factor, Factor::Rate | Factor::Message) && are_servers;

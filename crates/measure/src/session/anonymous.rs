@@ -46,7 +46,7 @@ impl Anonymous {
     ///
     /// # Errors
     /// There is no machine id, and the kernel gives no random bytes.
-    pub(super) fn of(options: &RunOptions, root: &Path) -> Result<Self> {
+    pub(super) fn new(options: &RunOptions, root: &Path) -> Result<Self> {
         let is_id =
             |id: &String| id.len() == ID_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let key = match read(root, "etc/machine-id").filter(is_id) {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn anonymous(change: impl FnOnce(&mut RunOptions)) -> Anonymous {
-        Anonymous::of(&options(change), root(&[("etc/machine-id", ID)]).path()).unwrap()
+        Anonymous::new(&options(change), root(&[("etc/machine-id", ID)]).path()).unwrap()
     }
 
     fn via(command: &str) -> Option<RemoteEnd> {
@@ -267,7 +267,7 @@ mod tests {
         // printf near | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
         assert_eq!(anonymous(|_| ()).pseudonym("near"), "host-40b98b9e");
         for files in [&[][..], &[("etc/machine-id", "uninitialized\n")]] {
-            let of = || Anonymous::of(&options(|_| ()), root(files).path()).unwrap();
+            let of = || Anonymous::new(&options(|_| ()), root(files).path()).unwrap();
             assert_ne!(of().pseudonym("near"), of().pseudonym("near"), "keys of a run each");
         }
     }

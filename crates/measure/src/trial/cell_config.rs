@@ -41,7 +41,7 @@ pub(super) struct CellConfig {
 
 impl CellConfig {
     /// Puts the levels of `cell` in place of what the plan holds fixed.
-    pub(super) fn of(cell: &Cell, fixed: &FixedParams, setup: &SendSetup) -> Self {
+    pub(super) fn resolve(cell: &Cell, fixed: &FixedParams, setup: &SendSetup) -> Self {
         let fixed = fixed.at(&cell.levels);
         let mut setup = setup.clone();
         for effect in EFFECTS {

@@ -292,7 +292,7 @@ fn what_a_link_cannot_do_is_reported_with_a_remedy() {
         (LinkKind::Loopback, placed(Placement::Same), true),
         (LinkKind::Veth, placed(Placement::Free), true),
     ] {
-        match CellConfig::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files())
+        match CellConfig::resolve(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files())
             .check(&of_kind(kind))
         {
             Ok(()) => assert!(can, "{kind} {levels:?}"),

@@ -289,7 +289,7 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     };
     // What the keeper does itself is not the command's.
     drop(sched::pin(&everywhere));
-    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::of(stderr).ok());
+    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::start(stderr).ok());
     let mut status = None;
     let mut of_command = vec![child.id() as i32];
     while !of_command.is_empty() && wait_for_any(&of_command) {
