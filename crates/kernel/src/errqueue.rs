@@ -35,7 +35,8 @@ const CONTROL_BYTES: usize = 128;
 /// # References
 /// [Documentation/networking/msg_zerocopy.rst]
 ///
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "sock_extended_err")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
@@ -75,7 +76,8 @@ impl Completion {
 /// - [Documentation/networking/msg_zerocopy.rst]
 ///
 /// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "send")]
 #[doc(alias = "MSG_ZEROCOPY")]
 pub fn send_zerocopy(

@@ -205,7 +205,7 @@ impl OpenFolder {
         let mut file = self.create_new(&part, FOR_ALL)?;
         let written = fill(&mut file)
             .and_then(|()| match old {
-                // What gives rights to who executes it is not kept.
+                // Set-user-ID and set-group-ID bits are not kept.
                 Some(old) => file.set_permissions(Permissions::from_mode(old.mode() & 0o777)),
                 None => Ok(()),
             })

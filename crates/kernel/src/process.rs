@@ -316,7 +316,8 @@ pub fn end_with_parent() -> io::Result<()> {
 /// # References
 /// [PR_SET_CHILD_SUBREAPER(2const)]
 ///
-/// [PR_SET_CHILD_SUBREAPER(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+/// [PR_SET_CHILD_SUBREAPER(2const)]:
+///   https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
 #[doc(alias = "prctl")]
 #[doc(alias = "PR_SET_CHILD_SUBREAPER")]
 pub fn adopt_orphans() -> io::Result<()> {

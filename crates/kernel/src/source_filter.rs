@@ -53,7 +53,7 @@ pub fn accept_only_from(listener: impl AsFd, source: IpAddr) -> io::Result<()> {
     }
     program.push(op(BPF_RET | BPF_K, u32::MAX)); // all of the packet
     program.push(op(BPF_RET | BPF_K, 0));
-    // What does not equal goes to the last instruction.
+    // A mismatch jumps to the last instruction.
     let last = program.len() - 1;
     for (place, step) in program.iter_mut().enumerate() {
         if u32::from(step.code) & 7 == BPF_JMP {

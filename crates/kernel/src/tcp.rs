@@ -379,7 +379,8 @@ pub fn incoming_cpu(socket: impl AsFd) -> io::Result<Option<usize>> {
 /// # References
 /// [Documentation/networking/msg_zerocopy.rst]
 ///
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "setsockopt")]
 #[doc(alias = "SO_ZEROCOPY")]
 pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
@@ -667,7 +668,7 @@ pub fn begin_connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<O
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(source) = source {
-        // What the kernel does without it serves as well.
+        // The default of the kernel serves as well, so an error is ignored.
         let _ = set_int(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
         rustix::net::bind(&socket, &in_zone_of(source, to))?;
     }

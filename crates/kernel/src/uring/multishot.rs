@@ -38,7 +38,8 @@ const GROUP: u16 = 0;
 /// # References
 /// [io_uring_prep_recv_multishot(3)]
 ///
-/// [io_uring_prep_recv_multishot(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_recv_multishot.3.html
+/// [io_uring_prep_recv_multishot(3)]:
+///   https://man7.org/linux/man-pages/man3/io_uring_prep_recv_multishot.3.html
 #[doc(alias = "io_uring")]
 #[doc(alias = "IORING_RECV_MULTISHOT")]
 #[derive(Debug)]
@@ -82,7 +83,8 @@ impl Multishot {
     ///
     /// [io_uring_setup(2)]: https://man7.org/linux/man-pages/man2/io_uring_setup.2.html
     /// [io_uring_register(2)]: https://man7.org/linux/man-pages/man2/io_uring_register.2.html
-    /// [io_uring_register_buf_ring(3)]: https://man7.org/linux/man-pages/man3/io_uring_register_buf_ring.3.html
+    /// [io_uring_register_buf_ring(3)]:
+    ///   https://man7.org/linux/man-pages/man3/io_uring_register_buf_ring.3.html
     #[doc(alias = "io_uring_setup")]
     #[doc(alias = "IORING_REGISTER_PBUF_RING")]
     pub fn new(socket: OwnedFd, buffer_bytes: usize) -> io::Result<Self> {
