@@ -402,7 +402,8 @@ pub(super) fn is_label(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const LEAST: &str = "name = \"f\"\n[[hosts]]\nnames = \"n[1-2]\"\n[[plans]]\nname = \"paths\"\nbudget = \"8s\"\n";
+    const LEAST: &str = "name = \"f\"\n[[hosts]]\nnames = \"n[1-2]\"\n\
+                         [[plans]]\nname = \"paths\"\nbudget = \"8s\"\n";
 
     #[test]
     fn the_least_that_a_file_has_is_a_name_hosts_and_a_plan() {

@@ -196,8 +196,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_key() {
         assert_eq!(options("").check(false), Ok(()));
-        let full = "tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\nport = 3000\n\
-                    labels = { \"kueue.x-k8s.io/queue-name\" = \"bench\", group = \"{measurement}\" }\n\
+        let full = "tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\n\
+                    port = 3000\n\
+                    labels = { \"kueue.x-k8s.io/queue-name\" = \"bench\", \
+                    group = \"{measurement}\" }\n\
                     limits = { memory = \"2Gi\" }\nnamespace = \"bench\"\nwait = \"1h\"\n";
         assert_eq!(options(full).check(false), Ok(()));
         for (text, says) in [

@@ -273,7 +273,7 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
         let call: Vec<&str> = call.iter().map(String::as_str).collect();
         match kubectl.try_output(&call)? {
             Ok(_) => {}
-            // What all measurements use stays from the first call on.
+            // The shared objects stay from the first call on.
             Err(failed) if place == 0 && failed.is_there_already() => {}
             Err(failed) => return Err(failed.error()),
         }

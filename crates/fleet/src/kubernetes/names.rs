@@ -36,7 +36,7 @@ impl Names {
             let letters = text.chars().map(|letter| letter.to_ascii_lowercase());
             letters.map(|letter| if is_plain(letter) { letter } else { '-' }).take(most).collect()
         };
-        // What is drawn is at the end, and tells two fleets of one name apart.
+        // The random part is at the end. It distinguishes two fleets with the same name.
         let (name, drawn) = plan.job_name.rsplit_once('-').unwrap_or((&plan.job_name, ""));
         Self { fleet: format!("{}-{}", plain(name, MOST), plain(drawn, 8)) }
     }

@@ -209,7 +209,7 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
-        // Of a measurement whose Jobs were deleted, pods stay for a while.
+        // The pods of a measurement stay for a while after its Jobs were deleted.
         let running = include_str!("testdata/running.json");
         assert!(running.contains("zc-nightly-00000001-00000-far-"));
         assert_eq!(parse(running).unwrap().into_keys().collect::<Vec<_>>(), [1]);
