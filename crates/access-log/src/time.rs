@@ -212,7 +212,8 @@ mod tests {
             let offset = Offset::from_seconds(quarters * 900).unwrap();
             let local = offset.to_datetime(jiff::Timestamp::from_second(second).unwrap());
             prop_assume!((1970..=9999).contains(&local.year()));
-            let zoned = jiff::Timestamp::from_second(second).unwrap().to_zoned(offset.to_time_zone());
+            let utc = jiff::Timestamp::from_second(second).unwrap();
+            let zoned = utc.to_zoned(offset.to_time_zone());
             let text = zoned.strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
             let expected = at(second * 1000, Some(quarters * 900));
             prop_assert_eq!(clf(text.as_bytes()), expected);

@@ -145,7 +145,7 @@ impl OpenMinutes {
                 continue;
             };
             known.count += count;
-            // Of equals the earliest, whatever the order.
+            // The earliest of equal minutes, whatever the order.
             let is_more = |than: &Minute, of: fn(&Minute) -> u64| {
                 let earlier = minute.begin_unix_s < than.begin_unix_s;
                 of(&minute) > of(than) || (of(&minute) == of(than) && earlier)
@@ -243,7 +243,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_makes_no_difference(mut requests in prop::collection::vec((0..3000_i64, 0..9_u64), 1..200)) {
+        fn the_order_makes_no_difference(
+            mut requests in prop::collection::vec((0..3000_i64, 0..9_u64), 1..200),
+        ) {
             let as_they_came = count(&requests);
             requests.sort_unstable();
             prop_assert_eq!(count(&requests), as_they_came);
