@@ -500,7 +500,7 @@ mod tests {
         let at = |run: &Run| costs_in(&run.blocks[0], &run.header)[0].unwrap();
         let before = at(&run);
         assert!(before.unattributed.unwrap().both_ns.abs() < 0.01 * before.gross.both_ns);
-        // Of each trial 5 ms more on the sender's CPU, which its soaker did not have.
+        // Each trial took 5 ms more of the sender's CPU from its soaker.
         for slot in &mut run.blocks[0].slots {
             let Slot::Trial(Trial { closed, .. }) = slot else { continue };
             if let (Some(units), Some(cpu_ns)) =
@@ -691,7 +691,7 @@ mod tests {
             assert_eq!(cost.ns_per_kib(Side::Sender), None);
             assert_eq!(cost.gross_ns_per_kib(Side::Both), Some(both));
         }
-        // Of a server that zc started, the load has a CPU that is in no cost.
+        // The load of a server that zc started has a CPU of its own, which is in no cost.
         let mut ours = run.clone();
         ours.header.plan.traffic.server_mut().unwrap().serve = Some("nginx".to_owned());
         ours.header.plan.fixed.placement = Placement::Separate;

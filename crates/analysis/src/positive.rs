@@ -21,7 +21,7 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let found = kept.costs.iter().filter_map(|costs| added_in_block(costs, place, &divisors));
     let (pairs, added): (Vec<Pair>, Vec<Added>) = found.unzip();
     let of = |what: fn(&Added) -> f64| median(&added.iter().map(what).collect::<Vec<_>>());
-    // Of a reference whose noise took it below 0, nothing is a share.
+    // No share can be taken of a reference that noise took below 0.
     let has_cost = of(|added| added.to_ns_per_kib).is_some_and(|cost| cost > 0.0);
     let expected = of(|added| added.share).filter(|share| has_cost && share.is_finite());
     let by_expected =

@@ -22,7 +22,7 @@ pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
 fn apart_at(header: &Header, levels: &Levels) -> bool {
     let fixed = header.plan.fixed.at(levels);
     if fixed.link == LinkKind::Remote {
-        // Of NFS towards another machine one end has all of the cost, or both have it together.
+        // For NFS to another machine, one end has all of the cost, or both have it together.
         let nfs = header.plan.traffic.nfs();
         return !same_machine(header) && nfs.is_none_or(NfsPlan::is_of_the_server);
     }

@@ -609,7 +609,7 @@ fn a_run_that_kept_no_block_has_rough_figures_and_no_others() {
             (0, Sides::default(), None)
         );
     }
-    // What was cut short or failed says nothing, not even roughly.
+    // A block that was cut short or failed gives no figures, not even rough ones.
     for block in &mut run.blocks {
         block.dropped = Some(Dropped::Unfinished);
     }

@@ -81,7 +81,7 @@ fn a_positive_control_that_may_have_seen_nothing_leaves_what_is_farther_from_1_t
     let error = by_expected(ends.high.unwrap()).max(1.0 / by_expected(ends.low));
     assert_eq!(estimates.verdict.control_error, Some(error - 1.0));
     assert!(called(&estimates, "sendfile"), "{:?}", estimates.verdict);
-    // What it may have missed explains a smaller difference.
+    // A smaller difference is explained by what the control may have missed.
     let of = |times: f64| Synthetic { blocks: 10, noise: 0.15, ..world(times, 9.0) };
     for estimates in runs(&of(1.0 / error.sqrt()), 20).map(|run| estimate(&run)) {
         let error = estimates.verdict.control_error.map_or(1.0, |error| 1.0 + error);

@@ -56,7 +56,7 @@ pub(super) fn settle(
             }
         }
     }
-    // Of what was added, what showed it.
+    // The share of the added CPU time that was found.
     let found = figures.into_iter().zip(shown).zip(&plan.cells);
     let (cost_ns_per_kib, cell) = found
         .filter(|((_, shown), _)| !added || *shown)

@@ -41,8 +41,8 @@ pub fn signed_rank_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<Signed
     }
     let mut averages = Averages { pairs: pairs.to_vec() };
     let all = (pairs.len() * (pairs.len() + 1) / 2) as u64;
-    // As many above 0 as below: with an even number that may hold over a range, whose middle is
-    // taken.
+    // The estimate has as many means above it as below. With an even number that may hold over a
+    // range, whose middle is taken.
     let estimate = 0.5 * averages.falls_to(all / 2)
         + 0.5 * averages.falls_to(all.div_ceil(2).saturating_sub(1));
     if !estimate.is_finite() {

@@ -88,7 +88,7 @@ fn contrasts(values: &[f64]) -> Option<Vec<Contrast>> {
         return None;
     }
     values.iter_mut().for_each(|value| *value = value.clamp(low, high));
-    // What is clipped does not move: a shift of the level moves the clipped mean by 1 - 2 x CLIPPED
+    // Clipped values do not move: a shift of the level moves the clipped mean by 1 - 2 x CLIPPED
     // of itself.
     let scale = (1.0 - 2.0 * CLIPPED).powi(-2);
     let scatter = scale / 2.0 * mean(values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)));

@@ -71,7 +71,7 @@ fn the_first_configuration_is_the_one_of_today() {
 #[test]
 fn a_configuration_with_one_length_is_left_out_and_named() {
     let mut run = run_of(&[("a", OFF.0, OFF.1), ("b", ON.0, ON.1)], &LENGTHS);
-    // What only one state of b had answered.
+    // Responses that only one state of b answered.
     let server = run.header.plan.traffic.server_mut().unwrap();
     server.states.retain(|it| it.state.name() == "b-1024" || it.state.name().starts_with('a'));
     let advice = advise(&run, &log(), None, None).unwrap();
@@ -104,13 +104,13 @@ fn lengths_that_only_some_have_are_outside() {
 fn runs_that_do_not_tell_lengths_are_refused() {
     let log = log();
     assert_eq!(advise(&off_and_on(&[65_536]), &log, None, None), Err(Unfit::OneLength));
-    // Of a server with paths for configurations, at one address.
+    // A server at one address, whose configurations are paths.
     let mut run = off_and_on(&[1024, 65_536]);
     let server = run.header.plan.traffic.server_mut().unwrap();
     server.states.iter_mut().for_each(|state| state.url = "http://localhost/x".to_owned());
     let same = Unfit::SameLength(["off-1024", "on-1024"].map(str::to_owned));
     assert_eq!(advise(&run, &log, None, None), Err(same));
-    // Of states that are commands nothing says which are one configuration.
+    // States that are commands do not say which of them are one configuration.
     let mut run = off_and_on(&LENGTHS);
     let states = run.header.plan.traffic.server().unwrap().states.iter();
     let command = |state: &zc_run::ServerState| StateCommand {

@@ -193,7 +193,7 @@ fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
     found.compare(Aspect::Device, old.0, new.0);
     found.compare(Aspect::Factor(factor::MTU), &old.1, &new.1);
     found.add_factors(factor::offload_differences(old.2, new.2));
-    // As for the conditions of a host.
+    // Settings are compared like the conditions of a host.
     let shared = old.3.is_empty() != new.3.is_empty();
     found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
 }

@@ -170,7 +170,7 @@ impl Simulated {
         let mut draw = |by: f64| by * random.normal();
         let mut moments = Random(!self.seed);
         let cells = self.paths().len();
-        // Of each host: as sender, as receiver, at the far end of either, and by cell.
+        // Effects of each host: as sender, as receiver, at the far end of either, and by cell.
         let mut effects = |by: f64| -> Vec<f64> { (0..self.hosts).map(|_| draw(by)).collect() };
         let own = [effects(self.between_hosts), effects(self.between_hosts)];
         let far = [effects(self.by_far_host), effects(self.by_far_host)];

@@ -151,8 +151,9 @@ fn odd_hosts_and_pairs() {
         let (found, called): (usize, usize) = (sum(|it| it.0), sum(|it| it.1));
         let pairs = sum(|it| it.2);
         println!(
-            "{name}{} hosts, odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are not, in {:.3} of fleets a false one; \
-             pair found in {:.3}, in {:.3} of fleets a false one; conditions in {:.3} of fleets",
+            "{name}{} hosts, odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are \
+             not, in {:.3} of fleets a false one; pair found in {:.3}, in {:.3} of fleets a \
+             false one; conditions in {:.3} of fleets",
             base.hosts,
             share(found, 6 * times),
             share(called - found, called),
@@ -248,8 +249,9 @@ fn changes_of_kernels() {
         let all = parallel::each(times, of);
         let sum = |at: usize| all.iter().map(|counts| counts[at]).sum::<usize>();
         println!(
-            "{name}{by} at night {at} of {nights}: found {:.3}, night in interval {:.3}, size in interval {:.3}, \
-             with its kernel {:.3}, a second change {:.3}; false changes in {:.3} of trends",
+            "{name}{by} at night {at} of {nights}: found {:.3}, night in interval {:.3}, \
+             size in interval {:.3}, with its kernel {:.3}, a second change {:.3}; \
+             false changes in {:.3} of trends",
             share(sum(0), if name.is_empty() { 6 } else { 4 } * times),
             share(sum(1), sum(0)),
             share(sum(2), sum(0)),

@@ -209,7 +209,7 @@ impl Context<'_> {
             if nights.len() == 1 {
                 return Some((mean.value, mean.error().unwrap_or(0.0)));
             }
-            // What all nights have in common is no error of their differences: the hosts.
+            // The hosts are common to all nights, so they add no error to differences of nights.
             let others = nights.iter().filter(|other| *other != night);
             let common = others.map(|other| covariance(*night, *other)).sum::<f64>()
                 / (nights.len() - 1) as f64;

@@ -120,7 +120,7 @@ impl Each<'_> {
 
 /// CPU time that the soakers were charged with and did not count in, by the rates of idle windows.
 fn interrupts_s(run: &CommandRun, it: &Soaked) -> f64 {
-    // Of the time of an idle window this share was charged to the soakers.
+    // The share of an idle window's time that was charged to the soakers.
     let charged = 1.0 - busy_share(run.idle_before.iter().chain(&run.idle_after));
     let counted_ns: f64 = (0..it.rates.len())
         .filter_map(|cpu| Some(charged * units(&run.window, cpu)? / it.rates[cpu]))

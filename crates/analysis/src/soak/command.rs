@@ -141,8 +141,8 @@ fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: Option<PlusMinus>)
     let busiest = median(runs.iter().map(of).collect())?;
     if busiest > WITHHOLD_LIMIT {
         return Some(format!(
-            "something else used {:.0} % of the CPUs in the idle windows: what the soakers lost to it and \
-             to the command cannot be separated",
+            "something else used {:.0} % of the CPUs in the idle windows: what the soakers lost to \
+             it and to the command cannot be separated",
             100.0 * busiest
         ));
     }

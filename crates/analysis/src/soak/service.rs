@@ -356,8 +356,8 @@ fn share(seen: &SoakService, own_cpus: f64, others_cpus: f64) -> (f64, SharedBy)
     let covered = coverage(&tcp);
     if covered < LEAST_COVERAGE {
         return by_cpu_time(format!(
-            "{:.0} % of the segments were those of connections that ended meanwhile, and of nobody's \
-             that is known",
+            "{:.0} % of the segments were those of connections that ended meanwhile, and of \
+             nobody's that is known",
             100.0 * (1.0 - covered)
         ));
     }

@@ -179,7 +179,7 @@ fn other_tasks_are_in_the_cost_where_they_worked_for_it() {
     let worked = server([800_000_000, 810_000_000, 790_000_000, 800_000_000], 0);
     assert!(worked.accounts.unwrap().others_are_in);
     close(worked.cpu_s, without + 0.8);
-    // As much as in the idle windows, now more and now less.
+    // The server uses as much as in the idle windows, sometimes more and sometimes less.
     let beside = server([800_000_000, 900_000_000, 700_000_000, 850_000_000], 200_000_000);
     assert!(!beside.accounts.unwrap().others_are_in);
     close(beside.cpu_s, without);
@@ -211,7 +211,7 @@ fn where_tasks_clocks_leave_interrupts_out_wall_time_tells_the_cost() {
     assert!(!own_clocks_tell(&seen.start), "thread clocks that tick");
     seen.start.thread_clock_step_ns = None;
     assert!(own_clocks_tell(&seen.start));
-    // What lacks the soakers' own clocks, too.
+    // A window without the soakers' own clocks has none either.
     seen.runs[0].window.closed.undisturbed.clear();
     assert_eq!(command_cost(&seen, None).unwrap().by, CostBy::WallTime);
 }

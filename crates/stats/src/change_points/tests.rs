@@ -124,7 +124,7 @@ fn steps_are_found_and_intervals_hold_position_and_size() {
             "{step} at {at} of {n}: found {found:.3}, positions {positions:.3}, sizes {sizes:.3}"
         );
         assert!(found > least, "{found}");
-        // What is seldom found is found where it looks larger than it is.
+        // A change that is seldom found is found where noise makes it look larger.
         let least = if found > 0.8 { 0.93 } else { 0.88 };
         assert!(positions > least, "{positions}");
         assert!((least..0.985).contains(&sizes), "{sizes}");

@@ -204,7 +204,7 @@ fn coverage(world: World, times: u64) -> (f64, f64, f64) {
         }
         for unit in found.units.iter().flatten() {
             of_predicted += 1;
-            // What was seen of a unit that is like the others.
+            // Units that are like the others: how often their effect is within its error.
             predicted += u64::from(unit.seen.abs() < 1.96 * unit.variance.sqrt());
         }
     }
