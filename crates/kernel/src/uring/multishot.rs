@@ -194,7 +194,7 @@ impl Multishot {
                 match (usize::try_from(completion.result), completion.buffer) {
                     (Ok(bytes), Some(buffer)) if bytes > 0 => {
                         let pool = self.in_flight.parts().1;
-                        let slice = pool.taken(buffer, bytes)?;
+                        let slice = pool.filled(buffer, bytes)?;
                         inspect(slice);
                         pool.offer(buffer);
                         total += bytes;
@@ -224,7 +224,7 @@ impl Multishot {
 
 impl Pool {
     /// The first `bytes` of a buffer that the kernel has filled and returned.
-    fn taken(&mut self, buffer: u16, bytes: usize) -> io::Result<&[u8]> {
+    fn filled(&mut self, buffer: u16, bytes: usize) -> io::Result<&[u8]> {
         if buffer >= BUFFERS || bytes > self.buffer_bytes {
             return Err(io::Error::other("the kernel named a buffer that it was not given"));
         }

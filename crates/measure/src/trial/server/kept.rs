@@ -251,7 +251,7 @@ pub fn keep() -> Result<()> {
     // server in order.
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         .map_err(|error| Error::os("block signals", error))?;
-    process::adopt_orphans()
+    process::set_child_subreaper()
         .map_err(|error| Error::os("become the reaper of a command's processes", error))?;
     let mut line = String::new();
     let mut stdin = io::stdin().lock();
