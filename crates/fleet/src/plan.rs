@@ -324,7 +324,7 @@ pub(super) mod tests {
     }
 
     /// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
-    pub(crate) fn by_kubernetes(more: &str) -> FleetPlan {
+    pub(crate) fn kubernetes_plan(more: &str) -> FleetPlan {
         let text = format!(
             "name = \"nightly\"\nengine = \"kubernetes\"\nseed = 7\n\
              [kubernetes]\nimage = \"registry.example/zc:0.2.0\"\nresource = \"zc/host\"\n{more}\
@@ -356,7 +356,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_saved_plan_names_no_programs() {
-        let plan = by_kubernetes("kubectl = \"k3s kubectl\"\n");
+        let plan = kubernetes_plan("kubectl = \"k3s kubectl\"\n");
         assert_eq!(plan.programs.kubectl, "k3s kubectl");
         let mut saved = serde_json::to_value(&plan).unwrap();
         assert!(!saved.to_string().contains("k3s") && !saved.to_string().contains("ssh"));

@@ -116,7 +116,7 @@ impl End<'_> {
         let more = self.plan.kubernetes.labels.iter();
         let own = [
             (words::FLEET, self.names.fleet.clone()),
-            (words::CELL, Names::number(self.number)),
+            (words::CELL, Names::padded(self.number)),
             (words::END, self.end.to_owned()),
         ];
         let own = own.map(|(key, value)| (key.to_owned(), value.into()));
@@ -243,7 +243,7 @@ impl End<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::by_kubernetes as plan;
+    use crate::plan::tests::kubernetes_plan as plan;
 
     #[test]
     fn the_manifests_of_a_fleet_and_of_a_measurement() {

@@ -105,7 +105,7 @@ pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::by_kubernetes as plan;
+    use crate::plan::tests::kubernetes_plan as plan;
 
     #[test]
     fn a_node_that_others_can_use_meanwhile_is_refused() {
