@@ -63,7 +63,7 @@ pub fn read_log(
             Err(unusable) => return Err(unusable),
         },
     };
-    format.settle(&sample);
+    format.detect_settings(&sample);
     let mut counter = Counter::new(format, into);
     counter.summary.nuls = nuls;
     counter.summary.offer = offer;

@@ -140,7 +140,7 @@ fn a_mark_of_utf_8_is_passed_over_and_utf_16_is_named() {
 
 #[test]
 fn the_unit_of_caddy_s_durations_is_found_or_they_are_left_out() {
-    let of = |durations: &[&str]| {
+    let units_of = |durations: &[&str]| {
         let line = |(at, duration): (usize, &&str)| {
             format!(
                 "{{\"ts\":{}.25,\"request\":{{\"method\":\"GET\",\"proto\":\"HTTP/2.0\"}},\
@@ -155,12 +155,12 @@ fn the_unit_of_caddy_s_durations_is_found_or_they_are_left_out() {
         (summary.durations, mix.durations.map(|durations| durations.sum_us))
     };
     let seconds = ["0.000929675", "0.012512345", "1.5", "0.25", "2"];
-    assert_eq!(of(&seconds), (DurationUnit::OfFormat, Some(3_763_441)));
-    assert_eq!(of(&["12500000"; 40]), (DurationUnit::Found("ns"), Some(40 * 12_500)));
-    assert_eq!(of(&["12"; 40]), (DurationUnit::Found("ms"), Some(40 * 12_000)));
-    assert_eq!(of(&["\"12.5ms\""; 40]), (DurationUnit::OfFormat, Some(40 * 12_500)));
+    assert_eq!(units_of(&seconds), (DurationUnit::OfFormat, Some(3_763_441)));
+    assert_eq!(units_of(&["12500000"; 40]), (DurationUnit::Found("ns"), Some(40 * 12_500)));
+    assert_eq!(units_of(&["12"; 40]), (DurationUnit::Found("ms"), Some(40 * 12_000)));
+    assert_eq!(units_of(&["\"12.5ms\""; 40]), (DurationUnit::OfFormat, Some(40 * 12_500)));
     // They could be seconds, if nothing were measured below a millisecond.
-    assert_eq!(of(&["12.5"; 40]), (DurationUnit::Doubtful, None));
+    assert_eq!(units_of(&["12.5"; 40]), (DurationUnit::Doubtful, None));
     // Whoever names the unit is believed.
     let mut fields = Fields::default();
     assert!(fields.add("duration_ms=duration"));
@@ -224,11 +224,11 @@ fn requests_over_tls_are_counted_where_the_log_says_it() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
         read(&std::fs::read(path).unwrap(), None).0.tls
     };
-    let of = |name: &str| (sample(name).with.requests, sample(name).without.requests);
-    assert_eq!(of("elb.log"), (2, 3));
-    assert_eq!(of("google-cloud.log"), (1, 1));
-    assert_eq!(of("cloudfront.log").0 + of("cloudfront.log").1, 4);
-    assert_eq!(of("istio.log"), (1, 0)); // HTTP/2
+    let request_counts = |name: &str| (sample(name).with.requests, sample(name).without.requests);
+    assert_eq!(request_counts("elb.log"), (2, 3));
+    assert_eq!(request_counts("google-cloud.log"), (1, 1));
+    assert_eq!(request_counts("cloudfront.log").0 + request_counts("cloudfront.log").1, 4);
+    assert_eq!(request_counts("istio.log"), (1, 0)); // HTTP/2
     let nginx = described(r#"$msec "$request" $status $bytes_sent $ssl_protocol $scheme"#);
     let log = b"1.5 \"GET / HTTP/1.1\" 200 5 TLSv1.3 https\n1.5 \"GET / HTTP/1.1\" 200 5 - http\n";
     let tls = read(log, Some(nginx)).0.tls;

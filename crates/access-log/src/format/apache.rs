@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn a_directive_that_is_not_known_is_named() {
-        let of = |text: &str| log_format(text).unwrap_err();
-        assert_eq!(of("%t %Y"), FormatError::Unknown("%Y".to_owned()));
-        assert_eq!(of("%t %{Referer"), FormatError::Unknown("%{Referer".to_owned()));
-        assert_eq!(of("%t %"), FormatError::Unknown("%".to_owned()));
-        assert_eq!(of("%t \\"), FormatError::Lacks("the status"));
+        let error = |text: &str| log_format(text).unwrap_err();
+        assert_eq!(error("%t %Y"), FormatError::Unknown("%Y".to_owned()));
+        assert_eq!(error("%t %{Referer"), FormatError::Unknown("%{Referer".to_owned()));
+        assert_eq!(error("%t %"), FormatError::Unknown("%".to_owned()));
+        assert_eq!(error("%t \\"), FormatError::Lacks("the status"));
     }
 
     #[test]

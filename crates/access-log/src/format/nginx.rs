@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_lacks_something_is_refused() {
-        let of = |text: &str| log_format(text).unwrap_err();
+        let error = |text: &str| log_format(text).unwrap_err();
         let whole = r#"$msec "$request" $status $bytes_sent"#;
         assert!(log_format(whole).is_ok());
         for (without, lacks) in [
@@ -156,11 +156,11 @@ mod tests {
             ("$bytes_sent", "the bytes of a response"),
             ("$request", "the request or its method"),
         ] {
-            assert_eq!(of(&whole.replace(without, "")), FormatError::Lacks(lacks));
+            assert_eq!(error(&whole.replace(without, "")), FormatError::Lacks(lacks));
         }
-        assert_eq!(of("$msec$status"), FormatError::Adjacent);
-        assert_eq!(of("$msec $request $status $bytes_sent"), FormatError::BareRequest);
-        assert_eq!(of("$msec $status $bytes_sent $request"), FormatError::BareRequest);
-        assert_eq!(of("$ $msec"), FormatError::Unknown("$".to_owned()));
+        assert_eq!(error("$msec$status"), FormatError::Adjacent);
+        assert_eq!(error("$msec $request $status $bytes_sent"), FormatError::BareRequest);
+        assert_eq!(error("$msec $status $bytes_sent $request"), FormatError::BareRequest);
+        assert_eq!(error("$ $msec"), FormatError::Unknown("$".to_owned()));
     }
 }
