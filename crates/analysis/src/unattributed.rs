@@ -31,7 +31,7 @@ const LEAST_SHARE: f64 = 0.005;
 /// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's
 /// interval shows that there is such. Returns the cell with the most of it; `None` without costs by
 /// own clocks.
-pub(super) fn settle(
+pub(super) fn add_significant(
     costs: &mut [Vec<Option<TrialCost>>],
     plan: &Plan,
     level: f64,

@@ -87,7 +87,7 @@ fn sendfile(advice: &CostAdvice) -> &PathAdvice {
     advice.paths.iter().find(|path| path.path == "sendfile").unwrap()
 }
 
-fn holds(figure: &Figure, truth: f64) -> bool {
+fn contains(figure: &Figure, truth: f64) -> bool {
     figure.interval.unwrap().contains(truth)
 }
 
@@ -132,7 +132,7 @@ fn intervals_hold_the_truth_in_about_95_of_100_cases() {
         let advice = advised(&run_of(world, SENDFILE), &log, None, None, 400).unwrap();
         let figures = [advice.paths[0].cores.value, sendfile(&advice).cores.saved.unwrap()];
         for (held, (figure, truth)) in held.iter_mut().zip(figures.iter().zip(truth)) {
-            *held += usize::from(holds(figure, truth));
+            *held += usize::from(contains(figure, truth));
         }
     }
     // 181 to 199 of 200 intervals at 95 % are within three standard deviations. Intervals that

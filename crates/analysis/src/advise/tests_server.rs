@@ -134,8 +134,8 @@ fn runs_that_do_not_tell_lengths_are_refused() {
 #[test]
 fn a_request_saves_against_one_of_its_own_length() {
     let estimates = crate::estimate(&off_and_on(&LENGTHS));
-    let of = |label: &str| estimates.requests.iter().find(|it| it.label == label).unwrap();
-    let (off, on) = (of("off-1048576"), of("on-1048576"));
+    let row = |label: &str| estimates.requests.iter().find(|it| it.label == label).unwrap();
+    let (off, on) = (row("off-1048576"), row("on-1048576"));
     assert_eq!(off.saved_us_per_request, None);
     let us = |(request_ns, ns_per_kib): (f64, f64)| (request_ns + 1024.0 * ns_per_kib) / 1e3;
     let saved = on.saved_us_per_request.unwrap().value;

@@ -129,7 +129,7 @@ impl Simulated {
     }
 
     /// Mean error of runs of a cell, in logarithms: sender, receiver, ratio.
-    pub(super) fn off(&self) -> BTreeMap<&'static str, [f64; 3]> {
+    pub(super) fn mean_errors(&self) -> BTreeMap<&'static str, [f64; 3]> {
         let means = match &self.recorded {
             Some(recorded) => recorded.means(BLOCKS),
             None => vec![[0.0; 3]; PATHS.len()],
@@ -139,8 +139,8 @@ impl Simulated {
 
     /// The same of one run, in place of a session.
     pub(super) fn moment(&self, random: &mut Random) -> BTreeMap<&'static str, [f64; 3]> {
-        let of = self.recorded.as_ref().map(|recorded| recorded.moment(random, BLOCKS));
-        self.paths().iter().map(|path| path.0).zip(of.into_iter().flatten()).collect()
+        let moment = self.recorded.as_ref().map(|recorded| recorded.moment(random, BLOCKS));
+        self.paths().iter().map(|path| path.0).zip(moment.into_iter().flatten()).collect()
     }
 
     fn facts(&self, host: usize, night: usize) -> HostFacts {

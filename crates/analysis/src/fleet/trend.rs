@@ -153,7 +153,7 @@ impl Context<'_> {
 
     fn line(&self, wanted: Wanted, lines: usize) -> Option<Line> {
         let runs = self.values(wanted);
-        let nights = self.nights_of(&runs)?;
+        let nights = self.night_means(&runs)?;
         let found = change_points(&nights.values, FALSE_ALARM / lines as f64, CONFIDENCE)?;
         let points = points(&nights);
         let changes = found
@@ -195,7 +195,7 @@ impl Context<'_> {
     }
 
     /// Means of nights, net of hosts.
-    fn nights_of(&self, runs: &[(usize, Crossed)]) -> Option<Nights> {
+    fn night_means(&self, runs: &[(usize, Crossed)]) -> Option<Nights> {
         let values = self.net_of_pairs_or_hosts(runs);
         let fitted = crossed_effects(&values)?;
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();

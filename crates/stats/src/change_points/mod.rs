@@ -370,11 +370,11 @@ fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
         is_far.then(|| all.iter().map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min))
     };
     let last = values.len() - 1;
-    let of = |(at, (value, error)): (usize, &(f64, f64))| {
+    let widened = |(at, (value, error)): (usize, &(f64, f64))| {
         let away = if at < last { away(at) } else { None };
         (*value, away.map_or(*error, |away| error.max(away)))
     };
-    values.iter().enumerate().map(of).collect()
+    values.iter().enumerate().map(widened).collect()
 }
 
 /// The change before the stretch number `place`: its position among those between the neighbouring

@@ -74,12 +74,15 @@ fn errors_that_differ_from_value_to_value_do_not_raise_the_alarm() {
     for scatter in [0.0, 1.0] {
         let found = (0..3000)
             .filter(|_| {
-                let of = |at: usize| {
+                let error_of = |at: usize| {
                     if at.is_multiple_of(5) { 2.0 } else { 0.5 + 0.1 * (at % 3) as f64 }
                 };
                 let values: Vec<(f64, f64)> = (0..25)
                     .map(|at| {
-                        (scatter * normal(&mut random) + of(at) * normal(&mut random), of(at))
+                        (
+                            scatter * normal(&mut random) + error_of(at) * normal(&mut random),
+                            error_of(at),
+                        )
                     })
                     .collect();
                 !change_points(&values, 0.05, 0.95).unwrap().changes.is_empty()
