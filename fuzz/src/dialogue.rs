@@ -81,7 +81,7 @@ impl Handshake {
             Tokens::None => (Secret::open(), Secret::open()),
             Tokens::Different => (word(TOKEN), word("another token, also long enough")),
         };
-        let challenge = Challenge::of(self.nonces[0]);
+        let challenge = Challenge::from_nonce(self.nonces[0]);
         let posed = challenge.line();
         let Some(hello) = self.arrived(&self.hello.apply(&posed, None)) else { return };
         let (proven, sent) = match Proven::to(&hello, self.nonces[1], &ours) {

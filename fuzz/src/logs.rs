@@ -8,7 +8,8 @@ use zc_report::advise::{Advice, AdvisedLog, json, text};
 
 /// Formats of the choice that have no name.
 const DESCRIBED: [&str; 2] = [
-    r#"$time_iso8601 $request_method $status $bytes_sent $body_bytes_sent $request_time "$request""#,
+    "$time_iso8601 $request_method $status $bytes_sent $body_bytes_sent $request_time \
+     \"$request\"",
     r#"%{msec}t %m %H %>s %b %O %D "%r""#,
 ];
 

@@ -66,10 +66,10 @@ pub struct Bytes {
 impl Bytes {
     /// The size by which the response is counted, and its meaning: the body's size if it is known.
     pub fn size(&self) -> Option<(u64, Counted)> {
-        let of = |bytes: Option<u64>, counted| bytes.map(|bytes| (bytes, counted));
-        of(self.body, Counted::Body)
-            .or(of(self.unsaid, Counted::Unsaid))
-            .or(of(self.wire, Counted::Wire))
+        let paired = |bytes: Option<u64>, counted| bytes.map(|bytes| (bytes, counted));
+        paired(self.body, Counted::Body)
+            .or(paired(self.unsaid, Counted::Unsaid))
+            .or(paired(self.wire, Counted::Wire))
     }
 
     /// Sets the bytes of what `counted` names, of a format that has `-` for some responses.

@@ -43,7 +43,7 @@ pub(crate) fn each<B>(
             Ok(buffer) => buffer,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
-                // What there is of a line counts as one that was cut off.
+                // An unfinished line counts as one that was cut off.
                 return match last(&begun, is_too_long).map(&mut each) {
                     Some(ControlFlow::Break(broken)) => Ok(ControlFlow::Break(broken)),
                     _ => Err(error),
@@ -186,10 +186,14 @@ mod tests {
     proptest! {
         #[test]
         fn the_size_of_the_buffer_changes_nothing(
-            parts in prop::collection::vec(prop_oneof![Just(0), Just(1), 0..300_usize, Just(70_000)], 0..8),
+            parts in prop::collection::vec(
+                prop_oneof![Just(0), Just(1), 0..300_usize, Just(70_000)],
+                0..8,
+            ),
             capacity in 1..70_000_usize,
         ) {
-            let log: Vec<u8> = parts.iter().flat_map(|length| [vec![b'x'; *length], b"\n".to_vec()].concat()).collect();
+            let line = |length: &usize| [vec![b'x'; *length], b"\n".to_vec()].concat();
+            let log: Vec<u8> = parts.iter().flat_map(line).collect();
             prop_assert_eq!(lines(BufReader::with_capacity(capacity, &log[..])), lines(&log[..]));
         }
     }

@@ -55,7 +55,7 @@ pub(crate) fn scaled(text: &[u8], unit: u64) -> Option<u64> {
 }
 
 /// Two digits.
-pub(crate) fn two(text: &[u8]) -> Option<i8> {
+pub(crate) fn two_digits(text: &[u8]) -> Option<i8> {
     match text {
         [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
             Some(((tens - b'0') * 10 + (ones - b'0')) as i8)

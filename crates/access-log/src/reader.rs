@@ -41,7 +41,7 @@ pub fn read_log(
     into: &mut impl Collect,
 ) -> Result<LogSummary, Unusable> {
     let Beginning { text, nuls, broken } = Beginning::read_from(&mut log);
-    // What is in UTF-8 may begin with a mark that says so.
+    // A text in UTF-8 may begin with a mark that says so.
     let begin = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     if is_utf_16(begin) {
         return Err(Unusable::Utf16);
@@ -63,7 +63,7 @@ pub fn read_log(
             Err(unusable) => return Err(unusable),
         },
     };
-    format.settle(&sample);
+    format.detect_settings(&sample);
     let mut counter = Counter::new(format, into);
     counter.summary.nuls = nuls;
     counter.summary.offer = offer;

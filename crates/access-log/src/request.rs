@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn the_request_is_found_where_other_fields_have_quotes_too() {
-        let line = br#"192.0.2.1 - "GET /name HTTP/1.1" [17/May/2015:10:05:47 +0000] "GET /c HTTP/2.0" 200 2 "a \"GET /no HTTP/1.1\" b""#;
+        let line = b"192.0.2.1 - \"GET /name HTTP/1.1\" [17/May/2015:10:05:47 +0000] \
+                     \"GET /c HTTP/2.0\" 200 2 \"a \\\"GET /no HTTP/1.1\\\" b\"";
         let found = find(line).unwrap();
         assert_eq!(
             (found.method, found.target, found.status),

@@ -4,7 +4,7 @@
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use super::number::{parse_u64, scaled, two};
+use super::number::{parse_u64, scaled, two_digits};
 
 /// A moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ pub(crate) fn clf(text: &[u8]) -> Option<Moment> {
     };
     let (fraction_ms, rest) = fraction(rest)?;
     let zone = rest.strip_prefix(b" ").map_or((rest.is_empty()).then_some(None), zone)?;
-    moment([y0, y1, y2, y3], month, two(&[d0, d1])?, time, fraction_ms, zone)
+    moment([y0, y1, y2, y3], month, two_digits(&[d0, d1])?, time, fraction_ms, zone)
 }
 
 /// A date and a time of ISO 8601 with `T` or a space between them; without a zone it is read as
@@ -86,7 +86,14 @@ pub(crate) fn iso(text: &[u8]) -> Option<Moment> {
     };
     let (fraction_ms, rest) = fraction(rest)?;
     let zone = if rest.is_empty() { None } else { zone(rest)? };
-    moment([y0, y1, y2, y3], two(&[m0, m1])?, two(&[d0, d1])?, time, fraction_ms, zone)
+    moment(
+        [y0, y1, y2, y3],
+        two_digits(&[m0, m1])?,
+        two_digits(&[d0, d1])?,
+        time,
+        fraction_ms,
+        zone,
+    )
 }
 
 /// Seconds since 1970 with decimals; larger numbers are ms, us or ns. All of these are between 1973
@@ -122,7 +129,9 @@ fn zone(text: &[u8]) -> Option<Option<i32>> {
         b'-' => -1,
         _ => return None,
     };
-    Some(Some(sign * (i32::from(two(&hours)?) * 3600 + i32::from(two(&minutes)?) * 60)))
+    Some(Some(
+        sign * (i32::from(two_digits(&hours)?) * 3600 + i32::from(two_digits(&minutes)?) * 60),
+    ))
 }
 
 /// A date, `10:05:03`, and an offset; `None` if there is no such day or time.
@@ -137,10 +146,11 @@ fn moment(
     let &[h0, h1, b':', m0, m1, b':', s0, s1] = time else { return None };
     let year = i16::try_from(parse_u64(&year)?).ok()?;
     // A leap second is the second before it, as for the kernel's clock.
-    let second = two(&[s0, s1])?;
+    let second = two_digits(&[s0, s1])?;
     let second = if second == 60 { 59 } else { second };
     let local =
-        DateTime::new(year, month, day, two(&[h0, h1])?, two(&[m0, m1])?, second, 0).ok()?;
+        DateTime::new(year, month, day, two_digits(&[h0, h1])?, two_digits(&[m0, m1])?, second, 0)
+            .ok()?;
     let offset = Offset::from_seconds(offset_s.unwrap_or(0)).ok()?;
     let unix_s = offset.to_timestamp(local).ok()?.as_second();
     let unix_ms = unix_s.checked_mul(1000)?.checked_add_unsigned(fraction_ms)?;
@@ -212,7 +222,8 @@ mod tests {
             let offset = Offset::from_seconds(quarters * 900).unwrap();
             let local = offset.to_datetime(jiff::Timestamp::from_second(second).unwrap());
             prop_assume!((1970..=9999).contains(&local.year()));
-            let zoned = jiff::Timestamp::from_second(second).unwrap().to_zoned(offset.to_time_zone());
+            let utc = jiff::Timestamp::from_second(second).unwrap();
+            let zoned = utc.to_zoned(offset.to_time_zone());
             let text = zoned.strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
             let expected = at(second * 1000, Some(quarters * 900));
             prop_assert_eq!(clf(text.as_bytes()), expected);

@@ -19,7 +19,8 @@ fn refused(log: &[u8]) -> Unusable {
 fn combined(lines: usize) -> String {
     let line = |at: usize| {
         format!(
-            "192.0.2.1 - - [20/Nov/2026:10:00:{:02} +0000] \"GET /a HTTP/1.1\" 200 1000 \"-\" \"curl/8\"\n",
+            "192.0.2.1 - - [20/Nov/2026:10:00:{:02} +0000] \"GET /a HTTP/1.1\" 200 1000 \"-\" \
+             \"curl/8\"\n",
             at % 60
         )
     };
@@ -60,12 +61,12 @@ fn apache_s_times_are_read_however_they_are_written() {
         };
         assert_eq!(entry.time.unix_ms, second * 1000 + ms, "{time}: {line}");
     }
-    // Of two times of different moments the first counts, and is that of the log.
+    // The first of two times of different moments counts as the time of the entry.
     let both = described(r#"%{end:%FT%T%z}t %{begin:sec}t \"%r\" %>s %b"#);
     assert_eq!(both.stamp(), zc_access_log::Stamp::End);
     let (mix, _) = read(b"2026-11-20T10:00:05+0100 1 \"GET / HTTP/1.1\" 200 5\n", Some(both));
     assert_eq!(mix.first_unix_s, second + 5);
-    // What is no whole time is told when the format is read.
+    // An incomplete time is refused when the format is read.
     for (time, says) in [("%{%H:%M:%S}t", "day, year or second"), ("%{%E}t", "%{%E}t")] {
         let error = Format::described(&format!("{time} {rest}")).unwrap().unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
@@ -119,8 +120,9 @@ fn a_mark_of_utf_8_is_passed_over_and_utf_16_is_named() {
     let marked = |log: &str| ["\u{feff}", log].concat();
     let (mix, summary) = read(marked(&combined(30)).as_bytes(), None);
     assert_eq!((mix.all.requests, summary.unreadable), (30, 0));
-    let iis = "#Software: Microsoft Internet Information Services 10.0\r\n#Fields: date time cs-method \
-               sc-status sc-bytes time-taken\r\n2026-11-20 10:00:00 GET 200 1000 12\r\n";
+    let iis = "#Software: Microsoft Internet Information Services 10.0\r\n\
+               #Fields: date time cs-method sc-status sc-bytes time-taken\r\n\
+               2026-11-20 10:00:00 GET 200 1000 12\r\n";
     let (mix, summary) = read(marked(iis).as_bytes(), None);
     assert_eq!((summary.format, mix.all.bytes), ("iis", 1000));
     let utf_16 = |mark: &[u8]| {
@@ -138,7 +140,7 @@ fn a_mark_of_utf_8_is_passed_over_and_utf_16_is_named() {
 
 #[test]
 fn the_unit_of_caddy_s_durations_is_found_or_they_are_left_out() {
-    let of = |durations: &[&str]| {
+    let units_of = |durations: &[&str]| {
         let line = |(at, duration): (usize, &&str)| {
             format!(
                 "{{\"ts\":{}.25,\"request\":{{\"method\":\"GET\",\"proto\":\"HTTP/2.0\"}},\
@@ -153,12 +155,12 @@ fn the_unit_of_caddy_s_durations_is_found_or_they_are_left_out() {
         (summary.durations, mix.durations.map(|durations| durations.sum_us))
     };
     let seconds = ["0.000929675", "0.012512345", "1.5", "0.25", "2"];
-    assert_eq!(of(&seconds), (DurationUnit::OfFormat, Some(3_763_441)));
-    assert_eq!(of(&["12500000"; 40]), (DurationUnit::Found("ns"), Some(40 * 12_500)));
-    assert_eq!(of(&["12"; 40]), (DurationUnit::Found("ms"), Some(40 * 12_000)));
-    assert_eq!(of(&["\"12.5ms\""; 40]), (DurationUnit::OfFormat, Some(40 * 12_500)));
-    // As seconds they could be, if nothing were measured below a millisecond.
-    assert_eq!(of(&["12.5"; 40]), (DurationUnit::Doubtful, None));
+    assert_eq!(units_of(&seconds), (DurationUnit::OfFormat, Some(3_763_441)));
+    assert_eq!(units_of(&["12500000"; 40]), (DurationUnit::Found("ns"), Some(40 * 12_500)));
+    assert_eq!(units_of(&["12"; 40]), (DurationUnit::Found("ms"), Some(40 * 12_000)));
+    assert_eq!(units_of(&["\"12.5ms\""; 40]), (DurationUnit::OfFormat, Some(40 * 12_500)));
+    // They could be seconds, if nothing were measured below a millisecond.
+    assert_eq!(units_of(&["12.5"; 40]), (DurationUnit::Doubtful, None));
     // Whoever names the unit is believed.
     let mut fields = Fields::default();
     assert!(fields.add("duration_ms=duration"));
@@ -174,7 +176,8 @@ fn the_unit_of_caddy_s_durations_is_found_or_they_are_left_out() {
 fn durations_that_are_longer_than_the_log_make_no_concurrency() {
     let line = |duration: &str| {
         format!(
-            "{{\"time\":\"2026-11-20T10:00:00Z\",\"method\":\"GET\",\"status\":200,\"bytes\":1,\"request_time\":{duration}}}\n"
+            "{{\"time\":\"2026-11-20T10:00:00Z\",\"method\":\"GET\",\"status\":200,\"bytes\":1,\
+             \"request_time\":{duration}}}\n"
         )
     };
     let (mix, _) = read(line("12500.5").repeat(3).as_bytes(), None);
@@ -208,7 +211,7 @@ fn durations_behind_a_known_format_are_offered() {
     assert!(offer.log_format.ends_with(r#" rt=$request_time uct="$other" [$other]"#), "{offer:?}");
     let (mix, summary) = read(log.as_bytes(), Some(described(&offer.log_format)));
     assert_eq!((mix.durations.unwrap().sum_us, summary.unreadable), (20 * 12_000, 0));
-    // What need not be a duration is not taken for one.
+    // Only numbers that must be durations are taken for them.
     for behind in ["", " 12", " \"-\"", " 0.5", " a.123"] {
         let log: String = combined(20).lines().map(|line| format!("{line}{behind}\n")).collect();
         assert_eq!(read(log.as_bytes(), None).1.offer, None, "{behind}");
@@ -221,11 +224,11 @@ fn requests_over_tls_are_counted_where_the_log_says_it() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
         read(&std::fs::read(path).unwrap(), None).0.tls
     };
-    let of = |name: &str| (sample(name).with.requests, sample(name).without.requests);
-    assert_eq!(of("elb.log"), (2, 3));
-    assert_eq!(of("google-cloud.log"), (1, 1));
-    assert_eq!(of("cloudfront.log").0 + of("cloudfront.log").1, 4);
-    assert_eq!(of("istio.log"), (1, 0)); // HTTP/2
+    let request_counts = |name: &str| (sample(name).with.requests, sample(name).without.requests);
+    assert_eq!(request_counts("elb.log"), (2, 3));
+    assert_eq!(request_counts("google-cloud.log"), (1, 1));
+    assert_eq!(request_counts("cloudfront.log").0 + request_counts("cloudfront.log").1, 4);
+    assert_eq!(request_counts("istio.log"), (1, 0)); // HTTP/2
     let nginx = described(r#"$msec "$request" $status $bytes_sent $ssl_protocol $scheme"#);
     let log = b"1.5 \"GET / HTTP/1.1\" 200 5 TLSv1.3 https\n1.5 \"GET / HTTP/1.1\" 200 5 - http\n";
     let tls = read(log, Some(nginx)).0.tls;

@@ -95,55 +95,78 @@ impl Logged {
                 format!("{combined} 75 {s} [shop-web-80] [] 192.0.2.2:8080 {bytes} {s} {status} id")
             }
             "nginx-json" => format!(
-                r#"{{"time_iso8601":"{iso}","agent":"{agent}","request_method":"{method}","server_protocol":"{protocol}","status":"{status}","body_bytes_sent":{bytes},"bytes_sent":{wire},"request_time":{s}}}"#
+                "{{\"time_iso8601\":\"{iso}\",\"agent\":\"{agent}\",\
+                 \"request_method\":\"{method}\",\"server_protocol\":\"{protocol}\",\
+                 \"status\":\"{status}\",\"body_bytes_sent\":{bytes},\"bytes_sent\":{wire},\
+                 \"request_time\":{s}}}"
             ),
             "caddy" => format!(
-                r#"{{"ts":{}.{:03},"request":{{"method":"{method}","uri":"{target}","proto":"{protocol}"}},"size":{bytes},"status":{status},"duration":{s}}}"#,
+                "{{\"ts\":{}.{:03},\"request\":{{\"method\":\"{method}\",\"uri\":\"{target}\",\
+                 \"proto\":\"{protocol}\"}},\"size\":{bytes},\"status\":{status},\
+                 \"duration\":{s}}}",
                 self.unix_ms / 1000,
                 self.unix_ms % 1000
             ),
             "haproxy" => format!(
-                "192.0.2.1:3 [{}] www nginx/n1 0/0/0/0/{duration_ms} {status} {wire} - - ---- 1/1/0/0/0 0/0 \"{request}\"",
+                "192.0.2.1:3 [{}] www nginx/n1 0/0/0/0/{duration_ms} {status} {wire} - - ---- \
+                 1/1/0/0/0 0/0 \"{request}\"",
                 self.at("%d/%b/%Y:%H:%M:%S.%3f")
             ),
             "envoy" => format!(
-                "[{iso}] \"{request}\" {status} - 0 {bytes} {duration_ms} - \"-\" \"{agent}\" \"-\" \"-\" \"-\""
+                "[{iso}] \"{request}\" {status} - 0 {bytes} {duration_ms} - \"-\" \"{agent}\" \
+                 \"-\" \"-\" \"-\""
             ),
             "istio" => format!(
-                "[{iso}] \"{request}\" {status} - via_upstream - \"-\" 0 {bytes} {duration_ms} 1 \"-\" \"{agent}\" \"id\" \"web:80\" \"192.0.2.2:80\" inbound|80|| 192.0.2.2:1 192.0.2.2:2 192.0.2.1:3 - default"
+                "[{iso}] \"{request}\" {status} - via_upstream - \"-\" 0 {bytes} {duration_ms} 1 \
+                 \"-\" \"{agent}\" \"id\" \"web:80\" \"192.0.2.2:80\" inbound|80|| 192.0.2.2:1 \
+                 192.0.2.2:2 192.0.2.1:3 - default"
             ),
             "envoy-json" => format!(
-                r#"{{"start_time":"{iso}","method":"{method}","protocol":"{protocol}","response_code":{status},"bytes_sent":{bytes},"duration":{duration_ms}}}"#
+                "{{\"start_time\":\"{iso}\",\"method\":\"{method}\",\"protocol\":\"{protocol}\",\
+                 \"response_code\":{status},\"bytes_sent\":{bytes},\"duration\":{duration_ms}}}"
             ),
             "traefik" => format!("{combined} 7 \"web\" \"http://192.0.2.2\" {duration_ms}ms"),
             "traefik-json" => format!(
-                r#"{{"StartUTC":"{iso}","RequestMethod":"{method}","RequestProtocol":"{protocol}","DownstreamStatus":{status},"DownstreamContentSize":{bytes},"Duration":{duration_ms}000000}}"#
+                "{{\"StartUTC\":\"{iso}\",\"RequestMethod\":\"{method}\",\
+                 \"RequestProtocol\":\"{protocol}\",\"DownstreamStatus\":{status},\
+                 \"DownstreamContentSize\":{bytes},\"Duration\":{duration_ms}000000}}"
             ),
             "squid" => format!(
-                "{}.{:03} {duration_ms:>6} 192.0.2.1 TCP_MISS/{status} {wire} {method} http://www.example.com{target} - HIER_DIRECT/192.0.2.2 text/html",
+                "{}.{:03} {duration_ms:>6} 192.0.2.1 TCP_MISS/{status} {wire} {method} \
+                 http://www.example.com{target} - HIER_DIRECT/192.0.2.2 text/html",
                 self.unix_ms / 1000,
                 self.unix_ms % 1000
             ),
             "s3" => format!(
-                "owner bucket [{clf}] 192.0.2.1 - ID REST.{method}.OBJECT key \"{request}\" {status} - {bytes} - {duration_ms} - \"-\" \"{agent}\" -"
+                "owner bucket [{clf}] 192.0.2.1 - ID REST.{method}.OBJECT key \"{request}\" \
+                 {status} - {bytes} - {duration_ms} - \"-\" \"{agent}\" -"
             ),
             "elb" => format!(
-                "http {iso} app/web/1 192.0.2.1:2817 192.0.2.2:80 0.000 {s} 0.000 {status} {status} 34 {bytes} \"{method} http://www.example.com:80{target} {protocol}\" \"{agent}\" - - arn \"id\""
+                "http {iso} app/web/1 192.0.2.1:2817 192.0.2.2:80 0.000 {s} 0.000 {status} \
+                 {status} 34 {bytes} \"{method} http://www.example.com:80{target} {protocol}\" \
+                 \"{agent}\" - - arn \"id\""
             ),
             "google-cloud" => format!(
-                r#"{{"httpRequest":{{"requestMethod":"{method}","status":{status},"responseSize":"{wire}","latency":"{s}s","protocol":"{protocol}"}},"timestamp":"{iso}"}}"#
+                "{{\"httpRequest\":{{\"requestMethod\":\"{method}\",\"status\":{status},\
+                 \"responseSize\":\"{wire}\",\"latency\":\"{s}s\",\"protocol\":\"{protocol}\"}},\
+                 \"timestamp\":\"{iso}\"}}"
             ),
             "cloudfront" => format!(
-                "#Fields: date time x-edge-location sc-bytes cs-method sc-status time-taken cs-protocol-version\n{day}\t{clock}\tLAX1\t{wire}\t{method}\t{status}\t{s}\t{protocol}"
+                "#Fields: date time x-edge-location sc-bytes cs-method sc-status time-taken \
+                 cs-protocol-version\n\
+                 {day}\t{clock}\tLAX1\t{wire}\t{method}\t{status}\t{s}\t{protocol}"
             ),
             "iis" => format!(
-                "#Fields: date time cs-method cs-version sc-status sc-bytes time-taken\n{day} {clock} {method} {protocol} {status} {wire} {duration_ms}"
+                "#Fields: date time cs-method cs-version sc-status sc-bytes time-taken\n\
+                 {day} {clock} {method} {protocol} {status} {wire} {duration_ms}"
             ),
             "w3c" => format!(
-                "#Fields: date time cs-method cs-version sc-status sc-bytes time-taken\n{day} {clock} {method} {protocol} {status} {wire} {s}"
+                "#Fields: date time cs-method cs-version sc-status sc-bytes time-taken\n\
+                 {day} {clock} {method} {protocol} {status} {wire} {s}"
             ),
             "json" => format!(
-                r#"{{"time":"{iso}","method":"{method}","protocol":"{protocol}","status":{status},"bytes":{bytes}}}"#
+                "{{\"time\":\"{iso}\",\"method\":\"{method}\",\"protocol\":\"{protocol}\",\
+                 \"status\":{status},\"bytes\":{bytes}}}"
             ),
             other => panic!("no line of {other} is known"),
         }
@@ -212,7 +235,8 @@ proptest! {
                 for line in bytes.split(|byte| *byte == b'\n') {
                     if let Reading::Entry(entry) = format.read(line) {
                         prop_assert!(entry.bytes.size().is_some());
-                        prop_assert!(entry.status.is_none_or(|status| (100..1000).contains(&status)));
+                        let is_status = |status| (100..1000).contains(&status);
+                        prop_assert!(entry.status.is_none_or(is_status));
                     }
                 }
             }
@@ -232,7 +256,8 @@ proptest! {
 
     #[test]
     fn whatever_a_description_is_it_reads_or_is_refused(
-        text in "([$%]([a-zA-Z_{}>^]{0,4}|time_local|request|status|bytes_sent|t|r|>s|b)|[ \"\\[\\]]|\\PC){0,12}",
+        text in "([$%]([a-zA-Z_{}>^]{0,4}|time_local|request|status|bytes_sent|t|r|>s|b)\
+                 |[ \"\\[\\]]|\\PC){0,12}",
         line in "\\PC{0,80}",
     ) {
         if let Some(Ok(mut format)) = Format::described(&text) {
@@ -259,11 +284,11 @@ proptest! {
                 prop_assert_eq!(of_classes, mix.all.requests);
                 let sum = |tallies: &mut dyn Iterator<Item = u64>| tallies.sum::<u64>();
                 prop_assert_eq!(sum(&mut mix.hours.iter().map(|t| t.requests)), mix.all.requests);
-                prop_assert_eq!(sum(&mut mix.methods.values().map(|t| t.requests)), mix.all.requests);
-                prop_assert_eq!(sum(&mut mix.slices.iter().map(|s| s.all.requests)), mix.all.requests);
-                let counted = mix.counted;
-                let of_kinds = counted.body.requests + counted.wire.requests + counted.unsaid.requests;
-                prop_assert_eq!(of_kinds, mix.all.requests);
+                let all = mix.all.requests;
+                prop_assert_eq!(sum(&mut mix.methods.values().map(|t| t.requests)), all);
+                prop_assert_eq!(sum(&mut mix.slices.iter().map(|s| s.all.requests)), all);
+                let counted = [mix.counted.body, mix.counted.wire, mix.counted.unsaid];
+                prop_assert_eq!(sum(&mut counted.iter().map(|tally| tally.requests)), all);
                 let cut = u64::from(summary.is_cut);
                 prop_assert!(summary.requests + summary.unreadable + cut <= summary.lines);
             }

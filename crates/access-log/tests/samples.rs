@@ -103,11 +103,11 @@ fn bytes_that_were_named_count_alone() {
 
 #[test]
 fn whether_combined_counts_headers_is_told_by_responses_without_a_body() {
-    let of = |file| mix(&sample(file), None).0.unsaid_are_bodies();
-    assert_eq!(of("apache-combined.log"), Some(true));
-    assert_eq!(of("nginx-combined.log"), Some(true));
-    assert_eq!(of("apache-combined-debian.log"), Some(false));
-    assert_eq!(of("nginx-json.log"), None);
+    let mix_of = |file| mix(&sample(file), None).0.unsaid_are_bodies();
+    assert_eq!(mix_of("apache-combined.log"), Some(true));
+    assert_eq!(mix_of("nginx-combined.log"), Some(true));
+    assert_eq!(mix_of("apache-combined-debian.log"), Some(false));
+    assert_eq!(mix_of("nginx-json.log"), None);
 }
 
 #[test]
@@ -126,21 +126,21 @@ fn kinds_of_responses_are_apart() {
 
 #[test]
 fn durations_are_in_us_whatever_the_server_writes() {
-    let of = |file| {
+    let counted = |file| {
         let durations = mix(&sample(file), None).0.durations.unwrap();
         (durations.requests, durations.sum_us)
     };
-    assert_eq!(of("envoy.log"), (3, 15_229_000));
-    assert_eq!(of("envoy-json.log"), (3, 15_229_000));
-    assert_eq!(of("traefik.log"), (3, 15_000));
-    assert_eq!(of("traefik-json.log"), (2, 15_095));
-    assert_eq!(of("iis.log"), (5, 94_000));
-    assert_eq!(of("cloudfront.log"), (4, 105_000));
-    assert_eq!(of("s3.log"), (5, 41_843_000));
-    assert_eq!(of("istio.log"), (3, 20_000));
-    assert_eq!(of("ingress-nginx.log"), (3, 13_000));
-    assert_eq!(of("elb.log"), (4, 175_178));
-    assert_eq!(of("google-cloud.log"), (2, 13_345));
+    assert_eq!(counted("envoy.log"), (3, 15_229_000));
+    assert_eq!(counted("envoy-json.log"), (3, 15_229_000));
+    assert_eq!(counted("traefik.log"), (3, 15_000));
+    assert_eq!(counted("traefik-json.log"), (2, 15_095));
+    assert_eq!(counted("iis.log"), (5, 94_000));
+    assert_eq!(counted("cloudfront.log"), (4, 105_000));
+    assert_eq!(counted("s3.log"), (5, 41_843_000));
+    assert_eq!(counted("istio.log"), (3, 20_000));
+    assert_eq!(counted("ingress-nginx.log"), (3, 13_000));
+    assert_eq!(counted("elb.log"), (4, 175_178));
+    assert_eq!(counted("google-cloud.log"), (2, 13_345));
 }
 
 #[test]
@@ -268,7 +268,8 @@ fn lines_that_cannot_be_read_are_counted_and_the_first_kept() {
         b"192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 -1 \"-\" \"-\"\n",
     );
     log.extend(
-        b"192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 9223372036854775808 \"-\" \"-\"\n",
+        b"192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 9223372036854775808 \
+          \"-\" \"-\"\n",
     );
     log.extend(vec![b'x'; 10 << 20]);
     log.extend(b"\n192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HT");

@@ -30,7 +30,7 @@ impl AccountKind {
         };
         if permitted == Permitted::Best
             && why == WhyWallTime::InterruptsApart
-            && less_others::are_told(block, slot, header)
+            && less_others::is_available(block, slot, header)
         {
             return Self::WallLessOthers;
         }

@@ -26,11 +26,12 @@ pub(super) fn components(kept: &KeptBlocks, cells: &[CellEstimate]) -> Sides<Vec
     if groups.is_empty() {
         return Sides::default();
     }
-    let of = |side| components_of_side(kept, side, cells, &groups, DEFAULT_RESAMPLES);
+    let on_side = |side| components_of_side(kept, side, cells, &groups, DEFAULT_RESAMPLES);
     Sides {
-        sender: (sides_apart(kept.header) && !sender_alone(kept.header)).then(|| of(Side::Sender)),
+        sender: (sides_apart(kept.header) && !sender_alone(kept.header))
+            .then(|| on_side(Side::Sender)),
         receiver: None,
-        both: Some(of(Side::Both)),
+        both: Some(on_side(Side::Both)),
     }
 }
 
@@ -55,8 +56,9 @@ fn series(header: &Header) -> Vec<Series> {
     };
     let mut found: Vec<Series> = Vec::new();
     for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
-        let levels: Vec<Level> =
-            others().map(|factor| Level::of(*factor, cell, &plan.fixed, &header.link)).collect();
+        let levels: Vec<Level> = others()
+            .map(|factor| Level::for_cell(*factor, cell, &plan.fixed, &header.link))
+            .collect();
         if let Some(known) = found.iter_mut().find(|series| series.levels == levels) {
             known.cells.push(place);
             continue;
@@ -127,8 +129,8 @@ fn components_of_side(
 ) -> Vec<Components> {
     let boot = Bootstrap::new(kept, resamples);
     let costs = BlockCosts::normalize(kept, side, &boot);
-    let of = |group: usize| components_of_series(kept, cells, &groups[group], &costs, &boot);
-    parallel::each(groups.len(), of).into_iter().flatten().collect()
+    let in_group = |group: usize| components_of_series(kept, cells, &groups[group], &costs, &boot);
+    parallel::each(groups.len(), in_group).into_iter().flatten().collect()
 }
 
 fn components_of_series(

@@ -18,7 +18,7 @@ pub struct CostSeries {
 /// The series of all cells, in the order of the plan.
 pub fn cost_series(run: &Run) -> Vec<CostSeries> {
     let kept = KeptBlocks::from_run(run);
-    let of = |place: usize| {
+    let cell_costs = |place: usize| {
         kept.costs.iter().filter_map(move |block| {
             block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite)
         })
@@ -27,7 +27,7 @@ pub fn cost_series(run: &Run) -> Vec<CostSeries> {
     cells
         .map(|(place, cell)| CostSeries {
             cell: cell.label.clone(),
-            ns_per_kib: of(place).collect(),
+            ns_per_kib: cell_costs(place).collect(),
         })
         .collect()
 }

@@ -36,7 +36,7 @@ use crate::{less_others, own_clock, parallel, wall_clock};
 use zc_run::{Block, Cell, Header, Levels, Placement, Slot, Traffic, Trial, TrialKind};
 
 pub use crate::losses::{Losses, Side};
-pub use crate::sides::{cpus_of_both, sender_alone, sides_apart, sides_of_cell_apart};
+pub use crate::sides::{cell_has_separate_costs, cpus_of_both, sender_alone, sides_apart};
 
 /// The soaked CPU time of one trial's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -465,8 +465,11 @@ mod tests {
         assert!(others_after < others_before, "{others_before} {others_after}");
         assert_eq!(before.len(), after.len());
         for (before, after) in before.iter().zip(&after) {
-            let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
-            assert!((of(after) / of(before) - 1.0).abs() < 0.01, "{before:?} {after:?}");
+            let ns_per_kib = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
+            assert!(
+                (ns_per_kib(after) / ns_per_kib(before) - 1.0).abs() < 0.01,
+                "{before:?} {after:?}"
+            );
         }
         let unattributed = |cost: &TrialCost| cost.unattributed_ns_per_kib(Side::Both).unwrap();
         for (before, after) in before.iter().zip(&after) {
@@ -485,9 +488,12 @@ mod tests {
         let costs = trial_costs(&blocks, &run.header, &PlanIndex::new(&run.header.plan));
         let mut missing = 0;
         for (before, after) in before.iter().zip(costs.iter().flatten()) {
-            let of = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
+            let ns_per_kib = |cost: &TrialCost| cost.ns_per_kib(Side::Both).unwrap();
             match after {
-                Some(after) => assert!((of(after) / of(before) - 1.0).abs() < 0.01, "{after:?}"),
+                Some(after) => assert!(
+                    (ns_per_kib(after) / ns_per_kib(before) - 1.0).abs() < 0.01,
+                    "{after:?}"
+                ),
                 None => missing += 1,
             }
         }
@@ -500,7 +506,7 @@ mod tests {
         let at = |run: &Run| costs_in(&run.blocks[0], &run.header)[0].unwrap();
         let before = at(&run);
         assert!(before.unattributed.unwrap().both_ns.abs() < 0.01 * before.gross.both_ns);
-        // Of each trial 5 ms more on the sender's CPU, which its soaker did not have.
+        // Each trial took 5 ms more of the sender's CPU from its soaker.
         for slot in &mut run.blocks[0].slots {
             let Slot::Trial(Trial { closed, .. }) = slot else { continue };
             if let (Some(units), Some(cpu_ns)) =
@@ -691,7 +697,7 @@ mod tests {
             assert_eq!(cost.ns_per_kib(Side::Sender), None);
             assert_eq!(cost.gross_ns_per_kib(Side::Both), Some(both));
         }
-        // Of a server that zc started, the load has a CPU that is in no cost.
+        // The load of a server that zc started has a CPU of its own, which is in no cost.
         let mut ours = run.clone();
         ours.header.plan.traffic.server_mut().unwrap().serve = Some("nginx".to_owned());
         ours.header.plan.fixed.placement = Placement::Separate;
@@ -768,12 +774,14 @@ mod tests {
     fn the_placement_of_a_cell_decides_whether_its_sides_have_separate_costs() {
         let header = quiet().header();
         let at = |placement| Levels { placement: Some(placement), ..Levels::default() };
-        assert!(sides_apart(&header) && sides_of_cell_apart(&header, &Levels::default()));
-        assert!(!sides_of_cell_apart(&header, &at(Placement::Same)));
-        assert!(!sides_of_cell_apart(&header, &at(Placement::Free)));
+        assert!(sides_apart(&header) && cell_has_separate_costs(&header, &Levels::default()));
+        assert!(!cell_has_separate_costs(&header, &at(Placement::Same)));
+        assert!(!cell_has_separate_costs(&header, &at(Placement::Free)));
         let mut header = header;
         header.plan.fixed.placement = Placement::Free;
-        assert!(!sides_apart(&header) && sides_of_cell_apart(&header, &at(Placement::Separate)));
+        assert!(
+            !sides_apart(&header) && cell_has_separate_costs(&header, &at(Placement::Separate))
+        );
     }
 
     #[test]

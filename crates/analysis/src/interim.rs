@@ -152,19 +152,20 @@ mod tests {
         for (quick, reason) in [(false, EndReason::TargetReached), (true, EndReason::Decided)] {
             let (mut interim, plan) = (InterimAnalyses::default(), plan(quick));
             let last = end_level(&plan);
-            let of = |reason: &EndReason, taken| level_of(&plan, Some(&end(reason.clone(), taken)));
-            assert_eq!(of(&EndReason::BudgetSpent, 0), last);
+            let level_at_end =
+                |reason: &EndReason, taken| level_of(&plan, Some(&end(reason.clone(), taken)));
+            assert_eq!(level_at_end(&EndReason::BudgetSpent, 0), last);
             for taken in 1..=planned(&plan).len() {
                 let level = interim.level(&plan);
                 interim.take();
-                assert_eq!(of(&reason, taken), level);
-                assert_eq!(of(&EndReason::BudgetSpent, taken), last);
-                assert_eq!(of(&EndReason::Interrupted, taken), last);
+                assert_eq!(level_at_end(&reason, taken), level);
+                assert_eq!(level_at_end(&EndReason::BudgetSpent, taken), last);
+                assert_eq!(level_at_end(&EndReason::Interrupted, taken), last);
             }
             assert_eq!(level_of(&plan, None), last);
             // Impossible values, as in a file that was edited by hand.
-            assert_eq!(of(&reason, 0), last);
-            assert_eq!(of(&reason, 99), last);
+            assert_eq!(level_at_end(&reason, 0), last);
+            assert_eq!(level_at_end(&reason, 99), last);
         }
         assert_eq!(end_level(&plan(false)), CONFIDENCE);
     }

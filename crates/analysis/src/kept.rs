@@ -90,10 +90,10 @@ impl<'a> KeptBlocks<'a> {
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         let Costs { by_block: mut costs, windows, hardly_ran } =
             Costs::from_blocks(&blocks, header, &index, permitted);
-        let unattributed = unattributed::settle(&mut costs, &header.plan, level);
+        let unattributed = unattributed::add_significant(&mut costs, &header.plan, level);
         let harness_below_zero = harness::measured(&costs, &header.plan)
             .find_map(|(label, cost)| Some((label, below_zero(&cost, &header.plan, level)?)));
-        harness::settle(&mut costs);
+        harness::smooth(&mut costs);
         Self {
             header,
             wanders: Wanders::estimate(&costs, &header.plan, &index),

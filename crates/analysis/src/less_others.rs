@@ -25,7 +25,7 @@ use crate::taken::TakenFrom;
 
 /// Whether this account can be used for the trial in slot number `slot`. The clocks of other
 /// programs include what a server uses, and what another zc on this machine uses.
-pub(crate) fn are_told(block: &Block, slot: usize, header: &Header) -> bool {
+pub(crate) fn is_available(block: &Block, slot: usize, header: &Header) -> bool {
     let plan = &header.plan;
     let has_server = plan.traffic != Traffic::Stream;
     let is_read = |machine: Machine<'_>| {

@@ -181,8 +181,8 @@ fn ratio(seen: &MemoryRun, name: MemoryLoop, set: usize) -> Option<Figure> {
         .blocks
         .iter()
         .filter_map(|block| {
-            let of = |name| in_block(&block.visits, name, set);
-            Some((of(name)? / of(MemoryLoop::Memcpy)?).ln())
+            let visit_speed = |name| in_block(&block.visits, name, set);
+            Some((visit_speed(name)? / visit_speed(MemoryLoop::Memcpy)?).ln())
         })
         .collect();
     let interval = wilcoxon_interval(&logs, CONFIDENCE)

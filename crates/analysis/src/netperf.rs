@@ -39,7 +39,7 @@ fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     let within = |figure: &Figure| per(figure.half_width?, figure.value).map(|half| half <= target);
     // A figure without an interval has not reached the target.
     let reached = |figure: Option<Figure>| figure.map(|figure| within(&figure).unwrap_or(false));
-    // As netperf would: with all that the process does.
+    // netperf includes everything that the process does.
     let cost = cell.gross_cost_ns_per_kib;
     let demand = |cost: Option<Figure>| cost.map(|cost| scaled(&cost, 1e-3));
     let speeds: Vec<f64> = kept
@@ -155,7 +155,7 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     };
     let levels = |cell: &Cell| -> Vec<Level> {
         let others = plan.factors.iter().filter(|factor| **factor != Factor::Send);
-        others.map(|factor| Level::of(*factor, cell, &plan.fixed, &header.link)).collect()
+        others.map(|factor| Level::for_cell(*factor, cell, &plan.fixed, &header.link)).collect()
     };
     let cells: Vec<(usize, &Cell, Vec<Level>)> = plan
         .cells

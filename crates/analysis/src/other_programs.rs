@@ -131,7 +131,7 @@ mod tests {
             let world = Synthetic { foreign_share, steal_share, blocks: 5, ..Synthetic::default() };
             for run in [world.run(), two_machines(world.run()), null_link(world.run())] {
                 let found = found(&run).unwrap();
-                // What interrupts took from them is in it.
+                // It includes what interrupts took from them.
                 let off = found.share - foreign_share;
                 assert!((-0.01..0.3 * foreign_share + 0.01).contains(&off), "{found:?}");
                 assert_eq!(found.windows, 50);

@@ -6,7 +6,8 @@
 //! took is
 //!
 //! ```text
-//! clocks of its threads + clock of ksoftirqd + (clock of the soaker - units / units per ns when idle)
+//! clocks of its threads + clock of ksoftirqd
+//!     + (clock of the soaker - units / units per ns when idle)
 //! ```
 //!
 //! and what interrupts took from other programs ([`crate::taken`]). No term contains what those

@@ -20,17 +20,17 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let divisors = kept.index.divisors(place);
     let found = kept.costs.iter().filter_map(|costs| added_in_block(costs, place, &divisors));
     let (pairs, added): (Vec<Pair>, Vec<Added>) = found.unzip();
-    let of = |what: fn(&Added) -> f64| median(&added.iter().map(what).collect::<Vec<_>>());
-    // Of a reference whose noise took it below 0, nothing is a share.
-    let has_cost = of(|added| added.to_ns_per_kib).is_some_and(|cost| cost > 0.0);
-    let expected = of(|added| added.share).filter(|share| has_cost && share.is_finite());
+    let median_of = |what: fn(&Added) -> f64| median(&added.iter().map(what).collect::<Vec<_>>());
+    // No share can be taken of a reference that noise took below 0.
+    let has_cost = median_of(|added| added.to_ns_per_kib).is_some_and(|cost| cost > 0.0);
+    let expected = median_of(|added| added.share).filter(|share| has_cost && share.is_finite());
     let by_expected =
         ratio(&pairs, kept.level, None).map(|ratio| ratio_figure(&ratio, plan.target));
     let found = expected.and_then(|expected| Some(scaled(by_expected?, expected)));
     Some(PositiveControl {
         label: plan.cells[place].label.clone(),
         expected,
-        in_softirqs: of(|added| added.in_softirqs).filter(|share| *share > 0.0),
+        in_softirqs: median_of(|added| added.in_softirqs).filter(|share| *share > 0.0),
         found,
         seen: found.and_then(|figure| figure.interval).map(|found| found.low > 1.0),
         resolution: by_expected.and_then(|figure| figure.resolution()),

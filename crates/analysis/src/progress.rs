@@ -15,14 +15,14 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
     let kept: Vec<&Block> = blocks.iter().filter(|block| block.dropped.is_none()).collect();
     let mut costs = trial_costs(&kept, header, &index);
     let plan = &header.plan;
-    unattributed::settle(&mut costs, plan, level);
-    harness::settle(&mut costs);
+    unattributed::add_significant(&mut costs, plan, level);
+    harness::smooth(&mut costs);
     let wander = Wanders::estimate(&costs, plan, &index).ratios(Side::Both);
-    let of = |cell: usize| {
+    let cell_ratio = |cell: usize| {
         let pairs = pairs(&costs, cell, &index.divisors(cell), Side::Both);
         ratio(&pairs, level, wander.filter(|_| !index.wanders_with_its_baseline(cell)))
     };
-    (0..plan.cells.len()).map(of).collect()
+    (0..plan.cells.len()).map(cell_ratio).collect()
 }
 
 /// Whether every cell with a baseline has a ratio whose half-width is within `target`.
@@ -55,15 +55,15 @@ mod tests {
         let mut plan = run.header.plan.clone();
         // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536,
         // sendfile 65536
-        let of = |plan: &Plan| {
+        let all_divisors = |plan: &Plan| {
             let index = PlanIndex::new(plan);
             (0..5).map(|cell| index.divisors(cell)).collect::<Vec<_>>()
         };
-        assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
+        assert_eq!(all_divisors(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
         plan.cells[2].by = None;
         plan.cells[1].by = None;
         assert_eq!(
-            of(&plan),
+            all_divisors(&plan),
             [vec![], vec![0, 4], vec![0, 4], vec![2], vec![0]],
             "a baseline may have a baseline"
         );

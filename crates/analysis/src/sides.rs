@@ -11,18 +11,18 @@ use zc_run::{
 /// own. They do on two machines, and on one where the link separates their softirqs and each is
 /// pinned to a CPU of its own.
 pub fn sides_apart(header: &Header) -> bool {
-    apart_at(header, &Levels::default())
+    are_separate(header, &Levels::default())
 }
 
 /// Whether sender and receiver of a cell with these levels have separate costs.
-pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
-    apart_at(header, levels)
+pub fn cell_has_separate_costs(header: &Header, levels: &Levels) -> bool {
+    are_separate(header, levels)
 }
 
-fn apart_at(header: &Header, levels: &Levels) -> bool {
+fn are_separate(header: &Header, levels: &Levels) -> bool {
     let fixed = header.plan.fixed.at(levels);
     if fixed.link == LinkKind::Remote {
-        // Of NFS towards another machine one end has all of the cost, or both have it together.
+        // For NFS to another machine, one end has all of the cost, or both have it together.
         let nfs = header.plan.traffic.nfs();
         return !same_machine(header) && nfs.is_none_or(NfsPlan::is_of_the_server);
     }
@@ -161,7 +161,7 @@ fn within_machine(
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
     place(steered_cpu(header, &fixed))?;
-    let apart = apart_at(header, levels);
+    let apart = are_separate(header, levels);
     let (mut parts, mut others) = (Vec::new(), Vec::new());
     for (place, cpu) in fixed.soaked_cpus.iter().enumerate() {
         if is_of_both(header, &fixed, *cpu) {

@@ -279,7 +279,7 @@ mod tests {
             .collect();
         let found: Vec<f64> = both_ns(&windows).into_iter().map(Option::unwrap).collect();
         let near = |at: usize, ns: f64| (found[at] - ns).abs() < 1.0;
-        // Of the middle one all blocks are neighbours: 7 windows with others, 8 without.
+        // All blocks are neighbours of the middle one: 7 windows with others, 8 without.
         assert!(near(6, 40.0 + 6.0 - 2.0 - 2.0 * 7.0 / 8.0), "{found:?}");
         assert!(near(8, 40.0 + 6.0 + 2.0 + 2.0 * 7.0 / 8.0), "{found:?}");
         let mean = found.iter().sum::<f64>() / 15.0;

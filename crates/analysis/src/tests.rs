@@ -568,16 +568,16 @@ fn blocks_withhold_no_verdict_of_costs_by_own_clocks_unless_the_run_is_strict() 
 
 #[test]
 fn a_run_says_by_which_account_its_costs_are_and_why() {
-    let of = |run: &Run| estimate(run).account;
+    let account = |run: &Run| estimate(run).account;
     let because = |because| AccountKind::WallTime { because };
     let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
-    assert_eq!(of(&run), AccountKind::OwnClocks);
+    assert_eq!(account(&run), AccountKind::OwnClocks);
     run.header.host.irq_time_accounting = Some(true);
-    assert_eq!(of(&run), because(WhyWallTime::InterruptsApart));
+    assert_eq!(account(&run), because(WhyWallTime::InterruptsApart));
     run.header.plan.traffic = Traffic::Server(zc_testkit::server::ran_already());
-    assert_eq!(of(&run), because(WhyWallTime::UnknownTasks));
+    assert_eq!(account(&run), because(WhyWallTime::UnknownTasks));
     let old = Synthetic { blocks: 3, own_clocks: false, ..Synthetic::default() }.run();
-    assert_eq!(of(&old), because(WhyWallTime::NoClocks));
+    assert_eq!(account(&old), because(WhyWallTime::NoClocks));
 }
 
 #[test]
@@ -609,7 +609,7 @@ fn a_run_that_kept_no_block_has_rough_figures_and_no_others() {
             (0, Sides::default(), None)
         );
     }
-    // What was cut short or failed says nothing, not even roughly.
+    // A block that was cut short or failed gives no figures, not even rough ones.
     for block in &mut run.blocks {
         block.dropped = Some(Dropped::Unfinished);
     }

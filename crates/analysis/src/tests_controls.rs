@@ -21,7 +21,7 @@ fn world(times: f64, burned_ns_per_kib: f64) -> Synthetic {
     Synthetic { cells, unsoaked: false, rate_bytes_per_s, idle_noise: 1e-4, ..Synthetic::default() }
 }
 
-fn called(estimates: &Estimates, label: &str) -> bool {
+fn has_verdict(estimates: &Estimates, label: &str) -> bool {
     let verdict = estimates.verdict.cells.iter().find(|cell| cell.label == label).unwrap();
     estimates.verdict.stands()
         && matches!(verdict.comparison, Comparison::Cheaper { .. } | Comparison::Dearer { .. })
@@ -64,7 +64,7 @@ fn no_difference_is_called_that_both_controls_could_not_have_seen() {
 fn the_resolution_costs_next_to_no_verdicts_where_the_controls_are_narrow() {
     let quiet = Synthetic { blocks: 30, noise: 0.05, ..world(0.9, 90.0) };
     let all: Vec<Estimates> = runs(&quiet, 100).map(|run| estimate(&run)).collect();
-    let count = |label| all.iter().filter(|estimates| called(estimates, label)).count();
+    let count = |label| all.iter().filter(|estimates| has_verdict(estimates, label)).count();
     assert!(count("sendfile") >= 95, "{}", count("sendfile"));
     assert!(count("read+write") <= 10, "{}", count("read+write"));
 }
@@ -80,12 +80,14 @@ fn a_positive_control_that_may_have_seen_nothing_leaves_what_is_farther_from_1_t
     let by_expected = |end: f64| end / positive.expected.unwrap();
     let error = by_expected(ends.high.unwrap()).max(1.0 / by_expected(ends.low));
     assert_eq!(estimates.verdict.control_error, Some(error - 1.0));
-    assert!(called(&estimates, "sendfile"), "{:?}", estimates.verdict);
-    // What it may have missed explains a smaller difference.
-    let of = |times: f64| Synthetic { blocks: 10, noise: 0.15, ..world(times, 9.0) };
-    for estimates in runs(&of(1.0 / error.sqrt()), 20).map(|run| estimate(&run)) {
+    assert!(has_verdict(&estimates, "sendfile"), "{:?}", estimates.verdict);
+    // A smaller difference is explained by what the control may have missed.
+    let with_effect = |times: f64| Synthetic { blocks: 10, noise: 0.15, ..world(times, 9.0) };
+    for estimates in runs(&with_effect(1.0 / error.sqrt()), 20).map(|run| estimate(&run)) {
         let error = estimates.verdict.control_error.map_or(1.0, |error| 1.0 + error);
-        for verdict in estimates.verdict.cells.iter().filter(|it| called(&estimates, &it.label)) {
+        for verdict in
+            estimates.verdict.cells.iter().filter(|it| has_verdict(&estimates, &it.label))
+        {
             let cell = estimates.cells.iter().find(|cell| cell.label == verdict.label).unwrap();
             let Bounds { low, high, .. } = cell.ratio.both.unwrap().interval.unwrap();
             assert!(low > error || high.unwrap() < 1.0 / error, "{cell:?}");
@@ -96,7 +98,7 @@ fn a_positive_control_that_may_have_seen_nothing_leaves_what_is_farther_from_1_t
     let positive = seen.positive_control.unwrap();
     assert_eq!((positive.fits, positive.seen), (Some(true), Some(true)));
     assert!(!positive.is_too_wide() && !seen.control.as_ref().unwrap().is_too_wide());
-    assert!(called(&estimate(&quiet.run()), "sendfile"));
+    assert!(has_verdict(&estimate(&quiet.run()), "sendfile"));
 }
 
 #[test]
@@ -149,8 +151,8 @@ fn a_harness_below_0_is_no_correction_but_a_fault() {
     let estimates = estimate(&run);
     for cell in &estimates.cells {
         assert_eq!(cell.harness_ns_per_kib.unwrap().value, 0.0);
-        let of = |cost: &Sides<Figure>| cost.both.unwrap().value;
-        assert_eq!(of(&cell.cost_ns_per_kib), of(&cell.gross_cost_ns_per_kib));
+        let both = |cost: &Sides<Figure>| cost.both.unwrap().value;
+        assert_eq!(both(&cell.cost_ns_per_kib), both(&cell.gross_cost_ns_per_kib));
     }
     let withheld = &estimates.verdict.withheld[..];
     let [Withheld::BelowZero { of, us_per_mb, high, .. }] = withheld else {
@@ -202,13 +204,14 @@ fn two_cells_of_one_run_are_compared_within_what_its_controls_resolve() {
     let mut unresolved = 0;
     for run in runs(&noisy, 60) {
         let resolution = estimate(&run).verdict.resolution.unwrap();
-        let of = |cell: &str| Selection {
+        let selection = |cell: &str| Selection {
             name: cell.to_owned(),
             run: &run,
             cell: Some(cell.to_owned()),
             state: None,
         };
-        let (compared, judgement) = compare(&of("read+send"), &[of("sendfile")], Some(0.05), None);
+        let (compared, judgement) =
+            compare(&selection("read+send"), &[selection("sendfile")], Some(0.05), None);
         let cell = &compared[0].cells[0];
         let change = cell.cost.both.unwrap();
         let seen = change.ratio.ln().abs() > resolution.ln_1p();

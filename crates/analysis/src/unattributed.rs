@@ -31,7 +31,7 @@ const LEAST_SHARE: f64 = 0.005;
 /// Adds work of other tasks for the traffic to costs (by block, then by cell), where any cell's
 /// interval shows that there is such. Returns the cell with the most of it; `None` without costs by
 /// own clocks.
-pub(super) fn settle(
+pub(super) fn add_significant(
     costs: &mut [Vec<Option<TrialCost>>],
     plan: &Plan,
     level: f64,
@@ -56,7 +56,7 @@ pub(super) fn settle(
             }
         }
     }
-    // Of what was added, what showed it.
+    // The share of the added CPU time that was found.
     let found = figures.into_iter().zip(shown).zip(&plan.cells);
     let (cost_ns_per_kib, cell) = found
         .filter(|((_, shown), _)| !added || *shown)

@@ -36,12 +36,12 @@ fn an_estimate_takes_time_in_proportion_to_the_cells() {
 
 #[test]
 fn the_verdicts_of_all_cells_take_time_in_proportion_to_them() {
-    let of = |cells| {
+    let estimated = |cells| {
         let mut run = of_cells(cells);
         run.header.plan.cells.iter_mut().rev().take(cells).for_each(|cell| cell.control = false);
         estimate(&run)
     };
-    let times = growth(2000, of, |estimates| {
+    let times = growth(2000, estimated, |estimates| {
         let found =
             estimates.cells.iter().filter_map(|cell| estimates.verdict.for_cell(&cell.label));
         assert!(found.count() > estimates.cells.len() / 2);

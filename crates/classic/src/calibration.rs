@@ -38,7 +38,7 @@ pub struct Calibration {
 impl Calibration {
     /// A calibration of this machine as it is now.
     pub fn new(cpus: Vec<usize>, counts_per_s: Vec<f64>) -> Self {
-        Self { good_for: good_for(&meter::host()), cpus, counts_per_s }
+        Self { good_for: validity(&meter::host()), cpus, counts_per_s }
     }
 
     /// The rates in units per nanosecond.
@@ -121,7 +121,7 @@ impl Calibration {
         File::open(&path)
             .and_then(|file| file.take(LARGEST_BYTES).read_to_end(&mut text))
             .map_err(|error| wrong(&in_words(&error)))?;
-        let read = parse(&String::from_utf8_lossy(&text), &good_for(&meter::host()))
+        let read = parse(&String::from_utf8_lossy(&text), &validity(&meter::host()))
             .map_err(|what| wrong(&what))?;
         if read.cpus != cpus {
             return Err(wrong(&format!(
@@ -134,7 +134,7 @@ impl Calibration {
 }
 
 /// Machine and program that a calibration is valid for. Each value is one line.
-fn good_for(host: &Host) -> Vec<(&'static str, String)> {
+fn validity(host: &Host) -> Vec<(&'static str, String)> {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let values = [
         ("made-by", format!("zc {}", env!("CARGO_PKG_VERSION"))),
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    fn made() -> Calibration {
+    fn example() -> Calibration {
         Calibration::new(vec![0, 2], vec![480_123.25, 481_000.5])
     }
 
@@ -216,7 +216,7 @@ mod tests {
     fn what_was_written_is_read_again_and_a_new_one_takes_its_place() {
         let folder = tempfile::tempdir().unwrap();
         for counts in [1.0, 480_123.25] {
-            let made = Calibration { counts_per_s: vec![counts, 2.5], ..made() };
+            let made = Calibration { counts_per_s: vec![counts, 2.5], ..example() };
             made.write(folder.path()).unwrap();
             assert_eq!(Calibration::read(folder.path(), &[0, 2]).unwrap(), made);
         }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_came_from_elsewhere_is_refused_and_says_what_is_different() {
-        let text = made().text();
+        let text = example().text();
         let line =
             |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
         for name in ["made-by", "soaker", "host", "kernel", "model", "governor", "boost"] {
@@ -254,7 +254,7 @@ mod tests {
         );
         assert_eq!(refused(""), "it is not a calibration of zc's cyclesoak");
         assert_eq!(refused(HEAD), "it is cut off");
-        let text = made().text();
+        let text = example().text();
         assert_eq!(refused(&format!("{text}cpu 3 -1\n")), "its line \"cpu 3 -1\" is not valid");
         assert_eq!(refused(&format!("{text}cpu 3 NaN\n")), "its line \"cpu 3 NaN\" is not valid");
         assert_eq!(refused(&format!("{text}beer\n")), "its line \"beer\" is not valid");
@@ -273,14 +273,14 @@ mod tests {
         std::fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
         let error = Calibration::read(folder.path(), &[0]).unwrap_err();
         assert!(error.message.ends_with("it is not a regular file"), "{error}");
-        made().write(folder.path()).unwrap_err();
+        example().write(folder.path()).unwrap_err();
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in any::<String>()) {
-            let _ = parse(&text, &made().good_for);
-            let _ = parse(&format!("{HEAD}\n{text}"), &made().good_for);
+            let _ = parse(&text, &example().good_for);
+            let _ = parse(&format!("{HEAD}\n{text}"), &example().good_for);
         }
     }
 }

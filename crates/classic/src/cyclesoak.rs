@@ -12,7 +12,7 @@ use zc_kernel::stop::Stop;
 use super::calibration::{Calibration, KIND};
 use super::getopt::{Known, Letter};
 use super::tool::Tool;
-use super::values::{nr_cpus, number};
+use super::values::{nr_cpus, parse_number};
 use zc_rig::meter::{LoadMeter, loads_can_be_told};
 use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow};
 
@@ -69,11 +69,12 @@ impl CyclesoakOptions {
                 Letter::Short('B') => options.each_cpu = true,
                 Letter::Short('N') => options.nr_cpus = Some(nr_cpus(*letter, value)?),
                 Letter::Short('p') => {
-                    options.period_ns = S * number(*letter, "period in seconds", value, 1..=3600)?;
+                    options.period_ns =
+                        S * parse_number(*letter, "period in seconds", value, 1..=3600)?;
                 }
                 Letter::Short('m') => {
-                    options.period_ns =
-                        MS * number(*letter, "period in milliseconds", value, 10..=3_600_000)?;
+                    options.period_ns = MS
+                        * parse_number(*letter, "period in milliseconds", value, 10..=3_600_000)?;
                 }
                 Letter::Short(_) | Letter::Long(_) => {} // all of them are above
             }

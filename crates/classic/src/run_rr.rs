@@ -84,10 +84,10 @@ pub enum Guard {
 /// deadline processes"; commit 557a6bfc662c ("sched/fair: Add trivial fair server", Linux 6.12);
 /// /sys/kernel/debug/sched/fair_server.
 pub fn guard() -> Guard {
-    guard_of(Path::new("/"), &rustix::system::uname().release().to_string_lossy())
+    find_guard(Path::new("/"), &rustix::system::uname().release().to_string_lossy())
 }
 
-fn guard_of(root: &Path, release: &str) -> Guard {
+fn find_guard(root: &Path, release: &str) -> Guard {
     let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
     let servers = root.join("sys/kernel/debug/sched/fair_server");
     // There is one per CPU; CPU 0's is taken for all.
@@ -181,21 +181,21 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        assert_eq!(guard_of(root.path(), "6.1.0-amd64"), Guard::None);
+        assert_eq!(find_guard(root.path(), "6.1.0-amd64"), Guard::None);
         write("proc/sys/kernel/sched_rt_runtime_us", "950000\n");
         write("proc/sys/kernel/sched_rt_period_us", "1000000\n");
         let throttled = Guard::Throttling { runtime_us: 950_000, period_us: 1_000_000 };
-        assert_eq!(guard_of(root.path(), "6.11.9"), throttled);
+        assert_eq!(find_guard(root.path(), "6.11.9"), throttled);
         let served = Guard::FairServer { runtime_us: 50_000, period_us: 1_000_000 };
         for release in ["6.12.0", "6.18.44-fc", "7.0-rc1"] {
-            assert_eq!(guard_of(root.path(), release), served, "{release}");
+            assert_eq!(find_guard(root.path(), release), served, "{release}");
         }
-        assert_eq!(guard_of(root.path(), "nonsense"), throttled);
+        assert_eq!(find_guard(root.path(), "nonsense"), throttled);
         write("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
-        assert_eq!(guard_of(root.path(), "5.10.0"), Guard::None);
+        assert_eq!(find_guard(root.path(), "5.10.0"), Guard::None);
         write("sys/kernel/debug/sched/fair_server/cpu0/runtime", "20000000\n");
         write("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n");
         let served = Guard::FairServer { runtime_us: 20_000, period_us: 1_000_000 };
-        assert_eq!(guard_of(root.path(), "6.12.0"), served);
+        assert_eq!(find_guard(root.path(), "6.12.0"), served);
     }
 }

@@ -202,7 +202,7 @@ fn mute() -> Error {
 }
 
 /// The text of an address; an IPv4-mapped IPv6 address is shown as IPv4.
-pub(super) fn shown(address: SocketAddr) -> String {
+pub(super) fn address_text(address: SocketAddr) -> String {
     canonical(address).to_string()
 }
 
@@ -226,7 +226,7 @@ mod tests {
             let (mut stream, _) = connect(server, port, Buffers::default()).unwrap();
             stream.write_all(b"x").unwrap();
             let (mut other, address) = listener.accept().unwrap();
-            assert!(shown(address).starts_with(from), "{address}");
+            assert!(address_text(address).starts_with(from), "{address}");
             other.read_exact(&mut [0]).unwrap();
             drop(other);
             finish(&stream).unwrap();

@@ -21,7 +21,7 @@ use zc_kernel::{clock, tcp};
 use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
-use super::values::{buffer, number, port, server};
+use super::values::{buffer, parse_number, port, server};
 use zc_rig::path::{SendSetup, open_receiver, open_sender};
 use zc_rig::workload::{FileSet, Piece, SourceFile};
 use zc_run::{Error, RecvPath, Result, SendPath, in_words};
@@ -100,7 +100,8 @@ impl TtcpOptions {
                 Letter::Short('l') => options.length = buffer(*letter, text)?,
                 Letter::Short('n') => {
                     options.number =
-                        number(*letter, "number of buffers", text, 1..=u32::MAX.into())? as u32;
+                        parse_number(*letter, "number of buffers", text, 1..=u32::MAX.into())?
+                            as u32;
                 }
                 Letter::Short('p') => options.port = port(*letter, text, 0)?,
                 Letter::Short('b') => options.socket_buffer = Some(buffer(*letter, text)?),
@@ -355,7 +356,7 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
         }
     };
     drop(listener);
-    hear(TtcpSaid::Accepted(socket::shown(address)));
+    hear(TtcpSaid::Accepted(socket::address_text(address)));
     let mut receiver = open_receiver(RecvPath::Recv, &stream, options.length)
         .map_err(|no| Error::unsupported(no.reason))?;
     let watch = Watch::start()?;
@@ -370,11 +371,11 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
             Ok(()) => {}
             // The reader of stdout has gone, which is not an error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Err(error) => return Err(not_written(&error)),
+            Err(error) => return Err(write_error(&error)),
         }
     }
     if options.writes_to_stdout() {
-        stdout.flush().map_err(|error| not_written(&error))?;
+        stdout.flush().map_err(|error| write_error(&error))?;
     }
     drop(stdout);
     let counts = receiver.counts();
@@ -382,7 +383,7 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     Ok(())
 }
 
-fn not_written(error: &io::Error) -> Error {
+fn write_error(error: &io::Error) -> Error {
     Error::output(format!("cannot write the received bytes to stdout: {}", in_words(error)))
         .help("is its disk full? -s discards what is received")
 }

@@ -10,7 +10,7 @@ use zc_run::{Error, Result};
 ///
 /// # Errors
 /// It is not one, or out of bounds. The message begins with the option.
-pub(super) fn number(
+pub(super) fn parse_number(
     letter: Letter,
     what: &str,
     value: Option<&OsStr>,
@@ -41,17 +41,17 @@ pub(super) fn number(
 /// # Errors
 /// It is not a port.
 pub(super) fn port(letter: Letter, value: Option<&OsStr>, least: u64) -> Result<u16> {
-    Ok(number(letter, "port", value, least..=65_535)? as u16) // checked a moment ago
+    Ok(parse_number(letter, "port", value, least..=65_535)? as u16) // checked a moment ago
 }
 
 /// A number of CPUs, 1 to 1024.
 pub(super) fn nr_cpus(letter: Letter, value: Option<&OsStr>) -> Result<usize> {
-    Ok(number(letter, "number of CPUs", value, 1..=1024)? as usize)
+    Ok(parse_number(letter, "number of CPUs", value, 1..=1024)? as usize)
 }
 
 /// The size of a socket buffer, 1 byte to 1 GiB.
 pub(super) fn buffer(letter: Letter, value: Option<&OsStr>) -> Result<usize> {
-    Ok(number(letter, "buffer size", value, 1..=1 << 30)? as usize)
+    Ok(parse_number(letter, "buffer size", value, 1..=1 << 30)? as usize)
 }
 
 /// The name of a server: a host name, an address, or 0 for this host.
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn numbers_are_digits_within_bounds() {
         let number = |text: &str| {
-            number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100)
+            parse_number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100)
         };
         assert_eq!(number("100").unwrap(), 100);
         for (text, is) in [

@@ -66,7 +66,7 @@ impl Decoder {
                     }
                 }
             }
-            self.settle();
+            self.advance();
         }
         true
     }
@@ -92,7 +92,7 @@ impl Decoder {
     }
 
     /// Advances after the end of a file.
-    fn settle(&mut self) {
+    fn advance(&mut self) {
         if self.state == (State::Body { left: 0 }) {
             self.tally.files += 1;
             self.file_at += 1;
@@ -107,7 +107,7 @@ impl Decoder {
     }
 
     /// Whether the first number was received, and not yet everything that was announced.
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn is_partial(&self) -> bool {
         !matches!(self.state, State::Loops | State::Done)
     }
 
@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn a_stream_without_loops_or_files_is_whole() {
         assert!(after(&[0, 0, 0, 0]).is_done());
-        assert!(!after(&[0, 0, 0, 0]).is_under_way() && !after(&[0, 0, 0]).is_under_way());
-        assert!(after(&[0, 0, 0, 2]).is_under_way());
+        assert!(!after(&[0, 0, 0, 0]).is_partial() && !after(&[0, 0, 0]).is_partial());
+        assert!(after(&[0, 0, 0, 2]).is_partial());
         let decoder = after(&[0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert!(decoder.is_done());
         assert_eq!(decoder.tally(), Tally { loops: 2, files: 0, file_bytes: 0 });

@@ -20,7 +20,7 @@ use super::cyclesoak::Soaking;
 use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
-use super::values::{buffer, nr_cpus, number, port, server};
+use super::values::{buffer, nr_cpus, parse_number, port, server};
 use super::wire::{PORT, Tally};
 use zc_rig::path::{SendSetup, open_sender};
 use zc_rig::workload::{FileSet, Piece};
@@ -106,13 +106,14 @@ impl ZccOptions {
                 Letter::Short('w') => write = true,
                 Letter::Short('b') => options.buffer_bytes = buffer(*letter, value)?,
                 Letter::Short('B') => {
-                    options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize)
+                    options.cpu = Some(parse_number(*letter, "CPU", value, 0..=1023)? as usize)
                 }
                 Letter::Short('i') => options.buffers.receive = Some(buffer(*letter, value)?),
                 Letter::Short('o') => options.buffers.send = Some(buffer(*letter, value)?),
                 Letter::Short('n') => {
                     options.loops =
-                        number(*letter, "number of loops", value, 1..=u32::MAX.into())? as u32;
+                        parse_number(*letter, "number of loops", value, 1..=u32::MAX.into())?
+                            as u32;
                 }
                 Letter::Short('N') => options.nr_cpus = Some(nr_cpus(*letter, value)?),
                 Letter::Short('p') => options.port = port(*letter, value, 1)?,

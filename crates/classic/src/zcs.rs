@@ -24,7 +24,7 @@ use super::cpus::pin;
 use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
-use super::values::{buffer, number, port};
+use super::values::{buffer, parse_number, port};
 use super::wire::{Decoder, PORT, Tally};
 use zc_rig::path::open_receiver;
 use zc_run::{Error, RecvPath, Result};
@@ -103,14 +103,14 @@ impl ZcsOptions {
                 Letter::Short('d') => options.debug += 1,
                 Letter::Short('p') => options.port = port(*letter, value, 0)?,
                 Letter::Short('B') => {
-                    options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize)
+                    options.cpu = Some(parse_number(*letter, "CPU", value, 0..=1023)? as usize)
                 }
                 Letter::Short('i') => options.buffers.receive = Some(buffer(*letter, value)?),
                 Letter::Short('o') => options.buffers.send = Some(buffer(*letter, value)?),
                 Letter::Long("raw") => options.raw = true,
                 Letter::Long(_) => {
-                    options.interval_ns =
-                        1_000_000_000 * number(*letter, "number of seconds", value, 1..=3600)?;
+                    options.interval_ns = 1_000_000_000
+                        * parse_number(*letter, "number of seconds", value, 1..=3600)?;
                 }
                 Letter::Short(_) => {} // all of them are above
             }
@@ -247,7 +247,7 @@ impl EndSignals {
 
     /// Waits until a line can be written to `out`; false when a signal comes first. Otherwise a
     /// reader that has stopped reading would keep `zcs` from noticing the signal.
-    pub fn let_write(&self, out: BorrowedFd<'_>) -> bool {
+    pub fn wait_writable(&self, out: BorrowedFd<'_>) -> bool {
         // If poll(2) fails, the write reports the reason.
         while !wait_writable(out, STALL).unwrap_or(true) {
             if wait_readable(&[self.0.as_fd()], Some(Duration::ZERO)).is_ok_and(|ready| ready[0]) {
@@ -327,12 +327,12 @@ impl Server<'_> {
                 [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
             let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
                 .map_err(|error| Error::os("wait for clients", error))?;
-            // It is left unread, so that `let_write` sees it too.
+            // It is left unread, so that `wait_writable` sees it too.
             if ready[0] {
                 return Ok(());
             }
             // Before the next accept: there may be room by now.
-            if ready[1] && self.take_ends(hear).is_break() {
+            if ready[1] && self.report_ended(hear).is_break() {
                 return Ok(());
             }
             if ready.get(2) == Some(&true) {
@@ -379,9 +379,9 @@ impl Server<'_> {
             {
                 return ControlFlow::Continue(());
             }
-            Err(error) => return self.rest(Error::os("take a client", error), hear),
+            Err(error) => return self.pause_accepting(Error::os("take a client", error), hear),
         };
-        let client = socket::shown(address);
+        let client = socket::address_text(address);
         if self.clients.len() >= MOST_CLIENTS {
             self.make_room(hear)?;
         }
@@ -432,12 +432,14 @@ impl Server<'_> {
                 );
                 hear(ZcsSaid::Came { client })
             }
-            Err(error) => self.rest(Error::os(format!("serve client \"{client}\""), error), hear),
+            Err(error) => {
+                self.pause_accepting(Error::os(format!("serve client \"{client}\""), error), hear)
+            }
         }
     }
 
     /// Stops accepting clients for a while: an immediate retry would fail for the same reason.
-    fn rest(
+    fn pause_accepting(
         &mut self,
         error: Error,
         hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>,
@@ -447,7 +449,10 @@ impl Server<'_> {
     }
 
     /// Reports the clients that have ended.
-    fn take_ends(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn report_ended(
+        &mut self,
+        hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         // Resets the eventfd; its count is not needed.
         let _ = rustix::io::read(&*self.woken, &mut [0_u8; 8]);
         while let Ok((number, end)) = self.ended.try_recv() {
@@ -565,7 +570,7 @@ impl Serving<'_> {
                 }
                 Ok(bytes) => {
                     self.pulse.last_ns.store(now_ns, Relaxed);
-                    self.pulse.under_way.store(self.raw || decoder.is_under_way(), Relaxed);
+                    self.pulse.under_way.store(self.raw || decoder.is_partial(), Relaxed);
                     self.shared.received_bytes.fetch_add(bytes as u64, Relaxed);
                     *tally = if self.raw {
                         Tally { file_bytes: tally.file_bytes + bytes as u64, ..*tally }

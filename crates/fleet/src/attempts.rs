@@ -85,7 +85,7 @@ impl Folder {
 
     /// The last line of what Slurm wrote of each task that said anything, and its job: by index of
     /// the pair and of the cell. The last of several jobs counts.
-    pub(super) fn said_by_slurm(&self) -> BTreeMap<(usize, usize), (String, String)> {
+    pub(super) fn slurm_messages(&self) -> BTreeMap<(usize, usize), (String, String)> {
         let mut files: Vec<(u64, (usize, usize), PathBuf)> = Vec::new();
         for entry in self.path.join("logs").read_dir().into_iter().flatten().flatten() {
             let name = entry.file_name();

@@ -257,23 +257,23 @@ impl FleetFile {
         }
         let mut names = BTreeSet::new();
         for plan in &self.plans {
-            let of = |what: &str| format!("[[plans]] {}: {what}", escape(&plan.name, 40));
+            let in_plan = |what: &str| format!("[[plans]] {}: {what}", escape(&plan.name, 40));
             if !is_label(&plan.name) {
-                return Err(of(&format!("name: {LABEL}")));
+                return Err(in_plan(&format!("name: {LABEL}")));
             }
             if !names.insert(&plan.name) {
-                return Err(of("two have this name"));
+                return Err(in_plan("two have this name"));
             }
             if !(1..=MOST_REPEATS).contains(&plan.repeats) {
-                return Err(of("repeats: 1 to 1000"));
+                return Err(in_plan("repeats: 1 to 1000"));
             }
-            plan.budget_ns().map_err(|error| of(&format!("budget: {}", error.message)))?;
+            plan.budget_ns().map_err(|error| in_plan(&format!("budget: {}", error.message)))?;
             let is_ours = |option: &&String| {
                 let name = option.split('=').next().unwrap_or_default();
                 OURS.contains(&name)
             };
             if let Some(option) = plan.options.iter().find(is_ours) {
-                return Err(of(&format!("options: {option} is set by zc fleet itself")));
+                return Err(in_plan(&format!("options: {option} is set by zc fleet itself")));
             }
         }
         if let Some(deadline) = &self.slurm.deadline {
@@ -402,7 +402,8 @@ pub(super) fn is_label(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const LEAST: &str = "name = \"f\"\n[[hosts]]\nnames = \"n[1-2]\"\n[[plans]]\nname = \"paths\"\nbudget = \"8s\"\n";
+    const LEAST: &str = "name = \"f\"\n[[hosts]]\nnames = \"n[1-2]\"\n\
+                         [[plans]]\nname = \"paths\"\nbudget = \"8s\"\n";
 
     #[test]
     fn the_least_that_a_file_has_is_a_name_hosts_and_a_plan() {

@@ -99,7 +99,8 @@ impl Folder {
         let error =
             Error::input(format!("\"{}\" is not used: {}", path.display(), in_words(error)));
         error.help(
-            "whoever can write in a fleet's folder decides what is run on the hosts: --trust uses it all the same",
+            "whoever can write in a fleet's folder decides what is run on the hosts: --trust uses \
+             it all the same",
         )
     }
 

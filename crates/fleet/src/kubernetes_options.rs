@@ -73,9 +73,9 @@ impl KubernetesOptions {
     /// # Errors
     /// A sentence that names the key.
     pub(super) fn check(&self, shared: bool) -> std::result::Result<(), String> {
-        let of = |key: &str, what: &str| Err(format!("[kubernetes] {key}: {what}"));
+        let refused = |key: &str, what: &str| Err(format!("[kubernetes] {key}: {what}"));
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return of(
+            return refused(
                 "image",
                 "the name of an image with zc, as in \"registry.example/zc:0.2.0\"",
             );
@@ -83,23 +83,26 @@ impl KubernetesOptions {
         let is_extended =
             |name: &str| is_qualified(name) && name.contains('/') && !name.contains(ITS_OWN);
         if !(is_extended(&self.resource) || shared && self.resource.is_empty()) {
-            return of(
+            return refused(
                 "resource",
                 "the extended resource of which each node has one, as in \"zc/host\"; \
                  shared = true measures without",
             );
         }
         if self.kubectl.split_whitespace().next().is_none() {
-            return of("kubectl", "it is empty");
+            return refused("kubectl", "it is empty");
         }
         if let Some(namespace) = self.namespace.as_ref().filter(|name| !is_dns_label(name)) {
-            return of("namespace", &format!("\"{}\" is none", escape(namespace, 70)));
+            return refused("namespace", &format!("\"{}\" is none", escape(namespace, 70)));
         }
         for (table, entries) in [("labels", &self.labels), ("annotations", &self.annotations)] {
             if let Some(key) =
                 entries.keys().find(|key| !is_qualified(key) || key.starts_with("zc-"))
             {
-                return of(table, &format!("\"{}\" is no name for one of yours", escape(key, 70)));
+                return refused(
+                    table,
+                    &format!("\"{}\" is no name for one of yours", escape(key, 70)),
+                );
             }
         }
         let is_value = |value: &&String| {
@@ -107,23 +110,23 @@ impl KubernetesOptions {
             text.is_empty() || is_name(&text)
         };
         if let Some(value) = self.labels.values().find(|value| !is_value(value)) {
-            return of("labels", &format!("\"{}\" is no value of a label", escape(value, 70)));
+            return refused("labels", &format!("\"{}\" is no value of a label", escape(value, 70)));
         }
         for text in &self.tolerations {
             if toleration(text).is_none() {
                 let what = format!("\"{}\": key=value:Effect or key:Effect", escape(text, 70));
-                return of("tolerations", &what);
+                return refused("tolerations", &what);
             }
         }
         if let Some(name) = self.limits.keys().find(|name| !is_qualified(name)) {
-            return of("limits", &format!("\"{}\" is no resource", escape(name, 70)));
+            return refused("limits", &format!("\"{}\" is no resource", escape(name, 70)));
         }
         if !(1..=65_534).contains(&self.port) {
-            return of("port", "1 to 65534");
+            return refused("port", "1 to 65534");
         }
         match units::duration(&self.wait, WAIT_NS) {
             Ok(_) => Ok(()),
-            Err(error) => of("wait", &error.message),
+            Err(error) => refused("wait", &error.message),
         }
     }
 
@@ -196,8 +199,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_key() {
         assert_eq!(options("").check(false), Ok(()));
-        let full = "tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\nport = 3000\n\
-                    labels = { \"kueue.x-k8s.io/queue-name\" = \"bench\", group = \"{measurement}\" }\n\
+        let full = "tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\n\
+                    port = 3000\n\
+                    labels = { \"kueue.x-k8s.io/queue-name\" = \"bench\", \
+                    group = \"{measurement}\" }\n\
                     limits = { memory = \"2Gi\" }\nnamespace = \"bench\"\nwait = \"1h\"\n";
         assert_eq!(options(full).check(false), Ok(()));
         for (text, says) in [
@@ -218,8 +223,8 @@ mod tests {
         let without = KubernetesOptions { image: String::new(), ..options("") };
         assert!(without.check(false).unwrap_err().starts_with("[kubernetes] image: "));
         for resource in ["", "host", "kubernetes.io/x", "zc/"] {
-            let of = KubernetesOptions { resource: resource.to_owned(), ..options("") };
-            assert!(of.check(false).unwrap_err().starts_with("[kubernetes] resource: "));
+            let wrong = KubernetesOptions { resource: resource.to_owned(), ..options("") };
+            assert!(wrong.check(false).unwrap_err().starts_with("[kubernetes] resource: "));
         }
         let without = KubernetesOptions { resource: String::new(), ..options("") };
         assert_eq!(without.check(true), Ok(()), "nothing is exclusive then");

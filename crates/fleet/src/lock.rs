@@ -52,7 +52,10 @@ impl Folder {
                 _ => "another zc fleet".to_owned(),
             };
             return Err(Error::output(format!("{who} is at work in \"{}\"", self.path.display()))
-                .help("zc fleet status DIR says what it has done; once it has ended, the same command goes on"));
+                .help(
+                    "zc fleet status DIR says what it has done; once it has ended, the same \
+                     command goes on",
+                ));
         }
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();

@@ -152,7 +152,9 @@ mod tests {
             prop_assert_eq!(more, count * wanted % 2, "one has one more where it cannot be even");
             if wanted >= 2 {
                 let mut reached = BTreeSet::from([0]);
-                while let Some(pair) = pairs.iter().find(|[a, b]| reached.contains(a) != reached.contains(b)) {
+                while let Some(pair) =
+                    pairs.iter().find(|[a, b]| reached.contains(a) != reached.contains(b))
+                {
                     reached.extend(pair);
                 }
                 prop_assert_eq!(reached.len(), count);

@@ -204,7 +204,7 @@ impl FleetPlan {
         let cannot = |error: &serde_json::Error| {
             wrong(format!("cannot be read: line {}: {error}", error.line()))
         };
-        // Of another format nothing but that is known.
+        // Only the version of another format can be read.
         let format: Format = serde_json::from_str(text).map_err(|error| cannot(&error))?;
         if format.zc_fleet != FORMAT {
             let message = format!("is of format {}, and this zc knows {FORMAT}", format.zc_fleet);
@@ -234,7 +234,7 @@ impl FleetPlan {
             && plan.cells().all(|cell| is_cell(cell) && ids.insert(&cell.id))
             && plan.pairs.iter().all(|pair| !pair.cells.is_empty())
             && (plan.engine != Engine::Kubernetes || plan.kubernetes.check(plan.shared).is_ok());
-        // Of the cells there is nothing but their names, which have been checked.
+        // The cells have only names, which were checked before.
         let texts = serde_json::to_value(Self { pairs: Vec::new(), ..plan.clone() });
         let texts = texts.map_err(|error| cannot(&error))?;
         one_line::check(&texts).map_err(wrong)?;
@@ -299,7 +299,7 @@ impl Planned {
 
 /// A seed that nobody has chosen, short enough to be typed.
 pub fn drawn_seed() -> u64 {
-    // What the standard library draws for its hash tables.
+    // The standard library seeds its hash tables with random numbers.
     RandomState::new().hash_one(()) & u64::from(u32::MAX)
 }
 
@@ -311,7 +311,8 @@ pub(super) mod tests {
     pub(crate) fn four_hosts(more: &str) -> FleetPlan {
         let text = format!(
             "name = \"nightly\"\nseed = 7\n{more}\n\
-             [[hosts]]\nnames = \"n[1-2]\"\nfeatures = {{ generation = \"gen1\" }}\nwires = [\"sw1\"]\n\
+             [[hosts]]\nnames = \"n[1-2]\"\nfeatures = {{ generation = \"gen1\" }}\n\
+             wires = [\"sw1\"]\n\
              [[hosts]]\nnames = \"n[3-4]\"\nfeatures = {{ generation = \"gen2\" }}\n\
              [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"8s\"\n"
         );
@@ -323,7 +324,7 @@ pub(super) mod tests {
     }
 
     /// A plan of four hosts, two of them at one wire, with more lines of `[kubernetes]`.
-    pub(crate) fn by_kubernetes(more: &str) -> FleetPlan {
+    pub(crate) fn kubernetes_plan(more: &str) -> FleetPlan {
         let text = format!(
             "name = \"nightly\"\nengine = \"kubernetes\"\nseed = 7\n\
              [kubernetes]\nimage = \"registry.example/zc:0.2.0\"\nresource = \"zc/host\"\n{more}\
@@ -355,7 +356,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_saved_plan_names_no_programs() {
-        let plan = by_kubernetes("kubectl = \"k3s kubectl\"\n");
+        let plan = kubernetes_plan("kubectl = \"k3s kubectl\"\n");
         assert_eq!(plan.programs.kubectl, "k3s kubectl");
         let mut saved = serde_json::to_value(&plan).unwrap();
         assert!(!saved.to_string().contains("k3s") && !saved.to_string().contains("ssh"));

@@ -160,7 +160,7 @@ fn runs_of(plan: &FleetPlan, attempts: &BTreeMap<String, Vec<Attempt>>) -> Vec<P
 pub fn states(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Vec<CellState>> {
     let attempts = folder.attempts()?;
     let unusable = judge(&runs_of(plan, &attempts))?;
-    let said = folder.said_by_slurm();
+    let said = folder.slurm_messages();
     let mut states = Vec::new();
     for (number, pair) in plan.pairs.iter().enumerate() {
         for (task, cell) in pair.cells.iter().enumerate() {
@@ -342,15 +342,15 @@ mod tests {
         let plan = four_hosts("");
         let ids: Vec<&str> = plan.cells().map(|cell| cell.id.as_str()).collect();
         let link = |to: &str, name: &Path| std::os::unix::fs::symlink(to, name).unwrap();
-        let of = |cell: usize| folder.files(ids[cell], "1");
-        let [_, exit, log] = of(0);
+        let files_of = |cell: usize| folder.files(ids[cell], "1");
+        let [_, exit, log] = files_of(0);
         folder.write(&exit, "6\n").unwrap();
         link("../../secret", &log);
-        link("/dev/zero", &of(1)[1]);
-        std::fs::File::create(&of(2)[1]).unwrap().set_len(5 << 30).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, &of(3)[1], 0o600.into()).unwrap();
-        link("../../secret", &of(4)[0]);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &of(5)[0], 0o600.into()).unwrap();
+        link("/dev/zero", &files_of(1)[1]);
+        std::fs::File::create(&files_of(2)[1]).unwrap().set_len(5 << 30).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &files_of(3)[1], 0o600.into()).unwrap();
+        link("../../secret", &files_of(4)[0]);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &files_of(5)[0], 0o600.into()).unwrap();
         let (pair, task) = (plan.pairs.len() - 1, 1);
         let said = folder.path().join(format!("logs/{pair:04}.{task}.7.txt"));
         link("../../secret", &said);

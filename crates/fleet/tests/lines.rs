@@ -184,7 +184,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_field_can_add_a_line(place in any::<prop::sample::Index>(), text in text(), is_end in any::<bool>()) {
+    fn no_field_can_add_a_line(
+        place in any::<prop::sample::Index>(),
+        text in text(),
+        is_end in any::<bool>(),
+    ) {
         let (file, places) = full();
         let place = place.get(&places);
         let before = file.pointer(&place.0).and_then(Value::as_str).filter(|_| is_end && !place.1);
@@ -196,7 +200,8 @@ proptest! {
             prop_assert_eq!(left.pop(), of_full.last().copied(), "{:?} {:?}", place, &text);
             for (lines, script) in left.iter().zip(&texts) {
                 prop_assert_eq!(*lines, of_full[0], "{:?} {:?}:\n{}", place, &text, script);
-                prop_assert!(script.chars().all(|letter| letter == '\n' || zc_run::is_safe(letter)));
+                let is_safe = |letter| letter == '\n' || zc_run::is_safe(letter);
+                prop_assert!(script.chars().all(is_safe));
             }
         }
     }

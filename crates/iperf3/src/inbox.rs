@@ -68,7 +68,7 @@ impl State {
             .map_or(0, |(_, number)| number.cast_unsigned())
     }
 
-    fn of(byte: u8) -> Option<Self> {
+    fn from_byte(byte: u8) -> Option<Self> {
         STATES.iter().find(|(_, number)| number.cast_unsigned() == byte).map(|(state, _)| *state)
     }
 }
@@ -148,7 +148,7 @@ impl Inbox {
     /// [`Lost::NoState`]; the byte is taken.
     pub fn take_state(&mut self) -> Result<Option<State>, Lost> {
         let Some([byte]) = self.take() else { return Ok(None) };
-        State::of(byte).map(Some).ok_or(Lost::NoState(byte.cast_signed()))
+        State::from_byte(byte).map(Some).ok_or(Lost::NoState(byte.cast_signed()))
     }
 
     /// A received number.
@@ -192,10 +192,10 @@ mod tests {
     fn every_state_survives_the_round_trip_through_its_byte() {
         for (state, number) in STATES {
             assert_eq!(state.byte(), number.cast_unsigned());
-            assert_eq!(State::of(state.byte()), Some(state));
+            assert_eq!(State::from_byte(state.byte()), Some(state));
         }
         assert_eq!((State::AccessDenied.byte(), State::ServerError.byte()), (255, 254));
-        assert_eq!(State::of(0), None);
+        assert_eq!(State::from_byte(0), None);
     }
 
     proptest! {

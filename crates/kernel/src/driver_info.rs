@@ -46,7 +46,8 @@ struct DriverInfo {
 /// - [include/uapi/linux/ethtool.h]
 ///
 /// [netdevice(7)]: https://man7.org/linux/man-pages/man7/netdevice.7.html
-/// [include/uapi/linux/ethtool.h]: https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/ethtool.h
+/// [include/uapi/linux/ethtool.h]:
+///   https://github.com/torvalds/linux/blob/master/include/uapi/linux/ethtool.h
 #[doc(alias = "ioctl")]
 #[doc(alias = "SIOCETHTOOL")]
 #[doc(alias = "ETHTOOL_GDRVINFO")]

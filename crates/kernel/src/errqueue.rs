@@ -35,7 +35,8 @@ const CONTROL_BYTES: usize = 128;
 /// # References
 /// [Documentation/networking/msg_zerocopy.rst]
 ///
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "sock_extended_err")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
@@ -75,7 +76,8 @@ impl Completion {
 /// - [Documentation/networking/msg_zerocopy.rst]
 ///
 /// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "send")]
 #[doc(alias = "MSG_ZEROCOPY")]
 pub fn send_zerocopy(
@@ -306,7 +308,7 @@ mod tests {
     }
 
     /// A control message with these data, as the kernel lays it out.
-    fn made(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+    fn control_message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
         let mut bytes = (size_of::<usize>() + 8 + data.len()).to_ne_bytes().to_vec();
         bytes.extend(level.to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
@@ -337,14 +339,17 @@ mod tests {
             (libc::SOL_IP, libc::IP_TTL, 0, 5, None),
             (libc::SOL_SOCKET, libc::IP_RECVERR, 0, 5, None),
         ] {
-            assert_eq!(completion_in(&made(level, kind, &error(errno, origin))), completion);
+            assert_eq!(
+                completion_in(&control_message(level, kind, &error(errno, origin))),
+                completion
+            );
         }
     }
 
     #[test]
     fn a_completion_may_follow_other_messages() {
-        let other = made(libc::SOL_SOCKET, libc::SO_TIMESTAMP, &[7; 13]);
-        let ours = made(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
+        let other = control_message(libc::SOL_SOCKET, libc::SO_TIMESTAMP, &[7; 13]);
+        let ours = control_message(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
         assert_eq!(completion_in(&[other.clone(), ours.clone(), other].concat()), EXPECTED);
         // The same, cut off anywhere before its end.
         for end in 0..ours.len() {
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_length_that_cannot_be_is_no_completion_and_no_loop_without_end() {
-        let ours = made(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
+        let ours = control_message(libc::SOL_IP, libc::IP_RECVERR, &error(0, 5));
         for length in [0, 1, size_of::<usize>() + 7, ours.len() + 1, usize::MAX, usize::MAX - 7] {
             let mut bytes = ours.clone();
             bytes[..size_of::<usize>()].copy_from_slice(&length.to_ne_bytes());

@@ -78,7 +78,8 @@ impl Numbers {
 /// # References
 /// [Documentation/networking/ethtool-netlink.rst]
 ///
-/// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+/// [Documentation/networking/ethtool-netlink.rst]:
+///   https://docs.kernel.org/networking/ethtool-netlink.html
 #[doc(alias = "NETLINK_GENERIC")]
 #[derive(Debug)]
 pub struct Ethtool {
@@ -98,7 +99,8 @@ impl Ethtool {
     /// - [Documentation/networking/ethtool-netlink.rst]
     ///
     /// [netlink(7)]: https://man7.org/linux/man-pages/man7/netlink.7.html
-    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    /// [Documentation/networking/ethtool-netlink.rst]:
+    ///   https://docs.kernel.org/networking/ethtool-netlink.html
     #[doc(alias = "socket")]
     #[doc(alias = "CTRL_CMD_GETFAMILY")]
     pub fn open() -> io::Result<Self> {
@@ -118,7 +120,8 @@ impl Ethtool {
     /// # References
     /// [Documentation/networking/ethtool-netlink.rst]
     ///
-    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    /// [Documentation/networking/ethtool-netlink.rst]:
+    ///   https://docs.kernel.org/networking/ethtool-netlink.html
     #[doc(alias = "ETHTOOL_MSG_FEATURES_GET")]
     pub fn active(&self, device: &str) -> io::Result<Vec<String>> {
         let answers = self.request(MSG_FEATURES_GET, header(device))?;
@@ -137,7 +140,8 @@ impl Ethtool {
     /// # References
     /// [Documentation/networking/ethtool-netlink.rst]
     ///
-    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    /// [Documentation/networking/ethtool-netlink.rst]:
+    ///   https://docs.kernel.org/networking/ethtool-netlink.html
     #[doc(alias = "ETHTOOL_MSG_FEATURES_SET")]
     pub fn set(&self, device: &str, wanted: &BTreeMap<String, bool>) -> io::Result<()> {
         let bits = wanted.iter().map(|(name, on)| {
@@ -166,7 +170,8 @@ impl Ethtool {
     /// # References
     /// [Documentation/networking/ethtool-netlink.rst]
     ///
-    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    /// [Documentation/networking/ethtool-netlink.rst]:
+    ///   https://docs.kernel.org/networking/ethtool-netlink.html
     #[doc(alias = "ETHTOOL_MSG_RINGS_GET")]
     #[doc(alias = "ETHTOOL_MSG_CHANNELS_GET")]
     #[doc(alias = "ETHTOOL_MSG_COALESCE_GET")]

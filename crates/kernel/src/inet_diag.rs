@@ -114,11 +114,11 @@ mod tests {
                 Ok(sockets) => sockets,
                 Err(error) => return eprintln!("skipped: no inet_diag: {error}"),
             };
-            let of = |stream: &TcpStream| {
+            let socket_of = |stream: &TcpStream| {
                 let inode = inode(stream);
                 *sockets.iter().find(|socket| socket.inode == inode).unwrap()
             };
-            let (sender, receiver) = (of(&client), of(&server));
+            let (sender, receiver) = (socket_of(&client), socket_of(&server));
             assert_ne!(sender.cookie, receiver.cookie);
             assert!(sender.info.bytes_sent == 1000 || sender.info.known_bytes < 208);
             assert_eq!(sender.info.snd_mss, crate::tcp::info(&client).unwrap().snd_mss);

@@ -100,7 +100,8 @@ impl FileMapping {
     /// - [Documentation/networking/msg_zerocopy.rst]
     ///
     /// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
-    /// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+    /// [Documentation/networking/msg_zerocopy.rst]:
+    ///   https://docs.kernel.org/networking/msg_zerocopy.html
     #[doc(alias = "send")]
     #[doc(alias = "MSG_ZEROCOPY")]
     pub fn send_zerocopy(

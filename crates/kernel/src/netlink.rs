@@ -473,7 +473,8 @@ impl Devices {
     /// - [Documentation/networking/statistics.rst]
     ///
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
-    /// [Documentation/networking/statistics.rst]: https://docs.kernel.org/networking/statistics.html
+    /// [Documentation/networking/statistics.rst]:
+    ///   https://docs.kernel.org/networking/statistics.html
     #[doc(alias = "RTM_GETSTATS")]
     pub fn counters(&self, index: u32) -> io::Result<DeviceCounters> {
         // struct if_stats_msg: family, padding, device, and a bit for each attribute that is wanted

@@ -29,8 +29,8 @@ impl NewFile {
     /// to lose. Another user's file can be written and read by that user.
     ///
     /// # Errors
-    /// Errors of [`OpenFolder::parent_of`] and open(2); [`ErrorKind::AlreadyExists`] for anything else in
-    /// that place.
+    /// Errors of [`OpenFolder::parent_of`] and open(2); [`ErrorKind::AlreadyExists`] for anything
+    /// else in that place.
     pub fn claim(path: &Path) -> io::Result<Self> {
         let (folder, name) = OpenFolder::parent_of(path)?;
         let file = match folder.create_new(&name, 0o666) {

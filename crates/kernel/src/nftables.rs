@@ -57,14 +57,14 @@ pub fn tables_in(datagram: &[u8], sequence: u32) -> io::Result<Vec<String>> {
 fn tables_of(chains: &[Message]) -> io::Result<Vec<String>> {
     let mut tables = Vec::new();
     for chain in chains {
-        let table = hooked(chain).map_err(undecodable)?;
+        let table = table_at_hook(chain).map_err(undecodable)?;
         tables.extend(table.filter(|table| !tables.contains(table)));
     }
     Ok(tables)
 }
 
 /// The table of a chain that is at a hook.
-fn hooked(chain: &Message) -> Result<Option<String>, DecodeError> {
+fn table_at_hook(chain: &Message) -> Result<Option<String>, DecodeError> {
     let (Some(family), Some(attributes)) =
         (chain.payload.first(), chain.payload.get(HEADER_BYTES..))
     else {
@@ -216,7 +216,7 @@ mod tests {
     fn a_message_that_is_cut_short_is_no_table() {
         for payload in [vec![], vec![1, 0], vec![1, 0, 0, 0]] {
             let chain = Message { kind: SUBSYSTEM | MSG_NEWCHAIN, payload };
-            assert_eq!(hooked(&chain).unwrap(), None);
+            assert_eq!(table_at_hook(&chain).unwrap(), None);
         }
     }
 }

@@ -180,7 +180,7 @@ impl OpenFolder {
     /// [`ErrorKind::PermissionDenied`]: it is another user's, and anybody may write here.
     pub fn check_owner(&self, name: &OsStr) -> io::Result<()> {
         match self.metadata(name)? {
-            Some(found) if self.is_a_stranger_s(&found)? => Err(io::Error::new(
+            Some(found) if self.is_foreign(&found)? => Err(io::Error::new(
                 ErrorKind::PermissionDenied,
                 "it is another user's, in a folder where anybody may write",
             )),
@@ -205,7 +205,7 @@ impl OpenFolder {
         let mut file = self.create_new(&part, FOR_ALL)?;
         let written = fill(&mut file)
             .and_then(|()| match old {
-                // What gives rights to who executes it is not kept.
+                // Set-user-ID and set-group-ID bits are not kept.
                 Some(old) => file.set_permissions(Permissions::from_mode(old.mode() & 0o777)),
                 None => Ok(()),
             })
@@ -228,7 +228,7 @@ impl OpenFolder {
     }
 
     /// Whether anybody may write here, and this is neither the process's nor the folder's owner's.
-    fn is_a_stranger_s(&self, found: &Metadata) -> io::Result<bool> {
+    fn is_foreign(&self, found: &Metadata) -> io::Result<bool> {
         let own = File::from(self.0.try_clone()?).metadata()?;
         let owners = [geteuid().as_raw(), own.uid()];
         Ok(own.mode() & 0o002 != 0 && !owners.contains(&found.uid()))
@@ -303,7 +303,7 @@ fn walk(path: &Path, last: Last) -> io::Result<(OpenFolder, Option<OsString>)> {
 impl OpenFolder {
     /// Target of a link of this folder.
     fn target(&self, link: File) -> io::Result<PathBuf> {
-        if self.is_a_stranger_s(&link.metadata()?)? {
+        if self.is_foreign(&link.metadata()?)? {
             return Err(io::Error::new(
                 ErrorKind::PermissionDenied,
                 "another user's symbolic link leads there, from a folder where anybody may write",

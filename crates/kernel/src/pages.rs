@@ -61,7 +61,8 @@ impl Pages {
     /// - [Documentation/admin-guide/mm/transhuge.rst]
     ///
     /// [madvise(2)]: https://man7.org/linux/man-pages/man2/madvise.2.html
-    /// [Documentation/admin-guide/mm/transhuge.rst]: https://docs.kernel.org/admin-guide/mm/transhuge.html
+    /// [Documentation/admin-guide/mm/transhuge.rst]:
+    ///   https://docs.kernel.org/admin-guide/mm/transhuge.html
     #[doc(alias = "madvise")]
     #[doc(alias = "MADV_HUGEPAGE")]
     pub fn huge(len: usize, huge: usize) -> io::Result<Self> {

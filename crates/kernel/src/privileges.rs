@@ -29,7 +29,8 @@ const NOBODY: u32 = 65_534;
 /// - [PR_SET_NO_NEW_PRIVS(2const)]
 /// - Documentation/userspace-api/no_new_privs.rst
 ///
-/// [PR_SET_NO_NEW_PRIVS(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_NO_NEW_PRIVS.2const.html
+/// [PR_SET_NO_NEW_PRIVS(2const)]:
+///   https://man7.org/linux/man-pages/man2/PR_SET_NO_NEW_PRIVS.2const.html
 #[doc(alias = "prctl")]
 #[doc(alias = "PR_SET_NO_NEW_PRIVS")]
 pub fn no_new_privileges() -> io::Result<()> {
@@ -118,7 +119,8 @@ pub fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
     if !capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         return Ok(());
     }
-    // Those of kernels to come, too: the first number that this kernel does not have ends it.
+    // Capabilities of later kernels are included: the first number that this kernel does not
+    // have ends the loop.
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         if keep.contains(capability) {

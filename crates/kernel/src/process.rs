@@ -316,10 +316,11 @@ pub fn end_with_parent() -> io::Result<()> {
 /// # References
 /// [PR_SET_CHILD_SUBREAPER(2const)]
 ///
-/// [PR_SET_CHILD_SUBREAPER(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+/// [PR_SET_CHILD_SUBREAPER(2const)]:
+///   https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
 #[doc(alias = "prctl")]
 #[doc(alias = "PR_SET_CHILD_SUBREAPER")]
-pub fn adopt_orphans() -> io::Result<()> {
+pub fn set_child_subreaper() -> io::Result<()> {
     // Any process stands for "on".
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }

@@ -53,7 +53,7 @@ pub fn accept_only_from(listener: impl AsFd, source: IpAddr) -> io::Result<()> {
     }
     program.push(op(BPF_RET | BPF_K, u32::MAX)); // all of the packet
     program.push(op(BPF_RET | BPF_K, 0));
-    // What does not equal goes to the last instruction.
+    // A mismatch jumps to the last instruction.
     let last = program.len() - 1;
     for (place, step) in program.iter_mut().enumerate() {
         if u32::from(step.code) & 7 == BPF_JMP {
@@ -106,7 +106,7 @@ mod tests {
 
     /// A connection attempt whose first SYN has been dealt with when this returns: over loopback
     /// that is before connect(2) returns.
-    fn knock(from: IpAddr, to: SocketAddr) -> TcpStream {
+    fn connect_once(from: IpAddr, to: SocketAddr) -> TcpStream {
         let family = if from.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         bind(&socket, &SocketAddr::new(from, 0)).unwrap();
@@ -141,7 +141,7 @@ mod tests {
             }
             listener.set_nonblocking(true).unwrap();
             let to = SocketAddr::new(mine, listener.local_addr().unwrap().port());
-            let _stranger = knock([127, 0, 0, 2].into(), to);
+            let _stranger = connect_once([127, 0, 0, 2].into(), to);
             let known = TcpStream::connect(to).unwrap();
             let (accepted, peer) = listener.accept().unwrap();
             lift(&accepted).unwrap();
@@ -167,7 +167,7 @@ mod tests {
         listener.accept().unwrap();
         for other in ["::2", "0:0:1::1", "1::1", "127.0.0.1"] {
             accept_only_from(&listener, other.parse().unwrap()).unwrap();
-            let _stranger = knock(to.ip(), to);
+            let _stranger = connect_once(to.ip(), to);
             assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "{other}");
         }
     }

@@ -147,7 +147,7 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(known_of(&raw, known as usize))
+    Ok(from_raw(&raw, known as usize))
 }
 
 /// The same from bytes that begin with a `struct tcp_info`, as sock_diag(7) has it in an attribute.
@@ -158,10 +158,10 @@ pub(crate) fn info_in(bytes: &[u8]) -> TcpInfo {
     // SAFETY: `known` bytes are readable at the one and writable at the other pointer, which do not
     // overlap. Any bytes are a valid RawTcpInfo, which consists of integers.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast::<u8>(), known) };
-    known_of(&raw, bytes.len())
+    from_raw(&raw, bytes.len())
 }
 
-fn known_of(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
+fn from_raw(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
     TcpInfo {
         known_bytes,
         snd_mss: raw.snd_mss,
@@ -362,7 +362,8 @@ pub fn option(socket: impl AsFd, option: i32) -> io::Result<i32> {
 /// # References
 /// [Documentation/networking/msg_zerocopy.rst]
 ///
-/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+/// [Documentation/networking/msg_zerocopy.rst]:
+///   https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "setsockopt")]
 #[doc(alias = "SO_ZEROCOPY")]
 pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
@@ -650,7 +651,7 @@ pub fn begin_connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<O
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(source) = source {
-        // What the kernel does without it serves as well.
+        // The default of the kernel serves as well, so an error is ignored.
         let _ = set_int(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
         rustix::net::bind(&socket, &in_zone_of(source, to))?;
     }

@@ -60,7 +60,7 @@ impl Fault {
     }
 
     /// `count` of them as a sentence: `3 responses were redirects`.
-    pub fn told(self, count: u64) -> String {
+    pub fn describe(self, count: u64) -> String {
         let one = count == 1;
         let responses = if one { "response" } else { "responses" };
         let requests = if one { "request" } else { "requests" };
@@ -137,7 +137,7 @@ impl HttpCounts {
     }
 
     /// Number of faults of this kind.
-    pub fn of(&self, fault: Fault) -> u64 {
+    pub fn fault_count(&self, fault: Fault) -> u64 {
         self.faults[fault as usize]
     }
 
@@ -215,14 +215,14 @@ mod tests {
             (0..=index).for_each(|_| counting.fault(fault));
         }
         let counts = counting.read();
-        assert_eq!(counts.of(Fault::Redirect), 2);
+        assert_eq!(counts.fault_count(Fault::Redirect), 2);
         assert_eq!(counts.unanswered(), 5 + 6 + 7 + 8 + 9);
         assert_eq!(counts.since(&counts), HttpCounts::default());
     }
 
     #[test]
     fn one_fault_and_several_read_as_sentences() {
-        assert_eq!(Fault::Redirect.told(1), "1 response was a redirect");
-        assert_eq!(Fault::Timeout.told(2), "2 requests got no whole response in time");
+        assert_eq!(Fault::Redirect.describe(1), "1 response was a redirect");
+        assert_eq!(Fault::Timeout.describe(2), "2 requests got no whole response in time");
     }
 }

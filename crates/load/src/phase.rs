@@ -71,7 +71,7 @@ impl Phase {
             return Some(stalled);
         }
         let told: Vec<String> =
-            self.drained.faults().map(|(fault, count)| fault.told(count)).collect();
+            self.drained.faults().map(|(fault, count)| fault.describe(count)).collect();
         let first = self.first_fault.as_ref().map(|(_, first)| format!("; the first: {first}"));
         (!told.is_empty()).then(|| format!("{}{}", told.join("; "), first.unwrap_or_default()))
     }

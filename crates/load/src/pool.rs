@@ -117,7 +117,7 @@ impl Pool {
             targets.map(|target| request::bytes(origin, target, &options)).collect()
         });
         let requests = requests.collect::<Result<_>>()?;
-        let sessions = Sessions::of(&options)?;
+        let sessions = Sessions::new(&options)?;
         let addresses = options.origins.iter().map(|origin| choose_address(origin, &options));
         let addresses = addresses.collect::<Result<_>>()?;
         let origins = 0..options.origins.len();

@@ -270,7 +270,7 @@ impl Reply {
             }
             _ => {}
         }
-        let framing = Framing::of(response.headers)?;
+        let framing = Framing::parse(response.headers)?;
         self.head = Head {
             status,
             is_chunked: framing.is_chunked,
@@ -358,7 +358,7 @@ struct Framing<'a> {
 }
 
 impl<'a> Framing<'a> {
-    fn of(headers: &[Header<'a>]) -> Result<Self, Malformed> {
+    fn parse(headers: &[Header<'a>]) -> Result<Self, Malformed> {
         let mut framing = Self::default();
         let mut has_coding = false;
         for header in headers {

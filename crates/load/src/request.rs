@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::Trust;
 
-    fn of(headers: &[(&str, &str)], reuse: Reuse) -> Result<String> {
+    fn request_text(headers: &[(&str, &str)], reuse: Reuse) -> Result<String> {
         let origin = Origin::at("http://a.test:81/b?c", "127.0.0.1:1".parse().unwrap()).unwrap();
         let headers =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -99,14 +99,14 @@ mod tests {
         let kept = format!(
             "GET /b?c HTTP/1.1\r\nHost: a.test:81\r\nUser-Agent: zc/{version}\r\nAccept: */*\r\n\r\n"
         );
-        assert_eq!(of(&[], Reuse::KeepAlive).unwrap(), kept);
+        assert_eq!(request_text(&[], Reuse::KeepAlive).unwrap(), kept);
         let closed = kept.replace("*/*\r\n", "*/*\r\nConnection: close\r\n");
-        assert_eq!(of(&[], Reuse::Close).unwrap(), closed);
+        assert_eq!(request_text(&[], Reuse::Close).unwrap(), closed);
     }
 
     #[test]
     fn a_header_of_the_user_replaces_ours() {
-        let text = of(&[("host", "b.test"), ("X-A", " 1 ")], Reuse::KeepAlive).unwrap();
+        let text = request_text(&[("host", "b.test"), ("X-A", " 1 ")], Reuse::KeepAlive).unwrap();
         assert!(text.contains("\r\nhost: b.test\r\nX-A: 1\r\n\r\n"), "{text}");
         assert!(!text.contains("a.test"), "{text}");
     }
@@ -123,10 +123,10 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("Connection", "upgrade"),
         ] {
-            let error = of(&[(name, value)], Reuse::KeepAlive).unwrap_err();
+            let error = request_text(&[(name, value)], Reuse::KeepAlive).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage, "{name}: {value}");
             assert!(error.help.is_some());
         }
-        assert!(of(&[("X", &"x".repeat(LONGEST))], Reuse::KeepAlive).is_err());
+        assert!(request_text(&[("X", &"x".repeat(LONGEST))], Reuse::KeepAlive).is_err());
     }
 }

@@ -46,7 +46,7 @@ impl Sessions {
     ///
     /// # Errors
     /// Same as [`config`] and [`name`].
-    pub(super) fn of(options: &LoadOptions) -> Result<Option<Self>> {
+    pub(super) fn new(options: &LoadOptions) -> Result<Option<Self>> {
         let origins = options.origins.iter();
         let names = origins.map(|origin| origin.is_https.then(|| name(origin)).transpose());
         let names: Vec<_> = names.collect::<Result<_>>()?;

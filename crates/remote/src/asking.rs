@@ -91,7 +91,7 @@ impl Asking {
                 let load = Arc::clone(&self.load);
                 let phase = while_wanted(still_wanted, move || load.pause())?;
                 let per_s = responses_per_s(&phase);
-                Ok(Reply::Paused(FarPhase::of(&phase.into(), per_s)))
+                Ok(Reply::Paused(FarPhase::at_rate(&phase.into(), per_s)))
             }
             _ => Err(Error::failed("the session is one of requests")),
         }

@@ -73,14 +73,14 @@ impl Program {
             return Err(no_program());
         }
         let bytes = std::fs::read(path).map_err(cannot)?;
-        let elf = Elf::of(&bytes).ok_or_else(no_program)?;
+        let elf = Elf::parse(&bytes).ok_or_else(no_program)?;
         Ok(Self { bytes: bytes.into(), elf })
     }
 
     fn own() -> std::result::Result<Self, Refusal> {
         let unreadable = |why: &str| Refusal::Unreadable(why.to_owned());
         let bytes = std::fs::read(OWN).map_err(|error| unreadable(&in_words(&error)))?;
-        let elf = Elf::of(&bytes).ok_or_else(|| unreadable("it is not an ELF file"))?;
+        let elf = Elf::parse(&bytes).ok_or_else(|| unreadable("it is not an ELF file"))?;
         Ok(Self { bytes: bytes.into(), elf })
     }
 

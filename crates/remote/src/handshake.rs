@@ -121,7 +121,7 @@ impl Challenge {
     }
 
     /// The challenge with this nonce, which must be used once only.
-    pub fn of(nonce: [u8; BYTES]) -> Self {
+    pub fn from_nonce(nonce: [u8; BYTES]) -> Self {
         Self(nonce)
     }
 

@@ -174,7 +174,7 @@ pub struct FarPhase {
 
 impl FarPhase {
     /// The phase of a load that came at this rate.
-    pub(super) fn of(asked: &AskedFor, responses_per_s: f64) -> Self {
+    pub(super) fn at_rate(asked: &AskedFor, responses_per_s: f64) -> Self {
         let (up_to_ns, requests) = asked.latency.classes().unzip();
         Self {
             responses_per_s,

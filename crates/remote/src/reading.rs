@@ -102,7 +102,7 @@ impl Reads {
                 let phase = while_wanted(still_wanted, move || taken(&calling).pause())?;
                 let phase = phase.ok_or_else(|| Error::failed("nothing is being read"))?;
                 let per_s = phase.responses_per_s.unwrap_or_default();
-                Ok(Reply::Paused(FarPhase::of(&phase, per_s)))
+                Ok(Reply::Paused(FarPhase::at_rate(&phase, per_s)))
             }
             _ => Err(Error::failed("the session is one of a client of NFS")),
         }

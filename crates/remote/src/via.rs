@@ -142,7 +142,7 @@ impl Via {
         let connection = Connection::new(stdout.into(), stdin.into());
         let parts = pidfd(child.id() as i32)
             .map_err(cannot)
-            .and_then(|ended| Ok((ended, StderrTail::of(stderr)?)));
+            .and_then(|ended| Ok((ended, StderrTail::start(stderr)?)));
         match parts {
             Ok((ended, stderr)) => Ok((
                 Self {

@@ -99,7 +99,7 @@ pub(super) fn placed<'a>(
 
 /// The level of a factor that a cell has.
 pub(super) fn level(header: &Header, cell: &Cell, factor: Factor) -> Level {
-    Level::of(factor, cell, &header.plan.fixed, &header.link)
+    Level::for_cell(factor, cell, &header.plan.fixed, &header.link)
 }
 
 fn level_text(header: &Header, cell: &Cell, factor: Factor) -> String {

@@ -41,7 +41,7 @@ impl StderrTail {
     ///
     /// # Errors
     /// No descriptors or threads are left.
-    pub fn of(stderr: ChildStderr) -> Result<Self> {
+    pub fn start(stderr: ChildStderr) -> Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)
             .map_err(|error| Error::os("make an eventfd", error))?;
         let (lines, stop) = (Arc::<Mutex<Lines>>::default(), Arc::new(stop));
@@ -146,7 +146,7 @@ mod tests {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let mut stderr = StderrTail::of(child.stderr.take().unwrap()).unwrap();
+        let mut stderr = StderrTail::start(child.stderr.take().unwrap()).unwrap();
         child.wait().unwrap();
         stderr.finish();
         stderr

@@ -152,7 +152,7 @@ pub struct Profile {
 impl Profile {
     /// The samples of a run; `None` if it was not sampled, or if its tables are inconsistent
     /// because the file was edited.
-    pub fn of(run: &Run) -> Option<Self> {
+    pub fn from_run(run: &Run) -> Option<Self> {
         let sampling = run.header.sampling.clone()?;
         let mut profile =
             Self { sampling, symbols: Vec::new(), frames: Vec::new(), blocks: Vec::new() };

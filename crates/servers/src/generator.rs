@@ -77,7 +77,7 @@ struct Response {
 
 impl Response {
     /// The mean of a phase; `None` without responses.
-    fn of(sent: u64, responses: u64, body_bytes: u64) -> Option<Self> {
+    fn mean(sent: u64, responses: u64, body_bytes: u64) -> Option<Self> {
         let count = responses as f64;
         let each = Self { sent: sent as f64 / count, body: body_bytes as f64 / count };
         (responses > 0 && each.sent > 0.0 && each.body > 0.0).then_some(each)
@@ -130,7 +130,7 @@ impl Generator {
     pub(super) fn own_load_ended(&self, responses: u64, body_bytes: u64) -> Result<()> {
         let Some((origin, before)) = self.now().own.take() else { return Ok(()) };
         let sent = payload(&self.link.counters()?).saturating_sub(before);
-        if let Some(response) = Response::of(sent, responses, body_bytes) {
+        if let Some(response) = Response::mean(sent, responses, body_bytes) {
             self.now().responses[origin] = Some(response);
         }
         Ok(())
@@ -236,13 +236,13 @@ mod tests {
             ..LinkCounters::default()
         };
         assert_eq!(payload(&counters), 100_250);
-        let each = Response::of(10 * 100_250, 10, 10 * 100_000).unwrap();
+        let each = Response::mean(10 * 100_250, 10, 10 * 100_000).unwrap();
         let counts = each.counts(100_250 * 7 / 2);
         assert_eq!(
             (counts.responses, counts.body_bytes),
             (4, 350_000),
             "half of one is on its way"
         );
-        assert_eq!(Response::of(1, 0, 0), None);
+        assert_eq!(Response::mean(1, 0, 0), None);
     }
 }

@@ -251,7 +251,7 @@ pub fn keep() -> Result<()> {
     // server in order.
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         .map_err(|error| Error::os("block signals", error))?;
-    process::adopt_orphans()
+    process::set_child_subreaper()
         .map_err(|error| Error::os("become the reaper of a command's processes", error))?;
     let mut line = String::new();
     let mut stdin = io::stdin().lock();
@@ -289,7 +289,7 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     };
     // What the keeper does itself is not the command's.
     drop(sched::pin(&everywhere));
-    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::of(stderr).ok());
+    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::start(stderr).ok());
     let mut status = None;
     let mut of_command = vec![child.id() as i32];
     while !of_command.is_empty() && wait_for_any(&of_command) {

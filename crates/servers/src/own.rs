@@ -259,7 +259,7 @@ impl Port {
                 Ok(0) | Err(_) => break, // the client is gone, or says too much
                 Ok(some) => some,
             };
-            let Some(asked) = Asked::of(&request[..has]) else { continue };
+            let Some(asked) = Asked::parse(&request[..has]) else { continue };
             // Of requests that come together, which zc's load does not send, one is answered.
             has = 0;
             let piece = match asked.body_bytes {
@@ -302,7 +302,7 @@ struct Asked {
 
 impl Asked {
     /// `None` as long as there is more to come, and of what is no request.
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         let mut headers = [httparse::EMPTY_HEADER; 16];
         let mut request = httparse::Request::new(&mut headers);
         request.parse(bytes).ok().filter(httparse::Status::is_complete)?;
@@ -337,16 +337,16 @@ mod tests {
     #[test]
     fn a_request_is_answered_once_it_is_whole() {
         let whole = b"GET /65536 HTTP/1.1\r\nHost: zc\r\nConnection: Close\r\n\r\n";
-        assert_eq!(Asked::of(whole), Some(Asked { body_bytes: 65_536, closes: true }));
+        assert_eq!(Asked::parse(whole), Some(Asked { body_bytes: 65_536, closes: true }));
         for no_number in ["/", "/64k", "/-1", "65536"] {
             let request = format!("GET {no_number} HTTP/1.1\r\nHost: zc\r\n\r\n");
-            let asked = Asked::of(request.as_bytes());
+            let asked = Asked::parse(request.as_bytes());
             assert_eq!(asked, Some(Asked { body_bytes: 0, closes: false }));
         }
         for end in 0..whole.len() {
-            assert_eq!(Asked::of(&whole[..end]), None, "{end} bytes");
+            assert_eq!(Asked::parse(&whole[..end]), None, "{end} bytes");
         }
-        assert_eq!(Asked::of(b"\x16\x03\x01\x00"), None);
+        assert_eq!(Asked::parse(b"\x16\x03\x01\x00"), None);
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl ServerRig {
 
     /// The responses that a trial of a cell at this pace is to have all of; `None`: its window is
     /// of the usual length.
-    fn whole(&self, cell: &Cell, pace: Pace) -> Option<Whole> {
+    fn complete_responses(&self, cell: &Cell, pace: Pace) -> Option<Whole> {
         match (self.replayed(cell), cell.levels.message_bytes, pace) {
             (Some(replayed), ..) => Some(replayed.whole),
             (None, Some(bytes), Pace::At { per_s }) => {
@@ -343,7 +343,7 @@ impl Bench for ServerRig {
         // its requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
         let served_before = cell.transfer.nfs_call().and_then(|_| self.served.io_bytes());
-        let whole = match self.whole(cell, pace) {
+        let whole = match self.complete_responses(cell, pace) {
             Some(whole) => {
                 self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))
             }

@@ -61,7 +61,7 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
     // Before the soakers: what is wrong is told at once.
     options.status.as_ref().map(StatusUrl::read).transpose()?;
     let first = target.read()?;
-    let network = first.pids.first().map_or_else(|| Err(gone()), |pid| Network::of(*pid));
+    let network = first.pids.first().map_or_else(|| Err(gone()), |pid| Network::for_process(*pid));
     let no_network = network.as_ref().err().map(|error| error.message.clone());
     let mut meter = set_up(&options.soaked)?;
     let start = start(&mut meter, |meter| {
@@ -69,7 +69,7 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
     })?;
     let start = start.ok_or_else(interrupted)?;
     let mut seen = SoakService {
-        target: target.told().clone(),
+        target: target.description().clone(),
         start,
         windows: Vec::new(),
         no_sockets: no_network,

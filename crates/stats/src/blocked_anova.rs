@@ -106,7 +106,7 @@ pub fn blocked_anova(values: &[Classed]) -> Option<BlockedAnova> {
     let all = centred.squares;
     let by_classes = dot(&effects, &right).max(0.0);
     let left = all - by_classes;
-    // What rounding leaves of nothing is nothing.
+    // A sum of this size is a rounding error of 0.
     if left <= 1e-12 * all {
         return None;
     }

@@ -169,8 +169,9 @@ mod tests {
         let mut random = Pcg64::seed_from_u64(n as u64);
         let factor: Vec<Vec<f64>> =
             (0..n).map(|_| (0..n).map(|_| random.random::<f64>() - 0.5).collect()).collect();
-        let of = |i: usize, j: usize| dot(&factor[i], &factor[j]) + f64::from(u8::from(i == j));
-        (0..n).map(|i| (0..n).map(|j| of(i, j)).collect()).collect()
+        let element =
+            |i: usize, j: usize| dot(&factor[i], &factor[j]) + f64::from(u8::from(i == j));
+        (0..n).map(|i| (0..n).map(|j| element(i, j)).collect()).collect()
     }
 
     fn symmetric(rows: &[Vec<f64>]) -> Symmetric {

@@ -78,7 +78,7 @@ mod tests {
         let eight = Midmean::new([8.0, 1.0, 2.0, 7.0, 3.0, 6.0, 4.0, 1000.0].map(Some));
         // scipy.stats.trim_mean([1, 2, 3, 4, 6, 7, 8, 1000], 0.25) -> 5.0
         assert_eq!(eight.resampled(&[1; 8]), Some(5.0));
-        // Of five, 1.25 are cut at either end: (0.75 x 2 + 3 + 0.75 x 5) / 2.5.
+        // With five values, 1.25 are cut at either end: (0.75 x 2 + 3 + 0.75 x 5) / 2.5.
         assert_eq!(Midmean::new([1.0, 2.0, 3.0, 5.0, 9.0].map(Some)).resampled(&[1; 5]), Some(3.3));
         assert_eq!(Midmean::new([Some(4.0)]).resampled(&[1]), Some(4.0));
     }

@@ -217,7 +217,7 @@ impl Solution<'_> {
     pub(crate) fn information(&self) -> [[f64; 3]; 3] {
         let design = self.design;
         let moved = |which: usize| -> Vec<f64> {
-            let of = |at: usize| {
+            let scaled_effect = |at: usize| {
                 let (_, unit, partner) = design.places[at];
                 match which {
                     UNITS => self.of_units[unit] / self.variances[UNITS],
@@ -227,7 +227,7 @@ impl Solution<'_> {
                     _ => self.weights[at] * self.residuals[at],
                 }
             };
-            (0..self.weights.len()).map(of).collect()
+            (0..self.weights.len()).map(scaled_effect).collect()
         };
         let all = [moved(UNITS), moved(PARTNERS), moved(SESSIONS)];
         let projected: Vec<Vec<f64>> = all

@@ -41,11 +41,11 @@ pub fn nonnegative_fit<const P: usize>(points: &[([f64; P], f64, f64)]) -> Optio
     // The sum of squares is convex: if its minimum has a negative coefficient, the minimum among
     // those that have none has a coefficient of 0, and is the free minimum over all others.
     let sum = |fit: &[f64; P]| -> f64 {
-        let of = |(x, y, weight): &([f64; P], f64, f64)| {
+        let weighted_square = |(x, y, weight): &([f64; P], f64, f64)| {
             let fitted: f64 = std::iter::zip(x, fit).map(|(x, each)| x * each).sum();
             weight / largest * (fitted - y).powi(2)
         };
-        points.iter().map(of).sum()
+        points.iter().map(weighted_square).sum()
     };
     let constrained = (0..all).filter_map(fit).filter(allowed);
     constrained.min_by(|one, other| sum(one).total_cmp(&sum(other)))
@@ -197,10 +197,10 @@ mod tests {
             let found = nonnegative_fit(&points).unwrap();
             prop_assert!(found.iter().all(|each| *each >= 0.0));
             let squares = |fit: [f64; 3]| -> f64 {
-                let of = |(x, y, w): &([f64; 3], f64, f64)| {
+                let weighted_square = |(x, y, w): &([f64; 3], f64, f64)| {
                     w * (x[0] * fit[0] + x[1] * fit[1] + x[2] * fit[2] - y).powi(2)
                 };
-                points.iter().map(of).sum()
+                points.iter().map(weighted_square).sum()
             };
             for step in steps {
                 let other = [0, 1, 2].map(|place| (found[place] + step[place]).max(0.0));

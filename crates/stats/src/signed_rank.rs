@@ -59,7 +59,8 @@ pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 ///
 /// `None` where [`median_min_n`] is `None`.
 pub fn wilcoxon_min_n(confidence: f64) -> Option<usize> {
-    // As for the median: the widest interval misses when all values lie on one side, 2 / 2^n.
+    // The median's bound holds here too: the widest interval misses when all values lie on one
+    // side, 2 / 2^n.
     median_min_n(confidence)
 }
 

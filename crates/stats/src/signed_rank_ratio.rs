@@ -41,8 +41,8 @@ pub fn signed_rank_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<Signed
     }
     let mut averages = Averages { pairs: pairs.to_vec() };
     let all = (pairs.len() * (pairs.len() + 1) / 2) as u64;
-    // As many above 0 as below: with an even number that may hold over a range, whose middle is
-    // taken.
+    // The estimate has as many means above it as below. With an even number that may hold over a
+    // range, whose middle is taken.
     let estimate = 0.5 * averages.falls_to(all / 2)
         + 0.5 * averages.falls_to(all.div_ceil(2).saturating_sub(1));
     if !estimate.is_finite() {
@@ -123,16 +123,17 @@ mod tests {
     fn a_constant_second_quantity_gives_the_signed_rank_interval() {
         let values = [1.2, 0.4, -0.3, 0.9, 2.1, 0.7, 0.1, 1.4, 0.6];
         let found = signed_rank_ratio(&values.map(|value| (value, 1.0)), 0.95).unwrap();
-        let of = wilcoxon_interval(&values, 0.95).unwrap();
+        let expected = wilcoxon_interval(&values, 0.95).unwrap();
         let interval = found.interval.unwrap();
         assert!(
             (found.estimate - crate::hodges_lehmann(&values).unwrap()).abs() < 1e-9,
             "{found:?}"
         );
         assert!(
-            (interval.low - of.low.max(0.0)).abs() < 1e-9 && (interval.high - of.high).abs() < 1e-9
+            (interval.low - expected.low.max(0.0)).abs() < 1e-9
+                && (interval.high - expected.high).abs() < 1e-9
         );
-        assert_eq!(interval.achieved_confidence, of.achieved_confidence);
+        assert_eq!(interval.achieved_confidence, expected.achieved_confidence);
     }
 
     #[test]

@@ -44,18 +44,18 @@ pub fn heavy_tails(values: &[f64]) -> Option<f64> {
     let middle = quantile(&absolute, MIDDLE).filter(|middle| *middle > 0.0)?;
     let seen = quantile(&absolute, TAIL)? / middle;
     let error = (VARIANCE / values.len() as f64).sqrt();
-    let of = |freedom: f64| {
+    let tail_ratio = |freedom: f64| {
         let student = StudentT::new(freedom)?;
         Some(student.critical_value(TAIL)? / student.critical_value(MIDDLE)?)
     };
-    if seen <= of(f64::INFINITY)? + SURE * error {
+    if seen <= tail_ratio(f64::INFINITY)? + SURE * error {
         return None;
     }
     // The quotient falls with the degrees of freedom.
     let (mut low, mut high) = (LEAST, 1e4);
     for _ in 0..40 {
         let freedom = f64::sqrt(low * high);
-        if of(freedom)? > seen { low = freedom } else { high = freedom }
+        if tail_ratio(freedom)? > seen { low = freedom } else { high = freedom }
     }
     Some(low)
 }

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_interval_of_a_new_difference_with_it_holds_as_often_as_it_says() {
-        // As a comparison of two runs uses it: a difference of two new groups, both of one state.
+        // A comparison of two runs uses the difference of two new groups, both of one state.
         for (between, groups) in [(0.0, 4), (1.0, 4), (3.0, 4), (1.0, 8), (3.0, 8)] {
             let held = (0..2000).filter(|seed| {
                 let found = variance_component(&drawn(*seed, (6, groups), between, 0.0)).unwrap();

@@ -88,7 +88,7 @@ fn contrasts(values: &[f64]) -> Option<Vec<Contrast>> {
         return None;
     }
     values.iter_mut().for_each(|value| *value = value.clamp(low, high));
-    // What is clipped does not move: a shift of the level moves the clipped mean by 1 - 2 x CLIPPED
+    // Clipped values do not move: a shift of the level moves the clipped mean by 1 - 2 x CLIPPED
     // of itself.
     let scale = (1.0 - 2.0 * CLIPPED).powi(-2);
     let scatter = scale / 2.0 * mean(values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)));
@@ -141,11 +141,14 @@ impl Wander {
     /// assert!((wander.apart(10.0).variance - 2.742).abs() < 1e-3);
     /// ```
     pub fn after(self, times: f64) -> Self {
-        let of = |x: f64| if x > 0.0 { x * x * x.ln() } else { 0.0 };
+        let t2_ln_t = |x: f64| if x > 0.0 { x * x * x.ln() } else { 0.0 };
         let r = times.max(1.0);
         // The terms cancel more and more; far apart their sum is 2 ln r + 3.
-        let seen =
-            if r < 1e3 { of(r + 1.0) + of(r - 1.0) - 2.0 * of(r) } else { 2.0 * r.ln() + 3.0 };
+        let seen = if r < 1e3 {
+            t2_ln_t(r + 1.0) + t2_ln_t(r - 1.0) - 2.0 * t2_ln_t(r)
+        } else {
+            2.0 * r.ln() + 3.0
+        };
         let growth = (seen / (4.0 * std::f64::consts::LN_2)).max(1.0);
         Self { variance: self.variance * growth, ..self }
     }
@@ -298,8 +301,8 @@ mod tests {
 
     #[test]
     fn wander_of_several_measurements_is_their_mean() {
-        let of = |variance| Wander { variance, degrees_of_freedom: 7.0 };
-        let pooled = Wander::pooled(&[of(1.0), of(3.0)]).unwrap();
+        let with_variance = |variance| Wander { variance, degrees_of_freedom: 7.0 };
+        let pooled = Wander::pooled(&[with_variance(1.0), with_variance(3.0)]).unwrap();
         assert_eq!((pooled.variance, pooled.degrees_of_freedom), (2.0, 14.0));
         assert_eq!(Wander::pooled(&[]), None);
     }

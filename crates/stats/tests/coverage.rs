@@ -173,9 +173,10 @@ fn median_intervals_of_a_series_cover_although_neighbours_are_alike() {
             });
             let independent = independent as f64 / (RUNS / 2) as f64;
             println!(
-                "median of a series, phi {phi}, n = {n}: {covered:.4}, as if independent {independent:.4}"
+                "median of a series, phi {phi}, n = {n}: {covered:.4}, \
+                 as if independent {independent:.4}"
             );
-            // Of a short series the correlation is known badly, and underestimated.
+            // The correlation of a short series is known badly, and underestimated.
             let least = if n < 60 { 0.88 } else { 0.92 };
             assert!((least..=0.99).contains(&covered), "{phi}, {n}: {covered}");
         }
@@ -296,8 +297,8 @@ fn welch_intervals_cover_normal_samples_of_unlike_variance() {
 
 #[test]
 fn signed_rank_ratios_cover_at_the_noise_floor() {
-    // As zc uses it: costs at the noise floor, some of them negative, divided by a reference that
-    // may be negative too. Both have the same noise and rare outliers.
+    // zc uses it so: costs at the noise floor, some of them negative, are divided by a reference
+    // that may be negative too. Both have the same noise and rare outliers.
     for n in [8, 15, 25, 60] {
         let mut random = Random::new(n as u64);
         let runs = if n == 60 { RUNS / 5 } else { RUNS };
@@ -439,7 +440,7 @@ fn planned_interim_analyses_that_stop_by_width_keep_95_per_cent_at_the_end() {
 
 #[test]
 fn interim_analyses_that_stop_at_a_decision_find_differences_that_are_none_in_one_run_of_twenty() {
-    // Of `zc run --quick`: it stops once an interval excludes 1, or lies within 5 % of it. Each
+    // `zc run --quick` stops once an interval excludes 1, or lies within 5 % of it. Each
     // analysis has its part of the error, and the last no more.
     let planned = [0.4, 0.55, 0.7, 0.85, 1.0];
     let spending = AlphaSpending::new(0.95).unwrap();

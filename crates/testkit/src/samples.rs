@@ -77,7 +77,7 @@ pub fn with_samples(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<CpuShare>)
                 of_window(Some(&trial.cell), trial.closed.soak.at_ns - trial.opened.soak.at_ns)
             })
             .collect();
-        // As long as a trial's window, so that a share of the time is the same there.
+        // The window is as long as a trial's, so that a share of the time is the same there.
         windows.push(of_window(None, windows.first().map_or(1, |window| window.elapsed_ns)));
         samples.windows = windows;
         block.samples = Some(samples);

@@ -13,13 +13,13 @@ const BODY_BYTES: u64 = 102_400;
 /// A server in two states, `off` and `on`, on `on_by_off` times as much CPU in the latter. A
 /// request costs 100 us in `off`, of which the server's processes are charged for a share.
 pub fn server(on_by_off: f64) -> Run {
-    let of = |name: &str, ns_per_kib: f64| {
+    let in_state = |name: &str, ns_per_kib: f64| {
         let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
         cell.cell.label = name.to_owned();
         cell.cell.levels.state = name.parse().ok();
         cell
     };
-    let (off, on) = (of("off", 1000.0), of("on", 1000.0 * on_by_off));
+    let (off, on) = (in_state("off", 1000.0), in_state("on", 1000.0 * on_by_off));
     let (control, positive) = (off.control(), off.positive_control(100.0));
     let cells = vec![off, on, control, positive];
     let mut run = Synthetic { cells, ..Synthetic::default() }.run();

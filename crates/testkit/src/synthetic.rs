@@ -554,7 +554,7 @@ impl<'a> Machine<'a> {
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
         let bytes = rate * length as f64 / 1e9;
         let factor = (self.walk + world.noise * self.normal()).exp();
-        // What is burned takes the same time, whatever memory and neighbours do.
+        // Burned CPU time is the same, whatever memory and neighbours do.
         let burned_ns =
             truth.cell.burn_units_per_mb.unwrap_or_default() / UNITS_PER_NS * bytes / 1e6;
         let softirqs_ns = truth.cell.burn_softirq_ns_per_mb.map(|per_mb| per_mb * bytes / 1e6);

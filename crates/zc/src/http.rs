@@ -270,7 +270,11 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
         faults: phase
             .drained
             .faults()
-            .map(|(fault, count)| HttpFault { kind: fault.name(), count, said: fault.told(count) })
+            .map(|(fault, count)| HttpFault {
+                kind: fault.name(),
+                count,
+                said: fault.describe(count),
+            })
             .collect(),
         first_fault: phase.first_fault.as_ref().map(|(_, words)| words.clone()),
         own_cpu: (!is_emulated()).then(|| HttpCpu {

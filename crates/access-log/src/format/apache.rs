@@ -36,9 +36,9 @@ pub(super) fn named_format(text: &str) -> Result<Template, FormatError> {
     parse(text, Counted::Unsaid)
 }
 
-/// `%b` is of `counted`.
+/// Parses a `LogFormat`, in which `%b` counts `counted`.
 fn parse(text: &str, counted: Counted) -> Result<Template, FormatError> {
-    // That of the first time. A time of the other end of the request is passed over.
+    // The first time sets it. A time of the other end of the request is passed over.
     let mut stamp = None;
     let mut pieces: Vec<Piece> = Vec::new();
     let mut literal = String::new();
@@ -168,10 +168,13 @@ mod tests {
     #[test]
     fn directives_are_read_and_others_passed_over() {
         let template = log_format(
-            r#"%{X-Forwarded-For}i %h %t \"%r\" %400,501{Referer}i %>s %!200b %O %{ms}T %^FB %I 100%%"#,
+            "%{X-Forwarded-For}i %h %t \\\"%r\\\" %400,501{Referer}i %>s %!200b %O %{ms}T %^FB %I \
+             100%%",
         )
         .unwrap();
-        let line = br#"- 192.0.2.1 [17/May/2015:10:05:03 +0000] "POST /a HTTP/1.1" - 404 - 153 12 - 300 100%"#;
+        let line =
+            b"- 192.0.2.1 [17/May/2015:10:05:03 +0000] \"POST /a HTTP/1.1\" - 404 - 153 12 - \
+                     300 100%";
         let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
         assert_eq!((entry.method, entry.status), (Method::Post, Some(404)));
         assert_eq!(entry.bytes, Bytes { body: Some(0), wire: Some(153), unsaid: None });
@@ -181,11 +184,11 @@ mod tests {
 
     #[test]
     fn a_directive_that_is_not_known_is_named() {
-        let of = |text: &str| log_format(text).unwrap_err();
-        assert_eq!(of("%t %Y"), FormatError::Unknown("%Y".to_owned()));
-        assert_eq!(of("%t %{Referer"), FormatError::Unknown("%{Referer".to_owned()));
-        assert_eq!(of("%t %"), FormatError::Unknown("%".to_owned()));
-        assert_eq!(of("%t \\"), FormatError::Lacks("the status"));
+        let error = |text: &str| log_format(text).unwrap_err();
+        assert_eq!(error("%t %Y"), FormatError::Unknown("%Y".to_owned()));
+        assert_eq!(error("%t %{Referer"), FormatError::Unknown("%{Referer".to_owned()));
+        assert_eq!(error("%t %"), FormatError::Unknown("%".to_owned()));
+        assert_eq!(error("%t \\"), FormatError::Lacks("the status"));
     }
 
     #[test]

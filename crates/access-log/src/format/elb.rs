@@ -1,6 +1,6 @@
 //! Access logs of Elastic Load Balancing: of Application Load Balancers, and of Classic ones, whose
 //! lines begin with the time.
-//! <https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html>
+//! `docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html`
 //!
 //! The time is that of the response. Three times in s make the duration: until the request went to
 //! the target, until it answered, until the answer went to the client; each is `-1` where there was

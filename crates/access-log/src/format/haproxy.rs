@@ -2,8 +2,9 @@
 //! <https://docs.haproxy.org/2.8/configuration.html#8.2.3>
 //!
 //! ```text
-//! Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 \
-//!   10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1"
+//! Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in \
+//!   static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} \
+//!   "GET /index.html HTTP/1.1"
 //! ```
 //!
 //! Bytes are those sent to the client, with the header, of whose lines HAProxy 2.6 leaves out the
@@ -21,7 +22,7 @@ use crate::{number, request};
 
 /// Reads a line.
 pub(super) fn read(line: &[u8]) -> Reading {
-    // What syslog writes has brackets as well: haproxy[14389].
+    // syslog's own part has brackets as well: haproxy[14389].
     let read = memmem::find_iter(line, b" [").find_map(|at| entry(&line[at + 2..]));
     read.map_or(Reading::Unreadable, Reading::Entry)
 }

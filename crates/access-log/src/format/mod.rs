@@ -131,7 +131,7 @@ impl Format {
     /// This format, if it is one of JSON, with keys that were named.
     pub fn with_fields(mut self, fields: &Fields) -> Option<Self> {
         match &mut self.parser {
-            Parser::Json(json) => json.prefer(fields),
+            Parser::Json(json) => json.prepend_keys(fields),
             _ => return None,
         }
         Some(self)
@@ -197,9 +197,9 @@ impl Format {
     }
 
     /// Finds what is a setting of the server by the first lines.
-    pub(crate) fn settle(&mut self, lines: &[&[u8]]) {
+    pub(crate) fn detect_settings(&mut self, lines: &[&[u8]]) {
         if let Parser::Json(json) = &mut self.parser {
-            json.settle(lines);
+            json.detect_unit(lines);
         }
     }
 

@@ -12,15 +12,23 @@ pub(super) const COMMON: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 
 /// The format that nginx writes by default.
-pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+pub(super) const COMBINED: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status \
+                                   $body_bytes_sent \"$http_referer\" \"$http_user_agent\"";
 
 /// The format of nginx's own configuration file, under the name `main`: `combined`, and the
 /// addresses that proxies have added.
-pub(super) const MAIN: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#;
+pub(super) const MAIN: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status \
+                               $body_bytes_sent \"$http_referer\" \"$http_user_agent\" \
+                               \"$http_x_forwarded_for\"";
 
 /// The format of the ingress controller of Kubernetes.
 /// <https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/log-format/>
-pub(super) const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id"#;
+pub(super) const INGRESS: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status \
+                                  $body_bytes_sent \"$http_referer\" \"$http_user_agent\" \
+                                  $request_length $request_time [$proxy_upstream_name] \
+                                  [$proxy_alternative_upstream_name] $upstream_addr \
+                                  $upstream_response_length $upstream_response_time \
+                                  $upstream_status $req_id";
 
 /// A `log_format` as in a configuration file, without its name and the quotes around it.
 ///
@@ -106,10 +114,13 @@ mod tests {
     #[test]
     fn variables_are_read_and_others_passed_over() {
         let template = log_format(
-            r#"${remote_addr}x [$time_local] "$request" $status $bytes_sent/$body_bytes_sent "$http_cookie" rt=$request_time,$upstream_response_time"#,
+            "${remote_addr}x [$time_local] \"$request\" $status $bytes_sent/$body_bytes_sent \
+             \"$http_cookie\" rt=$request_time,$upstream_response_time",
         )
         .unwrap();
-        let line = br#"192.0.2.1x [17/May/2015:10:05:03 +0200] "GET /a\" b HTTP/2.0" 206 300/100 "a=\"b\" c" rt=0.012,-"#;
+        let line =
+            b"192.0.2.1x [17/May/2015:10:05:03 +0200] \"GET /a\\\" b HTTP/2.0\" 206 300/100 \
+                     \"a=\\\"b\\\" c\" rt=0.012,-";
         let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
         assert_eq!((entry.method, entry.protocol), (Method::Get, Some(Protocol::Http2)));
         assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
@@ -136,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_lacks_something_is_refused() {
-        let of = |text: &str| log_format(text).unwrap_err();
+        let error = |text: &str| log_format(text).unwrap_err();
         let whole = r#"$msec "$request" $status $bytes_sent"#;
         assert!(log_format(whole).is_ok());
         for (without, lacks) in [
@@ -145,11 +156,11 @@ mod tests {
             ("$bytes_sent", "the bytes of a response"),
             ("$request", "the request or its method"),
         ] {
-            assert_eq!(of(&whole.replace(without, "")), FormatError::Lacks(lacks));
+            assert_eq!(error(&whole.replace(without, "")), FormatError::Lacks(lacks));
         }
-        assert_eq!(of("$msec$status"), FormatError::Adjacent);
-        assert_eq!(of("$msec $request $status $bytes_sent"), FormatError::BareRequest);
-        assert_eq!(of("$msec $status $bytes_sent $request"), FormatError::BareRequest);
-        assert_eq!(of("$ $msec"), FormatError::Unknown("$".to_owned()));
+        assert_eq!(error("$msec$status"), FormatError::Adjacent);
+        assert_eq!(error("$msec $request $status $bytes_sent"), FormatError::BareRequest);
+        assert_eq!(error("$msec $status $bytes_sent $request"), FormatError::BareRequest);
+        assert_eq!(error("$ $msec"), FormatError::Unknown("$".to_owned()));
     }
 }

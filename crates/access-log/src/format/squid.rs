@@ -2,7 +2,8 @@
 //! <https://wiki.squid-cache.org/Features/LogFormat#squid-native-accesslog-format-in-detail>
 //!
 //! ```text
-//! 1286536309.450    216 192.0.2.224 TCP_MISS/200 4507 GET http://example.com/ - HIER_DIRECT/192.0.2.1 text/html
+//! 1286536309.450    216 192.0.2.224 TCP_MISS/200 4507 GET http://example.com/ - \
+//!   HIER_DIRECT/192.0.2.1 text/html
 //! ```
 //!
 //! Bytes are those sent to the client, with the header; the duration is in ms; the time is that at

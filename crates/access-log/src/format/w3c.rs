@@ -4,7 +4,7 @@
 //! Times are in UTC, and those of the end of a request. `sc-bytes` are all bytes that were sent,
 //! with the header. `time-taken` is in seconds by the W3C's draft and at CloudFront, and in ms at
 //! IIS. <https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging>
-//! <https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html>
+//! `docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html`
 
 use memchr::{memchr, memmem};
 

@@ -78,7 +78,7 @@ impl Collect for MixBuilder {
         self.slices.add(unix_s, class, size_bytes);
         self.minutes.add(unix_s, size_bytes);
         if let Some(duration_us) = entry.duration_us {
-            self.spend(entry.time.unix_ms, duration_us, stamp);
+            self.add_duration(entry.time.unix_ms, duration_us, stamp);
         }
     }
 }
@@ -102,7 +102,7 @@ impl MixBuilder {
         }
     }
 
-    fn spend(&mut self, unix_ms: i64, duration_us: u64, stamp: Stamp) {
+    fn add_duration(&mut self, unix_ms: i64, duration_us: u64, stamp: Stamp) {
         let durations = self.durations.get_or_insert(Durations { requests: 0, sum_us: 0 });
         durations.requests += 1;
         durations.sum_us = durations.sum_us.saturating_add(duration_us);
@@ -111,7 +111,7 @@ impl MixBuilder {
             Stamp::Begin => unix_us,
             Stamp::End => unix_us.saturating_sub_unsigned(duration_us),
         };
-        self.minutes.spend(begin_unix_us, duration_us);
+        self.minutes.add_duration(begin_unix_us, duration_us);
     }
 
     /// The mix; `None` if nothing was counted.

@@ -78,7 +78,7 @@ impl OpenMinutes {
     }
 
     /// Charges the minutes that a request took with what it spent in each.
-    pub(super) fn spend(&mut self, begin_unix_us: i64, duration_us: u64) {
+    pub(super) fn add_duration(&mut self, begin_unix_us: i64, duration_us: u64) {
         const MINUTE_US: u64 = 60_000_000;
         let begin_us = begin_unix_us.max(0) as u64;
         let first = begin_us / MINUTE_US;
@@ -99,12 +99,12 @@ impl OpenMinutes {
     /// The minute's load so far, since it was last put away.
     fn open(&mut self, minute: i64) -> &mut Load {
         if let Some((last, load)) = self.last.take_if(|(last, _)| *last != minute) {
-            self.put_away(last, load);
+            self.store(last, load);
         }
         &mut self.last.get_or_insert((minute, Load::default())).1
     }
 
-    fn put_away(&mut self, minute: i64, load: Load) {
+    fn store(&mut self, minute: i64, load: Load) {
         if let Some(known) = self.young.get_mut(&minute) {
             known.merge(load);
             return;
@@ -145,7 +145,7 @@ impl OpenMinutes {
                 continue;
             };
             known.count += count;
-            // Of equals the earliest, whatever the order.
+            // The earliest of equal minutes, whatever the order.
             let is_more = |than: &Minute, of: fn(&Minute) -> u64| {
                 let earlier = minute.begin_unix_s < than.begin_unix_s;
                 of(&minute) > of(than) || (of(&minute) == of(than) && earlier)
@@ -167,7 +167,7 @@ impl OpenMinutes {
     /// `None` if there were no requests.
     pub(super) fn finish(mut self) -> Option<Minutes> {
         if let Some((minute, load)) = self.last.take() {
-            self.put_away(minute, load);
+            self.store(minute, load);
         }
         let (old, young) = (std::mem::take(&mut self.old), std::mem::take(&mut self.young));
         self.close(old);
@@ -202,15 +202,15 @@ mod tests {
     fn time_is_charged_to_the_minutes_that_a_request_took() {
         let mut minutes = OpenMinutes::default();
         minutes.add(100, 1);
-        minutes.spend(30_000_000, 100_000_000);
-        minutes.spend(65_000_000, 1_000_000);
+        minutes.add_duration(30_000_000, 100_000_000);
+        minutes.add_duration(65_000_000, 1_000_000);
         let minutes = minutes.finish().unwrap();
         let busiest = minutes.most_busy.unwrap();
         assert_eq!((busiest.begin_unix_s, busiest.busy_us), (60, 61_000_000));
         assert_eq!(minutes.count, 1);
         // A duration of a thousand years is not walked through.
         let mut minutes = OpenMinutes::default();
-        minutes.spend(i64::MAX, u64::MAX);
+        minutes.add_duration(i64::MAX, u64::MAX);
         assert_eq!(minutes.finish().unwrap().most_busy.unwrap().busy_us, 60_000_000);
     }
 
@@ -243,7 +243,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_makes_no_difference(mut requests in prop::collection::vec((0..3000_i64, 0..9_u64), 1..200)) {
+        fn the_order_makes_no_difference(
+            mut requests in prop::collection::vec((0..3000_i64, 0..9_u64), 1..200),
+        ) {
             let as_they_came = count(&requests);
             requests.sort_unstable();
             prop_assert_eq!(count(&requests), as_they_came);

@@ -155,7 +155,7 @@ mod tests {
 
         #[test]
         fn sums_are_exact(sizes in prop::collection::vec(0..1_u64 << 40, 0..100)) {
-            let (mut one, mut two, mut all) = (Sizes::default(), Sizes::default(), Sizes::default());
+            let [mut one, mut two, mut all] = [(); 3].map(|()| Sizes::default());
             for (place, size) in sizes.iter().enumerate() {
                 if place % 2 == 0 { one.add(*size) } else { two.add(*size) };
                 all.add(*size);

@@ -116,7 +116,8 @@ mod tests {
                     assert!(slices.slices.len() <= MOST_SLICES);
                 }
                 let (slices, length_s) = slices.finish();
-                (slices.iter().map(|slice| (slice.begin_unix_s, slice.all)).collect::<Vec<_>>(), length_s)
+                let tallies = slices.iter().map(|slice| (slice.begin_unix_s, slice.all));
+                (tallies.collect::<Vec<_>>(), length_s)
             };
             let as_they_came = fill(&seconds);
             seconds.sort_unstable();
@@ -127,7 +128,8 @@ mod tests {
                 let count = seconds.iter().filter(|second| within.contains(second)).count() as u64;
                 prop_assert_eq!(*tally, Tally { requests: count, bytes: count });
             }
-            prop_assert_eq!(slices.iter().map(|(_, all)| all.requests).sum::<u64>(), seconds.len() as u64);
+            let sum: u64 = slices.iter().map(|(_, all)| all.requests).sum();
+            prop_assert_eq!(sum, seconds.len() as u64);
         }
     }
 }

@@ -79,12 +79,12 @@ impl Priced {
 const USUAL_TODAY: &str = "read+send";
 
 fn paths_of(run: &Run) -> Vec<PricedPath> {
-    let of = |group: SeriesCells| PricedPath {
+    let priced = |group: SeriesCells| PricedPath {
         name: group.name,
         reference: group.reference,
         cells: group.cells,
     };
-    series(&run.header).into_iter().map(of).collect()
+    series(&run.header).into_iter().map(priced).collect()
 }
 
 /// # Errors
@@ -101,7 +101,7 @@ fn configurations_of(run: &Run, server: &ServerPlan) -> Result<Vec<PricedPath>, 
     let places: HashMap<&str, usize> = cells
         .filter_map(|(place, cell)| Some((cell.levels.state.as_ref()?.name(), place)))
         .collect();
-    let of = |each: Configuration<'_>| {
+    let priced = |each: Configuration<'_>| {
         if let Some(states) = each.same_length() {
             return Err(Unfit::SameLength(states.map(|state| state.state.to_string())));
         }
@@ -114,5 +114,5 @@ fn configurations_of(run: &Run, server: &ServerPlan) -> Result<Vec<PricedPath>, 
         let reference = cells.iter().any(|(_, cell)| plan.cells[*cell].label == plan.reference);
         Ok(PricedPath { name: each.name, reference, cells })
     };
-    found.into_iter().map(of).collect()
+    found.into_iter().map(priced).collect()
 }

@@ -87,7 +87,7 @@ fn sendfile(advice: &CostAdvice) -> &PathAdvice {
     advice.paths.iter().find(|path| path.path == "sendfile").unwrap()
 }
 
-fn holds(figure: &Figure, truth: f64) -> bool {
+fn contains(figure: &Figure, truth: f64) -> bool {
     figure.interval.unwrap().contains(truth)
 }
 
@@ -132,11 +132,11 @@ fn intervals_hold_the_truth_in_about_95_of_100_cases() {
         let advice = advised(&run_of(world, SENDFILE), &log, None, None, 400).unwrap();
         let figures = [advice.paths[0].cores.value, sendfile(&advice).cores.saved.unwrap()];
         for (held, (figure, truth)) in held.iter_mut().zip(figures.iter().zip(truth)) {
-            *held += usize::from(holds(figure, truth));
+            *held += usize::from(contains(figure, truth));
         }
     }
-    // Of 200 at 95 %, from 181 to 199 are within three standard deviations; wider ones, as
-    // wander is in them, may hold all.
+    // 181 to 199 of 200 intervals at 95 % are within three standard deviations. Intervals that
+    // include wander are wider, and all of them may contain the truth.
     assert!(held.iter().all(|held| (181..=200).contains(held)), "{held:?} of {cases}");
 }
 
@@ -225,7 +225,7 @@ fn the_busiest_minute_is_the_one_that_costs_most() {
     log.busy_minutes = vec![minute(60, 1e6, 1e9), minute(120, 1e5, 1e12)];
     let advice = advise(&run_of(quiet(), SENDFILE), &log, None, None).unwrap();
     assert_eq!(advice.rates.busiest_unix_s, Some(120));
-    // What a request costs and what a byte costs are straight lines here.
+    // The cost of a response is a straight line over its size here.
     let truth = (1e5 * READ_SEND.0 + 1e12 / 1024.0 * READ_SEND.1) / 60e9;
     let found = advice.paths[0].busiest_cores.unwrap().value.value;
     assert!((found / truth - 1.0).abs() < 0.03, "{found} {truth}");

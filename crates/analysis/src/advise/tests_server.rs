@@ -71,7 +71,7 @@ fn the_first_configuration_is_the_one_of_today() {
 #[test]
 fn a_configuration_with_one_length_is_left_out_and_named() {
     let mut run = run_of(&[("a", OFF.0, OFF.1), ("b", ON.0, ON.1)], &LENGTHS);
-    // What only one state of b had answered.
+    // Responses that only one state of b answered.
     let server = run.header.plan.traffic.server_mut().unwrap();
     server.states.retain(|it| it.state.name() == "b-1024" || it.state.name().starts_with('a'));
     let advice = advise(&run, &log(), None, None).unwrap();
@@ -104,13 +104,13 @@ fn lengths_that_only_some_have_are_outside() {
 fn runs_that_do_not_tell_lengths_are_refused() {
     let log = log();
     assert_eq!(advise(&off_and_on(&[65_536]), &log, None, None), Err(Unfit::OneLength));
-    // Of a server with paths for configurations, at one address.
+    // A server at one address, whose configurations are paths.
     let mut run = off_and_on(&[1024, 65_536]);
     let server = run.header.plan.traffic.server_mut().unwrap();
     server.states.iter_mut().for_each(|state| state.url = "http://localhost/x".to_owned());
     let same = Unfit::SameLength(["off-1024", "on-1024"].map(str::to_owned));
     assert_eq!(advise(&run, &log, None, None), Err(same));
-    // Of states that are commands nothing says which are one configuration.
+    // States that are commands do not say which of them are one configuration.
     let mut run = off_and_on(&LENGTHS);
     let states = run.header.plan.traffic.server().unwrap().states.iter();
     let command = |state: &zc_run::ServerState| StateCommand {
@@ -134,8 +134,8 @@ fn runs_that_do_not_tell_lengths_are_refused() {
 #[test]
 fn a_request_saves_against_one_of_its_own_length() {
     let estimates = crate::estimate(&off_and_on(&LENGTHS));
-    let of = |label: &str| estimates.requests.iter().find(|it| it.label == label).unwrap();
-    let (off, on) = (of("off-1048576"), of("on-1048576"));
+    let row = |label: &str| estimates.requests.iter().find(|it| it.label == label).unwrap();
+    let (off, on) = (row("off-1048576"), row("on-1048576"));
     assert_eq!(off.saved_us_per_request, None);
     let us = |(request_ns, ns_per_kib): (f64, f64)| (request_ns + 1024.0 * ns_per_kib) / 1e3;
     let saved = on.saved_us_per_request.unwrap().value;

@@ -101,7 +101,7 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
         let length = |(header, cell): (&Header, &Cell)| header.plan.response_bytes(cell);
         found.optional(Aspect::ResponseLength, length(old), length(new));
     }
-    let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
+    let (old, new) = (Side::new(old.0, old.1), Side::new(new.0, new.1));
     // A server's rate is one of requests, and its messages are responses.
     let is_said =
         |factor: &&Factor| matches!(factor, Factor::Rate | Factor::Message) && are_servers;
@@ -127,7 +127,7 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     found.compare(Aspect::CpusOnline, &cpu.online, &other.online);
     found.optional(Aspect::ThreadsPerCore, cpu.threads_per_core, other.threads_per_core);
     found.optional(Aspect::Governor, cpu.governor.clone(), other.governor.clone());
-    found.optional(Aspect::Boost, cpu.boost.map(on), other.boost.map(on));
+    found.optional(Aspect::Boost, cpu.boost.map(on_or_off), other.boost.map(on_or_off));
     found.optional(
         Aspect::LastLevelCache,
         cpu.llc_bytes.map(size_text),
@@ -135,15 +135,15 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     );
     found.optional(Aspect::NumaNodes, cpu.numa_nodes, other.numa_nodes);
     let (memory, other) = (old.memory.total_bytes, new.memory.total_bytes);
-    if !alike(memory, other) {
+    if !is_same_memory(memory, other) {
         found.differ(Aspect::Memory, None, Some(memory.to_string()), Some(other.to_string()));
     }
     found.optional(Aspect::Hypervisor, old.hypervisor.clone(), new.hypervisor.clone());
     found.optional(Aspect::Tick, old.tick_hz, new.tick_hz);
     found.optional(
         Aspect::IrqTimeAccounting,
-        old.irq_time_accounting.map(on),
-        new.irq_time_accounting.map(on),
+        old.irq_time_accounting.map(on_or_off),
+        new.irq_time_accounting.map(on_or_off),
     );
     found.optional(Aspect::Clocksource, old.clocksource.clone(), new.clocksource.clone());
     found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations, false);
@@ -168,8 +168,8 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     );
     found.optional(
         Aspect::ReceiverMerges,
-        old.receiver_merges.map(on),
-        new.receiver_merges.map(on),
+        old.receiver_merges.map(on_or_off),
+        new.receiver_merges.map(on_or_off),
     );
     found.optional(Aspect::Rps, old.rps.clone(), new.rps.clone());
     found.compare(Aspect::Ip, &old.ip, &new.ip);
@@ -193,7 +193,7 @@ fn device(found: &mut Found, old: Device<'_>, new: Device<'_>) {
     found.compare(Aspect::Device, old.0, new.0);
     found.compare(Aspect::Factor(factor::MTU), &old.1, &new.1);
     found.add_factors(factor::offload_differences(old.2, new.2));
-    // As for the conditions of a host.
+    // Settings are compared like the conditions of a host.
     let shared = old.3.is_empty() != new.3.is_empty();
     found.maps(Aspect::DeviceSetting, old.3, new.3, shared);
 }
@@ -234,12 +234,12 @@ fn server(found: &mut Found, old: Option<&ServerPlan>, new: Option<&ServerPlan>)
     found.optional(Aspect::Serve, old.serve.clone(), new.serve.clone());
     found.optional(Aspect::Load, old.load_in_words(), new.load_in_words());
     found.compare(Aspect::Connections, &old.connections, &new.connections);
-    let keepalive = |server: &ServerPlan| on(server.keepalive);
+    let keepalive = |server: &ServerPlan| on_or_off(server.keepalive);
     found.compare(Aspect::Keepalive, &keepalive(old), &keepalive(new));
 }
 
 /// Whether two sizes of memory are those of one machine.
-fn alike(old: u64, new: u64) -> bool {
+fn is_same_memory(old: u64, new: u64) -> bool {
     old.abs_diff(new) as f64 <= MEMORY_WITHIN * old.max(new) as f64
 }
 
@@ -249,7 +249,7 @@ fn alike_sizes(old: &Option<String>, new: &Option<String>) -> bool {
         text.as_deref()?.split_whitespace().map(|size| size.parse().ok()).collect()
     };
     let (Some(old), Some(new)) = (sizes(old), sizes(new)) else { return false };
-    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(*old, *new))
+    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| is_same_memory(*old, *new))
 }
 
 /// Whether two runs were timed alike, apart from what the round trip adds: it is measured, and no
@@ -290,7 +290,7 @@ fn list(cpus: &[usize]) -> Option<String> {
     Some(cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
-fn on(on: bool) -> &'static str {
+fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 

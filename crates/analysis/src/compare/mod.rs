@@ -62,7 +62,7 @@ pub fn compare(
         .iter()
         .map(|new| (!same_run(old, new)).then(|| KeptBlocks::from_run(new.run)))
         .collect();
-    // What other programs took is in costs by wall time, and in no others.
+    // Only costs by wall time include what other programs took.
     let all = std::iter::once(&before).chain(after.iter().flatten());
     if differ(all.map(|kept| kept.account)) {
         before = before.at_wall_time(old.run);

@@ -110,13 +110,13 @@ pub(super) fn contrast(
     others: &[usize],
     side: Side,
 ) -> Vec<f64> {
-    let of = |block: usize, cells: &[usize]| -> Option<f64> {
+    let mean_log = |block: usize, cells: &[usize]| -> Option<f64> {
         let sum =
             cells.iter().map(|cell| cost_log(kept, block, *cell, side)).sum::<Option<f64>>()?;
         Some(sum / cells.len() as f64)
     };
     (0..kept.costs.len())
-        .filter_map(|block| Some(of(block, cells)? - of(block, others)?))
+        .filter_map(|block| Some(mean_log(block, cells)? - mean_log(block, others)?))
         .filter(|log| !log.is_nan())
         .collect()
 }

@@ -249,18 +249,22 @@ fn divisors(kept: &KeptBlocks<'_>, old: usize, new: usize) -> Vec<usize> {
 
 /// Wander of the ratios of these pairs of cells of one run, for both sides together.
 fn within(kept: &KeptBlocks<'_>, cells: &[(usize, usize)]) -> Option<Wander> {
-    let of = |&(old, new): &(usize, usize)| {
+    let ratio_pairs = |&(old, new): &(usize, usize)| {
         pairs(&kept.costs, new, &divisors(kept, old, new), Side::Both)
     };
     let apart = cells.iter().filter(|(old, new)| !kept.index.wander_together(*old, *new));
-    wander_of_pairs(apart.map(of))
+    wander_of_pairs(apart.map(ratio_pairs))
 }
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
-    let of = |side| {
+    let figure = |side| {
         let costs =
             kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
         cost_figure(&costs.collect::<Vec<_>>(), kept.wanders.costs(side), kept.level)
     };
-    Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }
+    Sides {
+        sender: figure(Side::Sender),
+        receiver: figure(Side::Receiver),
+        both: figure(Side::Both),
+    }
 }

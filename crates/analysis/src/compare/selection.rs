@@ -50,8 +50,8 @@ pub(super) fn facts(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> SelectionFac
 pub(super) fn lengths_apart(old: &Run, new: &Run) -> f64 {
     let began = |run: &Run| run.header.started_at.parse::<Timestamp>().ok();
     let length = |run: &Run| {
-        let of = |block: Option<&Block>| block.map_or(0, |block| block.began_ns);
-        of(run.blocks.last()).saturating_sub(of(run.blocks.first())) as f64 / 1e9
+        let began_ns = |block: Option<&Block>| block.map_or(0, |block| block.began_ns);
+        began_ns(run.blocks.last()).saturating_sub(began_ns(run.blocks.first())) as f64 / 1e9
     };
     let apart =
         began(old).zip(began(new)).map(|(old, new)| new.duration_since(old).as_secs_f64().abs());

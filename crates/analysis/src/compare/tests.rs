@@ -383,7 +383,7 @@ fn what_is_chosen_by_a_measured_round_trip_is_no_difference() {
     let long = timed(1, 50_000_000, 1_008_000_000, 200_000_000);
     let longer = timed(2, 50_100_000, 1_010_000_000, 200_400_000);
     assert_eq!(pair(&long, &longer).differences, []);
-    // What was asked for is the same whatever the round trip, and differs whatever it is.
+    // A requested round trip is compared as requested, whatever was measured.
     let asked = |seed, rtt_ns, warmup_ns| timed(seed, rtt_ns, warmup_ns, 80_000_000);
     assert_eq!(pair(&asked(1, 11_000, 5_000_000), &asked(2, 9_000, 5_000_000)).differences, []);
     let found = pair(&usual, &asked(2, 9_000, 5_000_000)).differences;
@@ -502,7 +502,8 @@ proptest! {
             run
         };
         let (old, new) = (play(seeds.0, blocks.0), play(seeds.1, blocks.1));
-        let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(margin), None);
+        let (compared, judgement) =
+            compare(&part("old", &old), &[part("new", &new)], Some(margin), None);
         // serde_json writes NaN and infinities as null.
         let text = serde_json::to_string(&(&compared, &judgement)).unwrap();
         prop_assert!(!text.contains("\"ratio\":null"));

@@ -84,7 +84,7 @@ fn a_comparison_uses_what_was_calibrated_in_place_of_what_its_runs_wander() {
     assert!(matches!(by_wander, ChangeVerdict::Worse { .. }), "{by_wander:?}");
     assert_eq!(measured, ChangeVerdict::Undecided);
     assert!(large > 2.0 * small, "{small} {large}");
-    // What is compared is no part of its own yardstick.
+    // A compared run is not part of its own calibration.
     let mut with_new = parts(&calibrated);
     with_new.push(part("again.json", &new));
     let found = calibrate(&with_new, &[part("new", &new)]).unwrap();

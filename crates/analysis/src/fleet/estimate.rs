@@ -33,7 +33,7 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
     let (used, left_out) = select(runs)?;
     let grouped = Grouped::group(&used, grouping);
     let observed = Observed::new(used, grouped);
-    let fits = fits(&observed);
+    let fits = fit_cells(&observed);
     let rows = rows(&observed, &fits);
     let (odd_hosts, hosts_examined, on_average) = odd_hosts::odd_hosts(&observed, &fits);
     let (odd_pairs, pairs_examined) = odd_pairs::odd_pairs(&observed, &on_average);
@@ -76,7 +76,7 @@ pub fn fleet(runs: &[RunFigures], grouping: &Grouping) -> Result<Fleet, NoFleet>
     })
 }
 
-fn fits(observed: &Observed<'_>) -> Vec<CellFit> {
+fn fit_cells(observed: &Observed<'_>) -> Vec<CellFit> {
     let cells: Vec<(usize, End)> = (0..observed.labels.len())
         .flat_map(|label| observed.ends(label).into_iter().map(move |end| (label, end)))
         .collect();

@@ -39,14 +39,14 @@ fn host_facts(host: &Host) -> HostFacts {
     add("cpus", (host.cpu.online > 0).then(|| host.cpu.online.to_string()));
     add("hypervisor", Some(host.hypervisor.clone().unwrap_or_else(|| "none".to_owned())));
     add("governor", host.cpu.governor.clone());
-    add("boost", host.cpu.boost.map(on));
+    add("boost", host.cpu.boost.map(on_or_off));
     add("threads_per_core", host.cpu.threads_per_core.map(|threads| threads.to_string()));
     add("numa_nodes", host.cpu.numa_nodes.map(|nodes| nodes.to_string()));
     add("llc", host.cpu.llc_bytes.map(|bytes| format!("{} KiB", bytes >> 10)));
     add("tick_hz", host.tick_hz.map(|hz| hz.to_string()));
-    add("irq_time_accounting", host.irq_time_accounting.map(on));
-    add("paravirt_time_accounting", host.paravirt_time_accounting.map(on));
-    add("virt_cpu_accounting", host.virt_cpu_accounting.map(on));
+    add("irq_time_accounting", host.irq_time_accounting.map(on_or_off));
+    add("paravirt_time_accounting", host.paravirt_time_accounting.map(on_or_off));
+    add("virt_cpu_accounting", host.virt_cpu_accounting.map(on_or_off));
     add("clocksource", host.clocksource.clone());
     // The kernel takes some of it for itself, more or less from boot to boot.
     let gib = (host.memory.total_bytes as f64 / f64::from(1 << 30)).round();
@@ -71,14 +71,14 @@ fn add_device(
 ) {
     facts.insert("mtu".to_owned(), mtu_bytes.to_string());
     for (name, is_on) in offloads.into_iter().flatten() {
-        facts.insert(format!("offload {name}"), on(*is_on));
+        facts.insert(format!("offload {name}"), on_or_off(*is_on));
     }
     for (name, value) in settings {
         facts.insert(format!("device {name}"), value.clone());
     }
 }
 
-fn on(is_on: bool) -> String {
+fn on_or_off(is_on: bool) -> String {
     if is_on { "on" } else { "off" }.to_owned()
 }
 

@@ -132,7 +132,11 @@ impl<'a> Observed<'a> {
     /// Costs of runs at an end, as the mean over cells of the distance from the cell's mean in the
     /// group: one value per run, whichever of the cells it has. Its cells have their session in
     /// common, so their errors do not average out.
-    pub(super) fn on_average(&self, end: End, cells: &[(usize, &Fitted)]) -> Vec<(usize, Crossed)> {
+    pub(super) fn average_over_cells(
+        &self,
+        end: End,
+        cells: &[(usize, &Fitted)],
+    ) -> Vec<(usize, Crossed)> {
         let of_run = |run: usize| {
             let group = self.grouped.units[self.grouped.unit(run, end)].group;
             let (mut ln, mut error, mut n) = (0.0, 0.0, 0.0);

@@ -75,11 +75,11 @@ pub(super) fn odd_hosts(
                 .filter(|fit| fit.end == end)
                 .filter_map(|fit| Some((fit.label, fit.cost.as_ref()?)))
                 .collect();
-            (end, observed.on_average(end, &cells))
+            (end, observed.average_over_cells(end, &cells))
         })
         .filter(|(_, values)| !values.is_empty())
         .collect();
-    let (far_off, tails) = odd_pairs::far_off(observed, &averages);
+    let (far_off, tails) = odd_pairs::find_far_pairs(observed, &averages);
     let judged = parallel::each(averages.len(), |at| {
         let (end, values) = &averages[at];
         let is_apart = |(run, _): &(usize, Crossed)| {

@@ -77,7 +77,7 @@ pub(super) fn odd_pairs(
     observed: &Observed<'_>,
     on_average: &[OnAverage],
 ) -> (Vec<OddPair>, usize) {
-    let shifts = shifts(observed, on_average);
+    let shifts = pair_shifts(observed, on_average);
     let standardised: Vec<f64> = shifts.values().map(Shift::standardised).collect();
     if shifts.len() < LEAST_PAIRS {
         return (Vec::new(), 0);
@@ -120,7 +120,7 @@ pub(super) fn odd_pairs(
 
 /// Pairs that lie so far off that they are left out of the fits, and degrees of freedom of the
 /// tails of sessions where these are heavy. `averages` are what runs cost at each end.
-pub(super) fn far_off(
+pub(super) fn find_far_pairs(
     observed: &Observed<'_>,
     averages: &[(End, Vec<(usize, Crossed)>)],
 ) -> (BTreeSet<Pair>, Option<f64>) {
@@ -167,11 +167,11 @@ pub(super) fn far_off(
 }
 
 /// The shift of each pair of hosts.
-fn shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<Pair, Shift> {
+fn pair_shifts(observed: &Observed<'_>, on_average: &[OnAverage]) -> BTreeMap<Pair, Shift> {
     let mut shifts = Shifts::default();
     for OnAverage { fitted, apart, .. } in on_average {
         shifts.add(observed, fitted);
-        shifts.add_apart(observed, fitted, apart);
+        shifts.add_unfitted(observed, fitted, apart);
     }
     shifts.means()
 }
@@ -197,13 +197,18 @@ impl Shifts {
         for (pair, sum) in sums {
             let left = sum.weights - sum.fitted.powi(2);
             if left >= (1.0 - MOST_TAKEN) * sum.weights {
-                self.one(pair, sum.runs, sum.residuals / left, 1.0 / left);
+                self.add_pair(pair, sum.runs, sum.residuals / left, 1.0 / left);
             }
         }
     }
 
     /// Adds the pairs that are not in the fit: against what their hosts' effects predict.
-    fn add_apart(&mut self, observed: &Observed<'_>, fitted: &Fitted, apart: &[(usize, Crossed)]) {
+    fn add_unfitted(
+        &mut self,
+        observed: &Observed<'_>,
+        fitted: &Fitted,
+        apart: &[(usize, Crossed)],
+    ) {
         let effects = &fitted.effects;
         let mut sums: BTreeMap<Pair, (usize, f64, f64, f64)> = BTreeMap::new();
         for (run, value) in apart {
@@ -222,11 +227,11 @@ impl Shifts {
         }
         for (pair, (runs, distance, own, predicted)) in sums {
             let n = runs as f64;
-            self.one(pair, runs, distance / n, own / n.powi(2) + predicted);
+            self.add_pair(pair, runs, distance / n, own / n.powi(2) + predicted);
         }
     }
 
-    fn one(&mut self, pair: Pair, runs: usize, shift: f64, variance: f64) {
+    fn add_pair(&mut self, pair: Pair, runs: usize, shift: f64, variance: f64) {
         let sum = self.0.entry(pair).or_default();
         sum.ends += 1.0;
         sum.runs = sum.runs.max(runs);

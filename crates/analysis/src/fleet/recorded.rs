@@ -60,20 +60,20 @@ impl Recorded {
 
     fn from(&self, start: usize, count: usize, costs: &[(&str, [f64; 2])]) -> Vec<CellFigures> {
         let blocks = || (start..start + count).map(|at| &self.blocks[at % self.blocks.len()]);
-        let of = |cell: usize, end: usize| -> Vec<f64> {
+        let scaled = |cell: usize, end: usize| -> Vec<f64> {
             let middle = costs[cell].1[end].exp() / us_per_mb(1.0);
             blocks().map(|block| middle * block[cell][end]).collect()
         };
-        let reference = of(0, 0);
+        let reference = scaled(0, 0);
         let figures = (0..costs.len()).map(|cell| {
-            let sender = of(cell, 0);
+            let sender = scaled(cell, 0);
             let pairs = sender.iter().zip(&reference);
             let pairs: Vec<Pair> =
                 pairs.map(|(cost, base)| Pair { cost: *cost, base: *base }).collect();
             CellFigures {
                 label: costs[cell].0.to_owned(),
                 sender: cost(&sender),
-                receiver: cost(&of(cell, 1)),
+                receiver: cost(&scaled(cell, 1)),
                 both: None,
                 ratio: (cell > 0).then(|| ratio(&pairs)).flatten(),
             }
@@ -84,14 +84,14 @@ impl Recorded {
     /// A run of `count` blocks at a random moment, as logarithms relative to what it is made with:
     /// as [`means`](Self::means).
     pub(super) fn moment(&self, random: &mut Random, count: usize) -> Vec<[f64; 3]> {
-        self.off(random.below(self.blocks.len()), count)
+        self.mean_errors(random.below(self.blocks.len()), count)
     }
 
-    fn off(&self, start: usize, count: usize) -> Vec<[f64; 3]> {
+    fn mean_errors(&self, start: usize, count: usize) -> Vec<[f64; 3]> {
         let costs = vec![("", [0.0; 2]); self.cell_count()];
         let ln = |figure: Option<Logarithm>| figure.map_or(0.0, |figure| figure.ln);
-        let of = |cell: CellFigures| [ln(cell.sender), ln(cell.receiver), ln(cell.ratio)];
-        self.from(start, count, &costs).into_iter().map(of).collect()
+        let to_logs = |cell: CellFigures| [ln(cell.sender), ln(cell.receiver), ln(cell.ratio)];
+        self.from(start, count, &costs).into_iter().map(to_logs).collect()
     }
 
     /// Mean results of runs of `count` blocks, as logarithms relative to their true values, by
@@ -100,7 +100,8 @@ impl Recorded {
     pub(super) fn means(&self, count: usize) -> Vec<[f64; 3]> {
         let mut sums = vec![[0.0; 3]; self.cell_count()];
         for start in 0..self.blocks.len() {
-            for (sum, off) in sums.iter_mut().flatten().zip(self.off(start, count).iter().flatten())
+            for (sum, off) in
+                sums.iter_mut().flatten().zip(self.mean_errors(start, count).iter().flatten())
             {
                 *sum += off / self.blocks.len() as f64;
             }
@@ -123,8 +124,12 @@ mod tests {
             let cells = block.iter().take(measured).flatten();
             let costs: Vec<String> = cells
                 .filter_map(|cost| {
-                    let of = |side| cost.ns_per_kib(side);
-                    Some(format!("{:.1},{:.1}", of(Side::Sender)?, of(Side::Receiver)?))
+                    let ns_per_kib = |side| cost.ns_per_kib(side);
+                    Some(format!(
+                        "{:.1},{:.1}",
+                        ns_per_kib(Side::Sender)?,
+                        ns_per_kib(Side::Receiver)?
+                    ))
                 })
                 .collect();
             if costs.len() == measured {

@@ -129,7 +129,7 @@ impl Simulated {
     }
 
     /// Mean error of runs of a cell, in logarithms: sender, receiver, ratio.
-    pub(super) fn off(&self) -> BTreeMap<&'static str, [f64; 3]> {
+    pub(super) fn mean_errors(&self) -> BTreeMap<&'static str, [f64; 3]> {
         let means = match &self.recorded {
             Some(recorded) => recorded.means(BLOCKS),
             None => vec![[0.0; 3]; PATHS.len()],
@@ -139,8 +139,8 @@ impl Simulated {
 
     /// The same of one run, in place of a session.
     pub(super) fn moment(&self, random: &mut Random) -> BTreeMap<&'static str, [f64; 3]> {
-        let of = self.recorded.as_ref().map(|recorded| recorded.moment(random, BLOCKS));
-        self.paths().iter().map(|path| path.0).zip(of.into_iter().flatten()).collect()
+        let moment = self.recorded.as_ref().map(|recorded| recorded.moment(random, BLOCKS));
+        self.paths().iter().map(|path| path.0).zip(moment.into_iter().flatten()).collect()
     }
 
     fn facts(&self, host: usize, night: usize) -> HostFacts {
@@ -170,7 +170,7 @@ impl Simulated {
         let mut draw = |by: f64| by * random.normal();
         let mut moments = Random(!self.seed);
         let cells = self.paths().len();
-        // Of each host: as sender, as receiver, at the far end of either, and by cell.
+        // Effects of each host: as sender, as receiver, at the far end of either, and by cell.
         let mut effects = |by: f64| -> Vec<f64> { (0..self.hosts).map(|_| draw(by)).collect() };
         let own = [effects(self.between_hosts), effects(self.between_hosts)];
         let far = [effects(self.by_far_host), effects(self.by_far_host)];

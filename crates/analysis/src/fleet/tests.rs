@@ -91,7 +91,7 @@ fn intervals_of_groups_and_of_one_more_host_hold_as_often_as_they_say() {
 #[test]
 fn where_a_machine_scatters_more_in_dearer_moments_means_are_not_those_of_the_cheap_ones() {
     let world = Simulated { hosts: 64, ..Simulated::from_recorded_blocks() };
-    let truth = world.off();
+    let truth = world.mean_errors();
     let (mut off, mut ratios, mut odd_hosts, mut odd_pairs) = (0.0, 0.0, 0, 0);
     for seed in 0..8 {
         let found =
@@ -99,9 +99,9 @@ fn where_a_machine_scatters_more_in_dearer_moments_means_are_not_those_of_the_ch
         odd_hosts += found.odd_hosts.len();
         odd_pairs += found.odd_pairs.len();
         for row in found.rows {
-            let of = |label: &str| Simulated::truth(label, 0, false);
+            let median_cost = |label: &str| Simulated::truth(label, 0, false);
             if let Some(ratio) = row.ratio {
-                let of_medians = of(&row.label) / of(&found.reference);
+                let of_medians = median_cost(&row.label) / median_cost(&found.reference);
                 off += (ratio.value / of_medians).ln() - truth[row.label.as_str()][2];
                 ratios += 1.0;
             }
@@ -146,12 +146,12 @@ fn odd_hosts_are_found_and_no_others() {
 
 #[test]
 fn where_no_host_is_odd_one_is_found_as_rarely_as_it_says() {
-    let of = |seed| {
+    let finds_odd = |seed| {
         let runs = Simulated { seed, hosts: 40, generations: 2, ..Simulated::default() }.runs();
         let found = fleet(&runs, &by(&["generation"])).unwrap();
         (!found.odd_hosts.is_empty(), !found.odd_pairs.is_empty())
     };
-    let all: Vec<(bool, bool)> = (0..40).map(of).collect();
+    let all: Vec<(bool, bool)> = (0..40).map(finds_odd).collect();
     let hosts = all.iter().filter(|each| each.0).count();
     let pairs = all.iter().filter(|each| each.1).count();
     println!("an odd host in {hosts}, an odd pair in {pairs} of {} fleets", all.len());
@@ -237,11 +237,11 @@ fn a_new_kernel_that_costs_three_percent_is_found_with_its_name() {
 
 #[test]
 fn where_no_kernel_changed_a_change_is_found_as_rarely_as_it_says() {
-    let of = |seed| {
+    let finds_change = |seed| {
         let found = trend(&Simulated { seed, ..nightly() }.runs(), &by(&[]), &[], None).unwrap();
         found.lines.iter().any(|line| !line.changes.is_empty())
     };
-    let found = (0..40).filter(|seed| of(*seed)).count();
+    let found = (0..40).filter(|seed| finds_change(*seed)).count();
     println!("a change in {found} of 40 trends");
     assert!(found <= 5, "{found}");
 }
@@ -303,12 +303,12 @@ fn a_condition_is_found_with_the_facts_that_divide_hosts_alike() {
 
 #[test]
 fn where_no_condition_is_one_is_found_as_rarely_as_it_says() {
-    let of = |seed| {
+    let finds_condition = |seed| {
         let odd = Some((33, 1.2));
         let runs = Simulated { seed, hosts: 40, odd, ..Simulated::default() }.runs();
         !fleet(&runs, &by(&[])).unwrap().conditions.is_empty()
     };
-    let found = (0..40).filter(|seed| of(*seed)).count();
+    let found = (0..40).filter(|seed| finds_condition(*seed)).count();
     println!("a condition in {found} of 40 fleets");
     assert!(found <= 6, "{found}");
 }

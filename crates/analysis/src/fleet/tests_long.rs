@@ -67,8 +67,8 @@ fn coverage_of_intervals() {
             },
         ),
     ] {
-        let off = world.off();
-        let of = |seed: usize| {
+        let off = world.mean_errors();
+        let simulate = |seed: usize| {
             let world = Simulated { seed: seed as u64, ..world.clone() };
             let found = fleet(&world.runs(), &by_generation()).unwrap();
             let mut random = Random(seed as u64);
@@ -107,7 +107,7 @@ fn coverage_of_intervals() {
             }
             held
         };
-        let all = parallel::each(400, of);
+        let all = parallel::each(400, simulate);
         let sum = |at: usize| all.iter().map(|held| held[at]).sum::<usize>();
         println!(
             "{name}: means {:.3}, one more {:.3}, ratios {:.3}",
@@ -128,7 +128,7 @@ fn odd_hosts_and_pairs() {
     let few = [24, 12].map(|hosts| (1.0, Simulated { hosts, ..recorded() }));
     for (by, base) in levels.into_iter().chain(recorded_levels).chain(few) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
-        let of = |seed: usize| {
+        let simulate = |seed: usize| {
             let odd = (by > 1.0).then_some((33, by));
             let odd_pair = (by > 1.0).then_some((3, 4, by));
             let world = Simulated { seed: seed as u64, odd, odd_pair, ..base.clone() };
@@ -144,15 +144,16 @@ fn odd_hosts_and_pairs() {
             (true_ones, found.odd_hosts.len(), true_pair.count(), found.odd_pairs.len(), conditions)
         };
         let times = 150;
-        let all = parallel::each(times, of);
+        let all = parallel::each(times, simulate);
         let sum = |of: fn(&(usize, usize, usize, usize, usize)) -> usize| all.iter().map(of).sum();
         let any =
             |of: fn(&&(usize, usize, usize, usize, usize)) -> bool| all.iter().filter(of).count();
         let (found, called): (usize, usize) = (sum(|it| it.0), sum(|it| it.1));
         let pairs = sum(|it| it.2);
         println!(
-            "{name}{} hosts, odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are not, in {:.3} of fleets a false one; \
-             pair found in {:.3}, in {:.3} of fleets a false one; conditions in {:.3} of fleets",
+            "{name}{} hosts, odd by {by}: {:.3} of odd hosts found, {:.3} of those called odd are \
+             not, in {:.3} of fleets a false one; pair found in {:.3}, in {:.3} of fleets a \
+             false one; conditions in {:.3} of fleets",
             base.hosts,
             share(found, 6 * times),
             share(called - found, called),
@@ -171,7 +172,7 @@ fn conditions_of_hosts() {
     let recorded = [1.0, 1.02, 1.04, 1.06].map(|by| (by, Simulated::from_recorded_blocks()));
     for (by, base) in levels.into_iter().chain(recorded) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
-        let of = |seed: usize| {
+        let simulate = |seed: usize| {
             let condition = (by > 1.0).then_some(by);
             let world = Simulated {
                 seed: seed as u64,
@@ -186,7 +187,7 @@ fn conditions_of_hosts() {
             (own.min(1), found.conditions.iter().any(|it| it.fact != "sysctl a"))
         };
         let times = 200;
-        let all = parallel::each(times, of);
+        let all = parallel::each(times, simulate);
         println!(
             "{name}a condition of {by}: found in {:.3}, another in {:.3} of fleets",
             share(all.iter().map(|it| it.0).sum(), times),
@@ -212,7 +213,7 @@ fn changes_of_kernels() {
     let recorded = recorded.map(|it| (it, Simulated::from_recorded_blocks()));
     for ((nights, at, by), base) in worlds.into_iter().chain(recorded) {
         let name = if base.recorded.is_some() { "recorded blocks, " } else { "" };
-        let of = |seed: usize| {
+        let simulate = |seed: usize| {
             let world = Simulated {
                 seed: seed as u64,
                 hosts: 12,
@@ -245,11 +246,12 @@ fn changes_of_kernels() {
             counts
         };
         let times = 300;
-        let all = parallel::each(times, of);
+        let all = parallel::each(times, simulate);
         let sum = |at: usize| all.iter().map(|counts| counts[at]).sum::<usize>();
         println!(
-            "{name}{by} at night {at} of {nights}: found {:.3}, night in interval {:.3}, size in interval {:.3}, \
-             with its kernel {:.3}, a second change {:.3}; false changes in {:.3} of trends",
+            "{name}{by} at night {at} of {nights}: found {:.3}, night in interval {:.3}, \
+             size in interval {:.3}, with its kernel {:.3}, a second change {:.3}; \
+             false changes in {:.3} of trends",
             share(sum(0), if name.is_empty() { 6 } else { 4 } * times),
             share(sum(1), sum(0)),
             share(sum(2), sum(0)),

@@ -153,7 +153,7 @@ impl Context<'_> {
 
     fn line(&self, wanted: Wanted, lines: usize) -> Option<Line> {
         let runs = self.values(wanted);
-        let nights = self.nights_of(&runs)?;
+        let nights = self.night_means(&runs)?;
         let found = change_points(&nights.values, FALSE_ALARM / lines as f64, CONFIDENCE)?;
         let points = points(&nights);
         let changes = found
@@ -195,7 +195,7 @@ impl Context<'_> {
     }
 
     /// Means of nights, net of hosts.
-    fn nights_of(&self, runs: &[(usize, Crossed)]) -> Option<Nights> {
+    fn night_means(&self, runs: &[(usize, Crossed)]) -> Option<Nights> {
         let values = self.net_of_pairs_or_hosts(runs);
         let fitted = crossed_effects(&values)?;
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -209,7 +209,7 @@ impl Context<'_> {
             if nights.len() == 1 {
                 return Some((mean.value, mean.error().unwrap_or(0.0)));
             }
-            // What all nights have in common is no error of their differences: the hosts.
+            // The hosts are common to all nights, so they add no error to differences of nights.
             let others = nights.iter().filter(|other| *other != night);
             let common = others.map(|other| covariance(*night, *other)).sum::<f64>()
                 / (nights.len() - 1) as f64;

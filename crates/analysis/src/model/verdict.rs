@@ -17,8 +17,8 @@ pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.05;
 /// verdicts.
 const MOST_OFF: f64 = 0.5;
 
-/// A positive control that may have missed this factor, as much as the whole cost, has seen nothing and
-/// withholds all verdicts.
+/// A positive control that may have missed this factor, which is as much as the whole cost, has
+/// seen nothing and withholds all verdicts.
 const MOST_UNSEEN: f64 = 2.0;
 
 /// The verdicts about a run's cells.
@@ -52,11 +52,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict of the cell of this label; the cells must not be changed after the first time.
-    /// It is asked for each of what may be tens of thousands of cells.
+    /// The verdict of the cell with this label. The first call indexes the cells, which must not be
+    /// changed afterwards: there may be tens of thousands of cells, each looked up once.
     pub fn for_cell(&self, label: &str) -> Option<&CellVerdict> {
         let places = self.places.get_or_init(|| {
-            // Of several of one name the first one.
+            // The first one of several with the same label.
             let each = self.cells.iter().enumerate().rev();
             each.map(|(place, cell)| (cell.label.clone(), place)).collect()
         });
@@ -207,7 +207,7 @@ impl Withheld {
             Self::PositiveControlUnseen { expected, low, high } => {
                 Some(of_ends(low, high, expected)).filter(|error| *error < MOST_UNSEEN)
             }
-            // What it leaves open is no error that it shows.
+            // An open result is not an error that the control shows.
             Self::ControlTooWide { resolution } => resolution.map(|_| 1.0),
             Self::BelowZero { .. }
             | Self::NoControl

@@ -122,7 +122,7 @@ fn part_difference<T>(
 }
 
 fn sampled((run, label): (&Run, &str)) -> Option<(CellSamples, f64, u64)> {
-    let profile = Profile::of(run)?;
+    let profile = Profile::from_run(run)?;
     let kept = KeptBlocks::from_run(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
     let sampled = CellSamples::count(run, &kept, &profile, &Frames::classify(&profile, run), place);

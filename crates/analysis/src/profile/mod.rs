@@ -35,7 +35,7 @@ use zc_run::{Profile, Run};
 
 /// All estimates from the samples of a run; `None` for a run without samples.
 pub fn profile(run: &Run) -> Option<ProfileEstimates> {
-    let profile = Profile::of(run)?;
+    let profile = Profile::from_run(run)?;
     let frames = Frames::classify(&profile, run);
     let kept = KeptBlocks::from_run(run);
     let cells = parallel::each(kept.header.plan.cells.len(), |place| {

@@ -35,7 +35,7 @@ impl Flame {
 /// has all [`Flame::samples`] of the cost; those of idle windows are not subtracted. `None` for a
 /// run without samples or without this cell.
 pub fn tree(run: &Run, label: &str) -> Option<Flame> {
-    let profile = Profile::of(run)?;
+    let profile = Profile::from_run(run)?;
     let frames = Frames::classify(&profile, run);
     let cell = run.header.plan.cells.iter().find(|cell| cell.label == label)?;
     let cpus = cpus_of_both(&run.header, &cell.levels);

@@ -61,7 +61,7 @@ pub(super) fn crossover(
     boot: &Bootstrap,
 ) -> (Outcome, Option<CrossoverMethod>) {
     let measured = measured(kept, side, of, against, told);
-    let crossing = match which_way(&measured) {
+    let crossing = match direction(&measured) {
         Ok(crossing) => crossing,
         Err(outcome) => return (outcome, None),
     };
@@ -128,7 +128,7 @@ fn measured(
 }
 
 /// The direction in which the ratio passes 1, or the outcome if it does not.
-fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
+fn direction(measured: &[Measured]) -> Result<Crossing, Outcome> {
     let undecided = |why| Err(Outcome::Undecided { why });
     let [first, .., last] = measured else { return undecided(Undecided::TooFewSizes) };
     if measured.iter().all(|each| each.ratio.interval.is_none()) {

@@ -36,12 +36,12 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
             comparisons[place] = Some(cell.comparison);
         }
     }
-    let of = |side, told| sizes_of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
+    let on_side = |side, told| sizes_of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header))
-            .then(|| of(Side::Sender, &[])),
+            .then(|| on_side(Side::Sender, &[])),
         receiver: None,
-        both: Some(of(Side::Both, &comparisons)),
+        both: Some(on_side(Side::Both, &comparisons)),
     }
 }
 

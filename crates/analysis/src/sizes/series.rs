@@ -24,7 +24,8 @@ pub(crate) fn series(header: &Header) -> Vec<SeriesCells> {
     if !plan.factors.contains(&Factor::Message) {
         return Vec::new();
     }
-    let level = |factor: &Factor, cell: &Cell| Level::of(*factor, cell, &plan.fixed, &header.link);
+    let level =
+        |factor: &Factor, cell: &Cell| Level::for_cell(*factor, cell, &plan.fixed, &header.link);
     let others: Vec<Factor> =
         plan.factors.iter().copied().filter(|factor| *factor != Factor::Message).collect();
     let reference = plan.cells.iter().find(|cell| cell.label == plan.reference);

@@ -94,11 +94,11 @@ impl Each<'_> {
             })
             .collect();
         let unattributed_s = left.and_then(|left| of_values(&left));
-        let of = |figure: &dyn Fn(&Execution) -> f64| {
+        let mean_over = |figure: &dyn Fn(&Execution) -> f64| {
             mean(&self.executions.iter().map(figure).collect::<Vec<_>>())
         };
         Accounts {
-            command_s: of(&|it| it.getrusage_s),
+            command_s: mean_over(&|it| it.getrusage_s),
             processes: largest.into_iter().map(named).collect(),
             other_processes_s,
             kernel_threads_s: others.kernel_threads,
@@ -110,7 +110,7 @@ impl Each<'_> {
             interrupts_s: mean(&interrupts_s),
             interrupts_unseen: self.own.is_some_and(|own| own.iter().any(|it| it.unseen)),
             ksoftirqd_s: mean(&(0..self.runs.len()).map(ksoftirqd_s).collect::<Vec<_>>()),
-            stolen_s: of(&|it| it.steal_s),
+            stolen_s: mean_over(&|it| it.steal_s),
             unattributed_s,
             add_up: unattributed_s
                 .is_some_and(|it| it.half_width.is_some_and(|half| it.value.abs() <= half)),
@@ -120,7 +120,7 @@ impl Each<'_> {
 
 /// CPU time that the soakers were charged with and did not count in, by the rates of idle windows.
 fn interrupts_s(run: &CommandRun, it: &Soaked) -> f64 {
-    // Of the time of an idle window this share was charged to the soakers.
+    // The share of an idle window's time that was charged to the soakers.
     let charged = 1.0 - busy_share(run.idle_before.iter().chain(&run.idle_after));
     let counted_ns: f64 = (0..it.rates.len())
         .filter_map(|cpu| Some(charged * units(&run.window, cpu)? / it.rates[cpu]))

@@ -25,7 +25,7 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
         runs.iter().map(|run| Execution::from_run(run)).collect::<Option<_>>()?;
     let own = own::per_execution(&seen.start, &runs);
     let each = Each { runs: &runs, executions: &executions, own: own.as_deref() };
-    let of = |figure: fn(&Execution) -> f64| executions.iter().map(figure).collect::<Vec<_>>();
+    let values = |figure: fn(&Execution) -> f64| executions.iter().map(figure).collect::<Vec<_>>();
     let soaked_each: Option<Vec<f64>> =
         executions.iter().map(|run| Some(run.soaked.as_ref()?.cpu_s)).collect();
     let alone = |half: Option<f64>| half.filter(|_| runs.len() == 1);
@@ -52,7 +52,7 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
     let seconds = |ns: fn(&CommandRun) -> u64| {
         runs.iter().map(|run| ns(run) as f64).sum::<f64>() / runs.len() as f64 / 1e9
     };
-    let elapsed = of(|run| run.elapsed_s);
+    let elapsed = values(|run| run.elapsed_s);
     let soaked_runs: Vec<&Soaked> =
         executions.iter().filter_map(|run| run.soaked.as_ref()).collect();
     Some(CommandCost {
@@ -67,7 +67,7 @@ pub fn command_cost(seen: &SoakCommand, unit: Option<Unit>) -> Option<CommandCos
         },
         user_cpu_s: seconds(|run| run.user_ns),
         system_cpu_s: seconds(|run| run.system_ns),
-        stat_cpu_s: mean(&of(|run| run.stat_s)),
+        stat_cpu_s: mean(&values(|run| run.stat_s)),
         beyond_getrusage_s: withheld.is_none().then_some(beyond),
         against_getrusage: match beyond.half_width {
             _ if withheld.is_some() => Against::Withheld,
@@ -137,12 +137,12 @@ fn withheld(seen: &SoakCommand, runs: &[&CommandRun], soaked: Option<PlusMinus>)
     }
     let soaked = soaked?;
     let busy = |windows: &[SoakWindow]| if windows.is_empty() { 0.0 } else { busy_share(windows) };
-    let of = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
-    let busiest = median(runs.iter().map(of).collect())?;
+    let busier = |run: &&CommandRun| busy(&run.idle_before).max(busy(&run.idle_after));
+    let busiest = median(runs.iter().map(busier).collect())?;
     if busiest > WITHHOLD_LIMIT {
         return Some(format!(
-            "something else used {:.0} % of the CPUs in the idle windows: what the soakers lost to it and \
-             to the command cannot be separated",
+            "something else used {:.0} % of the CPUs in the idle windows: what the soakers lost to \
+             it and to the command cannot be separated",
             100.0 * busiest
         ));
     }

@@ -89,8 +89,8 @@ pub fn not_quiet(start: &SoakStart) -> Option<Warning> {
             "busy-machine",
             if busy > WITHHOLD_LIMIT { Severity::Withhold } else { Severity::Doubt },
             format!(
-                "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: only load \
-                 beyond that is seen",
+                "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: \
+                 only load beyond that is seen",
                 100.0 * busy
             ),
         )

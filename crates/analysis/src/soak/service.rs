@@ -167,14 +167,14 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     if each.is_empty() {
         return None;
     }
-    let of = |figure: &dyn Fn(&Figures) -> f64| each.iter().map(figure).collect::<Vec<_>>();
+    let values = |figure: &dyn Fn(&Figures) -> f64| each.iter().map(figure).collect::<Vec<_>>();
     let without_costs = seen.start.without_costs();
     let known = |figure: fn(&Figures) -> Option<f64>| -> Option<Vec<f64>> {
         each.iter().map(figure).collect::<Option<_>>().filter(|_| without_costs.is_none())
     };
     let soaked: Option<Vec<f64>> = known(|it| it.soaked);
     let interrupts: Option<Vec<f64>> = known(|it| it.interrupts);
-    let own = of(&|it| it.own);
+    let own = values(&|it| it.own);
     let others = others(&seen.windows);
     let (share, by) = share(seen, mean(&own), others.processes());
     let costs: Vec<f64> = match &interrupts {
@@ -184,8 +184,8 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     let soaked_cpus = soaked.as_deref().map(mean_of_series);
     let all_interrupts = interrupts.as_deref().map(mean_of_series);
     let by_cgroup = seen.windows.iter().all(|window| window.cgroup.is_some());
-    let zc = mean(&of(&|it| it.zc));
-    let stolen = mean(&of(&|it| it.stolen));
+    let zc = mean(&values(&|it| it.zc));
+    let stolen = mean(&values(&|it| it.stolen));
     Some(ServiceCost {
         windows: each.len(),
         elapsed_s: seen.windows.iter().map(|it| elapsed_ns(&it.window)).sum::<f64>() / 1e9,
@@ -199,7 +199,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         processes: ServiceProcesses {
             cpus: mean_of_series(&own),
             by_cgroup,
-            clocks_cpus: mean(&of(&|it| it.clocks)),
+            clocks_cpus: mean(&values(&|it| it.clocks)),
             most: seen.windows.iter().map(|window| window.processes).max().unwrap_or(0),
         },
         others: soaked_cpus.zip(all_interrupts).map(|(soaked, interrupts)| {
@@ -225,8 +225,8 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
             by,
         }),
         soaked_cpus,
-        stat_cpus: mean(&of(&|it| it.stat)),
-        per: if all_interrupts.is_some() { per(seen, &costs) } else { Vec::new() },
+        stat_cpus: mean(&values(&|it| it.stat)),
+        per: if all_interrupts.is_some() { costs_per_unit(seen, &costs) } else { Vec::new() },
     })
 }
 
@@ -356,22 +356,22 @@ fn share(seen: &SoakService, own_cpus: f64, others_cpus: f64) -> (f64, SharedBy)
     let covered = coverage(&tcp);
     if covered < LEAST_COVERAGE {
         return by_cpu_time(format!(
-            "{:.0} % of the segments were those of connections that ended meanwhile, and of nobody's \
-             that is known",
+            "{:.0} % of the segments were those of connections that ended meanwhile, and of \
+             nobody's that is known",
             100.0 * (1.0 - covered)
         ));
     }
     (tcp.own_segments as f64 / all as f64, SharedBy::Segments)
 }
 
-fn per(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
+fn costs_per_unit(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
     let windows = &seen.windows;
-    let of = |span: fn(&ServiceWindow) -> Option<f64>| -> Option<Vec<f64>> {
+    let rates = |span: fn(&ServiceWindow) -> Option<f64>| -> Option<Vec<f64>> {
         windows.iter().map(span).collect()
     };
-    let requests = of(|it| rate(it.requests.as_ref()?))
+    let requests = rates(|it| rate(it.requests.as_ref()?))
         .map(|all| (Unit::Requests, CountedBy::StubStatus, all));
-    let sockets = of(|it| {
+    let sockets = rates(|it| {
         let tcp = it.tcp.as_ref()?;
         Some(tcp.own_bytes as f64 / tcp.elapsed_ns as f64)
     });
@@ -380,7 +380,7 @@ fn per(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
     });
     let bytes = match sockets {
         Some(all) => Some((Unit::Bytes, CountedBy::Sockets, all)),
-        None => of(|it| rate(it.interfaces.as_ref()?))
+        None => rates(|it| rate(it.interfaces.as_ref()?))
             .map(|all| (Unit::Bytes, CountedBy::Interfaces, all)),
     };
     let cost = |(unit, by, counts): (Unit, CountedBy, Vec<f64>)| {

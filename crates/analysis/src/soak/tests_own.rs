@@ -99,7 +99,7 @@ fn cost(idle: Did, did: Did) -> CommandCost {
 }
 
 #[track_caller]
-fn close(found: Option<PlusMinus>, expected: f64) {
+fn assert_close(found: Option<PlusMinus>, expected: f64) {
     let found = found.unwrap().value;
     assert!((found - expected).abs() < 1e-4, "{found} {expected}");
 }
@@ -111,8 +111,8 @@ fn what_others_take_is_not_in_a_cost_and_interrupts_on_their_time_are() {
     assert_eq!((found.by, found.withheld.as_deref()), (CostBy::OwnClocks, None));
     // A hundredth of what the soakers had, and of what others had but for ksoftirqd.
     let interrupts_s = 0.01 * (4.5 + 2.0 - 0.008);
-    close(found.cpu_s, 1.5 + interrupts_s);
-    close(found.beyond_getrusage_s, interrupts_s);
+    assert_close(found.cpu_s, 1.5 + interrupts_s);
+    assert_close(found.beyond_getrusage_s, interrupts_s);
     let accounts = found.accounts.unwrap();
     assert!(!accounts.interrupts_unseen && accounts.ksoftirqd_s.abs() < 1e-9, "{accounts:?}");
     // By wall time it is much more.
@@ -123,17 +123,17 @@ fn what_others_take_is_not_in_a_cost_and_interrupts_on_their_time_are() {
 fn a_cpu_that_is_slower_beside_the_command_is_no_cost() {
     let quick = cost(IDLE, Did { had_s: 6.5, ..BESIDE_OTHERS });
     let slow = cost(IDLE, Did { had_s: 6.5, slower: 1.02, ..BESIDE_OTHERS });
-    close(slow.cpu_s, quick.cpu_s.unwrap().value);
+    assert_close(slow.cpu_s, quick.cpu_s.unwrap().value);
     // By wall time it is. (That has interrupts as a part of what is left by those of idle windows.)
     let by_wall = |slower: f64| 6.5 * (1.0 - 0.98 / 0.99 / slower);
-    close(quick.accounts.unwrap().unattributed_s, by_wall(1.0) - 0.065);
-    close(slow.accounts.unwrap().unattributed_s, by_wall(1.02) - 0.065);
+    assert_close(quick.accounts.unwrap().unattributed_s, by_wall(1.0) - 0.065);
+    assert_close(slow.accounts.unwrap().unattributed_s, by_wall(1.02) - 0.065);
 }
 
 #[test]
 fn where_hardly_a_unit_is_free_of_interrupts_units_are_as_fast_as_when_idle() {
     let dense = Did { had_s: 6.5, interrupted: 0.5, undisturbed: 0.1, ..BESIDE_OTHERS };
-    close(cost(IDLE, dense).cpu_s, 1.5 + 6.5 * 0.49);
+    assert_close(cost(IDLE, dense).cpu_s, 1.5 + 6.5 * 0.49);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn soakers_that_hardly_ran_leave_the_command_s_clocks() {
     let none = Did { had_s: 0.0, undisturbed: 0.0, ..IDLE };
     for idle in [IDLE, none] {
         let found = cost(idle, Did { had_s: 0.01, ..BESIDE_OTHERS });
-        close(found.cpu_s, 1.500_15);
+        assert_close(found.cpu_s, 1.500_15);
         assert!(found.accounts.unwrap().interrupts_unseen);
     }
     // A command that leaves nothing over leaves nothing to be unseen.
@@ -178,11 +178,11 @@ fn other_tasks_are_in_the_cost_where_they_worked_for_it() {
     let without = server([0; 4], 0).cpu_s.unwrap().value;
     let worked = server([800_000_000, 810_000_000, 790_000_000, 800_000_000], 0);
     assert!(worked.accounts.unwrap().others_are_in);
-    close(worked.cpu_s, without + 0.8);
-    // As much as in the idle windows, now more and now less.
+    assert_close(worked.cpu_s, without + 0.8);
+    // The server uses as much as in the idle windows, sometimes more and sometimes less.
     let beside = server([800_000_000, 900_000_000, 700_000_000, 850_000_000], 200_000_000);
     assert!(!beside.accounts.unwrap().others_are_in);
-    close(beside.cpu_s, without);
+    assert_close(beside.cpu_s, without);
     // One execution: more than twice as much.
     let alone = |used_ns| {
         let mut run = execution(IDLE, BESIDE_OTHERS);
@@ -211,7 +211,7 @@ fn where_tasks_clocks_leave_interrupts_out_wall_time_tells_the_cost() {
     assert!(!own_clocks_tell(&seen.start), "thread clocks that tick");
     seen.start.thread_clock_step_ns = None;
     assert!(own_clocks_tell(&seen.start));
-    // What lacks the soakers' own clocks, too.
+    // A window without the soakers' own clocks has none either.
     seen.runs[0].window.closed.undisturbed.clear();
     assert_eq!(command_cost(&seen, None).unwrap().by, CostBy::WallTime);
 }

@@ -85,24 +85,26 @@ fn idle_taken(control: &UnsoakedControl) -> Option<(f64, f64)> {
 
 fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
     let visits = visits_of(seen, case)?;
-    let of = |figure: &dyn Fn(&Visit) -> f64| visits.iter().map(figure).collect::<Vec<_>>();
+    let values = |figure: &dyn Fn(&Visit) -> f64| visits.iter().map(figure).collect::<Vec<_>>();
     let idle: Vec<(f64, f64)> = visits.iter().filter_map(|visit| visit.idle_taken).collect();
     Some(VerifyRow {
         shape: case.0,
         percent: case.1,
         visits: visits.len(),
-        truth: mean(&of(&|visit| visit.truth))?,
-        soaked: mean(&of(&|visit| visit.soaked))?,
-        error: location(&of(&|visit| visit.soaked - visit.truth))?,
-        stat: mean(&of(&|visit| visit.stat))?,
-        stat_error: location(&of(&|visit| visit.stat - visit.truth))?,
-        stat_unsoaked: mean(&of(&|visit| visit.unsoaked_stat))?,
-        stat_unsoaked_error: location(&of(&|visit| visit.unsoaked_stat - visit.unsoaked_truth))?,
+        truth: mean(&values(&|visit| visit.truth))?,
+        soaked: mean(&values(&|visit| visit.soaked))?,
+        error: location(&values(&|visit| visit.soaked - visit.truth))?,
+        stat: mean(&values(&|visit| visit.stat))?,
+        stat_error: location(&values(&|visit| visit.stat - visit.truth))?,
+        stat_unsoaked: mean(&values(&|visit| visit.unsoaked_stat))?,
+        stat_unsoaked_error: location(&values(&|visit| {
+            visit.unsoaked_stat - visit.unsoaked_truth
+        }))?,
         by_idle: mean(&idle.iter().map(|(taken, _)| *taken).collect::<Vec<_>>()),
         by_idle_error: location(
             &idle.iter().map(|(taken, truth)| taken - truth).collect::<Vec<_>>(),
         ),
-        wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
+        wakeups_per_s: mean(&values(&|visit| visit.wakeups_per_s))?,
     })
 }
 

@@ -108,7 +108,10 @@ impl Failed {
         let said = self.lines().next_back().unwrap_or("it said nothing");
         if UNREACHABLE.iter().any(|words| self.said.contains(words)) {
             return Error::remote(format!("the cluster does not answer: {}", escape(said, 240)))
-                .help("kubectl cluster-info tells more; what was submitted stays, and the same command goes on");
+                .help(
+                    "kubectl cluster-info tells more; what was submitted stays, and the same \
+                     command goes on",
+                );
         }
         let error = Error::remote(format!("kubectl failed: {}", escape(said, 300)));
         match () {
@@ -134,7 +137,8 @@ mod tests {
     #[test]
     fn what_failed_is_told_with_what_helps() {
         let error = failed(
-            "The connection to the server 192.0.2.1:6443 was refused - did you specify the right host or port?\n",
+            "The connection to the server 192.0.2.1:6443 was refused - did you specify the right \
+             host or port?\n",
         )
         .error();
         assert!(
@@ -142,7 +146,8 @@ mod tests {
             "{error}"
         );
         let error = failed(
-            "Error from server (Forbidden): jobs.batch is forbidden: User \"a\" cannot list resource \"jobs\"\n",
+            "Error from server (Forbidden): jobs.batch is forbidden: User \"a\" cannot list \
+             resource \"jobs\"\n",
         )
         .error();
         assert!(error.help.unwrap().contains("rights"));
@@ -151,7 +156,8 @@ mod tests {
 
     #[test]
     fn what_is_there_already_is_no_failure_unless_something_else_is() {
-        let there = "Error from server (AlreadyExists): error when creating \"f\": services \"x\" already exists\n";
+        let there = "Error from server (AlreadyExists): error when creating \"f\": services \"x\" \
+                     already exists\n";
         assert!(failed(&there.repeat(2)).is_there_already());
         let other = "Error from server (Forbidden): secrets is forbidden\n";
         assert!(!failed(&format!("{there}{other}")).is_there_already());

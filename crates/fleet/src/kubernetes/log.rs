@@ -62,7 +62,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RUN: &str = "{\"zc_run\":3,\"a\":[1],\"blocks\":[\n{\"index\":0},\n{\"index\":1}\n],\"end\":{\"reason\":{\"why\":\"budget-spent\"}}}\n";
+    const RUN: &str = "{\"zc_run\":3,\"a\":[1],\"blocks\":[\n{\"index\":0},\n{\"index\":1}\n],\
+                       \"end\":{\"reason\":{\"why\":\"budget-spent\"}}}\n";
 
     #[test]
     fn the_lines_of_a_run_are_told_from_what_zc_said_among_them() {

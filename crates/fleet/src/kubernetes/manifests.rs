@@ -116,7 +116,7 @@ impl End<'_> {
         let more = self.plan.kubernetes.labels.iter();
         let own = [
             (words::FLEET, self.names.fleet.clone()),
-            (words::CELL, Names::number(self.number)),
+            (words::CELL, Names::padded(self.number)),
             (words::END, self.end.to_owned()),
         ];
         let own = own.map(|(key, value)| (key.to_owned(), value.into()));
@@ -140,8 +140,8 @@ impl End<'_> {
         let most_ns = options.wait_ns() + planned.most_ns();
         let mut spec = json!({
             "restartPolicy": "Never",
-            // Of the pod and not of its Job: it counts from the start of the pod, and the pod
-            // stays, with its log.
+            // The deadline is the pod's and not its Job's: it counts from the start of the pod,
+            // and the pod stays, with its log.
             "activeDeadlineSeconds": most_ns.div_ceil(SECOND_NS),
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
@@ -163,13 +163,24 @@ impl End<'_> {
         if let Some(scheduler) = &options.scheduler {
             set("schedulerName", scheduler.clone().into());
         }
-        let tolerations: Vec<Value> = options.tolerations.iter().filter_map(|text| {
-            let taint = toleration(text)?;
-            Some(match taint.value {
-                Some(value) => json!({ "key": taint.key, "operator": "Equal", "value": value, "effect": taint.effect }),
-                None => json!({ "key": taint.key, "operator": "Exists", "effect": taint.effect }),
+        let tolerations: Vec<Value> = options
+            .tolerations
+            .iter()
+            .filter_map(|text| {
+                let taint = toleration(text)?;
+                Some(match taint.value {
+                    Some(value) => json!({
+                        "key": taint.key,
+                        "operator": "Equal",
+                        "value": value,
+                        "effect": taint.effect,
+                    }),
+                    None => {
+                        json!({ "key": taint.key, "operator": "Exists", "effect": taint.effect })
+                    }
+                })
             })
-        }).collect();
+            .collect();
         if !tolerations.is_empty() {
             set("tolerations", tolerations.into());
         }
@@ -219,7 +230,11 @@ impl End<'_> {
         }
         if self.end == words::FAR {
             // No two of a node have the same port, whatever they are.
-            container["ports"] = json!([{ "name": "control", "containerPort": options.port, "hostPort": options.port }]);
+            container["ports"] = json!([{
+                "name": "control",
+                "containerPort": options.port,
+                "hostPort": options.port,
+            }]);
         }
         container
     }
@@ -228,7 +243,7 @@ impl End<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::by_kubernetes as plan;
+    use crate::plan::tests::kubernetes_plan as plan;
 
     #[test]
     fn the_manifests_of_a_fleet_and_of_a_measurement() {
@@ -245,9 +260,11 @@ mod tests {
     #[test]
     fn all_options_are_in_the_manifests() {
         let mut plan = plan(
-            "namespace = \"bench\"\nscheduler = \"gangs\"\nprivileged = false\nport = 3000\nwait = \"1h\"\n\
-             labels = { group = \"{measurement}\" }\nannotations = { \"a/b\" = \"of {measurement}\" }\n\
-             tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\nlimits = { memory = \"2Gi\" }\n",
+            "namespace = \"bench\"\nscheduler = \"gangs\"\nprivileged = false\nport = 3000\n\
+             wait = \"1h\"\nlabels = { group = \"{measurement}\" }\n\
+             annotations = { \"a/b\" = \"of {measurement}\" }\n\
+             tolerations = [\"dedicated=bench:NoSchedule\", \"a/b:NoExecute\"]\n\
+             limits = { memory = \"2Gi\" }\n",
         );
         plan.plans[0].file = Some("plans/paths.toml".to_owned());
         plan.zc = "/opt/zc --quiet".to_owned();

@@ -98,7 +98,7 @@ pub fn now(folder: &Folder, plan: &FleetPlan, judge: &Judge<'_>) -> Result<Now> 
                 seen.push((*number, CellState::Running(cause(format!("it is ended: {why}")))));
             }
             Stage::Ended(ending) => {
-                bring_home(&kubectl, folder, cell, &ending)?;
+                save_results(&kubectl, folder, cell, &ending)?;
                 submitted.remove(number);
                 over.extend(measurement.jobs());
             }
@@ -156,7 +156,7 @@ fn end(kubectl: &Kubectl, pod: &str) -> Result<()> {
 }
 
 /// Writes the files of an attempt: the run, the messages, and last how it ended.
-fn bring_home(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
+fn save_results(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending) -> Result<()> {
     let [run, exit, said] = folder.files(&cell.id, &ending.attempt);
     if exit.exists() {
         return Ok(()); // another call was faster, or could not delete its Jobs
@@ -273,7 +273,7 @@ pub fn submit(folder: &Folder, plan: &FleetPlan, numbers: &[usize]) -> Result<()
         let call: Vec<&str> = call.iter().map(String::as_str).collect();
         match kubectl.try_output(&call)? {
             Ok(_) => {}
-            // What all measurements use stays from the first call on.
+            // The shared objects stay from the first call on.
             Err(failed) if place == 0 && failed.is_there_already() => {}
             Err(failed) => return Err(failed.error()),
         }

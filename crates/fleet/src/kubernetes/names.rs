@@ -36,19 +36,19 @@ impl Names {
             let letters = text.chars().map(|letter| letter.to_ascii_lowercase());
             letters.map(|letter| if is_plain(letter) { letter } else { '-' }).take(most).collect()
         };
-        // What is drawn is at the end, and tells two fleets of one name apart.
+        // The random part is at the end. It distinguishes two fleets with the same name.
         let (name, drawn) = plan.job_name.rsplit_once('-').unwrap_or((&plan.job_name, ""));
         Self { fleet: format!("{}-{}", plain(name, MOST), plain(drawn, 8)) }
     }
 
     /// A number as it is in names and labels.
-    pub(super) fn number(cell: usize) -> String {
+    pub(super) fn padded(cell: usize) -> String {
         format!("{cell:05}")
     }
 
     /// Common beginning of the names of a measurement's two Jobs.
     pub(super) fn measurement(&self, cell: usize) -> String {
-        format!("{}-{}", self.fleet, Self::number(cell))
+        format!("{}-{}", self.fleet, Self::padded(cell))
     }
 
     /// The Job of an end.
@@ -58,7 +58,7 @@ impl Names {
 
     /// The name by which the end that receives is found, below that of the service.
     pub(super) fn host(&self, cell: usize) -> String {
-        format!("far-{}", Self::number(cell))
+        format!("far-{}", Self::padded(cell))
     }
 }
 
@@ -66,7 +66,7 @@ impl Names {
 mod tests {
     use super::*;
     use crate::kubernetes_options::is_dns_label;
-    use crate::plan::tests::by_kubernetes as plan;
+    use crate::plan::tests::kubernetes_plan as plan;
 
     #[test]
     fn names_are_those_of_kubernetes_however_a_fleet_is_called() {

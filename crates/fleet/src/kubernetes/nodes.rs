@@ -74,13 +74,14 @@ fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
         all => format!(", and so on: {all} nodes"),
     };
     Err(Error::unsupported(format!(
-        "nodes do not have exactly one \"{resource}\" each, so that others could use them meanwhile: {}{more}",
+        "nodes do not have exactly one \"{resource}\" each, so that others could use them \
+         meanwhile: {}{more}",
         escape(first, 120)
     ))
     .help(format!(
         "an administrator adds it: kubectl patch node {} --subresource=status --type=merge -p \
-         '{{\"status\":{{\"capacity\":{{\"{resource}\":\"1\"}}}}}}'; or shared = true measures beside others, and \
-         the report says so",
+         '{{\"status\":{{\"capacity\":{{\"{resource}\":\"1\"}}}}}}'; or shared = true measures \
+         beside others, and the report says so",
         first.split(' ').next().unwrap_or("NODE")
     )))
 }
@@ -104,7 +105,7 @@ pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::by_kubernetes as plan;
+    use crate::plan::tests::kubernetes_plan as plan;
 
     #[test]
     fn a_node_that_others_can_use_meanwhile_is_refused() {

@@ -165,12 +165,12 @@ impl Object {
         let why = match (reason, of_container) {
             (Some("DeadlineExceeded"), _) => {
                 let waiting = self.container(|state| state.waiting.as_ref());
-                let text = |at: &Reason| said(at.reason.as_deref(), at.message.as_deref());
+                let text = |at: &Reason| one_line(at.reason.as_deref(), at.message.as_deref());
                 let before = waiting.map_or_else(String::new, |at| format!(": {}", text(at)));
                 Some(format!("took too long (DeadlineExceeded){before}"))
             }
             (Some(reason), _) => {
-                Some(format!("was ended by Kubernetes: {}", said(Some(reason), message)))
+                Some(format!("was ended by Kubernetes: {}", one_line(Some(reason), message)))
             }
             (None, Some("OOMKilled")) => {
                 Some("was killed for lack of memory (OOMKilled)".to_owned())
@@ -178,7 +178,7 @@ impl Object {
             (None, Some("Completed" | "Error") | None) => None,
             (None, Some(reason)) => {
                 let message = terminated.and_then(|ended| ended.message.as_deref());
-                Some(format!("did not start: {}", said(Some(reason), message)))
+                Some(format!("did not start: {}", one_line(Some(reason), message)))
             }
         };
         Some((code, why))
@@ -186,7 +186,7 @@ impl Object {
 }
 
 /// A reason of Kubernetes with its message, in one line.
-pub(super) fn said(reason: Option<&str>, message: Option<&str>) -> String {
+pub(super) fn one_line(reason: Option<&str>, message: Option<&str>) -> String {
     let message = message.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let text = match (reason, message.as_deref().unwrap_or_default()) {
         (Some(reason), "") => reason.to_owned(),
@@ -209,7 +209,7 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
-        // Of a measurement whose Jobs were deleted, pods stay for a while.
+        // The pods of a measurement stay for a while after its Jobs were deleted.
         let running = include_str!("testdata/running.json");
         assert!(running.contains("zc-nightly-00000001-00000-far-"));
         assert_eq!(parse(running).unwrap().into_keys().collect::<Vec<_>>(), [1]);

@@ -2,7 +2,7 @@
 
 use zc_run::escape;
 
-use super::objects::{End, Measurement, Object, said};
+use super::objects::{End, Measurement, Object, one_line};
 
 /// Progress of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Measurement {
                 None => ending(code, why.map(|why| format!("it {why}")), false),
             });
         }
-        if let Some(why) = near.lost() {
+        if let Some(why) = near.lost_node() {
             // Nobody answers for its log.
             return Stage::Ended(Ending {
                 pod: None,
@@ -89,19 +89,19 @@ impl Measurement {
         match (far_failed, pod.filter(|pod| pod.status.phase == "Running")) {
             (Some(why), Some(pod)) => Stage::ToEnd { pod: pod.metadata.name.clone(), why },
             (Some(why), None) => Stage::Ended(ending(None, Some(why), true)),
-            (None, _) => self.at_work(),
+            (None, _) => self.waiting_or_running(),
         }
     }
 
     /// `Waiting` with what keeps it waiting, or `Running`.
-    fn at_work(&self) -> Stage {
-        let of = [(&self.near, "that sends"), (&self.far, "that receives")];
-        for (end, which) in of {
-            if let Some(why) = end.waits() {
+    fn waiting_or_running(&self) -> Stage {
+        let ends = [(&self.near, "that sends"), (&self.far, "that receives")];
+        for (end, which) in ends {
+            if let Some(why) = end.waiting_reason() {
                 return Stage::Waiting(format!("the end {which}: {why}"));
             }
         }
-        for (end, _) in of {
+        for (end, _) in ends {
             if let Some(node) = end.silent_node() {
                 return Stage::Running(format!("node {node} does not answer"));
             }
@@ -131,7 +131,7 @@ impl End {
         }
         let job = self.job.as_ref()?;
         if let Some(failed) = job.condition("Failed", "True") {
-            let why = said(failed.reason.as_deref(), failed.message.as_deref());
+            let why = one_line(failed.reason.as_deref(), failed.message.as_deref());
             return Some((None, Some(format!("has no pod any more: {why}"))));
         }
         job.condition("Complete", "True")
@@ -152,7 +152,7 @@ impl End {
             Some((Some(code), None)) => Some(format!("failed with exit code {code}")),
             Some((_, Some(why))) => Some(why),
             Some((None, None)) => Some("failed".to_owned()),
-            None => self.lost(),
+            None => self.lost_node(),
         }
     }
 
@@ -162,7 +162,7 @@ impl End {
 
     /// The failure of an end whose pod's node has vanished, so that the pod is to be removed and
     /// cannot be. Its Job may have made another pod already, which waits for that node.
-    fn lost(&self) -> Option<String> {
+    fn lost_node(&self) -> Option<String> {
         let is_lost = |pod: &&Object| {
             let is_silent =
                 pod.status.phase == "Running" && pod.condition("Ready", "False").is_some();
@@ -175,7 +175,7 @@ impl End {
     }
 
     /// Why it has not begun; `None` if it has.
-    fn waits(&self) -> Option<String> {
+    fn waiting_reason(&self) -> Option<String> {
         let job = self.job.as_ref()?;
         let Some(pod) = self.pod() else {
             return Some(match job.spec.suspend {
@@ -187,7 +187,7 @@ impl End {
             return None;
         }
         if let Some(waiting) = pod.container(|state| state.waiting.as_ref()) {
-            let text = said(waiting.reason.as_deref(), waiting.message.as_deref());
+            let text = one_line(waiting.reason.as_deref(), waiting.message.as_deref());
             let node = escape(pod.spec.node_name.as_deref().unwrap_or("its node"), 80);
             return Some(match waiting.reason.as_deref().unwrap_or_default() {
                 "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
@@ -199,7 +199,7 @@ impl End {
         }
         let scheduled = pod.condition("PodScheduled", "False");
         Some(match scheduled {
-            Some(not) => said(not.reason.as_deref(), not.message.as_deref()),
+            Some(not) => one_line(not.reason.as_deref(), not.message.as_deref()),
             None => "it is about to start".to_owned(),
         })
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::tests::by_kubernetes as plan;
+use crate::plan::tests::kubernetes_plan as plan;
 
 fn hosts(plan: &FleetPlan, numbers: &[usize]) -> Vec<String> {
     let cells: Vec<&Cell> = plan.cells().collect();
@@ -22,12 +22,12 @@ fn no_two_measurements_are_submitted_that_share_a_host_or_a_wire() {
     let at_the_wire = |hosts: &[String]| hosts.iter().any(|host| host == "n1" || host == "n2");
     // The pairs n1-n3 and n2-n4 share a wire, and no host.
     let cells: Vec<&Cell> = plan.cells().collect();
-    let of = |one: &str, other: &str| {
+    let cell_between = |one: &str, other: &str| {
         cells.iter().position(|cell| plan.ends(cell) == [one, other]).unwrap()
     };
-    now.submitted.insert(of("n1", "n3"));
+    now.submitted.insert(cell_between("n1", "n3"));
     assert!(free(&plan, &now).is_empty(), "the wire is in use, and n4 alone is no pair");
-    now.submitted = BTreeSet::from([of("n1", "n2")]);
+    now.submitted = BTreeSet::from([cell_between("n1", "n2")]);
     let beside = free(&plan, &now);
     assert!(!beside.is_empty() && !at_the_wire(&hosts(&plan, &beside)), "{beside:?}");
     assert_eq!(super::free(&plan, &now, |number| !beside.contains(&number)).len(), 1);

@@ -19,7 +19,7 @@ pub(crate) fn pair_script(plan: &FleetPlan, number: usize, folder: &Folder) -> S
     option(&format!("--job-name={}", plan.job_name));
     option(&format!("--nodes=2 --nodelist={}", hosts.join(",")));
     option("--ntasks=2 --ntasks-per-node=1 --mem=0");
-    // Of both hosts nobody else has any part.
+    // Both hosts are allocated exclusively.
     option(if plan.shared { "--oversubscribe" } else { "--exclusive" });
     let wires: Vec<String> = plan.wires_of(pair).iter().map(|wire| format!("{wire}:1")).collect();
     if !wires.is_empty() {
@@ -49,13 +49,15 @@ pub(crate) fn pair_script(plan: &FleetPlan, number: usize, folder: &Folder) -> S
          folder={folder}\n\
          attempt=$cell.$SLURM_JOB_ID\n\
          trap : TERM # zc hears it too, saves what it has, and says how it ended\n\
-         on() {{ host=$1; shift; srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=\"$host\" \"$@\"; }}\n\
-         on \"$near\" {zc} run \"$@\" --via \"srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=$far\" \\\n    \
-         --out \"$folder/runs/$attempt.json\" </dev/null >/dev/null 2>\"$folder/logs/$attempt.txt\"\n\
+         on() {{ host=$1; shift; {srun}\"$host\" \"$@\"; }}\n\
+         on \"$near\" {zc} run \"$@\" --via \"{srun}$far\" \\\n    \
+         --out \"$folder/runs/$attempt.json\" </dev/null >/dev/null \
+         2>\"$folder/logs/$attempt.txt\"\n\
          code=$?\n\
          echo $code >\"$folder/runs/$attempt.exit\"\n\
          exit $code\n",
         folder = quoted(&folder.path().display().to_string()),
+        srun = "srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=",
         zc = words(plan.zc.split_whitespace()),
     );
     script

@@ -156,8 +156,8 @@ pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
             "jobs of this partition share their hosts whatever they ask for (OverSubscribe=FORCE)",
         )
         .help(
-            "name another one under [slurm] partition, or shared = true measures beside others, and \
-             the report says so",
+            "name another one under [slurm] partition, or shared = true measures beside others, \
+             and the report says so",
         )),
     }
 }
@@ -186,15 +186,17 @@ pub fn nodes_with(feature: &str) -> Result<Vec<String>> {
 
 /// The stdout of a command of Slurm.
 fn output(command: &str, words: &[&str]) -> Result<String> {
-    let output = Command::new(command)
-        .args(words)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::unsupported(format!("there is no {command} here"))
-                .help("a fleet with engine = \"slurm\" is submitted where Slurm's commands are; engine = \"ssh\" needs none"),
+    let output = Command::new(command).args(words).stdin(Stdio::null()).output().map_err(
+        |error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::unsupported(format!("there is no {command} here")).help(
+                    "a fleet with engine = \"slurm\" is submitted where Slurm's commands are; \
+                     engine = \"ssh\" needs none",
+                )
+            }
             _ => Error::os(format!("start {command}"), error),
-        })?;
+        },
+    )?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -11,7 +11,7 @@ use aya::include_bytes_aligned;
 use aya::programs::{ProgramFd, SocketFilter};
 use rustix::mm::ProtFlags;
 
-use super::load::{BpfError, Stage, array, at, object, program};
+use super::load::{BpfError, Stage, array, innermost_error, object, program};
 use super::mapped::{Mapped, PORTS};
 use crate::sockopt::set_int;
 
@@ -96,9 +96,10 @@ impl AckBurn {
     pub fn load() -> Result<Self, BpfError> {
         let mut ebpf = object(OBJECT)?;
         let filter: &mut SocketFilter = program(&mut ebpf, PROGRAM)?;
-        filter.load().map_err(|error| at(Stage::Load, &error))?;
-        let program = filter.fd().map_err(|error| at(Stage::Load, &error))?.try_clone();
-        let program = program.map_err(|error| at(Stage::Load, &error))?;
+        filter.load().map_err(|error| innermost_error(Stage::Load, &error))?;
+        let program =
+            filter.fd().map_err(|error| innermost_error(Stage::Load, &error))?.try_clone();
+        let program = program.map_err(|error| innermost_error(Stage::Load, &error))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let burn = Mapped::new(array(&ebpf, "burns")?, 1, access)?;
         let flows = Arc::new(Mapped::new(array(&ebpf, "flows")?, PORTS, access)?);

@@ -8,7 +8,7 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
-use super::load::{BpfError, Stage, array, at, object, program};
+use super::load::{BpfError, Stage, array, innermost_error, object, program};
 use super::mapped::{Mapped, PORTS};
 
 /// TCP destination port whose packets the program discards. All others pass.
@@ -70,7 +70,7 @@ impl Egress {
             load(&mut ebpf, PLAIN)?;
         }
         let program: &mut SchedClassifier = program(&mut ebpf, name)?;
-        let program_id = program.info().map_err(|error| at(Stage::Load, &error))?.id();
+        let program_id = program.info().map_err(|error| innermost_error(Stage::Load, &error))?.id();
         attach(program, device)?;
         let cells = Mapped::new(array(&ebpf, "cells")?, PORTS, ProtFlags::READ);
         let switch =
@@ -110,7 +110,7 @@ impl Egress {
 
 fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), BpfError> {
     let classifier: &mut SchedClassifier = program(ebpf, name)?;
-    classifier.load().map_err(|error| at(Stage::Load, &error))
+    classifier.load().map_err(|error| innermost_error(Stage::Load, &error))
 }
 
 /// Adds a clsact qdisc with the program as its filter. tcx is not usable: there a packet can only
@@ -120,13 +120,13 @@ fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), BpfError> {
 /// The filter stays until the device is gone. aya would remove it by the device's number, in the
 /// namespace of whichever thread drops it: from the host's card, if that has the same number.
 fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), BpfError> {
-    qdisc_add_clsact(device).map_err(|error| at(Stage::Attach, &error))?;
+    qdisc_add_clsact(device).map_err(|error| innermost_error(Stage::Attach, &error))?;
     let filter = TcAttachOptions::Netlink(NlOptions::default());
     program
         .attach_with_options(device, TcAttachType::Egress, filter)
         .and_then(|id| program.take_link(id))
         .map(std::mem::forget)
-        .map_err(|error| at(Stage::Attach, &error))
+        .map_err(|error| innermost_error(Stage::Attach, &error))
 }
 
 /// Record that the program keeps of one flow. The layout is that of `struct cell` in egress.bpf.c.

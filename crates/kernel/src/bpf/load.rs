@@ -45,7 +45,7 @@ impl Error for BpfError {}
 /// are attached.
 pub(super) fn object(bytes: &[u8]) -> Result<Ebpf, BpfError> {
     // `Ebpf::load` reads the kernel's types twice.
-    EbpfLoader::new().load(bytes).map_err(|error| at(Stage::Map, &error))
+    EbpfLoader::new().load(bytes).map_err(|error| innermost_error(Stage::Map, &error))
 }
 
 /// A program of an object, by its type.
@@ -56,7 +56,7 @@ where
     ebpf.program_mut(name)
         .ok_or_else(|| missing(Stage::Load, format!("the object has no program \"{name}\"")))?
         .try_into()
-        .map_err(|error| at(Stage::Load, &error))
+        .map_err(|error| innermost_error(Stage::Load, &error))
 }
 
 pub(super) fn array<'e>(ebpf: &'e Ebpf, name: &str) -> Result<BorrowedFd<'e>, BpfError> {
@@ -79,7 +79,7 @@ pub(super) fn array<'e>(ebpf: &'e Ebpf, name: &str) -> Result<BorrowedFd<'e>, Bp
 #[doc(alias = "BPF_PROG_GET_NEXT_ID")]
 pub fn is_loaded(program_id: u32) -> io::Result<bool> {
     for program in aya::programs::loaded_programs() {
-        match program.map_err(|error| at(Stage::Load, &error).error) {
+        match program.map_err(|error| innermost_error(Stage::Load, &error).error) {
             Ok(program) if program.id() == program_id => return Ok(true),
             Ok(_) => {}
             // It was unloaded between listing and reading it.
@@ -95,7 +95,7 @@ pub(super) fn missing(stage: Stage, message: String) -> BpfError {
 }
 
 /// The error of the innermost system call in aya's error.
-pub(super) fn at(stage: Stage, error: &(dyn Error + 'static)) -> BpfError {
+pub(super) fn innermost_error(stage: Stage, error: &(dyn Error + 'static)) -> BpfError {
     let mut found = None;
     let mut next = Some(error);
     while let Some(error) = next {

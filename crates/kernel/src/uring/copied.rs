@@ -73,7 +73,7 @@ mod tests {
             copied([(false, 1, LARGE), (true, 2, 5_000), (false, 3, LARGE), (true, 4, 64_535)]),
             [0; 0]
         );
-        // As one chain: 3 joined 1, and so did 2 before it; 4 joined 3.
+        // They are one chain: 3 joined 1, and so did 2 before it; 4 joined 3.
         assert_eq!(
             copied([(false, 1, LARGE), (false, 3, LARGE), (true, 4, 5_000), (true, 2, 5_000)]),
             [0; 0]

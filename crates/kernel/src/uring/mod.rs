@@ -42,7 +42,8 @@ pub use zero_copy::{ZeroCopy, ZeroCopyCounts};
 /// # References
 /// [Documentation/admin-guide/sysctl/kernel.rst]
 ///
-/// [Documentation/admin-guide/sysctl/kernel.rst]: https://docs.kernel.org/admin-guide/sysctl/kernel.html
+/// [Documentation/admin-guide/sysctl/kernel.rst]:
+///   https://docs.kernel.org/admin-guide/sysctl/kernel.html
 #[doc(alias = "io_uring_setup")]
 pub fn disabled_sysctl() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()

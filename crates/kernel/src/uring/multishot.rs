@@ -38,7 +38,8 @@ const GROUP: u16 = 0;
 /// # References
 /// [io_uring_prep_recv_multishot(3)]
 ///
-/// [io_uring_prep_recv_multishot(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_recv_multishot.3.html
+/// [io_uring_prep_recv_multishot(3)]:
+///   https://man7.org/linux/man-pages/man3/io_uring_prep_recv_multishot.3.html
 #[doc(alias = "io_uring")]
 #[doc(alias = "IORING_RECV_MULTISHOT")]
 #[derive(Debug)]
@@ -82,7 +83,8 @@ impl Multishot {
     ///
     /// [io_uring_setup(2)]: https://man7.org/linux/man-pages/man2/io_uring_setup.2.html
     /// [io_uring_register(2)]: https://man7.org/linux/man-pages/man2/io_uring_register.2.html
-    /// [io_uring_register_buf_ring(3)]: https://man7.org/linux/man-pages/man3/io_uring_register_buf_ring.3.html
+    /// [io_uring_register_buf_ring(3)]:
+    ///   https://man7.org/linux/man-pages/man3/io_uring_register_buf_ring.3.html
     #[doc(alias = "io_uring_setup")]
     #[doc(alias = "IORING_REGISTER_PBUF_RING")]
     pub fn new(socket: OwnedFd, buffer_bytes: usize) -> io::Result<Self> {
@@ -192,7 +194,7 @@ impl Multishot {
                 match (usize::try_from(completion.result), completion.buffer) {
                     (Ok(bytes), Some(buffer)) if bytes > 0 => {
                         let pool = self.in_flight.parts().1;
-                        let slice = pool.taken(buffer, bytes)?;
+                        let slice = pool.filled(buffer, bytes)?;
                         inspect(slice);
                         pool.offer(buffer);
                         total += bytes;
@@ -222,7 +224,7 @@ impl Multishot {
 
 impl Pool {
     /// The first `bytes` of a buffer that the kernel has filled and returned.
-    fn taken(&mut self, buffer: u16, bytes: usize) -> io::Result<&[u8]> {
+    fn filled(&mut self, buffer: u16, bytes: usize) -> io::Result<&[u8]> {
         if buffer >= BUFFERS || bytes > self.buffer_bytes {
             return Err(io::Error::other("the kernel named a buffer that it was not given"));
         }

@@ -106,7 +106,7 @@ impl ReadSend {
         mut offset: u64,
         mut len: usize,
     ) -> Result<(), TransferError> {
-        self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
+        self.in_flight.ring.check_idle().map_err(TransferError::Ring)?;
         while len > 0 {
             let sent = self.chain(file, offset, len)?;
             offset += sent as u64;
@@ -171,14 +171,14 @@ impl ReadSend {
                 Err(_) => return Err(TransferError::Socket(error_of(taken))),
             };
             self.short += 1;
-            self.rest(taken, read)?;
+            self.send_remaining(taken, read)?;
             return Ok(sent + read);
         }
         Ok(sent)
     }
 
     /// Sends the bytes `from..to` of the buffer.
-    fn rest(&mut self, mut from: usize, to: usize) -> Result<(), TransferError> {
+    fn send_remaining(&mut self, mut from: usize, to: usize) -> Result<(), TransferError> {
         let (ring, memory) = self.in_flight.parts();
         let socket = types::Fd(self.socket.as_raw_fd());
         while from < to {

@@ -64,7 +64,7 @@ impl Receive {
     #[doc(alias = "io_uring_enter")]
     #[doc(alias = "IORING_OP_RECV")]
     pub fn receive(&mut self) -> io::Result<&[u8]> {
-        self.in_flight.ring.must_be_idle()?;
+        self.in_flight.ring.check_idle()?;
         loop {
             let (ring, buffer) = self.in_flight.parts();
             let recv = opcode::Recv::new(

@@ -191,7 +191,7 @@ impl Ring {
     }
 
     /// Fails after an earlier failure that left requests in flight.
-    pub(super) fn must_be_idle(&self) -> io::Result<()> {
+    pub(super) fn check_idle(&self) -> io::Result<()> {
         if self.outstanding == 0 {
             Ok(())
         } else {

@@ -86,7 +86,7 @@ impl Splice {
         mut len: usize,
         more: bool,
     ) -> Result<(), TransferError> {
-        self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
+        self.in_flight.ring.check_idle().map_err(TransferError::Ring)?;
         if self.poisoned {
             return Err(TransferError::Ring(io::Error::other(
                 "an earlier failure left bytes in the pipe",

@@ -200,7 +200,8 @@ impl ZeroCopy {
     /// # References
     /// [io_uring_prep_send_zc(3)], IORING_SEND_ZC_REPORT_USAGE
     ///
-    /// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+    /// [io_uring_prep_send_zc(3)]:
+    ///   https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
     #[doc(alias = "IORING_SEND_ZC_REPORT_USAGE")]
     pub fn reports_copies(&self) -> bool {
         self.report != 0
@@ -220,7 +221,8 @@ impl ZeroCopy {
     /// - [io_uring_prep_send_zc(3)]
     ///
     /// [io_uring_enter(2)]: https://man7.org/linux/man-pages/man2/io_uring_enter.2.html
-    /// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+    /// [io_uring_prep_send_zc(3)]:
+    ///   https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
     #[doc(alias = "io_uring_enter")]
     #[doc(alias = "IORING_OP_SEND_ZC")]
     pub fn send(&mut self, mut offset: usize, len: usize) -> io::Result<()> {

@@ -122,7 +122,7 @@ fn what_is_not_as_it_should_be_is_counted_by_kind() {
         }
     });
     let lengths = phase(&server, 4);
-    assert_eq!(lengths.counts.of(Fault::Length), 2);
+    assert_eq!(lengths.counts.fault_count(Fault::Length), 2);
     assert_eq!(lengths.first_fault.unwrap().1, "a body has 11 bytes, and the first one had 10");
 }
 
@@ -175,7 +175,7 @@ fn a_request_is_sent_twice_at_most() {
         }
     });
     let phase = phase(&server, 2);
-    assert_eq!((phase.counts.responses, phase.counts.of(Fault::Closed)), (1, 1));
+    assert_eq!((phase.counts.responses, phase.counts.fault_count(Fault::Closed)), (1, 1));
     assert_eq!((phase.counts.reconnects, server.connections()), (1, 2));
 }
 

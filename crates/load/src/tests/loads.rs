@@ -347,5 +347,5 @@ fn no_phase_is_an_error_and_no_origin_too() {
     assert!(load.fetch(1).is_err());
     load.go(1, Pace::Unpaced, 0);
     let phase = load.pause().unwrap();
-    assert_eq!((phase.counts.requests, phase.counts.of(Fault::Connect)), (0, 0));
+    assert_eq!((phase.counts.requests, phase.counts.fault_count(Fault::Connect)), (0, 0));
 }

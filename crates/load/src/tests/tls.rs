@@ -197,7 +197,7 @@ fn what_does_not_speak_tls_says_so() {
     load.go_for(0, Pace::Unpaced, 0, 2);
     until("both have come out", || load.counts().unanswered() == 2);
     let phase = load.pause().unwrap();
-    assert_eq!(phase.counts.of(Fault::Tls), 2);
+    assert_eq!(phase.counts.fault_count(Fault::Tls), 2);
 }
 
 #[test]

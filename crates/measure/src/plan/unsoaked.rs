@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// The trials of a kind that a cell has in so many blocks.
-    fn of(
+    fn trials_of_kind(
         plan: &Plan,
         blocks: usize,
         cell: usize,
@@ -103,7 +103,7 @@ mod tests {
         let cells = measured(&plan);
         for cell in 0..plan.cells.len() {
             let times = if cells.contains(&cell) { 4 } else { 0 };
-            let found = of(&plan, 2 * TURN * cells.len(), cell, TrialKind::TopSpeed);
+            let found = trials_of_kind(&plan, 2 * TURN * cells.len(), cell, TrialKind::TopSpeed);
             assert_eq!(found.len(), times, "{cell}");
         }
     }
@@ -124,7 +124,8 @@ mod tests {
                     false if kept.contains(&cell) => 2,
                     false => 0,
                 };
-                let pairs = of(&plan, 2 * TURN * turns, cell, TrialKind::UnsoakedControl);
+                let pairs =
+                    trials_of_kind(&plan, 2 * TURN * turns, cell, TrialKind::UnsoakedControl);
                 assert_eq!(pairs.len(), times, "{cell} of {many}");
                 let first = pairs.iter().filter(|pair| pair[0].1 == TrialKind::UnsoakedControl);
                 assert_eq!(first.count(), times / 2, "{cell} of {many}");

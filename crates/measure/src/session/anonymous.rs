@@ -46,7 +46,7 @@ impl Anonymous {
     ///
     /// # Errors
     /// There is no machine id, and the kernel gives no random bytes.
-    pub(super) fn of(options: &RunOptions, root: &Path) -> Result<Self> {
+    pub(super) fn new(options: &RunOptions, root: &Path) -> Result<Self> {
         let is_id =
             |id: &String| id.len() == ID_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let key = match read(root, "etc/machine-id").filter(is_id) {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn anonymous(change: impl FnOnce(&mut RunOptions)) -> Anonymous {
-        Anonymous::of(&options(change), with_machine_id(Some(ID)).path()).unwrap()
+        Anonymous::new(&options(change), with_machine_id(Some(ID)).path()).unwrap()
     }
 
     fn via(command: &str) -> Option<RemoteEnd> {
@@ -276,7 +276,7 @@ mod tests {
         // printf near | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
         assert_eq!(anonymous(|_| ()).pseudonym("near"), "host-40b98b9e");
         for id in [None, Some("uninitialized\n")] {
-            let of = || Anonymous::of(&options(|_| ()), with_machine_id(id).path()).unwrap();
+            let of = || Anonymous::new(&options(|_| ()), with_machine_id(id).path()).unwrap();
             assert_ne!(of().pseudonym("near"), of().pseudonym("near"), "keys of a run each");
         }
     }

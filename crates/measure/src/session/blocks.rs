@@ -69,7 +69,7 @@ impl<'s> Blocks<'s> {
             states,
             header: header.clone(),
             memory: Default::default(),
-            copied: CopiedShares::of(header),
+            copied: CopiedShares::new(header),
             failures: vec![Vec::new(); header.plan.cells.len()],
             last_failure: None,
             new_warnings: Vec::new(),

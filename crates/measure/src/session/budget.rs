@@ -76,14 +76,14 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn of(seconds: u64) -> Budget {
+    fn budget(seconds: u64) -> Budget {
         Budget { began: Instant::now(), length: Duration::from_secs(seconds) }
     }
 
     #[test]
     fn a_budget_that_holds_no_block_is_refused_with_one_that_does() {
-        of(40).holds(8, Duration::from_secs(5)).unwrap();
-        let error = of(40).holds(13, Duration::from_secs(4)).unwrap_err();
+        budget(40).holds(8, Duration::from_secs(5)).unwrap();
+        let error = budget(40).holds(13, Duration::from_secs(4)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NothingKept);
         assert_eq!(
             error.message,
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn no_step_begins_once_the_budget_is_spent_and_its_grace_is_over() {
-        of(3600).allows("top speed of splice").unwrap();
+        budget(3600).allows("top speed of splice").unwrap();
         let began = Instant::now().checked_sub(Duration::from_secs(2));
         let Some(began) = began else { return eprintln!("skipped: the machine has just booted") };
         let spent = |length| Budget { began, length }.allows("top speed of splice");

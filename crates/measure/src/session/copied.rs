@@ -21,7 +21,7 @@ pub(super) struct CopiedShares {
 
 impl CopiedShares {
     /// For a run before its first block.
-    pub(super) fn of(header: &Header) -> Self {
+    pub(super) fn new(header: &Header) -> Self {
         let linear =
             |cell: &&Cell| header.link.wanted(&cell.levels).1.contains(&OffloadSwitch::NoSg);
         let varies_by_itself =
@@ -130,7 +130,7 @@ mod tests {
         let mut header = zc_testkit::synthetic::Synthetic::default().run().header;
         let label = header.plan.cells[0].label.clone();
         header.plan.cells[0].levels.switched_off = Some([OffloadSwitch::NoSg].into());
-        let mut shares = CopiedShares::of(&header);
+        let mut shares = CopiedShares::new(&header);
         assert_eq!(shares.moved(&block(0, &[(&label, 0, 100)])), None);
         assert_eq!(shares.moved(&block(1, &[(&label, 60, 100)])), None);
     }

@@ -34,7 +34,7 @@ impl KnownRates {
     /// Returns the given rates; else those of the newest of `earlier` (newest first) that is of
     /// this link and has all of `cells`, if each can well sustain its own. A cell is its label and
     /// the top speed, in bytes per second, of the slowest of those that share its rate.
-    pub(super) fn of(
+    pub(super) fn choose(
         given: &BTreeMap<String, f64>,
         earlier: &[EarlierRates],
         link: LinkKind,
@@ -78,7 +78,7 @@ mod tests {
 
     fn known(earlier: &[EarlierRates], slowest: f64) -> Option<f64> {
         let cells = [("read+send".to_owned(), slowest), ("sendfile".to_owned(), slowest)];
-        let found = KnownRates::of(&BTreeMap::new(), earlier, LinkKind::Veth, &cells);
+        let found = KnownRates::choose(&BTreeMap::new(), earlier, LinkKind::Veth, &cells);
         assert_eq!(found.note.is_some(), !found.rates.is_empty());
         found.rates.get("sendfile").copied()
     }
@@ -105,7 +105,7 @@ mod tests {
         let given = BTreeMap::from([("sendfile".to_owned(), 5e6)]);
         let earlier = [run("newest", LinkKind::Veth, &[("sendfile", 800e6)])];
         let cells = [("sendfile".to_owned(), 1e9)];
-        let found = KnownRates::of(&given, &earlier, LinkKind::Veth, &cells);
+        let found = KnownRates::choose(&given, &earlier, LinkKind::Veth, &cells);
         assert!(found.rates == given && found.note.is_none());
     }
 }

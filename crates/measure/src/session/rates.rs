@@ -201,7 +201,7 @@ pub(super) fn choose(
     let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
     let earlier = of_a_like_speed(&options.earlier, &each);
     let KnownRates { rates, note } =
-        KnownRates::of(&options.rates, &earlier, rig.fixed().link, &each);
+        KnownRates::choose(&options.rates, &earlier, rig.fixed().link, &each);
     let known = |label: &str| rates.get(label).copied();
     match options.plan.rates {
         Rates::One => {

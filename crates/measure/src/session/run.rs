@@ -54,7 +54,10 @@ pub fn run(
         out: &options.out,
         commands: options.states.as_ref(),
         sessions: options.sessions,
-        anonymous: options.anonymise.then(|| Anonymous::of(options, Path::new("/"))).transpose()?,
+        anonymous: options
+            .anonymise
+            .then(|| Anonymous::new(options, Path::new("/")))
+            .transpose()?,
     };
     let prepare =
         |budget: &Budget, states: Option<&mut States>, progress: &mut dyn Progress| match options

@@ -16,7 +16,7 @@ pub(super) struct Elf {
 
 impl Elf {
     /// The header of a program; `None` if it is not ELF, or cut off within its headers.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(b"\x7fELF") {
             return None;
         }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_program_with_a_loader_is_not_static() {
-        let elf = |types: &[u32]| Elf::of(&program(183, types)).unwrap();
+        let elf = |types: &[u32]| Elf::parse(&program(183, types)).unwrap();
         // PT_LOAD, PT_DYNAMIC: those of a static-pie program too.
         assert_eq!(elf(&[1, 1, 2]), Elf { machine: Some("aarch64"), is_static: true });
         assert_eq!(elf(&[6, 3, 1, 2]), Elf { machine: Some("aarch64"), is_static: false });
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn this_program_is_for_this_machine() {
         let bytes = std::fs::read("/proc/self/exe").unwrap();
-        let elf = Elf::of(&bytes).unwrap();
+        let elf = Elf::parse(&bytes).unwrap();
         assert_eq!(elf.is_static, cfg!(target_feature = "crt-static"));
         let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
         assert!(elf.machine.is_none_or(|known| known == machine), "{elf:?} on {machine}");
@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn what_is_not_a_whole_header_is_none() {
         let whole = program(62, &[1, 3]);
-        assert!(Elf::of(&whole).is_some());
+        assert!(Elf::parse(&whole).is_some());
         for len in 0..64 + 56 + 4 {
-            assert_eq!(Elf::of(&whole[..len]), None, "{len} bytes");
+            assert_eq!(Elf::parse(&whole[..len]), None, "{len} bytes");
         }
-        assert_eq!(Elf::of(b"#!/bin/sh\n"), None);
+        assert_eq!(Elf::parse(b"#!/bin/sh\n"), None);
         let mut far = program(62, &[1]);
         far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(Elf::of(&far), None);
+        assert_eq!(Elf::parse(&far), None);
     }
 }

@@ -99,7 +99,7 @@ fn settings(run: &Run) -> Vec<(String, String)> {
         let is_said = factor == Factor::Message
             || (plan.traffic.server().is_some() && factor == Factor::Rate);
         if let Some(cell) = first.filter(|_| !is_said) {
-            let level = Level::of(factor, cell, &plan.fixed, &header.link);
+            let level = Level::for_cell(factor, cell, &plan.fixed, &header.link);
             settings.push((factor.to_string(), level.to_string()));
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn settings(devices: &Devices, name: &str, index: u32) -> BTreeMap<St
     let ethtool = Ethtool::open().ok();
     let numbers = |group| ethtool.as_ref()?.numbers(name, group).ok();
     let firmware = driver_info::firmware(name).ok();
-    in_words(&device, &numbers, firmware, &OfSysfs::of(Path::new("/"), name, index))
+    in_words(&device, &numbers, firmware, &OfSysfs::read(Path::new("/"), name, index))
 }
 
 fn in_words(
@@ -94,7 +94,7 @@ struct OfSysfs {
 impl OfSysfs {
     /// Reads them for the device of this name and number. A sysfs shows the devices of the network
     /// namespace in which it was mounted; for a device of another one nothing is found.
-    fn of(root: &Path, name: &str, index: u32) -> Self {
+    fn read(root: &Path, name: &str, index: u32) -> Self {
         let place = format!("sys/class/net/{name}");
         let of =
             |file: &str| read(root, &format!("{place}/{file}")).filter(|text| !text.is_empty());
@@ -195,7 +195,7 @@ mod tests {
     use crate::root::root;
 
     fn of_a_card(folder: &Path) -> OfSysfs {
-        OfSysfs::of(folder, "eth0", 2)
+        OfSysfs::read(folder, "eth0", 2)
     }
 
     #[test]

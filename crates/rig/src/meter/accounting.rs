@@ -75,27 +75,27 @@ mod tests {
     const ALL_ON: &str = "CONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_PARAVIRT_TIME_ACCOUNTING=y\n\
                           CONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n";
 
-    fn of(mut host: Host, config: Option<&str>) -> Host {
+    fn with_config(mut host: Host, config: Option<&str>) -> Host {
         fill_from(&mut host, config);
         host
     }
 
     #[test]
     fn the_switches_are_those_of_the_configuration() {
-        assert_eq!(of(Host::default(), None), Host::default());
-        let off = of(Host::default(), Some("# CONFIG_IRQ_TIME_ACCOUNTING is not set\n"));
+        assert_eq!(with_config(Host::default(), None), Host::default());
+        let off = with_config(Host::default(), Some("# CONFIG_IRQ_TIME_ACCOUNTING is not set\n"));
         let switches = |host: &Host| {
             (host.irq_time_accounting, host.paravirt_time_accounting, host.virt_cpu_accounting)
         };
         assert_eq!(switches(&off), (Some(false), Some(false), Some(false)));
         let arm = Host { machine: "aarch64".to_owned(), ..Host::default() };
-        assert_eq!(switches(&of(arm, Some(ALL_ON))), (Some(true), Some(true), Some(true)));
+        assert_eq!(switches(&with_config(arm, Some(ALL_ON))), (Some(true), Some(true), Some(true)));
     }
 
     #[test]
     fn what_the_kernel_has_shown_of_interrupt_time_counts_more() {
         let shown = Host { irq_time_accounting: Some(false), ..Host::default() };
-        assert_eq!(of(shown, Some(ALL_ON)).irq_time_accounting, Some(false));
+        assert_eq!(with_config(shown, Some(ALL_ON)).irq_time_accounting, Some(false));
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
                 kernel_command_line: Some(command_line.to_owned()),
                 ..Host::default()
             };
-            of(host, Some(ALL_ON)).irq_time_accounting
+            with_config(host, Some(ALL_ON)).irq_time_accounting
         };
         assert_eq!(with("tsc", "quiet"), Some(true));
         assert_eq!(with("tsc", "quiet tsc=noirqtime"), None);

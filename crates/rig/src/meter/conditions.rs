@@ -192,13 +192,13 @@ mod tests {
         conditions(root, &config(root, release).unwrap_or_default(), build)
     }
 
-    fn of(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn conditions_from(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         under(root(files).path(), "6.8.0-50-generic", "#51 SMP PREEMPT_DYNAMIC")
     }
 
     #[test]
     fn a_server_s_conditions_are_read_from_its_files() {
-        let found = of(&[
+        let found = conditions_from(&[
             ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             ("sys/kernel/mm/transparent_hugepage/shmem_enabled", "always advise [never] force\n"),
             (
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_absent() {
-        assert_eq!(of(&[]), BTreeMap::new());
-        let found = of(&[
+        assert_eq!(conditions_from(&[]), BTreeMap::new());
+        let found = conditions_from(&[
             ("sys/kernel/mm/transparent_hugepage/enabled", "rubbish"),
             ("proc/net/ip_tables_names", ""),
             ("proc/cmdline", "init_on_alloc=maybe"),
@@ -253,7 +253,7 @@ mod tests {
             ("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\nmicrocode\t:\n"),
         ]);
         assert_eq!(found, BTreeMap::new());
-        let idle = of(&[("proc/sys/net/netfilter/nf_conntrack_count", "0\n")]);
+        let idle = conditions_from(&[("proc/sys/net/netfilter/nf_conntrack_count", "0\n")]);
         assert_eq!(idle.get("connection tracking").map(String::as_str), Some("idle"));
     }
 
@@ -261,7 +261,10 @@ mod tests {
     fn the_command_line_and_debugfs_decide_over_what_was_built() {
         let config = ("lib/modules/6.8.0-50-generic/config", "CONFIG_PREEMPT_NONE=y\n");
         let preemption = |more: &[(&str, &str)]| {
-            of(&[&[config], more].concat()).get("preemption").cloned().unwrap_or_default()
+            conditions_from(&[&[config], more].concat())
+                .get("preemption")
+                .cloned()
+                .unwrap_or_default()
         };
         assert_eq!(preemption(&[]), "none");
         let argument = ("proc/cmdline", "preempt=none preempt=full");
@@ -270,7 +273,7 @@ mod tests {
         assert_eq!(preemption(&[argument, debugfs]), "lazy");
         let found = under(root(&[]).path(), "6.1", "#1 SMP PREEMPT_RT Debian");
         assert_eq!(found.get("preemption").map(String::as_str), Some("rt"));
-        let off = of(&[config, ("proc/cmdline", "init_on_alloc=0")]);
+        let off = conditions_from(&[config, ("proc/cmdline", "init_on_alloc=0")]);
         assert_eq!(off.get("init_on_alloc").map(String::as_str), Some("off"));
         assert_eq!(off.get("init_on_free").map(String::as_str), Some("off"));
     }

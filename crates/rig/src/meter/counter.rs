@@ -51,7 +51,7 @@ pub(super) struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     /// The counter of soaker `index`; `None` when the mapping is too short.
-    pub(super) fn of(words: &'a SharedWords, index: usize) -> Option<Self> {
+    pub(super) fn for_soaker(words: &'a SharedWords, index: usize) -> Option<Self> {
         Some(Self { words: words.get(index * WORDS..(index + 1) * WORDS)? })
     }
 
@@ -96,14 +96,14 @@ mod tests {
         let ended = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let counter = Counter::of(&words, 1).unwrap();
+                let counter = Counter::for_soaker(&words, 1).unwrap();
                 for entry in 1..200_000 {
                     let undisturbed = SoakerPace { units: entry * 5, cpu_ns: entry * 7 };
                     counter.set(entry, entry * 3, entry * 2, undisturbed);
                 }
                 ended.store(1, Release);
             });
-            let counter = Counter::of(&words, 1).unwrap();
+            let counter = Counter::for_soaker(&words, 1).unwrap();
             loop {
                 let all_are_set = ended.load(Acquire) == 1;
                 let Done { units, stamp_ns, cpu_ns, undisturbed } = counter.get();
@@ -115,7 +115,7 @@ mod tests {
                 }
             }
         });
-        assert_eq!(Counter::of(&words, 0).unwrap().get(), Done::default());
-        assert!(Counter::of(&words, words.len() / WORDS).is_none());
+        assert_eq!(Counter::for_soaker(&words, 0).unwrap().get(), Done::default());
+        assert!(Counter::for_soaker(&words, words.len() / WORDS).is_none());
     }
 }

@@ -17,7 +17,7 @@ pub struct Ksoftirqd {
 impl Ksoftirqd {
     /// Finds them. None where one is missing: kernel threads are only visible in the first process
     /// id namespace.
-    pub fn of(cpus: &[usize]) -> Self {
+    pub fn find(cpus: &[usize]) -> Self {
         let mut found: Vec<Option<i32>> = cpus.iter().map(|_| None).collect();
         let root = Path::new("/");
         for process in numbered(root, "proc") {
@@ -46,13 +46,13 @@ mod tests {
     #[test]
     fn each_cpu_has_one_whose_clock_grows() {
         let cpus = zc_kernel::sched::allowed_cpus().unwrap();
-        let ksoftirqd = Ksoftirqd::of(&cpus);
+        let ksoftirqd = Ksoftirqd::find(&cpus);
         let first = ksoftirqd.cpu_ns();
         if first.is_empty() {
             return eprintln!("skipped: the ksoftirqd threads cannot be seen here");
         }
         assert_eq!(first.len(), cpus.len());
         assert!(ksoftirqd.cpu_ns().iter().zip(&first).all(|(after, before)| after >= before));
-        assert_eq!(Ksoftirqd::of(&[0, 99_999]).cpu_ns(), Vec::<u64>::new());
+        assert_eq!(Ksoftirqd::find(&[0, 99_999]).cpu_ns(), Vec::<u64>::new());
     }
 }

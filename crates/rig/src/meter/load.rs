@@ -43,7 +43,7 @@ impl LoadMeter {
     /// Same as [`SoakerProcess::start`]; or /proc/stat cannot be read.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let soakers = SoakerProcess::start(cpus, kind)?;
-        let ksoftirqd = Ksoftirqd::of(cpus);
+        let ksoftirqd = Ksoftirqd::find(cpus);
         Ok(Self { soakers, ksoftirqd, meters: KernelMeters::open(cpus)?, kind })
     }
 

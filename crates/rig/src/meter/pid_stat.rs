@@ -29,14 +29,14 @@ impl PidStat {
     pub(super) fn all() -> HashMap<i32, Self> {
         let each = numbered(Path::new("/"), "proc").into_iter().filter_map(|pid| {
             let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, Self::of(&String::from_utf8_lossy(&stat))?))
+            Some((pid, Self::parse(&String::from_utf8_lossy(&stat))?))
         });
         each.collect()
     }
 
     /// proc_pid_stat(5): fields 3 (state), 4 (parent), 9 (flags), 16 and 17 (cutime, cstime), 22
     /// (start time). The name may contain spaces and parentheses; it ends at the last one.
-    fn of(stat: &str) -> Option<Self> {
+    fn parse(stat: &str) -> Option<Self> {
         let (head, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
@@ -127,12 +127,12 @@ mod tests {
             started: 1234,
             waited_ns: 340_000_000,
         };
-        assert_eq!(PidStat::of(stat), Some(expected));
+        assert_eq!(PidStat::parse(stat), Some(expected));
         let thread = "9 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 5 0 0 20 0 1 0 3 0 0";
-        let thread = PidStat::of(thread).unwrap();
+        let thread = PidStat::parse(thread).unwrap();
         assert!(thread.name == "ksoftirqd/0" && thread.is_kernel_thread && thread.started == 3);
         for wrong in ["", "7", "7 (a", "7 (a) S 1 2 3", ") ("] {
-            assert_eq!(PidStat::of(wrong), None, "{wrong}");
+            assert_eq!(PidStat::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     fn who_descends_from_a_process_is_found_at_any_depth() {
         let of = |pid, parent| {
             let stat = format!("{pid} (a) S {parent}{}", " 0".repeat(18));
-            (pid, PidStat::of(&stat).unwrap())
+            (pid, PidStat::parse(&stat).unwrap())
         };
         let all = HashMap::from([of(1, 0), of(2, 1), of(3, 2), of(4, 3), of(5, 1)]);
         assert_eq!(tree(2, &all), [2, 3, 4]);

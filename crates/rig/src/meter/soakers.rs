@@ -108,7 +108,7 @@ impl Soakers {
                     let work = pinned.is_ok();
                     drop(started.send((index, pinned)));
                     drop(started); // the receiver waits until the last sender is dropped
-                    if let (true, Some(counter)) = (work, Counter::of(&words, index)) {
+                    if let (true, Some(counter)) = (work, Counter::for_soaker(&words, index)) {
                         soak(&counter, kind, &control, index);
                     }
                 })
@@ -192,7 +192,7 @@ impl Drop for Soakers {
 pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     let at_ns = clock::monotonic_ns();
     let mut reading = SoakReading { at_ns, ..SoakReading::default() };
-    for counter in (0..soakers).filter_map(|index| Counter::of(words, index)) {
+    for counter in (0..soakers).filter_map(|index| Counter::for_soaker(words, index)) {
         let Done { units, stamp_ns, cpu_ns, .. } = counter.get();
         reading.units.push(units);
         reading.stamp_ns.push(stamp_ns);
@@ -204,7 +204,7 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Units that nothing interrupted, and what they took, of the first `soakers` counters of a
 /// mapping.
 pub(super) fn read_undisturbed(words: &SharedWords, soakers: usize) -> Vec<SoakerPace> {
-    let counters = (0..soakers).filter_map(|index| Counter::of(words, index));
+    let counters = (0..soakers).filter_map(|index| Counter::for_soaker(words, index));
     counters.map(|counter| counter.get().undisturbed).collect()
 }
 

@@ -25,7 +25,10 @@ impl SoftirqBurner {
     ///
     /// # Errors
     /// The cell needs it, and it cannot be had.
-    pub(super) fn of(&self, cell: &Cell) -> std::result::Result<Option<Arc<AckBurn>>, TrialError> {
+    pub(super) fn for_cell(
+        &self,
+        cell: &Cell,
+    ) -> std::result::Result<Option<Arc<AckBurn>>, TrialError> {
         let needed = cell.burn_softirq_ns_per_mb.map(|_| self.program());
         needed.transpose().map_err(TrialError::CannotRun)
     }

@@ -46,7 +46,7 @@ impl CellConfig {
     ///
     /// # Errors
     /// zc is not what sends and receives.
-    pub(super) fn new(
+    pub(super) fn resolve(
         cell: &Cell,
         fixed: &FixedParams,
         setup: &SendSetup,

@@ -456,7 +456,7 @@ mod tests {
         let (setup, _) =
             trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
         let config = Arc::new(
-            CellConfig::new(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup).unwrap(),
+            CellConfig::resolve(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup).unwrap(),
         );
         let send_config = SendConfig {
             bursts: config.paced(),

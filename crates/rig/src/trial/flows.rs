@@ -55,7 +55,7 @@ fn connect_flows(
     send_config: SendConfig,
     targets: &[Target],
 ) -> std::result::Result<Vec<Flow>, TrialError> {
-    let link = links.of(&config.cell.levels).map_err(TrialError::CannotRun)?;
+    let link = links.for_levels(&config.cell.levels).map_err(TrialError::CannotRun)?;
     (0..flows)
         .map(|index| Flow::open(index, config, link, send_config, targets.get(index).cloned()))
         .collect()

@@ -77,7 +77,7 @@ impl Links {
     ///
     /// # Errors
     /// The link is not available, with the reason.
-    pub fn of(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, Unavailable> {
+    pub fn for_levels(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, Unavailable> {
         let facts = self.base.facts();
         let (mtu_bytes, switched_off) = facts.wanted(levels);
         if (mtu_bytes, switched_off) == (facts.mtu_bytes, &facts.switched_off) {

@@ -47,7 +47,7 @@ impl Machine {
     /// Same as [`new`](Self::new); or the process of the soakers cannot be started.
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
-        let (ksoftirqd, meters) = (Ksoftirqd::of(cpus), KernelMeters::open(cpus)?);
+        let (ksoftirqd, meters) = (Ksoftirqd::find(cpus), KernelMeters::open(cpus)?);
         Ok(Self { soakers, ksoftirqd, cgroups: None, meters })
     }
 

@@ -238,13 +238,13 @@ impl Rig {
 
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
-        let burner = self.burner.of(cell)?;
+        let burner = self.burner.for_cell(cell)?;
         let limit = self.limit.clone();
-        let config = CellConfig::new(cell, &self.fixed, &self.setup)?;
+        let config = CellConfig::resolve(cell, &self.fixed, &self.setup)?;
         let mut config = CellConfig { burner, limit, ..config };
         let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
         config.congestion = config.congestion.or_else(of_state);
-        config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
+        config.check(&**self.links.for_levels(&cell.levels).map_err(TrialError::CannotRun)?)?;
         Ok(Arc::new(config))
     }
 
@@ -442,7 +442,7 @@ impl Rig {
             far_end.count_fragments(!kind.is_soaked());
         }
         let flows = self.open_flows(&config, count, send_config)?;
-        let threads = Threads::of(&flows);
+        let threads = Threads::from_flows(&flows);
         // Late enough for every thread to receive it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
         let window = Window {

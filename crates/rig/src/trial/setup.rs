@@ -50,8 +50,8 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
 
 /// Brings up the first of `candidates` that is available, and further links of that kind for those
 /// of `others` that differ: the options that cells with levels of the link ask for
-/// ([`LinkOptions::at`]), repetitions allowed. If one of `others` is not available, [`Links::of`]
-/// has the reason. Call it while the process has one thread.
+/// ([`LinkOptions::at`]), repetitions allowed. If one of `others` is not available,
+/// [`Links::for_levels`] has the reason. Call it while the process has one thread.
 ///
 /// # Errors
 /// None of the candidates is available: the reason and the remedy of the last.

@@ -292,7 +292,7 @@ fn what_a_link_cannot_do_is_reported_with_a_remedy() {
         (LinkKind::Loopback, placed(Placement::Same), true),
         (LinkKind::Veth, placed(Placement::Free), true),
     ] {
-        match CellConfig::new(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files())
+        match CellConfig::resolve(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files())
             .unwrap()
             .check(&of_kind(kind))
         {

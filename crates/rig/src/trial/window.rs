@@ -175,7 +175,7 @@ impl Threads {
         })
     }
 
-    pub(super) fn of(flows: &[Flow]) -> Result<Self> {
+    pub(super) fn from_flows(flows: &[Flow]) -> Result<Self> {
         let senders: Vec<i32> = flows.iter().map(Flow::sender_tid).collect();
         let receivers: Vec<i32> = flows.iter().filter_map(Flow::receiver_tid).collect();
         Self::open(&senders, &receivers)

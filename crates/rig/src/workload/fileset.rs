@@ -156,7 +156,7 @@ impl FileSet {
             return Ok(false);
         }
         for file in 0..self.files.len() {
-            self.read(self.whole(file)?, |_| ())?;
+            self.read(self.file_as_piece(file)?, |_| ())?;
         }
         Ok(true)
     }
@@ -199,7 +199,7 @@ impl FileSet {
     ///
     /// # Errors
     /// It is larger than the address space of this machine.
-    pub(super) fn whole(&self, file: usize) -> Result<Piece> {
+    pub(super) fn file_as_piece(&self, file: usize) -> Result<Piece> {
         let source = &self.files[file];
         let len = usize::try_from(source.len).map_err(|_| {
             Error::input(format!("file \"{}\" is too large for this machine", source.name))

@@ -57,7 +57,7 @@ impl FileSet {
     /// Same as [`generate`](Self::generate); or a file cannot be read.
     pub(super) fn copied(&self) -> Result<Self> {
         make(&std::env::temp_dir(), self.files.len(), |at, content| {
-            self.read(self.whole(at)?, |part| content.extend_from_slice(part))
+            self.read(self.file_as_piece(at)?, |part| content.extend_from_slice(part))
         })
     }
 }

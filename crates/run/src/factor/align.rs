@@ -35,7 +35,7 @@ impl Definition for AlignFactor {
         Value::known::<Align>(text)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(at.align.to_string())
     }
 
@@ -50,7 +50,7 @@ impl Definition for AlignFactor {
     fn option(&self) -> Option<FactorOption> {
         let help = "Where on its page a message begins: page (at its beginning) or byte (one \
             later) [default: page]";
-        Some(FactorOption::expert("align", "WHERE", "push", help).of(Align::NAMES))
+        Some(FactorOption::expert("align", "WHERE", "push", help).with_names(Align::NAMES))
     }
 
     fn parameter(&self) -> Parameter {

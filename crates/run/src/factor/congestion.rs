@@ -31,7 +31,7 @@ impl Definition for CongestionFactor {
             .help("/proc/sys/net/ipv4/tcp_available_congestion_control lists those of the kernel"))
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(at.congestion.clone())
     }
 

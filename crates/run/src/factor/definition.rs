@@ -43,7 +43,7 @@ pub trait Definition: Sync {
 
     /// The level of a cell. `at` is the cell's resolved configuration. `link` describes the link of
     /// cells that do not ask for one of their own.
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         at.more.get(self.name()).cloned().unwrap_or_else(|| self.default())
     }
 
@@ -97,8 +97,9 @@ pub trait Definition: Sync {
 
     /// The differences between two cells of the same name that are due to this factor.
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
-        let of =
-            |side: &Side<'_>| Some(self.of(side.cell, &side.fixed, &side.header.link).to_string());
+        let of = |side: &Side<'_>| {
+            Some(self.value_for(side.cell, &side.fixed, &side.header.link).to_string())
+        };
         Difference::between(self.parameter(), of(old), of(new))
     }
 }
@@ -157,7 +158,7 @@ impl FactorOption {
     }
 
     /// The same option, with names that shells complete as its value.
-    pub(super) const fn of(self, names: &'static [&'static str]) -> Self {
+    pub(super) const fn with_names(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
@@ -216,7 +217,7 @@ pub struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Resolves a cell of the run with this header.
-    pub fn of(header: &'a Header, cell: &'a Cell) -> Self {
+    pub fn new(header: &'a Header, cell: &'a Cell) -> Self {
         Self { header, cell, fixed: header.plan.fixed.at(&cell.levels) }
     }
 

@@ -29,7 +29,7 @@ impl Definition for FlowsFactor {
         units::count("number of flows", text, FLOWS).map(Value::Number)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Number(at.flows as u64)
     }
 

@@ -51,8 +51,8 @@ impl Level {
 
     /// The level of a cell: its own, or what its plan holds fixed. `link` is the link of cells that
     /// do not ask for one of their own.
-    pub fn of(factor: Factor, cell: &Cell, fixed: &FixedParams, link: &LinkFacts) -> Self {
-        Self { factor, value: factor.definition().of(cell, &fixed.at(&cell.levels), link) }
+    pub fn for_cell(factor: Factor, cell: &Cell, fixed: &FixedParams, link: &LinkFacts) -> Self {
+        Self { factor, value: factor.definition().value_for(cell, &fixed.at(&cell.levels), link) }
     }
 
     /// Sets this level in a cell.

@@ -30,7 +30,7 @@ impl Definition for MessageFactor {
         Value::size(text, CALL_BYTES)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Bytes(at.buffer_bytes)
     }
 

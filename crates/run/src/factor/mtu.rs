@@ -32,7 +32,7 @@ impl Definition for MtuFactor {
         units::size(text, MTU_BYTES).map(Value::Number)
     }
 
-    fn of(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
+    fn value_for(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
         Value::Number(link.wanted(&cell.levels).0.into())
     }
 

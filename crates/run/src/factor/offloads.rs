@@ -87,7 +87,7 @@ impl Definition for OffloadsFactor {
         offloads(text).map(|switches| Value::Name(offloads_text(&switches)))
     }
 
-    fn of(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
+    fn value_for(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
         Value::Name(offloads_text(link.wanted(&cell.levels).1))
     }
 
@@ -104,7 +104,7 @@ impl Definition for OffloadsFactor {
                     no-sg, no-checksum";
         Some(
             FactorOption::carried("offloads", "NAMES", "mtu", help)
-                .of(OffloadSwitch::NAMES)
+                .with_names(OffloadSwitch::NAMES)
                 .several(),
         )
     }

@@ -38,7 +38,7 @@ impl Definition for PagesFactor {
         Value::known::<CopyPages>(text)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(at.pages.to_string())
     }
 
@@ -54,7 +54,7 @@ impl Definition for PagesFactor {
         let help = "Pages from which vmsplice, msg-zerocopy and io_uring's zero-copy sends send: \
                     scattered (of 4 KiB, wherever the kernel has them) or huge \
                     [default: scattered]";
-        Some(FactorOption::expert("pages", "KIND", "align", help).of(CopyPages::NAMES))
+        Some(FactorOption::expert("pages", "KIND", "align", help).with_names(CopyPages::NAMES))
     }
 
     fn parameter(&self) -> Parameter {

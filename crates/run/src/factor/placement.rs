@@ -36,7 +36,7 @@ impl Definition for PlacementFactor {
         Value::known::<Placement>(text)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(at.placement.to_string())
     }
 
@@ -54,7 +54,7 @@ impl Definition for PlacementFactor {
     fn option(&self) -> Option<FactorOption> {
         let help = "Whether the two ends have a CPU each (separate), share the sender's (same), or \
                     are placed by the scheduler (free) [default: separate]";
-        Some(FactorOption::carried("placement", "NAME", "pages", help).of(Placement::NAMES))
+        Some(FactorOption::carried("placement", "NAME", "pages", help).with_names(Placement::NAMES))
     }
 
     fn parameter(&self) -> Parameter {

@@ -40,7 +40,7 @@ impl Definition for PushFactor {
         Value::known::<Push>(text)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(at.push.to_string())
     }
 
@@ -55,7 +55,7 @@ impl Definition for PushFactor {
     fn option(&self) -> Option<FactorOption> {
         let help = "When TCP sends packets that are not full: plain (Nagle's algorithm), cork, \
             more, nodelay [default: plain]";
-        Some(FactorOption::carried("push", "NAME", "cpus", help).of(Push::NAMES))
+        Some(FactorOption::carried("push", "NAME", "cpus", help).with_names(Push::NAMES))
     }
 
     fn tcp_option(&self, at: &FixedParams) -> Option<TcpOption> {

@@ -29,7 +29,7 @@ impl Definition for RateFactor {
             .ok_or_else(|| Error::usage("a level of the factor \"rate\" is a rate, not \"auto\""))
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Rate(at.rate_bytes_per_s)
     }
 

@@ -60,7 +60,7 @@ impl Definition for RecvFactor {
         Value::known::<RecvPath>(text)
     }
 
-    fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(cell.transfer.receiver().to_string())
     }
 
@@ -74,7 +74,7 @@ impl Definition for RecvFactor {
 
     fn option(&self) -> Option<FactorOption> {
         let help = "Receive path, and the bytes of its buffer if not 64k [default: recv]";
-        Some(FactorOption::sent("recv", "NAME[:SIZE]", "paths", help).of(RecvPath::NAMES))
+        Some(FactorOption::sent("recv", "NAME[:SIZE]", "paths", help).with_names(RecvPath::NAMES))
     }
 
     /// `NAME`, or `NAME:SIZE` with a level of the factor `recv-buffer`.

@@ -24,7 +24,7 @@ impl Definition for RecvBufferFactor {
         Value::size(text, CALL_BYTES)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Bytes(at.recv_buffer_bytes)
     }
 

@@ -68,7 +68,7 @@ impl Definition for SendFactor {
         Some(Value::Name(SendPath::ReadSend.to_string()))
     }
 
-    fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(cell.transfer.sender())
     }
 
@@ -83,7 +83,11 @@ impl Definition for SendFactor {
     fn option(&self) -> Option<FactorOption> {
         let help = "Send paths to compare, separated by commas; read+send is always among them \
             [default: the plan's]";
-        Some(FactorOption::sent("paths", "NAMES", "files", help).of(SendPath::NAMES).several())
+        Some(
+            FactorOption::sent("paths", "NAMES", "files", help)
+                .with_names(SendPath::NAMES)
+                .several(),
+        )
     }
 
     fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {

@@ -29,7 +29,7 @@ impl Definition for SockbufFactor {
         Value::size(text, SOCKET_BUFFER_BYTES)
     }
 
-    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Bytes(at.sndbuf_bytes.unwrap_or_default())
     }
 

@@ -87,7 +87,7 @@ impl Definition for StateFactor {
         text.parse().map(|state: HostState| Value::Name(state.0))
     }
 
-    fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
+    fn value_for(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
         Value::Name(cell.levels.state.clone().unwrap_or_else(HostState::a).0)
     }
 

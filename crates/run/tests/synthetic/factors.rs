@@ -26,8 +26,8 @@ fn with(cell: &Cell, level: &Level) -> Cell {
     cell
 }
 
-fn of(level: &Level, cell: &Cell, header: &Header) -> Value {
-    Level::of(level.factor, cell, &header.plan.fixed, &header.link).value
+fn value_of(level: &Level, cell: &Cell, header: &Header) -> Value {
+    Level::for_cell(level.factor, cell, &header.plan.fixed, &header.link).value
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn what_a_level_makes_of_a_cell_is_that_cell_s_level() {
     let header = header();
     for level in examples() {
         let cell = with(&header.plan.cells[0], &level);
-        assert_eq!(of(&level, &cell, &header), level.value, "{}", level.factor);
+        assert_eq!(value_of(&level, &cell, &header), level.value, "{}", level.factor);
         // And of no other factor.
         for other in Factor::ALL.iter().filter(|other| **other != level.factor) {
-            let of = |cell: &Cell| Level::of(*other, cell, &header.plan.fixed, &header.link);
+            let of = |cell: &Cell| Level::for_cell(*other, cell, &header.plan.fixed, &header.link);
             assert_eq!(of(&cell), of(&header.plan.cells[0]), "{} changes {other}", level.factor);
         }
     }
@@ -81,7 +81,7 @@ fn a_cell_s_own_level_takes_the_place_of_the_plan_s() {
     {
         header.plan.fixed = header.plan.fixed.at(&with(&header.plan.cells[0], fixed).levels);
         let cell = with(&header.plan.cells[0], own);
-        assert_eq!(of(own, &cell, &header), own.value, "{}", own.factor);
+        assert_eq!(value_of(own, &cell, &header), own.value, "{}", own.factor);
     }
 }
 
@@ -124,14 +124,14 @@ fn cells_that_differ_in_a_factor_are_found_to() {
     for level in examples() {
         let other = with(cell, &level);
         let definition = level.factor.definition();
-        let found = definition.differences(&Side::of(&header, cell), &Side::of(&header, &other));
+        let found = definition.differences(&Side::new(&header, cell), &Side::new(&header, &other));
         // Paths and states are compared on purpose; offloads are read off a link, and none was
         // brought up.
-        let expected = of(&level, cell, &header) != level.value
+        let expected = value_of(&level, cell, &header) != level.value
             && !matches!(level.factor, Factor::Send | Factor::State | Factor::Offloads);
         assert_eq!(!found.is_empty(), expected, "{}: {found:?}", level.factor);
         assert!(found.iter().all(|each| each.old != each.new), "{found:?}");
-        let same = definition.differences(&Side::of(&header, &other), &Side::of(&header, &other));
+        let same = definition.differences(&Side::new(&header, &other), &Side::new(&header, &other));
         assert_eq!(same, [], "{}", level.factor);
     }
 }

@@ -37,7 +37,7 @@ fn run() -> Run {
 
 #[test]
 fn numbers_go_on_from_block_to_block() {
-    let profile = Profile::of(&run()).unwrap();
+    let profile = Profile::from_run(&run()).unwrap();
     let stack: Vec<&str> = profile.callers(3).map(|frame| profile.symbol(frame)).collect();
     assert_eq!(stack, ["_copy_from_iter", "tcp_sendmsg", "do_syscall_64"]);
     assert_eq!(profile.callers(0).count(), 0);
@@ -49,7 +49,7 @@ fn tables_that_do_not_fit_together_are_no_profile() {
     let edit = |change: fn(&mut BlockSamples)| {
         let mut run = run();
         change(run.blocks[1].samples.as_mut().unwrap());
-        Profile::of(&run)
+        Profile::from_run(&run)
     };
     assert!(edit(|_| ()).is_some());
     assert_eq!(edit(|block| block.frames[0].0 = 3), None, "its own caller");
@@ -60,5 +60,5 @@ fn tables_that_do_not_fit_together_are_no_profile() {
     let too_long = |block: &mut BlockSamples| block.symbols[0] = "f".repeat(20_000);
     assert_eq!(edit(too_long), None, "a name longer than any stack");
     assert_eq!(edit(|block| block.windows[0].tasks[0].counts[0].0 = 4), None, "no such frame");
-    assert_eq!(Profile::of(&Synthetic::default().run()), None);
+    assert_eq!(Profile::from_run(&Synthetic::default().run()), None);
 }

@@ -73,7 +73,7 @@ impl Exported {
                 .help("a file in a mount of NFS, or HOST:/PATH of one")
         })?;
         let mounts = mountinfo::listed().map_err(|error| Error::os("read the mounts", error))?;
-        let found = mountinfo::of(&mounts, &path).and_then(|mount| {
+        let found = mountinfo::find_mount(&mounts, &path).and_then(|mount| {
             let address = names::address(mount.option("addr")?, 0).ok()??;
             Some((mount, mount.path_of(&path)?, address))
         });
@@ -84,13 +84,13 @@ impl Exported {
         let in_mount = InMount {
             version: mount.option("vers").unwrap_or_default().to_owned(),
             connections: mount.option("nconnect").and_then(|text| text.parse().ok()).unwrap_or(1),
-            path: told(text, &path.to_string_lossy())?.to_owned(),
+            path: client_path(text, &path.to_string_lossy())?.to_owned(),
         };
         Ok((Self::at(text, address, &there)?, Some(in_mount)))
     }
 
     fn at(text: &str, address: SocketAddr, path: &str) -> Result<Self> {
-        let (folder, name) = told(text, path)?.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = client_path(text, path)?.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
             return Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
                 .help("name a file in it, of 1 MiB or more"));
@@ -164,7 +164,7 @@ impl Exported {
 ///
 /// # Errors
 /// It cannot be told.
-fn told<'p>(text: &str, path: &'p str) -> Result<&'p str> {
+fn client_path<'p>(text: &str, path: &'p str) -> Result<&'p str> {
     let is_plain = |c: char| c.is_ascii_graphic() && !"?#%&\\\"".contains(c);
     if path.chars().all(is_plain) {
         return Ok(path);

@@ -48,7 +48,7 @@ pub(super) fn listed() -> io::Result<Vec<Mounted>> {
 
 /// The mount of NFS that a file with this path, which has no symbolic links, is in; `None`: it is
 /// in another one.
-pub(super) fn of<'m>(mounts: &'m [Mounted], path: &Path) -> Option<&'m Mounted> {
+pub(super) fn find_mount<'m>(mounts: &'m [Mounted], path: &Path) -> Option<&'m Mounted> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.at));
     around.max_by_key(|mount| mount.at.components().count()).filter(|mount| mount.options.is_some())
 }
@@ -90,15 +90,15 @@ mod tests {
         let mounts: Vec<Mounted> = LISTED.lines().filter_map(mounted).collect();
         assert_eq!(mounts.len(), 4);
         let path = Path::new("/mnt/a/x/file");
-        let a = of(&mounts, path).unwrap();
+        let a = find_mount(&mounts, path).unwrap();
         assert_eq!((a.option("vers"), a.option("nconnect")), (Some("4.2"), Some("4")));
         assert_eq!(a.option("addr"), Some("10.0.0.5"));
         assert_eq!(a.path_of(path).as_deref(), Some("/srv/x/file"));
         let path = Path::new("/mnt/b c/file");
-        let b = of(&mounts, path).unwrap();
+        let b = find_mount(&mounts, path).unwrap();
         assert_eq!(b.path_of(path).as_deref(), Some("/sub/file"));
         for other in ["/etc/passwd", "/mnt/a/tmp/file", "/mnt/ab"] {
-            assert_eq!(of(&mounts, Path::new(other)), None, "{other}");
+            assert_eq!(find_mount(&mounts, Path::new(other)), None, "{other}");
         }
     }
 }

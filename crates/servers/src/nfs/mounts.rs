@@ -199,7 +199,7 @@ impl Client {
 /// The mount point below which a file lies.
 fn mount_of(path: &Path) -> Result<String, NotOpened> {
     let mounts = mountinfo::listed().map_err(|error| NotOpened::No(in_words(&error)))?;
-    match mountinfo::of(&mounts, path) {
+    match mountinfo::find_mount(&mounts, path) {
         Some(mount) => Ok(mount.at.display().to_string()),
         None => Err(NotOpened::Never(format!("{} is in no mount of NFS", path.display()))),
     }

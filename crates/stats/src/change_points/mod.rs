@@ -254,7 +254,7 @@ pub(crate) fn most(n: usize) -> usize {
 fn partition(series: &Series, limit: f64) -> Vec<usize> {
     let n = series.len();
     let (mut sums, begins) = partitions(series, most(n));
-    // What rounding leaves of nothing is nothing.
+    // A sum of this size is a rounding error of 0.
     let rounding = 1e-12 * sums[0];
     sums.iter_mut().for_each(|sum| *sum = if *sum <= rounding { 0.0 } else { *sum });
     let mut changes = 0;
@@ -324,7 +324,7 @@ fn scatter(values: &[(f64, f64)]) -> f64 {
         return 0.0;
     }
     let kept = count - 1 - count / 10;
-    // What is left of the square of a normal value whose largest share is cut off.
+    // Mean square of a normal value whose largest share is cut off.
     let cut = normal_quantile(0.5 + 0.5 * kept as f64 / count as f64);
     let density = (-cut * cut / 2.0).exp() / std::f64::consts::TAU.sqrt();
     let expected = 1.0 - 2.0 * cut * density / (2.0 * normal_cdf(cut) - 1.0);
@@ -370,11 +370,11 @@ fn without_disturbed(values: &[(f64, f64)], scatter: f64) -> Vec<(f64, f64)> {
         is_far.then(|| all.iter().map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min))
     };
     let last = values.len() - 1;
-    let of = |(at, (value, error)): (usize, &(f64, f64))| {
+    let widened = |(at, (value, error)): (usize, &(f64, f64))| {
         let away = if at < last { away(at) } else { None };
         (*value, away.map_or(*error, |away| error.max(away)))
     };
-    values.iter().enumerate().map(of).collect()
+    values.iter().enumerate().map(widened).collect()
 }
 
 /// The change before the stretch number `place`: its position among those between the neighbouring

@@ -74,12 +74,15 @@ fn errors_that_differ_from_value_to_value_do_not_raise_the_alarm() {
     for scatter in [0.0, 1.0] {
         let found = (0..3000)
             .filter(|_| {
-                let of = |at: usize| {
+                let error_of = |at: usize| {
                     if at.is_multiple_of(5) { 2.0 } else { 0.5 + 0.1 * (at % 3) as f64 }
                 };
                 let values: Vec<(f64, f64)> = (0..25)
                     .map(|at| {
-                        (scatter * normal(&mut random) + of(at) * normal(&mut random), of(at))
+                        (
+                            scatter * normal(&mut random) + error_of(at) * normal(&mut random),
+                            error_of(at),
+                        )
                     })
                     .collect();
                 !change_points(&values, 0.05, 0.95).unwrap().changes.is_empty()
@@ -124,7 +127,7 @@ fn steps_are_found_and_intervals_hold_position_and_size() {
             "{step} at {at} of {n}: found {found:.3}, positions {positions:.3}, sizes {sizes:.3}"
         );
         assert!(found > least, "{found}");
-        // What is seldom found is found where it looks larger than it is.
+        // A change that is seldom found is found where noise makes it look larger.
         let least = if found > 0.8 { 0.93 } else { 0.88 };
         assert!(positions > least, "{positions}");
         assert!((least..0.985).contains(&sizes), "{sizes}");

@@ -33,7 +33,7 @@ impl Level {
     ) -> Self {
         let (row, of_units) = solution.row_of_level(level);
         let by_model = row[level];
-        // What the mean is of each value, added up over the values of a partner.
+        // Weight of each value in the mean, summed over the values of a partner.
         let mut by_partner = vec![0.0; design.partners];
         for (at, (level, unit, partner)) in design.places.iter().enumerate() {
             let Some(partner) = partner else { continue };

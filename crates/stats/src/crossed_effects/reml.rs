@@ -20,7 +20,7 @@ pub(super) fn fit(design: &Design, with_sessions: bool) -> Option<(Solution<'_>,
     let has_more = design.values.len() > design.levels;
     let fitted = [design.units > design.levels, design.partners > 0, with_sessions]
         .map(|wanted| wanted && has_more);
-    // What is not fitted has the variance that counts as 0.
+    // Components that are not fitted have the variance that counts as 0.
     let start = [0, 1, 2].map(|each| if fitted[each] { start[each] } else { floor });
     let mut best = design.solve(start)?;
     let mut inverse = best.inverse();

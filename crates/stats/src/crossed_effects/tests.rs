@@ -150,16 +150,16 @@ fn balanced_values_agree_with_the_analysis_of_variance() {
 
 #[test]
 fn an_effect_that_cannot_be_told_is_left_out() {
-    let of = |unit, partner, value| Crossed { value, error: 0.1, level: 0, unit, partner };
+    let crossed = |unit, partner, value| Crossed { value, error: 0.1, level: 0, unit, partner };
     // Each unit has one partner.
     let alone: Vec<Crossed> =
-        (0..12).map(|at| of(at / 2, Some(100 + at / 2), (at * 7 % 5) as f64)).collect();
+        (0..12).map(|at| crossed(at / 2, Some(100 + at / 2), (at * 7 % 5) as f64)).collect();
     let found = crossed_effects(&alone).unwrap();
     assert_eq!(found.partner_variance, None);
     assert!(found.partners.iter().all(Option::is_none));
     assert!(found.session_variance.is_some());
     // Each unit has one value.
-    let once: Vec<Crossed> = (0..6).map(|at| of(at, None, (at * 7 % 5) as f64)).collect();
+    let once: Vec<Crossed> = (0..6).map(|at| crossed(at, None, (at * 7 % 5) as f64)).collect();
     let found = crossed_effects(&once).unwrap();
     assert_eq!((found.partner_variance, found.session_variance), (None, None));
     assert!((found.unit_variance - 2.6567).abs() < 1e-3, "{found:?}");
@@ -171,17 +171,18 @@ fn an_effect_that_cannot_be_told_is_left_out() {
 
 #[test]
 fn nonsense_has_no_estimate_and_gaps_in_numbers_are_none() {
-    let of = |value, error| Crossed { value, error, level: 2, unit: 3, partner: Some(1) };
+    let crossed = |value, error| Crossed { value, error, level: 2, unit: 3, partner: Some(1) };
     assert_eq!(crossed_effects(&[]), None);
-    assert_eq!(crossed_effects(&[of(f64::NAN, 1.0)]), None);
-    assert_eq!(crossed_effects(&[of(1.0, -1.0)]), None);
-    let found = crossed_effects(&[of(1.0, 0.1), of(1.5, 0.1), of(1.2, 0.1)]).unwrap();
+    assert_eq!(crossed_effects(&[crossed(f64::NAN, 1.0)]), None);
+    assert_eq!(crossed_effects(&[crossed(1.0, -1.0)]), None);
+    let found =
+        crossed_effects(&[crossed(1.0, 0.1), crossed(1.5, 0.1), crossed(1.2, 0.1)]).unwrap();
     assert_eq!(found.means.len(), 3);
     assert!(found.means[0].is_none() && found.means[2].is_some());
     assert!(found.units[0].is_none() && found.units[3].is_some());
     assert_eq!(found.covariance[0], [0.0; 3]);
     // Equal values without errors: nothing varies.
-    let same = crossed_effects(&[of(1.0, 0.0), of(1.0, 0.0)]).unwrap();
+    let same = crossed_effects(&[crossed(1.0, 0.0), crossed(1.0, 0.0)]).unwrap();
     assert!(same.unit_variance < 1e-12 && same.means[2].unwrap().value == 1.0, "{same:?}");
 }
 
@@ -204,7 +205,7 @@ fn coverage(world: World, times: u64) -> (f64, f64, f64) {
         }
         for unit in found.units.iter().flatten() {
             of_predicted += 1;
-            // What was seen of a unit that is like the others.
+            // Units that are like the others: how often their effect is within its error.
             predicted += u64::from(unit.seen.abs() < 1.96 * unit.variance.sqrt());
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     let mut failed = None;
     // Before any thread starts.
     let signals = EndSignals::hold()?;
-    let mut line = |text: &str| match signals.let_write(io::stdout().as_fd()) {
+    let mut line = |text: &str| match signals.wait_writable(io::stdout().as_fd()) {
         true => line(text, &mut failed),
         false => ControlFlow::Break(()),
     };

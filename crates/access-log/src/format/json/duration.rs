@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_text_may_name_its_units() {
-        let of = |text: &str| us(&Scalar::Text(text.into()), 1_000_000_000);
+        let parsed = |text: &str| us(&Scalar::Text(text.into()), 1_000_000_000);
         for (text, expected) in [
             ("0.012345s", 12_345),
             ("12.5ms", 12_500),
@@ -109,16 +109,16 @@ mod tests {
             ("0s", 0),
             ("0.25", 250_000),
         ] {
-            assert_eq!(of(text), Some(expected), "{text}");
+            assert_eq!(parsed(text), Some(expected), "{text}");
         }
         for none in ["", "-", "s", "5x", "1.2.3s", "-5ms", "5ms ", "99999999999h"] {
-            assert_eq!(of(none), None, "{none}");
+            assert_eq!(parsed(none), None, "{none}");
         }
     }
 
     #[test]
     fn units_of_caddy_are_found_by_what_is_logged_or_doubted() {
-        let of = |numbers: &[f64]| {
+        let found = |numbers: &[f64]| {
             let scalar = |number: &f64| match number.fract() == 0.0 {
                 true => Scalar::Unsigned(*number as u64),
                 false => Scalar::Float(*number),
@@ -126,12 +126,12 @@ mod tests {
             let values: Vec<_> = numbers.iter().map(scalar).collect();
             unit(values.iter())
         };
-        assert_eq!(of(&[0.000_929_675, 1.0, 0.25]), Unit::Seconds);
-        assert_eq!(of(&[0.25]), Unit::Seconds);
-        assert_eq!(of(&[929_675.0, 12_500_000.0]), Unit::Nanoseconds);
-        assert_eq!(of(&[1.0, 12.0, 3.0, 7.0, 120.0]), Unit::Milliseconds);
-        assert_eq!(of(&[1.0, 12.0]), Unit::Doubtful);
-        assert_eq!(of(&[12.5, 3.25, 12.5, 4.5, 5.0]), Unit::Doubtful);
-        assert_eq!(of(&[]), Unit::Seconds);
+        assert_eq!(found(&[0.000_929_675, 1.0, 0.25]), Unit::Seconds);
+        assert_eq!(found(&[0.25]), Unit::Seconds);
+        assert_eq!(found(&[929_675.0, 12_500_000.0]), Unit::Nanoseconds);
+        assert_eq!(found(&[1.0, 12.0, 3.0, 7.0, 120.0]), Unit::Milliseconds);
+        assert_eq!(found(&[1.0, 12.0]), Unit::Doubtful);
+        assert_eq!(found(&[12.5, 3.25, 12.5, 4.5, 5.0]), Unit::Doubtful);
+        assert_eq!(found(&[]), Unit::Seconds);
     }
 }

@@ -45,7 +45,7 @@ impl Json {
     }
 
     /// Takes these keys before those that are known, for what they are of.
-    pub(super) fn prefer(&mut self, fields: &Fields) {
+    pub(super) fn prepend_keys(&mut self, fields: &Fields) {
         let keys = fields.keys();
         // Bytes that were named count alone.
         let is_bytes = |role| matches!(role, Role::Bytes(_));
@@ -58,7 +58,7 @@ impl Json {
     }
 
     /// Finds the unit of durations by the first lines, where it is a setting.
-    pub(super) fn settle(&mut self, lines: &[&[u8]]) {
+    pub(super) fn detect_unit(&mut self, lines: &[&[u8]]) {
         let is_duration = |key: &Key| matches!(key.role, Role::Duration { .. });
         let Some(key) = self.keys.iter().find(|key| is_duration(key)).filter(|_| self.has_any_unit)
         else {

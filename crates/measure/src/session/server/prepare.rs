@@ -152,7 +152,7 @@ pub(crate) fn prepare(
     };
     let earlier = rate::shared(&of_states, &speeds);
     let KnownRates { rates: known, note } =
-        KnownRates::of(&BTreeMap::new(), &options.earlier, link.facts().kind, &earlier);
+        KnownRates::choose(&BTreeMap::new(), &options.earlier, link.facts().kind, &earlier);
     for (state, bytes) in &of_states {
         if let (Some(rate), Some(known)) = (rates.get_mut(bytes), known.get(state)) {
             *rate = known / *bytes as f64;

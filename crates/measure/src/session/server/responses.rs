@@ -304,7 +304,7 @@ fn at_their_rates(
         .filter(|cell| !cell.control)
         .map(|cell| (cell.label.clone(), body_bytes(cell) as u64))
         .collect();
-    let KnownRates { rates: known, note } = KnownRates::of(
+    let KnownRates { rates: known, note } = KnownRates::choose(
         &options.rates,
         &options.earlier,
         rig.fixed().link,

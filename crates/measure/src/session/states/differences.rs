@@ -90,7 +90,7 @@ fn settings_differ(
         }
     }
     if let Some((setting, values)) = left.first() {
-        let each = left.iter().map(|(setting, values)| told(setting, values, traffic));
+        let each = left.iter().map(|(setting, values)| describe(setting, values, traffic));
         let each = each.collect::<Vec<_>>().join(", and ");
         let is_hosts = values.iter().all(|(_, place, _)| *place == StatePlace::Host);
         let apart = traffic.is_apart() && (values.is_empty() || !is_hosts);
@@ -106,7 +106,11 @@ fn settings_differ(
 }
 
 /// `net.ipv4.tcp_sack at 1`.
-fn told(setting: &Setting, values: &[(String, StatePlace, String)], traffic: &Traffic) -> String {
+fn describe(
+    setting: &Setting,
+    values: &[(String, StatePlace, String)],
+    traffic: &Traffic,
+) -> String {
     match setting {
         Setting::Sysctl(path) => {
             let each: BTreeSet<&str> = values.iter().map(|(_, _, value)| value.as_str()).collect();

@@ -45,7 +45,7 @@ impl Group {
         }
     }
 
-    fn of(option: &str) -> Option<Self> {
+    fn from_option(option: &str) -> Option<Self> {
         match option {
             "-K" | "--features" | "--offload" => Some(Self::Offloads),
             "-G" | "--set-ring" => Some(Self::Rings),
@@ -179,7 +179,7 @@ fn scan(command: &str, depth: usize, found: &mut Vec<Asked>) {
 /// Group, device and values of the arguments of ethtool(8) that sets something.
 fn device_settings<'w>(arguments: &'w [&'w str]) -> Option<(Group, Option<String>, &'w [&'w str])> {
     let (option, rest) = arguments.split_first()?;
-    let group = Group::of(option)?;
+    let group = Group::from_option(option)?;
     let (device, rest) = rest.split_first()?;
     let device = (!device.contains(['$', '`'])).then(|| (*device).to_owned());
     Some((group, device, rest))

@@ -39,7 +39,7 @@ impl Network {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn of(pid: i32) -> Result<Self> {
+    pub fn for_process(pid: i32) -> Result<Self> {
         let place = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net"));
         let own = place("self").map_err(|error| Error::os("read /proc/self/ns/net", error))?;
         let its = place(&pid.to_string());
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_a_socket_of_this_process_sends_is_its_own() {
         let pids = [std::process::id() as i32];
-        let network = Network::of(pids[0]).unwrap();
+        let network = Network::for_process(pids[0]).unwrap();
         assert!(network.apart.is_none());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut old = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

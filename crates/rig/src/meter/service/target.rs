@@ -160,7 +160,7 @@ impl Target {
     }
 
     /// The service, as reported.
-    pub fn told(&self) -> &ServiceTarget {
+    pub fn description(&self) -> &ServiceTarget {
         &self.told
     }
 
@@ -263,12 +263,12 @@ struct Mounts(Vec<PathBuf>);
 
 impl Mounts {
     fn read() -> Self {
-        Self::of(&read(Path::new("/"), "proc/self/mountinfo").unwrap_or_default())
+        Self::parse(&read(Path::new("/"), "proc/self/mountinfo").unwrap_or_default())
     }
 
     /// proc_pid_mountinfo(5): `36 25 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu`. Version
     /// 2 first.
-    fn of(mountinfo: &str) -> Self {
+    fn parse(mountinfo: &str) -> Self {
         let mount = |line: &str| {
             let (place, kind) = line.split_once(" - ")?;
             let kind = kind.split(' ').next()?.to_owned();
@@ -372,7 +372,7 @@ mod tests {
         let line = |place: &str, kind: &str| {
             format!("1 2 0:1 / {}/{place} rw - {kind} {kind} rw\n", root.path().display())
         };
-        let mounts = Mounts::of(
+        let mounts = Mounts::parse(
             &(line("systemd", "cgroup")
                 + &line("cpu,cpuacct", "cgroup")
                 + &line("unified", "cgroup2")

@@ -197,7 +197,7 @@ pub(super) fn at_one_rate(
     let each: Vec<_> = bytes_per_s.keys().map(|label| (label.clone(), slowest)).collect();
     let earlier = if typed.is_none() { options.earlier.as_slice() } else { &[] };
     let KnownRates { rates, note } =
-        KnownRates::of(&BTreeMap::new(), earlier, rig.fixed().link, &each);
+        KnownRates::choose(&BTreeMap::new(), earlier, rig.fixed().link, &each);
     let kept = || rates.get(&cells.first()?.label).copied();
     let rate = typed.or_else(kept).unwrap_or_else(|| rate::round_below(slowest * SHARE));
     for cell in &mut cells {
