@@ -2,7 +2,7 @@
 //!
 //! An experiment's file is a [`Definition`]: its name, its question, its plan, and what its report
 //! says. Everything that lists experiments iterates over [`Experiment::ALL`]: the command line,
-//! `zc plan`, help, completions, reports, and the tables in docs/plans.md and docs/README.md.
+//! `zc plan`, help, completions, reports, and the table in docs/plans.md.
 //!
 //! To add an experiment, write its file, declare it here (`mod NAME;`), and give it a line in
 //! `experiments!`.
@@ -109,21 +109,12 @@ impl FromStr for Experiment {
 /// The table of experiments in docs/plans.md.
 pub fn table() -> String {
     let row = |experiment: &Experiment| {
-        let Definition { title, plan, .. } = experiment.definition();
+        let definition = experiment.definition();
+        let Definition { title, plan, .. } = definition;
         let no_plan = plan.err().map(|NoPlan { why, .. }| format!("; it {why}, and has no plan"));
-        let link = link(*experiment);
+        let link = format!("[{experiment}]({})", definition.document());
         format!("| `{experiment}` | {title}{} | {link} |\n", no_plan.unwrap_or_default())
     };
     let rows = Experiment::ALL.iter().map(row);
     format!("| plan | question | results |\n|---|---|---|\n{}", rows.collect::<String>())
-}
-
-/// The list of experiments in docs/README.md.
-pub fn list() -> String {
-    let line = |each: &Experiment| format!("- {}: {}.\n", link(*each), each.definition().title);
-    Experiment::ALL.iter().map(line).collect()
-}
-
-fn link(experiment: Experiment) -> String {
-    format!("[{experiment}]({})", experiment.definition().document())
 }
