@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use arbitrary::Arbitrary;
-use zc_measure::plan::{parse, text};
+use zc_measure::plan::parse;
 use zc_run::{ErrorKind, Experiment, Factor, RecvPath, SendPath};
 
 /// A file of lines, most of which belong into a plan.
@@ -165,8 +165,8 @@ impl Line {
 impl PlanFile {
     /// The text of the file.
     pub fn text(&self) -> String {
-        let builtin = self.builtin.and_then(|which| text(pick(Experiment::ALL, which)));
-        let mut text = builtin.unwrap_or_default().to_owned();
+        let builtin = self.builtin.map(|which| pick(Experiment::ALL, which).definition());
+        let mut text = builtin.and_then(|of| of.plan_file().ok()).unwrap_or_default();
         for line in self.lines.iter().take(24) {
             text.push_str(&line.toml());
             text.push('\n');

@@ -2,7 +2,8 @@
 
 use super::digits::with_half_width;
 use zc_analysis::Figure;
-use zc_run::Run;
+use zc_run::experiment::Tables;
+use zc_run::{Experiment, Run};
 
 /// A unit of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,11 @@ pub(super) enum Unit {
 impl Unit {
     /// The unit of a run's top speeds: that of 2001 in runs with the table of 2001.
     pub(super) fn of(run: &Run) -> Self {
-        if run.header.plan.experiment == "affinity" { Self::Kbytes } else { Self::Gbit }
+        let experiment = run.header.plan.experiment.parse::<Experiment>();
+        match experiment.map(|experiment| experiment.definition().tables) {
+            Ok(Some(Tables::Placements)) => Self::Kbytes,
+            _ => Self::Gbit,
+        }
     }
 
     /// A throughput in bytes per second, in this unit.

@@ -11,7 +11,7 @@ use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
 use zc_run::{
-    Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion, ReplayPlan,
+    Experiment, Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion, ReplayPlan,
     ResponsesPlan, Run, SendPath, Traffic, Transfer,
 };
 
@@ -558,10 +558,7 @@ proptest! {
     fn no_document_panics(
         made in any_made(),
         factors in prop::collection::vec(prop::sample::select(Factor::ALL), 0..5),
-        experiment in prop::sample::select(vec![
-            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows",
-            "congestion", "pacing", "components", "pages", "mine",
-        ]),
+        experiment in prop::sample::select([Experiment::NAMES, &["mine"]].concat()),
         (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
         by in prop::option::of("[a-z ]{0,12}"),
         text in any::<String>(),

@@ -13,6 +13,7 @@ mod check;
 mod configurations;
 mod error;
 mod escape;
+pub mod experiment;
 pub mod factor;
 mod file;
 mod host;
@@ -45,6 +46,7 @@ pub use bom::without_bom;
 pub use configurations::{Configuration, configurations};
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
+pub use experiment::Experiment;
 pub use factor::{
     Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push,
     RecvPath, SendPath, Value,
@@ -56,7 +58,7 @@ pub use host::{
 };
 pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
-pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
+pub use names::{IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use nfs::{
     NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsTransport, NfsVersion,
 };

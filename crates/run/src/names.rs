@@ -1,6 +1,6 @@
 //! Names that are typed and saved: the macro that makes an enum of them, and the names of links,
-//! soakers, experiments and memory loops. Names that are levels of a factor are in the factor's
-//! file.
+//! soakers and memory loops. Names that are levels of a factor are in the factor's file, that of an
+//! experiment in the experiment's.
 
 /// The error for an unknown name; lists the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,48 +97,6 @@ names! {
         Alu = "alu",
         /// Also dirties cache lines: measures CPU time and memory bandwidth.
         Cache = "cache",
-    }
-}
-
-names! {
-    /// The experiments of `zc run`.
-    Experiment, "experiment", {
-        /// Cost of each send path.
-        Paths = "paths",
-        /// Cost of each receive path, by its buffer.
-        Receive = "receive",
-        /// Cost of each send path by the size of its calls, and the size from which on it pays.
-        Sizes = "sizes",
-        /// Savings from the offloads of a network card.
-        Offloads = "offloads",
-        /// Effect of TCP_CORK, MSG_MORE and TCP_NODELAY on small writes.
-        Cork = "cork",
-        /// Effect of the choice of CPUs.
-        Affinity = "affinity",
-        /// Savings from huge pages for the paths that send from memory.
-        Pages = "pages",
-        /// Effect of socket buffers, message sizes and TSO, by netperf's account and by time(1)'s.
-        Sockbuf = "sockbuf",
-        /// Savings from a larger MTU.
-        Mtu = "mtu",
-        /// Cost of many connections.
-        Flows = "flows",
-        /// Cost of congestion controls.
-        Congestion = "congestion",
-        /// Dependence of the cost on the rate.
-        Pacing = "pacing",
-        /// Cost of wake-ups, calls and bytes, from rates and message sizes.
-        Components = "components",
-        /// Speed of this machine's memory: the limit of every path that copies.
-        Memory = "memory",
-        /// Cost of a response to a server, by its length and the send path.
-        Requests = "requests",
-        /// Cost to a server of the responses of an access log, as they are and by their lengths.
-        Replay = "replay",
-        /// Cost of a request to a server, in two or more states of it.
-        Server = "server",
-        /// Cost of a READ of NFS to server and client, by its size.
-        Nfs = "nfs",
     }
 }
 

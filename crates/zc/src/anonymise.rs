@@ -41,10 +41,9 @@ const OF_PROFILE: &str = "folded";
 /// # Errors
 /// It is one of them.
 pub(super) fn check(experiment: &str) -> Result<()> {
-    let named = match experiment.parse() {
-        Ok(Experiment::Server | Experiment::Nfs) => "the addresses of their servers",
-        Ok(Experiment::Replay) => "what is in their log",
-        _ => return Ok(()),
+    let known = experiment.parse::<Experiment>().ok();
+    let Some(named) = known.and_then(|experiment| experiment.definition().private) else {
+        return Ok(());
     };
     Err(Error::usage(format!("--anonymise: runs of \"{experiment}\" hold {named}"))
         .help("leave it out, and the saved run to yourself"))

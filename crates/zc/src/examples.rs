@@ -28,39 +28,6 @@ const RUN: &[Example] = &[
     ),
 ];
 
-const RUN_SERVER: &[Example] = &[
-    (
-        "zc run server --state off=http://localhost:8001/f --state on=http://localhost:8002/f",
-        "two configurations of a server that runs already",
-    ),
-    (
-        "zc run server --serve 'nginx -c /srv/test/nginx.conf' --state off=http://localhost:8001/f \
-         --state on=http://localhost:8002/f",
-        "the same, with a server on a CPU of its own",
-    ),
-];
-
-const RUN_NFS: &[Example] = &[
-    ("sudo zc run nfs", "versions 3 and 4.0, READs of 4k to 1m, both ends here"),
-    (
-        "zc run nfs --nfs-file filer:/srv/big.iso",
-        "what reading from a server that is there costs this machine",
-    ),
-];
-
-const RUN_MEMORY: &[Example] = &[
-    ("zc run memory", "bandwidth by working set"),
-    ("zc run memory --with zc-DATE.json", "and how near to it the top speeds of a run are"),
-];
-
-const RUN_REQUESTS: &[Example] = &[
-    ("zc run requests", "responses of five lengths, by every path"),
-    ("zc run requests --responses close", "with a connection for each"),
-];
-
-const RUN_REPLAY: &[Example] =
-    &[("zc run replay --log access.log", "the responses of a log, by every path")];
-
 const PROFILE: &[Example] =
     &[("sudo zc profile read+send sendfile", "where the cycles of two paths go")];
 
@@ -179,13 +146,9 @@ pub(super) fn of(command: &str) -> &'static [Example] {
 
 /// The examples of an experiment; one that has none of its own has those of all.
 pub(super) fn of_experiment(experiment: Experiment) -> &'static [Example] {
-    match experiment {
-        Experiment::Server => RUN_SERVER,
-        Experiment::Nfs => RUN_NFS,
-        Experiment::Memory => RUN_MEMORY,
-        Experiment::Requests => RUN_REQUESTS,
-        Experiment::Replay => RUN_REPLAY,
-        _ => RUN,
+    match experiment.definition().examples {
+        [] => RUN,
+        own => own,
     }
 }
 

@@ -13,8 +13,6 @@ use zc_run::{Experiment, MemoryRun, Result};
 /// The options that it takes.
 pub(super) const TAKES: [&str; 5] =
     ["--budget", "--wait-until-quiet", "--seed", "--with", "--json"];
-/// The default budget.
-pub(super) const BUDGET: &str = "20s";
 
 /// Measures memory and prints the result; `given` are the options that were typed.
 ///
@@ -25,7 +23,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let help = format!("it takes {}", TAKES.join(", "));
     takes_no_other(Experiment::Memory, &[&TAKES], given, &help)?;
     let options = MemoryOptions {
-        budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
+        budget_ns: resolve::budget(args.budget.as_deref(), Experiment::Memory.definition().budget)?,
         seed: resolve::seed(args.seed.as_deref())?,
         root: "/".into(),
     };

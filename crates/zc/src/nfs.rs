@@ -35,8 +35,6 @@ const OWN: [&str; 17] = [
 ];
 /// All options that it takes.
 pub(super) const TAKES: [&[&str]; 2] = [&OWN, &OF_BLOCKS];
-/// The default budget.
-pub(super) const BUDGET: &str = "3min";
 /// Default sizes.
 const SIZES: &str = "4k,16k,64k,256k,1m";
 const DEPTH: u64 = 4;
@@ -137,7 +135,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<NfsOptions> {
         reader: nfs.nfs_reader.clone(),
         cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,
         soaker: resolve::soaker(args)?,
-        budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
+        budget_ns: resolve::budget(args.budget.as_deref(), Experiment::Nfs.definition().budget)?,
         target: resolve::target(args)?,
         strict: args.strict,
         seed: resolve::seed(args.seed.as_deref())?,

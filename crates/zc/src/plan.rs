@@ -3,12 +3,13 @@
 use clap::Args;
 
 use super::known::known;
-use super::{memory, nfs, planned, server, tell};
-use zc_measure::plan;
+use super::{planned, tell};
+use zc_measure::plan::Spec;
 use zc_report::plans::{PlanRow, plans};
+use zc_run::experiment::Definition;
 use zc_run::nearest::unknown;
 use zc_run::units::duration_text;
-use zc_run::{Error, Experiment, Result};
+use zc_run::{Experiment, Result};
 
 /// Arguments of `zc plan`.
 #[derive(Debug, Args)]
@@ -26,9 +27,9 @@ pub(super) struct PlanArgs {
 pub(super) fn plan(args: &PlanArgs) -> Result<()> {
     let Some(name) = &args.name else { return list() };
     let experiment: Experiment = name.parse().map_err(unknown)?;
-    match plan::text(experiment) {
-        Some(text) => tell::result(text),
-        None => planned::of_experiment(experiment).map(drop),
+    match experiment.definition().plan_file() {
+        Ok(text) => tell::result(&text),
+        Err(_) => planned::of_experiment(experiment).map(drop),
     }
 }
 
@@ -42,33 +43,12 @@ fn list() -> Result<()> {
 /// # Errors
 /// Its plan is not valid.
 pub(super) fn row(experiment: Experiment) -> Result<PlanRow> {
-    let Some(spec) = plan::builtin(experiment) else {
-        let (budget, question) = match experiment {
-            Experiment::Server => {
-                (server::BUDGET, "What does a request cost a server, in two states of it?")
-            }
-            Experiment::Nfs => {
-                (nfs::BUDGET, "What does a READ of NFS cost server and client, by its size?")
-            }
-            _ => (
-                memory::BUDGET,
-                "How fast is this machine's memory, the limit of every path that copies?",
-            ),
-        };
-        return Ok(PlanRow {
-            name: experiment.name().to_owned(),
-            cells: None,
-            budget: budget.to_owned(),
-            question: question.to_owned(),
-        });
-    };
-    let spec = spec?;
-    let budget_ns =
-        spec.budget_ns.ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
+    let Definition { name, question, budget, plan, .. } = experiment.definition();
+    let spec = plan.ok().map(|_| planned::of_experiment(experiment)).transpose()?;
     Ok(PlanRow {
-        cells: Some(spec.product()),
-        name: spec.name,
-        budget: duration_text(budget_ns),
-        question: spec.question,
+        name: (*name).to_owned(),
+        cells: spec.as_ref().map(Spec::product),
+        budget: spec.and_then(|spec| spec.budget_ns).map_or((*budget).to_owned(), duration_text),
+        question: (*question).to_owned(),
     })
 }

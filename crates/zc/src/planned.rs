@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::run_args::RunArgs;
 use super::{read, resolve, tell};
-use zc_measure::plan::{Spec, builtin, parse, text};
+use zc_measure::plan::{Spec, parse};
+use zc_run::experiment::NoPlan;
 use zc_run::{Error, Experiment, Factor, Level, Result};
 
 /// The largest plan that is read; a plan is a page of text.
@@ -19,20 +20,11 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// # Errors
 /// The experiment has no plan.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
-    builtin(experiment).unwrap_or_else(|| {
-        let (why, how) = match experiment {
-            Experiment::Server => ("has its states on the command line", " --state A=URL ..."),
-            Experiment::Nfs => ("has its cells on the command line", " --vers 3 --rsize 4k,1m"),
-            _ => ("sends nothing", ""),
-        };
-        Err(Error::usage(format!("the experiment \"{experiment}\" {why}, so it has no plan"))
-            .help(format!("zc run {experiment}{how} runs it")))
-    })
-}
-
-/// Whether an experiment sends by a plan, rather than by its options alone.
-pub(super) fn has_a_plan(experiment: Experiment) -> bool {
-    text(experiment).is_some()
+    let text = experiment.definition().plan_file().map_err(|NoPlan { why, arguments }| {
+        Error::usage(format!("the experiment \"{experiment}\" {why}, so it has no plan"))
+            .help(format!("zc run {experiment}{arguments} runs it"))
+    })?;
+    parse(&text, experiment.name())
 }
 
 /// The plan in a file.

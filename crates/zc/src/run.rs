@@ -35,7 +35,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
         .iter()
         .map(|name| name.parse().map_err(unknown))
         .collect::<Result<Vec<Experiment>>>()?;
-    let names = if names.is_empty() { vec![Experiment::Paths] } else { names };
+    let names = if names.is_empty() { vec![Experiment::DEFAULT] } else { names };
     if names.len() > 1
         && let Some(option) =
             given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
@@ -60,7 +60,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if args.anonymise {
         names.iter().try_for_each(|name| anonymise::check(name.name()))?;
     }
-    let sends = |name: &&Experiment| planned::has_a_plan(**name);
+    let sends = |name: &&Experiment| name.definition().plan.is_ok();
     for &name in names.iter().filter(sends) {
         let (spec, args) = planned::merge_options(planned::of_experiment(name)?, args.clone())?;
         let options = resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
@@ -101,7 +101,7 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let done = also(&run);
     render::saved(&run, &out, format)?;
     if Format::from(format) == Format::Table && !format.verbose {
-        let is_paths = run.header.plan.experiment == Experiment::Paths.name();
+        let is_paths = run.header.plan.experiment == Experiment::DEFAULT.name();
         let further = ("zc run sizes", "from which message size on each path needs less CPU");
         tell::next(&out, is_paths.then_some(further));
     }

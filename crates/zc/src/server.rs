@@ -38,8 +38,6 @@ const OWN: [&str; 20] = [
 ];
 /// All options that it takes.
 pub(super) const TAKES: [&[&str]; 2] = [&OWN, &OF_BLOCKS];
-/// The default budget.
-pub(super) const BUDGET: &str = "2min";
 const CONNECTIONS: u64 = 8;
 /// More than any server's workers hold.
 const MOST_CONNECTIONS: u64 = 10_000;
@@ -128,7 +126,7 @@ fn options(args: &RunArgs, command: Vec<String>) -> Result<ServerOptions> {
         start_limit: START,
         cpus: args.cpus.as_deref().map(|text| resolve::cpus(text, false)).transpose()?,
         soaker: resolve::soaker(args)?,
-        budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
+        budget_ns: resolve::budget(args.budget.as_deref(), Experiment::Server.definition().budget)?,
         target: resolve::target(args)?,
         strict: args.strict,
         seed: resolve::seed(args.seed.as_deref())?,

@@ -1,6 +1,5 @@
 //! Order of measurement: factors x levels -> cells -> seeded, randomised complete blocks.
 
-mod builtin;
 mod order;
 mod schedule;
 pub mod spec;
@@ -8,7 +7,6 @@ pub mod time;
 mod toml;
 mod unsoaked;
 
-pub use builtin::{builtin, text};
 pub use order::order;
 pub use schedule::{Turn, lead_in, schedule};
 pub use spec::Spec;

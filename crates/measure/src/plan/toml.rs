@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use zc_run::{RecvPath, SendPath};
+    use zc_run::{Experiment, RecvPath, SendPath};
 
     const SIZES: &str = "name = \"sizes\"\nbudget = \"90s\"\ncompare = [\"send\"]\nrates \
         = \"by-level\"\n\n[fixed]\nlink = \"veth\"\nflows = 2\n\n\
@@ -358,6 +358,20 @@ mod tests {
             parse("name = \"x\"\n", "p").unwrap_err().message,
             "plan \"p\", line 1, \"factor\": there is no [[factor]], so there is nothing to compare"
         );
+    }
+
+    #[test]
+    fn every_built_in_plan_is_valid_and_has_the_texts_of_its_experiment() {
+        for experiment in Experiment::ALL.iter().map(|experiment| experiment.definition()) {
+            let Ok(text) = experiment.plan_file() else { continue };
+            let spec = parse(&text, experiment.name).unwrap();
+            assert_eq!((&*spec.name, &*spec.question), (experiment.name, experiment.question));
+            let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
+            let known = |label: &str| cells.cells.iter().any(|cell| cell.label == label);
+            assert!(known(&cells.reference), "{}", spec.name);
+            let mut by = cells.cells.iter().filter_map(|cell| cell.by.as_deref());
+            assert!(by.all(known), "{}", spec.name);
+        }
     }
 
     proptest! {

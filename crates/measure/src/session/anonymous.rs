@@ -246,7 +246,8 @@ mod tests {
     const ID: &str = "0123456789abcdef0123456789abcdef\n";
 
     fn options(change: impl FnOnce(&mut RunOptions)) -> RunOptions {
-        let spec = plan::builtin(Experiment::Paths).unwrap().unwrap();
+        let paths = Experiment::DEFAULT.definition().plan_file().unwrap();
+        let spec = plan::parse(&paths, "paths").unwrap();
         let mut options = RunOptions::plain(spec, "run.json".into());
         change(&mut options);
         options

@@ -398,14 +398,19 @@ fn again(compared: &Compared) -> Option<String> {
     let command = match first.what {
         Aspect::RequestRate => format!("zc run server --requests {}", rate()),
         _ if !disqualifying.all(|each| is_repeated(each.what)) => return None,
-        Aspect::Factor(_) if old.experiment == Experiment::Nfs.name() => {
-            format!("zc run nfs --rate {}", rate())
+        Aspect::Factor(_) if has_no_plan(&old.experiment) => {
+            format!("zc run {} --rate {}", old.experiment, rate())
         }
         _ => format!("zc run --like {}", escape(file, 200)),
     };
     Some(format!(
         "Measured again with \"{command}\", the new one can be compared with the old one."
     ))
+}
+
+/// Whether a run of this experiment is repeated by its options, as there is no plan to repeat.
+fn has_no_plan(experiment: &str) -> bool {
+    experiment.parse::<Experiment>().is_ok_and(|experiment| experiment.definition().plan.is_err())
 }
 
 fn impossible(compared: &Compared) -> String {

@@ -1,6 +1,7 @@
 //! `components` and `pacing`: what wake-ups, calls and bytes cost, and how well that tells the cost
 //! at a rate that was left out.
 
+use super::section::Section;
 use crate::block::Part;
 use crate::digits::{rate, ratio, significant, us_per_mb, with_half_width};
 use crate::grid::{Column, Grid};
@@ -9,8 +10,12 @@ use crate::rows::cost;
 use zc_analysis::{Components, Estimates, Figure, Prediction};
 use zc_run::escape;
 
+pub(super) fn section(estimates: &Estimates) -> Section {
+    Section { parts: parts(estimates), conclusion: conclusion(estimates) }
+}
+
 /// The coefficients of each series, and what the other rates predict of each rate.
-pub(super) fn parts(estimates: &Estimates) -> Vec<Part> {
+fn parts(estimates: &Estimates) -> Vec<Part> {
     let series = series(estimates);
     let tables = [coefficients(series), predictions(series)];
     let mut parts: Vec<Part> = tables.into_iter().flatten().collect();
@@ -21,7 +26,7 @@ pub(super) fn parts(estimates: &Estimates) -> Vec<Part> {
 }
 
 /// The coefficients, and how well costs at other rates are predicted, in sentences.
-pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
+fn conclusion(estimates: &Estimates) -> Option<String> {
     let each = series(estimates).iter().map(|series| {
         let call = series.call_ns.map_or_else(String::new, |call| {
             format!(", {} us a call", significant(call.value / 1e3))

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::historical::{End, find, load_of};
-use super::one_factor::effect;
 use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
@@ -11,7 +10,7 @@ use crate::grids::NONE;
 use crate::pivot::Pivot;
 use zc_analysis::Estimates;
 use zc_run::factor::offloads_text;
-use zc_run::{Cell, Factor, OffloadSwitch, Run, SendPath};
+use zc_run::{Cell, OffloadSwitch, Run, SendPath};
 
 /// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium
 /// II with a 3c905C at 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1
@@ -103,8 +102,5 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
          September: the sender's utilisation by netperf, em(4) at 1 Gbit/s, new sendfile); now {}",
         load_of(run, estimates, End::Sender)
     );
-
-    let worth = effect(estimates, pivot, Factor::Offloads);
-    let conclusion = worth.map(|text| format!("What the offloads save, per byte: {text}."));
-    Section { parts: vec![Part::Table { caption, keys: 1, grid }], conclusion }
+    Section { parts: vec![Part::Table { caption, keys: 1, grid }], conclusion: None }
 }

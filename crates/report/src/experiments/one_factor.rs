@@ -2,7 +2,6 @@
 //! levels that were shown to cost least and most, by the verdicts of the table.
 
 use super::historical::{End, Quotient, quotient};
-use super::section::Section;
 use crate::baseline::named;
 use crate::digits::bound;
 use crate::pivot::{Pivot, Placed};
@@ -10,16 +9,22 @@ use crate::rows::comparison;
 use crate::text::list;
 use zc_analysis::{Comparison, Estimates, RatioFigure};
 use zc_run::Factor;
+use zc_run::experiment::Clause;
 
 /// The largest number of columns that are named one by one.
 const NAMED: usize = 3;
 
-/// An experiment that adds only this sentence.
-pub(super) fn section(estimates: &Estimates, pivot: &Pivot, factor: Factor, what: &str) -> Section {
-    Section {
-        parts: Vec::new(),
-        conclusion: effect(estimates, pivot, factor).map(|text| format!("{what}: {text}.")),
-    }
+/// The sentence of these clauses; `None` where none has anything to say.
+pub(super) fn sentence(estimates: &Estimates, pivot: &Pivot, clauses: &[Clause]) -> Option<String> {
+    let clause = |clause: &Clause| {
+        let (text, what) = match clause {
+            Clause::Levels(factor, what) => (effect(estimates, pivot, *factor), what),
+            Clause::Uncompared(factor, what) => (apart(estimates, pivot, *factor), what),
+        };
+        Some(format!("{what}: {}", text?))
+    };
+    let each: Vec<String> = clauses.iter().filter_map(clause).collect();
+    (!each.is_empty()).then(|| format!("{}.", each.join("; ")))
 }
 
 /// A level of the factor in one column, compared with the cell that the plan names for it.
@@ -32,7 +37,7 @@ struct Compared<'p> {
 }
 
 /// The clauses of the sentence; `None` where nothing was compared.
-pub(super) fn effect(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
+fn effect(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
     let place = pivot.keys.iter().position(|key| *key == factor)?;
     let mut at_saturation = false;
     let mut apart: Vec<(f64, String)> = Vec::new();
@@ -142,7 +147,7 @@ fn differences(compared: &[Compared]) -> Option<(f64, String)> {
 
 /// The levels of a factor that no cell is compared by: those whose costs have disjoint intervals.
 /// `None` where none have.
-pub(super) fn apart(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
+fn apart(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
     let place = pivot.keys.iter().position(|key| *key == factor)?;
     let each = pivot.columns.iter().enumerate().filter_map(|(column, name)| {
         let cells = levels(pivot, place, column);

@@ -34,13 +34,13 @@ use section::RunReport;
 use skeleton::{begin, end, navigation};
 
 use zc_analysis::{AccountKind, Estimates};
-use zc_run::{Run, escape};
+use zc_run::{Experiment, Run, escape};
 
-/// The whole page. Runs keep their order, except that a run of send paths comes first, as the page
-/// opens with its verdict.
+/// The whole page. Runs keep their order, except that one of the default experiment comes first, as
+/// the page opens with its verdict.
 pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     let mut runs = runs.to_vec();
-    runs.sort_by_key(|(run, _)| run.header.plan.experiment != "paths"); // stable
+    runs.sort_by_key(|(run, _)| run.header.plan.experiment != Experiment::DEFAULT.name()); // stable
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
     let reports: Vec<RunReport> =

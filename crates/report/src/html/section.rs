@@ -113,7 +113,7 @@ fn settings(run: &Run) -> Vec<(String, String)> {
 /// The question that a run answers; empty for a plan of the user's own.
 fn title(experiment: &str) -> &'static str {
     match experiment.parse::<Experiment>() {
-        Ok(experiment) => experiments::title(experiment),
+        Ok(experiment) => experiment.definition().title,
         Err(_) if experiment == "profile" => "where the CPU time goes",
         Err(_) => "",
     }

@@ -1,10 +1,7 @@
 //! Tests of every factor: its levels are shown as they are typed, a cell that gets one has it, a
-//! saved run reads it back, a comparison finds it, the option of the command line takes it, and
-//! docs/plans.md lists it.
+//! saved run reads it back, a comparison finds it, and the option of the command line takes it.
 
-use std::path::Path;
-
-use zc_run::factor::{Side, table};
+use zc_run::factor::Side;
 use zc_run::{Cell, Factor, Header, Level, Value};
 use zc_testkit::synthetic::Synthetic;
 
@@ -172,24 +169,4 @@ fn what_is_no_level_is_a_sentence() {
     ] {
         assert_eq!(Level::parse(factor, text).unwrap_err().message, message);
     }
-}
-
-/// With INSTA_UPDATE=always, as for snapshots, the page is brought up to date instead.
-#[test]
-fn the_table_of_factors_in_docs_plans_is_made_from_them() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans.md");
-    let text = std::fs::read_to_string(&page).unwrap();
-    let begin = text.find("| factor | levels |\n").expect("the page has a table of factors");
-    let end = begin + text[begin..].find("\n\n").expect("something follows it") + 1;
-    if text[begin..end] != table()
-        && std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always")
-    {
-        std::fs::write(&page, format!("{}{}{}", &text[..begin], table(), &text[end..])).unwrap();
-        return;
-    }
-    assert_eq!(
-        text[begin..end],
-        table(),
-        "INSTA_UPDATE=always cargo test -p zc-run writes the table"
-    );
 }
