@@ -3,43 +3,17 @@
 
 use super::block::Part;
 use super::digits::{percent, signed_percent};
+use super::figures::entry::Side;
+use super::figures::table::{self as cells, Field};
 use super::grid::Grid;
 use super::layout::{Layout, Tone};
 use super::note::{self, Note, note};
 use super::pivot::Pivot;
 use super::rates::rates;
-use super::rows::{self, Field};
 use super::text::{distinct, list, shown, wrap};
-use super::{account, answer, experiments, grids, heading, notes, rough};
+use super::{account, answer, experiments, grids, heading, notes, rough, rows};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, ServerPlan, Severity};
-
-/// Columns of the table.
-const COLUMNS: [Field; 12] = [
-    rows::PATH,
-    rows::SENDER,
-    rows::RECEIVER,
-    rows::BOTH,
-    rows::RATIO,
-    rows::VERDICT,
-    rows::PER_CORE,
-    rows::TOP,
-    rows::COPIED,
-    rows::IDLE_HOST,
-    rows::GROSS,
-    rows::GETRUSAGE,
-];
-
-/// Columns left out of narrow tables, step by step.
-const STEPS: [&[Field]; 7] = [
-    &[rows::GETRUSAGE],
-    &[rows::GROSS],
-    &[rows::COPIED],
-    &[rows::IDLE_HOST],
-    &[rows::SENDER, rows::RECEIVER],
-    &[rows::TOP],
-    &[rows::PER_CORE],
-];
 
 /// The whole short report.
 pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
@@ -125,29 +99,26 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 /// The table of a plan of one factor, without empty columns and those that do not fit.
 fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
-    let cells = rows::sorted(estimates);
+    let rows = rows::sorted(estimates);
     // Where only the sender was measured, "both" repeats its cost.
-    let doubled = |field: &Field| estimates.sender_alone && field.is(&rows::BOTH);
+    let doubled = |field: &Field| estimates.sender_alone && field.is_cost_of(Side::Both);
     let filled = |field: &Field| {
-        let mut cells = cells.iter().filter(|cell| !cell.reference || !field.is(&rows::VERDICT));
+        let mut cells = rows.iter().filter(|cell| !cell.reference || !field.is_verdict());
         cells.any(|cell| !field.text(estimates, cell).is_empty())
     };
-    let mut fields: Vec<Field> =
-        COLUMNS.into_iter().filter(|field| filled(field) && !doubled(field)).collect();
+    let mut fields = cells::short();
+    fields.retain(|field| filled(field) && !doubled(field));
     if fields.is_empty() {
-        fields.push(rows::PATH);
+        fields = cells::names();
     }
-    let mut grid = rows::grid(run, estimates, &fields);
-    for step in STEPS {
+    let mut grid = cells::grid(run, estimates, &fields);
+    for step in 1..=cells::last_step() {
         if grid.columns_wide() <= columns {
             break;
         }
-        let both = fields.iter().any(|field| field.is(&rows::BOTH));
-        let goes = |field: &Field| {
-            step.iter().any(|other| field.is(other)) && (both || !field.is(&rows::SENDER))
-        };
-        fields.retain(|field| !goes(field));
-        grid = rows::grid(run, estimates, &fields);
+        let both = fields.iter().any(|field| field.is_cost_of(Side::Both));
+        fields.retain(|field| !field.goes_in(step) || (!both && field.is_cost_of(Side::Sender)));
+        grid = cells::grid(run, estimates, &fields);
     }
     grid
 }

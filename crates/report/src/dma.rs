@@ -6,7 +6,7 @@ use super::block::Part;
 use super::digits::{ratio, significant, us_per_mb, with_half_width};
 use super::grid::{Column, Grid};
 use super::layout::Layout;
-use super::rows::{PATH, sorted};
+use super::rows::{name, sorted};
 use zc_analysis::{CellEstimate, Estimates};
 
 /// A table of all cells whose fragments were counted, with `ns_per_fragment` on each. `None` where
@@ -21,7 +21,7 @@ pub fn dma(estimates: &Estimates, ns_per_fragment: f64, layout: Layout) -> Optio
     let row = |cell: &CellEstimate| {
         let (cost, with) = with_dma(cell)?;
         Some(vec![
-            PATH.text(estimates, cell),
+            name(cell),
             cell.traffic.fragments_per_packet.map_or_else(String::new, significant),
             cell.traffic.fragments_per_mb.map_or_else(String::new, significant),
             with_half_width(us_per_mb(cost.value), cost.half_width.map(us_per_mb)),
@@ -34,7 +34,7 @@ pub fn dma(estimates: &Estimates, ns_per_fragment: f64, layout: Layout) -> Optio
         return None;
     }
     let columns = vec![
-        PATH.column(),
+        Column::left("path", ""),
         Column::right("fragments", "/packet"),
         Column::right("fragments", "/MB"),
         Column::right("cost", "us/MB"),

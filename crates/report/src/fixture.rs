@@ -419,8 +419,6 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             send_calls_per_mb: Some(15.3),
             recv_calls_per_mb: Some(22.1),
             packet_bytes: Some(41_234.5),
-            fragments_per_packet: None,
-            fragments_per_mb: None,
             packets_per_s: Some(9700.6),
             rx_packet_bytes: Some(66.0),
             rx_packets_per_s: Some(4850.3),
@@ -429,8 +427,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             retransmits: Some(0),
             enobufs: 0,
             short_share: Some(0.0),
-            limited_by: None,
-            mapped_share: None,
+            ..Traffic::default()
         },
         others: Others {
             getrusage_soaked: other(1.0 - path.half * 5.0),

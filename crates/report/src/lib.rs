@@ -15,6 +15,7 @@ mod digits;
 mod dma;
 pub mod doctor;
 mod experiments;
+mod figures;
 pub mod fleet;
 mod grid;
 mod grids;
@@ -47,6 +48,7 @@ mod width;
 
 pub use csv::csv;
 pub use dma::dma;
+pub use figures::table_of_figures;
 pub use html::{advise as advice_page, html};
 pub use json::{json, json_schema};
 pub use layout::{Layout, TEXT_COLUMNS};

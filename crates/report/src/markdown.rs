@@ -1,10 +1,10 @@
 //! The report in Markdown: for issues and pages, or in few columns for reading as text.
 
+use super::figures::table as cells;
 use super::pivot::Pivot;
-use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::markdown_text;
 use super::width::Width;
-use super::{answer, experiments, grids, heading, notes, rough, rows};
+use super::{answer, experiments, grids, heading, notes, rough};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -34,7 +34,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
         _ if !estimates.rough.is_empty() => {
             out.extend(rough::part(estimates).map(|rough| rough.markdown(width)));
         }
-        None if main.is_empty() => out.push_str(&cells(run, estimates, width)),
+        None if main.is_empty() => out.push_str(&main_table(run, estimates, width)),
         None => {
             let main = main.iter().map(|part| part.markdown(width));
             out.push_str(&main.collect::<Vec<_>>().join("\n"));
@@ -63,7 +63,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     }
     if estimates.blocks.kept > 0 && pivot.is_none() {
         out.push_str("\n### Traffic\n\n");
-        out.push_str(&width.table(1, rows::grid(run, estimates, TRAFFIC)));
+        out.push_str(&width.table(1, cells::grid(run, estimates, &cells::traffic())));
     }
     if !parts.is_empty() {
         out.push_str("\n### Then and now\n");
@@ -84,12 +84,12 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
 }
 
 /// The main table of a plan whose cells are the rows.
-fn cells(run: &Run, estimates: &Estimates, width: Width) -> String {
+fn main_table(run: &Run, estimates: &Estimates, width: Width) -> String {
     match width {
-        Width::Any => rows::grid(run, estimates, WHOLE).markdown(),
+        Width::Any => cells::grid(run, estimates, &cells::whole()).markdown(),
         // Related columns stay together.
-        Width::Columns(_) => [COSTS, SIDES]
-            .map(|fields| width.table(1, rows::grid(run, estimates, fields)))
+        Width::Columns(_) => [cells::costs(), cells::sides()]
+            .map(|fields| width.table(1, cells::grid(run, estimates, &fields)))
             .join("\n"),
     }
 }

@@ -1,186 +1,10 @@
-//! The columns, order and marks of the tables of cells, shared by the terminal, Markdown and HTML.
+//! What stands in the rows of tables of cells, in all of them: their order, marks, costs, ratios and
+//! verdicts.
 
 use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
-use super::grid::{Column, Grid};
 use super::layout::Tone;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
-use zc_run::{Factor, Run, escape};
-
-/// A column: its heading and the text of a cell.
-#[derive(Clone, Copy)]
-pub(super) struct Field {
-    head: [&'static str; 2],
-    left: bool,
-    text: fn(&Estimates, &CellEstimate) -> String,
-}
-
-impl Field {
-    /// The heading as a column.
-    pub(super) fn column(&self) -> Column {
-        let [first, second] = self.head;
-        if self.left { Column::left(first, second) } else { Column::right(first, second) }
-    }
-
-    /// Whether two fields are the same.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        self.head == other.head
-    }
-
-    /// Whether a table of these estimates has the column: that of the receiver only where there is
-    /// one, that of fragments only where they were counted, that of gross costs only where they are
-    /// other than the costs, that of an idle host only where it is known of a cell. A server's
-    /// calls are not counted.
-    pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
-        let any = |has: fn(&CellEstimate) -> bool| estimates.cells.iter().any(has);
-        let calls = [SEND_CALLS, RECV_CALLS, SWITCHES, ENOBUFS];
-        !(self.is(&RECEIVER) && estimates.sender_alone)
-            && (estimates.requests.is_empty() || !calls.iter().any(|field| self.is(field)))
-            && (!self.is(&FRAGMENTS) || any(|cell| cell.traffic.fragments_per_packet.is_some()))
-            && (!self.is(&GROSS) || any(|cell| cell.harness_ns_per_kib.is_some()))
-            && (!self.is(&IDLE_HOST)
-                || any(|cell| beyond_noise(cell.idle_host_ns_per_kib).is_some()))
-    }
-
-    pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
-        (self.text)(estimates, cell)
-    }
-}
-
-/// The columns of the main table.
-pub(super) const WHOLE: &[Field] = &[
-    PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, IDLE_HOST, GROSS,
-    GETRUSAGE, PROC_STAT,
-];
-/// The main table where [`WHOLE`] does not fit.
-pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
-/// The columns that [`COSTS`] leaves out.
-pub(super) const SIDES: &[Field] =
-    &[PATH, SENDER, RECEIVER, IDLE_HOST, GROSS, GETRUSAGE, PROC_STAT, COPIED];
-pub(super) const TRAFFIC: &[Field] = &[
-    PATH,
-    PACKETS,
-    PACKET,
-    FRAGMENTS,
-    SEND_CALLS,
-    RECV_CALLS,
-    SWITCHES,
-    INTERRUPTS,
-    ENOBUFS,
-    RETRANSMITS,
-];
-
-pub(super) const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
-pub(super) const SENDER: Field = Field {
-    head: ["sender", "us/MB"],
-    left: false,
-    text: |_, cell| cost(cell.cost_ns_per_kib.sender),
-};
-pub(super) const RECEIVER: Field = Field {
-    head: ["receiver", "us/MB"],
-    left: false,
-    text: |_, cell| cost(cell.cost_ns_per_kib.receiver),
-};
-pub(super) const BOTH: Field =
-    Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
-pub(super) const RATIO: Field =
-    Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
-pub(super) const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
-pub(super) const PER_CORE: Field = Field {
-    head: ["Gbit/s", "/core"],
-    left: false,
-    text: |_, cell| cell.gbit_per_core.both.map_or_else(String::new, |figure| gbit(figure.value)),
-};
-pub(super) const TOP: Field = Field {
-    head: ["top", "Gbit/s"],
-    left: false,
-    text: |_, cell| {
-        cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9))
-    },
-};
-pub(super) const COPIED: Field = Field {
-    head: ["copied", "share"],
-    left: false,
-    text: |_, cell| cell.copied_share.map_or_else(String::new, percent),
-};
-/// The cost with zc's own harness in it, as the other methods count. Empty where the run did not
-/// measure the harness: then the cost is that.
-pub(super) const GROSS: Field = Field {
-    head: ["gross", "us/MB"],
-    left: false,
-    text: |_, cell| {
-        let gross = cell.harness_ns_per_kib.and(cell.gross_cost_ns_per_kib.both);
-        rounded(gross.map(|figure| figure.value))
-    },
-};
-/// The cost of both sides on a host that is idle otherwise. Empty where it is not known to be above
-/// 0.
-pub(super) const IDLE_HOST: Field = Field {
-    head: ["on an", "idle host"],
-    left: false,
-    text: |_, cell| cost(beyond_noise(cell.idle_host_ns_per_kib)),
-};
-pub(super) const GETRUSAGE: Field = Field {
-    head: ["get-", "rusage"],
-    left: false,
-    text: |_, cell| rounded(cell.others.getrusage_soaked.cost_ns_per_kib.both),
-};
-pub(super) const PROC_STAT: Field = Field {
-    head: ["/proc/", "stat"],
-    left: false,
-    text: |_, cell| rounded(cell.others.proc_stat.cost_ns_per_kib.both),
-};
-pub(super) const PACKETS: Field = Field {
-    head: ["packets", "/s"],
-    left: false,
-    text: |_, cell| {
-        cell.traffic.packets_per_s.map_or_else(String::new, |value| format!("{value:.0}"))
-    },
-};
-pub(super) const PACKET: Field = Field {
-    head: ["packet", "bytes"],
-    left: false,
-    text: |_, cell| {
-        cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}"))
-    },
-};
-/// Fragments, which a card maps for DMA. Only over `null`, where they are counted.
-const FRAGMENTS: Field = Field {
-    head: ["fragments", "/packet"],
-    left: false,
-    text: |_, cell| cell.traffic.fragments_per_packet.map_or_else(String::new, significant),
-};
-const SEND_CALLS: Field = Field {
-    head: ["sends", "/MB"],
-    left: false,
-    text: |_, cell| cell.traffic.send_calls_per_mb.map_or_else(String::new, significant),
-};
-const RECV_CALLS: Field = Field {
-    head: ["recvs", "/MB"],
-    left: false,
-    text: |_, cell| cell.traffic.recv_calls_per_mb.map_or_else(String::new, significant),
-};
-const SWITCHES: Field = Field {
-    head: ["switches", "/MB"],
-    left: false,
-    text: |_, cell| cell.traffic.switches_per_mb.map_or_else(String::new, significant),
-};
-const INTERRUPTS: Field = Field {
-    head: ["irqs", "/s"],
-    left: false,
-    text: |_, cell| {
-        cell.traffic.interrupts_per_s.map_or_else(String::new, |value| format!("{value:.0}"))
-    },
-};
-const ENOBUFS: Field = Field {
-    head: ["ENO-", "BUFS"],
-    left: false,
-    text: |_, cell| if cell.blocks == 0 { String::new() } else { cell.traffic.enobufs.to_string() },
-};
-const RETRANSMITS: Field = Field {
-    head: ["sent", "again"],
-    left: false,
-    text: |_, cell| cell.traffic.retransmits.map_or_else(String::new, |value| value.to_string()),
-};
+use zc_run::escape;
 
 /// A mark behind a path's name or ratio, with its meaning.
 #[derive(Debug, Clone, Copy)]
@@ -256,31 +80,6 @@ pub(super) fn marks_in_use(estimates: &Estimates) -> Vec<Mark> {
     MARKS.iter().copied().filter(|mark| rows.iter().any(|cell| (mark.applies)(cell))).collect()
 }
 
-/// A table of `fields`. The first one is the cell's name: its path, or its level of the plan's only
-/// factor. Columns that are empty in every row stay.
-pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
-    let cells = sorted(estimates);
-    let fields: Vec<&Field> = fields.iter().filter(|field| field.has_place(estimates)).collect();
-    let mut columns: Vec<Column> = fields.iter().map(|field| field.column()).collect();
-    match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
-        ([factor], [first, ..]) if *factor != Factor::Send => {
-            *first = Column::left(factor.to_string(), "")
-        }
-        _ => {}
-    }
-    let rows =
-        cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect());
-    let mut grid = Grid::new(columns, rows.collect());
-    if let Some(column) = fields.iter().position(|field| field.is(&VERDICT)) {
-        let tones = cells
-            .iter()
-            .enumerate()
-            .filter_map(|(row, cell)| Some(((row, column), tone(estimates, cell)?)));
-        grid.tones = tones.collect();
-    }
-    grid
-}
-
 /// The label of a cell with its marks.
 pub(super) fn name(cell: &CellEstimate) -> String {
     escape(&cell.label, 40) + &signs(cell)
@@ -300,11 +99,14 @@ pub(super) fn plain(figure: Option<Figure>) -> String {
     figure.map_or_else(String::new, |it| with_half_width(it.value, it.half_width))
 }
 
-/// us/MB.
+/// us/MB, or nothing.
 pub(super) fn cost(figure: Option<Figure>) -> String {
-    figure.map_or_else(String::new, |figure| {
-        with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb))
-    })
+    figure.map_or_else(String::new, in_us_per_mb)
+}
+
+/// us/MB.
+pub(super) fn in_us_per_mb(cost: Figure) -> String {
+    with_half_width(us_per_mb(cost.value), cost.half_width.map(us_per_mb))
 }
 
 /// A cost whose interval is above 0. One pair has no interval: at 20 MB/s it gave 2 us/MB for 950.
@@ -313,12 +115,13 @@ pub(super) fn beyond_noise(cost: Option<Figure>) -> Option<Figure> {
 }
 
 /// One decimal, so that a column lines up; more for small values.
-fn gbit(value: f64) -> String {
+pub(super) fn gbit(value: f64) -> String {
     if value >= 1.0 { format!("{value:.1}") } else { significant(value) }
 }
 
-fn rounded(ns_per_kib: Option<f64>) -> String {
-    ns_per_kib.map_or_else(String::new, |cost| format!("{:.0}", us_per_mb(cost)))
+/// us/MB without decimals.
+pub(super) fn rounded(cost: Figure) -> String {
+    format!("{:.0}", us_per_mb(cost.value))
 }
 
 /// The ratio to what the cell is compared with; `1` for the plan's reference.
@@ -353,7 +156,8 @@ pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<C
     estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
 }
 
-fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
+/// The verdict in the table, with the difference.
+pub(super) fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
     if cell.reference {
         return "reference".to_owned();
     }
@@ -369,4 +173,20 @@ fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
         Comparison::Same { .. } => "same".to_owned(),
         Comparison::Undecided => "undecided".to_owned(),
     })
+}
+
+/// The verdict in a word; `withheld` where verdicts are withheld.
+pub(super) fn comparison_word(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
+    let Some(found) = estimates.verdict.of(&cell.label) else {
+        return "";
+    };
+    if !estimates.verdict.stands() {
+        return "withheld";
+    }
+    match found.comparison {
+        Comparison::Cheaper { .. } => "cheaper",
+        Comparison::Dearer { .. } => "dearer",
+        Comparison::Same { .. } => "same",
+        Comparison::Undecided => "undecided",
+    }
 }

@@ -1,11 +1,11 @@
 //! The report for a terminal: which of its forms, and the full one.
 
 use super::block::Part;
+use super::figures::table as cells;
 use super::layout::Layout;
 use super::pivot::Pivot;
-use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::wrap;
-use super::{answer, brief, experiments, grids, heading, note, notes, profile, rough, rows};
+use super::{answer, brief, experiments, grids, heading, note, notes, profile, rough};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -43,7 +43,7 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
             out.push('\n');
         }
     } else {
-        cells(&mut out, run, estimates, &main, layout);
+        main_table(&mut out, run, estimates, &main, layout);
     }
     for part in &parts {
         out.push_str(&part.terminal(layout));
@@ -60,8 +60,8 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
 
 /// The tables of a plan whose cells are the rows; `main` are those of its experiment, if it has its
 /// own.
-fn cells(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layout: Layout) {
-    let whole = rows::grid(run, estimates, WHOLE);
+fn main_table(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layout: Layout) {
+    let whole = cells::grid(run, estimates, &cells::whole());
     if !main.is_empty() {
         let parts = main.iter().map(|part| part.terminal(layout));
         out.push_str(&parts.collect::<Vec<_>>().join("\n"));
@@ -70,14 +70,14 @@ fn cells(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layo
         out.push_str(&whole.terminal(layout));
         out.push_str(&under(run, estimates, layout.columns));
     } else {
-        out.push_str(&rows::grid(run, estimates, COSTS).terminal(layout));
+        out.push_str(&cells::grid(run, estimates, &cells::costs()).terminal(layout));
         out.push_str(&under(run, estimates, layout.columns));
         out.push('\n');
-        out.push_str(&rows::grid(run, estimates, SIDES).terminal(layout));
+        out.push_str(&cells::grid(run, estimates, &cells::sides()).terminal(layout));
     }
     out.push('\n');
     if estimates.blocks.kept > 0 {
-        out.push_str(&rows::grid(run, estimates, TRAFFIC).terminal(layout));
+        out.push_str(&cells::grid(run, estimates, &cells::traffic()).terminal(layout));
         out.push('\n');
     }
 }

@@ -3,11 +3,12 @@
 
 use super::page::Page;
 use crate::block::Part;
+use crate::figures::table as cells;
 use crate::grid::{self, Grid};
 use crate::grids::{self, CostOf};
 use crate::pivot::Pivot;
-use crate::rows::{self, Field};
-use zc_analysis::{CellEstimate, Estimates, Figure};
+use crate::rows;
+use zc_analysis::{Estimates, Figure};
 use zc_run::Run;
 
 /// Values that a cell's text represents.
@@ -21,68 +22,24 @@ pub(crate) struct Behind {
     pub(crate) per_request: Option<Figure>,
 }
 
-/// A column of the table of a plan whose cells are its rows.
-struct Column {
-    field: Field,
-    cost: Option<CostOf>,
-    sort: Option<fn(&CellEstimate) -> Option<f64>>,
-}
-
-const fn plain(field: Field) -> Column {
-    Column { field, cost: None, sort: None }
-}
-
-const fn cost(field: Field, of: CostOf) -> Column {
-    Column { field, cost: Some(of), sort: None }
-}
-
-/// A figure without an interval.
-fn bare(ns_per_kib: Option<f64>) -> Option<Figure> {
-    ns_per_kib.map(|value| Figure { value, interval: None, half_width: None, blocks: 0 })
-}
-
-const WHOLE: &[Column] = &[
-    plain(rows::PATH),
-    cost(rows::SENDER, |cell| cell.cost_ns_per_kib.sender),
-    cost(rows::RECEIVER, |cell| cell.cost_ns_per_kib.receiver),
-    cost(rows::BOTH, |cell| cell.cost_ns_per_kib.both),
-    plain(rows::RATIO),
-    Column {
-        field: rows::VERDICT,
-        cost: None,
-        sort: Some(|cell| Some(cell.ratio.both.map_or(1.0, |ratio| ratio.value))),
-    },
-    plain(rows::PER_CORE),
-    plain(rows::TOP),
-    plain(rows::COPIED),
-    cost(rows::GROSS, |cell| cell.harness_ns_per_kib.and(cell.gross_cost_ns_per_kib.both)),
-    cost(rows::GETRUSAGE, |cell| bare(cell.others.getrusage_soaked.cost_ns_per_kib.both)),
-    cost(rows::PROC_STAT, |cell| bare(cell.others.proc_stat.cost_ns_per_kib.both)),
-];
-
 /// The main table of a plan of one factor.
 pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let columns: Vec<&Column> =
-        WHOLE.iter().filter(|column| column.field.has_place(estimates)).collect();
-    let fields: Vec<Field> = columns.iter().map(|column| column.field).collect();
-    let cells = rows::sorted(estimates);
+    let mut fields = cells::of_page();
+    fields.retain(|field| field.has_place(estimates));
+    let rows = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
-    let grid = rows::grid(run, estimates, &fields);
+    let grid = cells::grid(run, estimates, &fields);
     table(page, caption, 1, &grid, |row, column| {
-        let (Some(cell), Some(column)) = (cells.get(row), columns.get(column)) else {
+        let (Some(cell), Some(field)) = (rows.get(row), fields.get(column)) else {
             return Behind::default();
         };
-        Behind {
-            cost: column.cost.and_then(|of| of(cell)),
-            sort: column.sort.and_then(|of| of(cell)),
-            ..Behind::default()
-        }
+        Behind { cost: field.cost(cell), sort: field.sort_key(cell), ..Behind::default() }
     });
 }
 
 /// Traffic counters of a plan of one factor.
 pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let grid = rows::grid(run, estimates, rows::TRAFFIC);
+    let grid = cells::grid(run, estimates, &cells::traffic());
     table(
         page,
         "Traffic: packets, calls and interrupts in the windows of the costs",

@@ -9,18 +9,18 @@
 //! `zc_run_info`.
 
 pub(crate) mod exposition;
-mod families;
-mod requests;
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::csv::{comparison, raw};
+use super::csv::raw;
+use super::figures::entry::{Entry, Metric, Side, Value};
+use super::figures::registry::{cell_metrics, condition_metrics, request_metrics};
 use super::pivot::level;
+use super::rows::comparison_word;
 use exposition::{Exposition, Interval, Labels, plan, with};
-use families::{Ends, FAMILIES, Family, Of};
-use zc_analysis::{CellEstimate, Estimates, RequestCost, Sides, Withheld};
+use zc_analysis::{CellEstimate, Estimates, RequestCost, Withheld};
 use zc_run::{EndReason, Run, Support};
 
 /// The whole exposition. With several runs, every sample has the number of its run as a label, from
@@ -39,8 +39,15 @@ pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
         .collect();
     info(&mut out, &runs);
     times(&mut out, &runs);
-    for family in FAMILIES.iter().chain(requests::FAMILIES) {
-        family.write(&mut out, &runs);
+    for figure in cell_metrics() {
+        family(&mut out, figure, &mut runs.iter().flat_map(LabelledRun::cells));
+    }
+    for figure in condition_metrics() {
+        let each = runs.iter().map(|run| (run.labels.clone(), run.estimates));
+        family(&mut out, figure, &mut { each });
+    }
+    for figure in request_metrics() {
+        family(&mut out, figure, &mut runs.iter().flat_map(LabelledRun::states));
     }
     blocks(&mut out, &runs);
     comparisons(&mut out, &runs);
@@ -111,55 +118,66 @@ fn times(out: &mut Exposition, runs: &[LabelledRun]) {
     }
 }
 
-impl Family {
-    fn write(&self, out: &mut Exposition, runs: &[LabelledRun]) {
-        let samples: Vec<Interval> = runs.iter().flat_map(|run| self.samples(run)).collect();
-        if self.interval {
-            out.intervals((self.name, self.unit, self.help), 1.0, &samples);
-        } else {
-            let name = format!("{}_{}", self.name, self.unit);
-            out.family(&name, self.unit, self.help);
-            for (labels, [value, ..]) in &samples {
-                out.gauge(&name, labels, *value);
+/// Writes the family of a figure, and those of the ends of its interval if it has them.
+fn family<S>(
+    out: &mut Exposition,
+    (entry, metric): (&Entry<S>, &Metric),
+    samples: &mut dyn Iterator<Item = (Labels, &S)>,
+) {
+    let unit = entry.unit;
+    let each = |of: &S, side| {
+        let figure = entry.number(of, side);
+        let interval = figure.and_then(|figure| figure.interval);
+        [
+            figure.map(|figure| figure.value),
+            interval.map(|interval| interval.low),
+            interval.and_then(|interval| interval.high),
+        ]
+        .map(|number| number.map(unit.in_base))
+    };
+    let mut found: Vec<Interval> = Vec::new();
+    for (labels, of) in samples {
+        match entry.value {
+            Value::Sides(_) => {
+                for (name, side) in SIDES {
+                    found.push((with(&labels, [("side", name)]), each(of, side)));
+                }
             }
+            Value::One(_) | Value::Word(_) => found.push((labels, each(of, Side::Both))),
         }
     }
-
-    fn samples(&self, run: &LabelledRun) -> Vec<Interval> {
-        let parts = |ends: Option<Ends>| {
-            ends.map_or([None; 3], |ends| [Some(ends.value), ends.low, ends.high])
-        };
-        match self.of {
-            Of::Run(value) => vec![(run.labels.clone(), [value(run.estimates), None, None])],
-            Of::Cell(ends) => {
-                run.cells().map(|(labels, cell)| (labels, parts(ends(cell)))).collect()
-            }
-            Of::State(ends) => {
-                let states = run.estimates.requests.iter();
-                let states: HashMap<&str, &RequestCost> =
-                    states.rev().map(|state| (state.label.as_str(), state)).collect();
-                let cells = run.cells().filter_map(|(labels, cell)| {
-                    Some((labels, parts(ends(states.get(cell.label.as_str())?))))
-                });
-                cells.collect()
-            }
-            Of::Side(ends) => {
-                let each = run.cells().flat_map(|(labels, cell)| {
-                    let Sides { sender, receiver, both } = ends(cell);
-                    [("sender", sender), ("receiver", receiver), ("both", both)]
-                        .map(|(side, ends)| (with(&labels, [("side", side)]), parts(ends)))
-                });
-                each.collect()
-            }
+    if metric.interval {
+        out.intervals((metric.name, unit.base, entry.what), 1.0, &found);
+    } else {
+        let name = format!("{}_{}", metric.name, unit.base);
+        out.family(&name, unit.base, entry.what);
+        for (labels, [value, ..]) in &found {
+            out.gauge(&name, labels, *value);
         }
     }
 }
+
+/// The sides by their labels.
+const SIDES: [(&str, Side); 3] =
+    [("sender", Side::Sender), ("receiver", Side::Receiver), ("both", Side::Both)];
 
 impl LabelledRun<'_> {
     /// The labels of the run and further ones.
     fn with<const N: usize>(&self, own: [(&str, String); N]) -> Labels {
         let own = own.map(|(name, value)| (name.to_owned(), value));
         [self.labels.as_slice(), &own].concat()
+    }
+
+    /// Each state of a server with the labels of its cell.
+    fn states(&self) -> impl Iterator<Item = (Labels, &RequestCost)> {
+        let states = self.estimates.requests.iter();
+        let states: HashMap<&str, &RequestCost> =
+            states.rev().map(|state| (state.label.as_str(), state)).collect();
+        let cells = if states.is_empty() { None } else { Some(self.cells()) };
+        cells
+            .into_iter()
+            .flatten()
+            .filter_map(move |(labels, cell)| Some((labels, *states.get(cell.label.as_str())?)))
     }
 
     /// Each cell with its labels: name, role, paths, and levels of the plan's other factors.
@@ -228,7 +246,7 @@ fn comparisons(out: &mut Exposition, runs: &[LabelledRun]) {
     );
     for labelled in runs {
         for (labels, cell) in labelled.cells() {
-            let found = comparison(labelled.estimates, cell);
+            let found = comparison_word(labelled.estimates, cell);
             if found.is_empty() {
                 continue;
             }
