@@ -55,12 +55,17 @@ struct Document<'a> {
 
 /// Returns one JSON document.
 pub fn json(host: &Host, rows: &[SupportRow], warnings: &[Warning]) -> String {
-    super::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
+    super::json_text::text(&Document {
+        fitness: Fitness::of(warnings),
+        host,
+        available: rows,
+        warnings,
+    })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    super::json_text::schema_of::<Document<'static>>()
 }
 
 /// The machine, the rows grouped by kind, and the warnings, the gravest first.

@@ -168,12 +168,12 @@ pub struct HttpCpu {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(result: &HttpResult) -> String {
-    super::json::text(result)
+    super::json_text::text(result)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<HttpResult>()
+    super::json_text::schema_of::<HttpResult>()
 }
 
 /// Renders for a terminal.

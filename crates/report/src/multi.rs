@@ -1,6 +1,8 @@
 //! Documents of several runs. The document of a single run is the same as without this module.
 
-use super::json::{Document, text};
+use super::csv_text;
+use super::json::Document;
+use super::json_text::text;
 use super::{csv as table, markdown as page};
 use zc_analysis::Estimates;
 use zc_run::Run;
@@ -52,7 +54,7 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
             lines.push(run_fields.iter().cloned().chain(places.iter().map(of)).collect());
         }
     }
-    table::text(lines)
+    csv_text::text(lines)
 }
 
 /// An array with one element per run; for one run its document.

@@ -15,12 +15,12 @@ pub(crate) use tables::{by_size, conclusion, kinds, size_classes, size_range};
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(advice: &Advice) -> String {
-    super::json::text(advice)
+    super::json_text::text(advice)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Advice>()
+    super::json_text::schema_of::<Advice>()
 }
 
 /// Renders for a terminal: the logs, their rates, the kinds of responses, those of whole

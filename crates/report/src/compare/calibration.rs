@@ -31,12 +31,12 @@ pub fn table(calibration: &Calibration, columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(calibration: &Calibration) -> String {
-    super::super::json::text(calibration)
+    super::super::json_text::text(calibration)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::super::json::schema_of::<Calibration>()
+    super::super::json_text::schema_of::<Calibration>()
 }
 
 fn above(calibration: &Calibration) -> Vec<Note> {

@@ -13,7 +13,7 @@ pub use page::html;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::json::text;
+use super::json_text::text;
 use super::layout::Layout;
 use super::text::{markdown_text, wrap};
 use super::width::Width;
@@ -112,7 +112,7 @@ pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    super::json_text::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -59,12 +59,12 @@ pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(fleet: &Fleet, missing: &[Missing]) -> String {
-    super::json::text(&Document { fleet, missing })
+    super::json_text::text(&Document { fleet, missing })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    super::json_text::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::super::block::Part;
 use super::super::digits::with_half_width;
 use super::super::grid::{Column, Grid};
-use super::super::json::text;
+use super::super::json_text::text;
 use super::super::layout::Layout;
 use super::super::text::{list, shown};
 use super::super::width::Width;

@@ -64,12 +64,12 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(trend: &Trend, events: &[Event]) -> String {
-    super::json::text(&Document { trend, events })
+    super::json_text::text(&Document { trend, events })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    super::json_text::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]
