@@ -2,7 +2,7 @@
 
 use super::one_factor::{apart, effect};
 use super::section::Section;
-use crate::pivot::Pivot;
+use crate::run::pivot::Pivot;
 use zc_analysis::Estimates;
 use zc_run::Factor;
 

@@ -7,7 +7,7 @@ use super::entry::{
 };
 use super::unit::{BYTES_PER_S, COST, GBIT_PER_S, NONE, RATIO};
 use crate::digits::percent;
-use crate::rows::{
+use crate::run::rows::{
     beyond_noise, comparison_word, gbit, in_us_per_mb as cost, name, ratio_of, rounded, verdict,
 };
 use zc_analysis::CellEstimate;

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Value};
 use super::registry::{cell_figures, condition_figures, request_figures};
-use crate::grid::Column;
+use crate::terminal::table::Column;
 
 /// The whole table, in Markdown.
 pub fn table_of_figures() -> String {

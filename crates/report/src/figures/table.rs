@@ -3,8 +3,9 @@
 
 use super::entry::{Column, Entry, Group, Needs, Side, Text, Widths};
 use super::registry::cell_figures;
-use crate::grid::{self, Grid};
-use crate::rows::{sorted, tone};
+use crate::run::rows::{sorted, tone};
+use crate::terminal::table;
+use crate::terminal::table::Grid;
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Factor, Run};
 
@@ -116,11 +117,11 @@ impl Field {
         self.entry.number(cell, self.column.side).filter(|_| (self.column.shown)(cell))
     }
 
-    fn heading(&self) -> grid::Column {
+    fn heading(&self) -> table::Column {
         let [first, second] = self.column.head;
         match self.column.left {
-            true => grid::Column::left(first, second),
-            false => grid::Column::right(first, second),
+            true => table::Column::left(first, second),
+            false => table::Column::right(first, second),
         }
     }
 }
@@ -130,10 +131,10 @@ impl Field {
 pub(crate) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
     let fields: Vec<&Field> = fields.iter().filter(|field| field.has_place(estimates)).collect();
-    let mut columns: Vec<grid::Column> = fields.iter().map(|field| field.heading()).collect();
+    let mut columns: Vec<table::Column> = fields.iter().map(|field| field.heading()).collect();
     match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
         ([factor], [first, ..]) if *factor != Factor::Send => {
-            *first = grid::Column::left(factor.to_string(), "")
+            *first = table::Column::left(factor.to_string(), "")
         }
         _ => {}
     }

@@ -3,8 +3,8 @@
 use super::entry::{Entry, Side, Value};
 use super::published;
 use super::registry::{cell_csv, cell_figures, cell_metrics, condition_figures, request_figures};
-use crate::fixture::{null, veth};
-use crate::tests_server::server;
+use crate::tests::fixture::{null, veth};
+use crate::tests::server::server;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 

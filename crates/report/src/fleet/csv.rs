@@ -2,7 +2,7 @@
 //! cells, empty where a value is missing. New columns are only added at the end.
 
 use super::names::{Names, end, strings};
-use crate::csv_text::text;
+use crate::csv::text;
 use zc_analysis::fleet::{Fleet, GroupMean};
 
 /// The columns before those of the groups.

@@ -2,9 +2,10 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, BELOW, Caption};
+use super::plot;
+use super::plot::{BELOW, Caption};
 use super::scale::Scale;
-use crate::grids::NONE;
+use crate::run::pivot_tables::NONE;
 use zc_analysis::Figure;
 
 pub(super) struct Panel {

@@ -3,7 +3,8 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, Caption};
+use super::plot;
+use super::plot::Caption;
 use zc_analysis::Figure;
 
 pub(super) struct Node {

@@ -30,7 +30,7 @@ pub struct ServiceDocument<'s> {
 
 /// The JSON Schema of [`ServiceDocument`].
 pub fn service_schema() -> String {
-    crate::json_text::schema_of::<ServiceDocument<'static>>()
+    crate::json::schema_of::<ServiceDocument<'static>>()
 }
 
 /// Cost of a service, and the other users of the machine.

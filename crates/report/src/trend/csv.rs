@@ -1,7 +1,7 @@
 //! All nights of a trend as CSV: a line for each night, cell, end and group. Full precision, no
 //! units in the cells, empty where a value is missing. New columns are only added at the end.
 
-use crate::csv_text::text;
+use crate::csv::text;
 use crate::fleet::csv::{heading, number};
 use crate::fleet::names::{Names, end};
 use zc_analysis::fleet::Trend;

@@ -4,7 +4,7 @@
 mod columns;
 mod parquet;
 
-use crate::csv_text::text;
+use crate::csv::text;
 use columns::{Line, Value, columns, lines};
 use zc_analysis::fleet::{Grouping, RunFigures};
 
