@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::digits::significant;
 use crate::terminal::layout::Layout;
-use crate::terminal::note;
-use crate::terminal::note::{Note, note};
+use crate::terminal::note::{self, Note, note};
 use zc_run::{WHY_EMULATED, escape};
 
 /// Output of `zc http --json`.

@@ -1,6 +1,10 @@
 //! Formats saved runs and their estimates. Pure: the same document gives the same bytes; no clock,
 //! no terminal, no file. Everything from outside (file names, host names, reasons) passes through
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
+//!
+//! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
+//! documents (`run`, `compare`, `soak`, `fleet`, `trend`, `profile`, `advise` and those of a single
+//! file), and the registry of the figures of a run (`figures`).
 
 pub mod advise;
 pub mod compare;

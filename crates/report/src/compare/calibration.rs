@@ -4,8 +4,7 @@ use super::aspects;
 use super::sentences::{gross, listed, reason};
 use crate::digits::percent;
 use crate::terminal::layout::Layout;
-use crate::terminal::note;
-use crate::terminal::note::{Note, note};
+use crate::terminal::note::{self, Note, note};
 use crate::terminal::table::{Column, Grid};
 use crate::text::{list, was};
 use zc_analysis::compare::{

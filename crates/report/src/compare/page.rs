@@ -1,12 +1,10 @@
 //! A comparison of runs as a page: the verdict, then for each pair a chart and a table of ratios,
 //! what else differs, and the method. The texts are those of the terminal.
 
-use super::rows;
-use super::rows::name;
+use super::rows::{self, name};
 use super::sentences;
 use crate::digits::ratio;
-use crate::html::dots;
-use crate::html::dots::{Axis, Lane, Row};
+use crate::html::dots::{self, Axis, Lane, Row};
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};

@@ -4,8 +4,7 @@ use super::aspects;
 use super::rows::{name, of_servers};
 use crate::digits::{percent, rate};
 use crate::run::rows::FAILED_ZERO_COPY;
-use crate::run::verdict;
-use crate::run::verdict::{below_zero, missed, unseen};
+use crate::run::verdict::{self, below_zero, missed, unseen};
 use crate::terminal::note::{Note, note};
 use crate::text::{list, was};
 use zc_analysis::compare::{

@@ -2,8 +2,8 @@
 //! it was what was asked for.
 
 use super::entry::{
-    Column, Entry, Group, Needs, Part, Side, Value, Widths, bare, csv, each_side, metric,
-    metric_with_interval, of_ratio,
+    Column, Entry, Group, Needs, Part, Side, Value, Widths, bare, csv, each_side, from_ratio,
+    metric, metric_with_interval,
 };
 use super::unit::{BYTES_PER_S, COST, GBIT_PER_S, NONE, RATIO};
 use crate::digits::percent;
@@ -63,19 +63,19 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
         json: "cost_us_per_mb",
         columns: &[
             Column::number(Group::Side, ["sender", "us/MB"], cost)
-                .of(Side::Sender)
+                .side(Side::Sender)
                 .widths(Widths::Until(5)),
             Column::number(Group::Side, ["receiver", "us/MB"], cost)
-                .of(Side::Receiver)
+                .side(Side::Receiver)
                 .widths(Widths::Until(5))
                 .needs(Needs::Receiver),
             Column::number(Group::Main, ["both", "us/MB"], cost),
         ],
         csv: &[
-            csv("sender_us_per_mb").of(Side::Sender),
-            csv("sender_half_width_us_per_mb").of(Side::Sender).part(Part::HalfWidth),
-            csv("receiver_us_per_mb").of(Side::Receiver),
-            csv("receiver_half_width_us_per_mb").of(Side::Receiver).part(Part::HalfWidth),
+            csv("sender_us_per_mb").side(Side::Sender),
+            csv("sender_half_width_us_per_mb").side(Side::Sender).part(Part::HalfWidth),
+            csv("receiver_us_per_mb").side(Side::Receiver),
+            csv("receiver_half_width_us_per_mb").side(Side::Receiver).part(Part::HalfWidth),
             csv("both_us_per_mb"),
             csv("both_half_width_us_per_mb").part(Part::HalfWidth),
         ],
@@ -85,7 +85,7 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
         name: "ratio",
         what: "Cost by the cost of the cell that it is compared with.",
         unit: RATIO,
-        value: Value::Sides(|cell| each_side(&cell.ratio, of_ratio)),
+        value: Value::Sides(|cell| each_side(&cell.ratio, from_ratio)),
         json: "ratio",
         columns: &[Column::cell(Group::Main, ["ratio to", "reference"], |_, cell| ratio_of(cell))],
         csv: &[
@@ -213,8 +213,8 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
             Column::number(Group::Side, ["get-", "rusage"], rounded).widths(Widths::Until(1))
         ],
         csv: &[
-            csv("getrusage_sender_us_per_mb").of(Side::Sender),
-            csv("getrusage_receiver_us_per_mb").of(Side::Receiver),
+            csv("getrusage_sender_us_per_mb").side(Side::Sender),
+            csv("getrusage_receiver_us_per_mb").side(Side::Receiver),
             csv("getrusage_both_us_per_mb"),
         ],
         metric: metric("zc_getrusage_cost"),

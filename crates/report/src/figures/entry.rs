@@ -64,7 +64,7 @@ pub(crate) fn bare(value: f64) -> Figure {
 }
 
 /// A ratio with its interval.
-pub(super) fn of_ratio(ratio: RatioFigure) -> Figure {
+pub(super) fn from_ratio(ratio: RatioFigure) -> Figure {
     let RatioFigure { value, interval, half_width, blocks, .. } = ratio;
     Figure { value, interval, half_width, blocks }
 }
@@ -183,7 +183,7 @@ impl Column {
         Self { left: true, ..self }
     }
 
-    pub(super) const fn of(self, side: Side) -> Self {
+    pub(super) const fn side(self, side: Side) -> Self {
         Self { side, ..self }
     }
 
@@ -230,7 +230,7 @@ pub(super) const fn csv(name: &'static str) -> Csv {
 }
 
 impl Csv {
-    pub(super) const fn of(self, side: Side) -> Self {
+    pub(super) const fn side(self, side: Side) -> Self {
         Self { side, ..self }
     }
 

@@ -4,8 +4,7 @@
 use super::entry::{Column, Entry, Group, Needs, Side, Text, Widths};
 use super::registry::cell_figures;
 use crate::run::rows::{sorted, tone};
-use crate::terminal::table;
-use crate::terminal::table::Grid;
+use crate::terminal::table::{self, Grid};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Factor, Run};
 
@@ -39,7 +38,7 @@ pub(crate) fn traffic() -> Vec<Field> {
 }
 
 /// The columns of the main table on the HTML page.
-pub(crate) fn of_page() -> Vec<Field> {
+pub(crate) fn page() -> Vec<Field> {
     fields(&|column| column.group != Group::Traffic && column.html)
 }
 

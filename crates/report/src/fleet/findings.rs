@@ -4,8 +4,7 @@
 use super::missing::Missing;
 use super::names::{Names, end as end_name, lines, some, strings, times};
 use super::parts::{list, more, section};
-use super::words;
-use super::words::percent_of;
+use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
 use crate::html::page::Page;
 use crate::html::table::{Behind, of_groups};

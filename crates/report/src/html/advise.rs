@@ -1,15 +1,12 @@
 //! The page of `zc advise`: what the logs have, and what it costs by each path. The texts and
 //! tables are those of the terminal; a field takes another rate.
 
-use super::bars;
-use super::bars::Group;
-use super::dots;
-use super::dots::{Axis, Lane, Row};
+use super::bars::{self, Group};
+use super::dots::{self, Axis, Lane, Row};
 use super::page::Page;
 use super::plot::Caption;
 use super::skeleton::{begin, end, navigation};
-use super::table;
-use super::table::Behind;
+use super::table::{self, Behind};
 use super::units;
 use crate::advise::costs::{Priced, Unit};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};

@@ -3,8 +3,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 
 /// A row: its label, and a bar for each entry of the legend.

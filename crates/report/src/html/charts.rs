@@ -3,12 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::curves;
-use super::curves::{Across, Crossing, Curve, Point};
-use super::dots;
-use super::dots::{Axis, Lane, Row};
-use super::heat;
-use super::heat::Panel;
+use super::curves::{self, Across, Crossing, Curve, Point};
+use super::dots::{self, Axis, Lane, Row};
+use super::heat::{self, Panel};
 use super::page::Page;
 use super::plot::Caption;
 use super::scale::Scale;
@@ -16,8 +13,7 @@ use crate::digits::rate;
 use crate::experiments::about;
 use crate::run::notes_above;
 use crate::run::pivot::{Pivot, Placed, level};
-use crate::run::pivot_tables;
-use crate::run::pivot_tables::CostOf;
+use crate::run::pivot_tables::{self, CostOf};
 use crate::run::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;

@@ -3,8 +3,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption, Mark};
+use super::plot::{self, BELOW, Caption, Mark};
 use super::scale::Scale;
 use zc_analysis::Figure;
 

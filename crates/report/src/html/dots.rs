@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use super::markup::{Markup, number};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption, Mark};
+use super::plot::{self, BELOW, Caption, Mark};
 use super::scale::Scale;
 use zc_analysis::Figure;
 

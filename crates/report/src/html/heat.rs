@@ -2,8 +2,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use crate::run::pivot_tables::NONE;
 use zc_analysis::Figure;

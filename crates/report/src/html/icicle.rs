@@ -3,8 +3,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::Caption;
+use super::plot::{self, Caption};
 use zc_analysis::Figure;
 
 pub(super) struct Node {

@@ -1,12 +1,10 @@
 //! The charts of a sampled run: the cost of each path as a stacked bar, and its call stacks as an
 //! icicle chart.
 
-use super::icicle;
-use super::icicle::Node;
+use super::icicle::{self, Node};
 use super::page::Page;
 use super::plot::Caption;
-use super::stacked;
-use super::stacked::Bar;
+use super::stacked::{self, Bar};
 use crate::profile::cells;
 use zc_analysis::profile::{CellProfile, Class, Flame, Part, ProfileEstimates, tree};
 use zc_run::{Run, escape};

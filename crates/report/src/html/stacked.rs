@@ -3,8 +3,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use crate::digits::significant;
 use zc_analysis::Figure;

@@ -4,8 +4,7 @@
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot;
-use super::plot::{BELOW, Caption};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use crate::run::pivot::Pivot;
 use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};

@@ -4,12 +4,10 @@
 use super::page::Page;
 use crate::figures::table as cells;
 use crate::run::pivot::Pivot;
-use crate::run::pivot_tables;
-use crate::run::pivot_tables::CostOf;
+use crate::run::pivot_tables::{self, CostOf};
 use crate::run::rows;
 use crate::terminal::part::Part;
-use crate::terminal::table;
-use crate::terminal::table::Grid;
+use crate::terminal::table::{self, Grid};
 use zc_analysis::{Estimates, Figure};
 use zc_run::Run;
 
@@ -26,7 +24,7 @@ pub(crate) struct Behind {
 
 /// The main table of a plan of one factor.
 pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let mut fields = cells::of_page();
+    let mut fields = cells::page();
     fields.retain(|field| field.has_place(estimates));
     let rows = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";

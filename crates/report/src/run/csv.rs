@@ -27,7 +27,7 @@ pub(crate) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
         head.extend(factors.iter().map(ToString::to_string));
         head.extend(["compared_with", "at_bytes_per_s"].map(str::to_owned));
     }
-    let of_states = head.len();
+    let before_states = head.len();
     if !estimates.requests.is_empty() {
         head.extend(request_csv().map(|(_, csv)| csv.name.to_owned()));
     }
@@ -52,7 +52,7 @@ pub(crate) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
             line.push(cell.by.clone().unwrap_or_default());
             line.push(header.plan.fixed.at(&planned.levels).rate_bytes_per_s.to_string());
         }
-        line.resize(of_states, String::new());
+        line.resize(before_states, String::new());
         if let Some(state) = estimates.requests.iter().find(|state| state.label == cell.label) {
             line.extend(request_csv().map(|(entry, csv)| csv.text(entry, estimates, state)));
         }

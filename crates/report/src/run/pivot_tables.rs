@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use super::baseline::Baseline;
 use super::pivot::{Pivot, Placed};
-use super::rows;
-use super::rows::{cost, ratio_of, signs};
+use super::rows::{self, cost, ratio_of, signs};
 use super::speed::Unit;
 use crate::digits::rate;
 use crate::terminal::part::Part;

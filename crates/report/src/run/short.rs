@@ -7,11 +7,9 @@ use super::{account, answer, notes_above, notes_below, pivot_tables, rough, rows
 use crate::digits::{percent, signed_percent};
 use crate::experiments;
 use crate::figures::entry::Side;
-use crate::figures::table as cells;
-use crate::figures::table::Field;
+use crate::figures::table::{self as cells, Field};
 use crate::terminal::layout::{Layout, Tone};
-use crate::terminal::note;
-use crate::terminal::note::{Note, note};
+use crate::terminal::note::{self, Note, note};
 use crate::terminal::part::Part;
 use crate::terminal::table::Grid;
 use crate::text::{distinct, list, shown, wrap};

@@ -2,8 +2,7 @@
 
 use crate::digits::{percent, signed_percent};
 use crate::fleet::names::{MOST, Names, cell, count, end, some, strings};
-use crate::fleet::words;
-use crate::fleet::words::percent_of;
+use crate::fleet::words::{self, percent_of};
 use crate::terminal::note::{Note, note};
 use crate::text::ordered;
 use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};

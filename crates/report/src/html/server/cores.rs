@@ -5,8 +5,7 @@
 use crate::digits::{trimmed, with_half_width};
 use crate::experiments::server::{comparison, rates, several_lengths, states};
 use crate::html::page::Page;
-use crate::html::table;
-use crate::html::table::Behind;
+use crate::html::table::{self, Behind};
 use crate::run::rows;
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::{CellEstimate, Estimates, Figure, RequestCost};

@@ -3,15 +3,12 @@
 
 mod cores;
 
-use super::dots;
-use super::dots::{Axis, Lane, Row};
+use super::dots::{self, Axis, Lane, Row};
 use super::markup::Markup;
 use super::page::Page;
 use super::plot::Caption;
-use super::stacked;
-use super::stacked::Bar;
-use super::table;
-use super::table::Behind;
+use super::stacked::{self, Bar};
+use super::table::{self, Behind};
 use crate::digits::{significant, with_half_width};
 use crate::experiments::server as experiments;
 use crate::run::rows;
