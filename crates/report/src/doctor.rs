@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::account;
-use super::digits::bytes;
-use super::text::{shown, wrap};
+use crate::digits::bytes;
+use crate::run::account;
+use crate::text::{shown, wrap};
 use zc_analysis::AccountKind;
 use zc_run::{CGROUP_CLOCKS, Host, Severity, Support, SupportRow, WHY_EMULATED, Warning, escape};
 
@@ -55,12 +55,12 @@ struct Document<'a> {
 
 /// Returns one JSON document.
 pub fn json(host: &Host, rows: &[SupportRow], warnings: &[Warning]) -> String {
-    super::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
+    crate::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    crate::json::schema_of::<Document<'static>>()
 }
 
 /// The machine, the rows grouped by kind, and the warnings, the gravest first.

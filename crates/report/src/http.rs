@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::digits::significant;
-use super::layout::Layout;
-use super::note::{self, Note, note};
+use crate::digits::significant;
+use crate::terminal::layout::Layout;
+use crate::terminal::note::{self, Note, note};
 use zc_run::{WHY_EMULATED, escape};
 
 /// Output of `zc http --json`.
@@ -168,12 +168,12 @@ pub struct HttpCpu {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(result: &HttpResult) -> String {
-    super::json::text(result)
+    crate::json::text(result)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<HttpResult>()
+    crate::json::schema_of::<HttpResult>()
 }
 
 /// Renders for a terminal.

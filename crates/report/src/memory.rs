@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::digits::{bound, percent, ratio, seconds, significant, size, with_half_width};
-use super::grid::{Column, Grid};
-use super::layout::Layout;
-use super::text::{list, wrap};
+use crate::digits::{bound, percent, ratio, seconds, significant, size, with_half_width};
+use crate::terminal::layout::Layout;
+use crate::terminal::table::{Column, Grid};
+use crate::text::{list, wrap};
 use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
 use zc_run::{MemoryLoop, MemoryRun, MemorySet, escape};

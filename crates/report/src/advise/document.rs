@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::advise_costs::Costs;
+use super::costs::Costs;
 use zc_access_log::RequestMix;
 
 /// Output of `zc advise --json`.

@@ -1,10 +1,10 @@
 //! The lines above the tables: the logs, and what all of their requests have.
 
-use super::super::digits::{bytes, significant};
-use super::super::note::{Note, note};
-use super::super::rates_in_words::{bits, moment, per_second};
 use super::document::{Advice, AdvisedLog};
+use super::rates::{bits, moment, per_second};
 use super::share::share;
+use crate::digits::{bytes, significant};
+use crate::terminal::note::{Note, note};
 use zc_access_log::{Minute, RequestMix, Tally, Tls};
 use zc_run::escape;
 

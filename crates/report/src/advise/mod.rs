@@ -1,26 +1,28 @@
 //! `zc advise` as text and as JSON: what access logs have.
 
+pub(crate) mod costs;
 mod document;
 mod heading;
+pub(crate) mod rates;
 mod share;
 mod tables;
 
-pub use super::advise_costs::{Assumption, CostRun, Costs, of_another_machine};
-use super::layout::Layout;
-use super::note;
-use super::text::wrap;
+pub use crate::advise::costs::{Assumption, CostRun, Costs, of_another_machine};
+use crate::terminal::layout::Layout;
+use crate::terminal::note;
+use crate::text::wrap;
 pub use document::{Advice, AdvisedLog};
 pub(crate) use heading::heading;
 pub(crate) use tables::{by_size, conclusion, kinds, size_classes, size_range};
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(advice: &Advice) -> String {
-    super::json::text(advice)
+    crate::json::text(advice)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Advice>()
+    crate::json::schema_of::<Advice>()
 }
 
 /// Renders for a terminal: the logs, their rates, the kinds of responses, those of whole

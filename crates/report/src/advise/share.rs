@@ -1,6 +1,6 @@
 //! Shares of a whole.
 
-use super::super::digits::percent;
+use crate::digits::percent;
 
 /// `12 %`; what is little and not nothing, and what is nearly all, is not rounded to these.
 pub(super) fn share(part: u64, of: u64) -> String {

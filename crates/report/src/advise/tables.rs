@@ -1,8 +1,8 @@
 //! The tables: responses by kind, and whole ones by size; and where half of the bytes are.
 
-use super::super::digits::{bytes, size};
-use super::super::grid::{Column, Grid};
 use super::share::share;
+use crate::digits::{bytes, size};
+use crate::terminal::table::{Column, Grid};
 use zc_access_log::{Classes, RequestMix, SizeBin, Sizes, Tally};
 
 /// Responses by kind.

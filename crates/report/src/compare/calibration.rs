@@ -1,12 +1,12 @@
 //! Differences in costs from run to run, as text and as JSON.
 
-use super::super::digits::percent;
-use super::super::grid::{Column, Grid};
-use super::super::layout::Layout;
-use super::super::note::{self, Note, note};
-use super::super::text::{list, was};
 use super::aspects;
-use super::summary::{gross, listed, reason};
+use super::sentences::{gross, listed, reason};
+use crate::digits::percent;
+use crate::terminal::layout::Layout;
+use crate::terminal::note::{self, Note, note};
+use crate::terminal::table::{Column, Grid};
+use crate::text::{list, was};
 use zc_analysis::compare::{
     CalibratedCell, Calibration, CellSpread, Deviation, Difference, LeftOut, Reason, Uncalibrated,
     Unusable, Weight,
@@ -31,12 +31,12 @@ pub fn table(calibration: &Calibration, columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(calibration: &Calibration) -> String {
-    super::super::json::text(calibration)
+    crate::json::text(calibration)
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::super::json::schema_of::<Calibration>()
+    crate::json::schema_of::<Calibration>()
 }
 
 fn above(calibration: &Calibration) -> Vec<Note> {

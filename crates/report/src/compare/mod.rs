@@ -6,17 +6,17 @@ pub(crate) mod aspects;
 pub mod calibration;
 mod page;
 mod rows;
-mod summary;
+mod sentences;
 
 pub use page::html;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::json::text;
-use super::layout::Layout;
-use super::text::{markdown_text, wrap};
-use super::width::Width;
+use crate::json::text;
+use crate::markdown::Width;
+use crate::terminal::layout::Layout;
+use crate::text::{markdown_text, wrap};
 use zc_analysis::compare::{Compared, Judgement};
 
 /// Column in which the text of notes begins.
@@ -36,7 +36,7 @@ struct Document<'a> {
 pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
     let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
     if let Some(judgement) = judgement {
-        parts.push(wrap("", &summary::judgement(judgement), 0, columns));
+        parts.push(wrap("", &sentences::judgement(judgement), 0, columns));
     }
     parts.join("\n")
 }
@@ -44,7 +44,7 @@ pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usiz
 fn one(compared: &Compared, columns: usize) -> String {
     let mut out = String::new();
     let mut last = "";
-    for note in summary::above(compared) {
+    for note in sentences::above(compared) {
         // Repeated labels are printed once.
         let label = if note.label == last { "" } else { note.label };
         last = note.label;
@@ -61,13 +61,13 @@ fn one(compared: &Compared, columns: usize) -> String {
             out.push('\n');
         }
     }
-    for note in summary::below(compared) {
+    for note in sentences::below(compared) {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
     }
     if !compared.cells.is_empty() {
         out.push('\n');
     }
-    for sentence in summary::verdict(compared) {
+    for sentence in sentences::verdict(compared) {
         out.push_str(&wrap("", &sentence, 0, columns));
     }
     out
@@ -80,7 +80,7 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>, columns: u
     for compared in compared {
         let title = format!("{} against {}", compared.new.name, compared.old.name);
         out.push_str(&format!("## {}\n\n", markdown_text(&title)));
-        for note in summary::above(compared) {
+        for note in sentences::above(compared) {
             out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
         }
         for grid in rows::grids(compared).into_iter().filter(|_| !compared.cells.is_empty()) {
@@ -88,17 +88,17 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>, columns: u
             out.push_str(&width.table(1, grid));
         }
         out.push('\n');
-        for note in summary::below(compared) {
+        for note in sentences::below(compared) {
             out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
         }
         out.push('\n');
-        for sentence in summary::verdict(compared) {
+        for sentence in sentences::verdict(compared) {
             out.push_str(&width.paragraph(&sentence));
         }
         out.push('\n');
     }
     if let Some(judgement) = judgement {
-        out.push_str(&width.paragraph(&summary::judgement(judgement)));
+        out.push_str(&width.paragraph(&sentences::judgement(judgement)));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');
@@ -112,7 +112,7 @@ pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    crate::json::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

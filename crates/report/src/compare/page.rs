@@ -2,13 +2,13 @@
 //! what else differs, and the method. The texts are those of the terminal.
 
 use super::rows::{self, name};
-use super::summary;
+use super::sentences;
 use crate::digits::ratio;
 use crate::html::dots::{self, Axis, Lane, Row};
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::{tables, units};
+use crate::html::{table, units};
 use zc_analysis::compare::{CellChange, Change, Compared, JudgedBy, Judgement, RelativeTo};
 use zc_analysis::{Bounds, Figure, Withheld};
 use zc_run::escape;
@@ -51,7 +51,7 @@ fn opening(
         "<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n",
     );
     if let Some(judgement) = judgement {
-        out.element("p", &[("class", "answer")], &summary::judgement(judgement)).raw("\n");
+        out.element("p", &[("class", "answer")], &sentences::judgement(judgement)).raw("\n");
     }
     if let [one] = compared {
         let class = match () {
@@ -59,14 +59,14 @@ fn opening(
             () if judgement.is_none() => "answer",
             () => "finding",
         };
-        for sentence in summary::verdict(one) {
+        for sentence in sentences::verdict(one) {
             out.element("p", &[("class", class)], &sentence).raw("\n");
         }
     } else {
         out.raw("<ul class=\"findings\">\n");
         for (compared, (id, short)) in compared.iter().zip(names) {
             out.raw("<li>").element("a", &[("href", &format!("#{id}"))], short);
-            out.text(": ").text(&summary::verdict(compared).join(" ")).raw("</li>\n");
+            out.text(": ").text(&sentences::verdict(compared).join(" ")).raw("</li>\n");
         }
         out.raw("</ul>\n");
     }
@@ -101,7 +101,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
                 }
                 _ => "The same ratios of the two ends by themselves",
             };
-            tables::table(page, caption, 1, grid, |row, column| {
+            table::table(page, caption, 1, grid, |row, column| {
                 let cost =
                     compared.cells.get(row).filter(|_| place == 0 && !requests).and_then(|cell| {
                         match column {
@@ -110,13 +110,13 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
                             _ => None,
                         }
                     });
-                tables::Behind { cost, ..tables::Behind::default() }
+                table::Behind { cost, ..table::Behind::default() }
             });
         }
     }
     for (title, notes) in [
-        ("What was compared", summary::above(compared)),
-        ("How the ratios came about", summary::below(compared)),
+        ("What was compared", sentences::above(compared)),
+        ("How the ratios came about", sentences::below(compared)),
     ] {
         if notes.is_empty() {
             continue;

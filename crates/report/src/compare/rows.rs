@@ -1,8 +1,8 @@
 //! The cells of a comparison as rows of tables.
 
-use super::super::digits::{percent, ratio};
-use super::super::grid::{Column, Grid};
-use super::super::rows::{FAILED_ZERO_COPY, cost, plain};
+use crate::digits::{percent, ratio};
+use crate::run::rows::{FAILED_ZERO_COPY, cost, plain};
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::Sides;
 use zc_analysis::compare::{
     Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo,

@@ -3,11 +3,11 @@
 
 use super::historical::{Quotient, find, quotient, times};
 use super::section::Section;
-use crate::block::Part;
-use crate::grid::{Column, Grid};
-use crate::grids::NONE;
-use crate::pivot::Pivot;
-use crate::speed::Unit;
+use crate::run::pivot::Pivot;
+use crate::run::pivot_tables::NONE;
+use crate::run::speed::Unit;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_run::{Placement, Run, SendPath, escape};
 
 /// The placement, its name in 2001, and the kernels' speeds with sendfile() and with send() of 8

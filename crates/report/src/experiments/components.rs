@@ -2,11 +2,11 @@
 //! at a rate that was left out.
 
 use super::section::Section;
-use crate::block::Part;
 use crate::digits::{rate, ratio, significant, us_per_mb, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::grids::NONE;
-use crate::rows::cost;
+use crate::run::pivot_tables::NONE;
+use crate::run::rows::cost;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::{Components, Estimates, Figure, Prediction};
 use zc_run::escape;
 

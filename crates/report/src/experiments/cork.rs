@@ -2,11 +2,11 @@
 
 use super::historical::{End, Quotient, find, load_of, quotient, times};
 use super::section::Section;
-use crate::block::Part;
-use crate::grid::{Column, Grid};
-use crate::pivot::Pivot;
-use crate::rows::comparison;
-use crate::speed::Unit;
+use crate::run::pivot::Pivot;
+use crate::run::rows::comparison;
+use crate::run::speed::Unit;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::list;
 use zc_analysis::{CellEstimate, Comparison, Estimates};
 use zc_run::units::size_text;

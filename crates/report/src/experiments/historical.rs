@@ -2,9 +2,9 @@
 //! whose intervals are disjoint.
 
 use crate::digits::{significant, with_half_width};
-use crate::pivot::{Pivot, Placed};
-use crate::rates::rates;
-use crate::rows::signs;
+use crate::run::pivot::{Pivot, Placed};
+use crate::run::rates::rates;
+use crate::run::rows::signs;
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Cell, FixedParams, Run};
 

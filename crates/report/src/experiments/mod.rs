@@ -29,8 +29,8 @@ pub(super) use requests::table as responses_table;
 pub(super) use server::{about as about_server, several_lengths, table as server_table};
 pub(super) use sizes::about;
 
-use super::block::Part;
-use super::pivot::Pivot;
+use crate::run::pivot::Pivot;
+use crate::terminal::part::Part;
 use section::Section;
 use zc_analysis::Estimates;
 use zc_run::experiment::{Definition, Tables};

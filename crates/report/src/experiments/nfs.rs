@@ -3,13 +3,13 @@
 
 use super::historical::End;
 use super::section::Section;
-use crate::block::Part;
 use crate::digits::{percent, signed_percent, significant, size, us_per_mb, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::grids::{NONE, undecided};
-use crate::note::{Note, note};
-use crate::pivot::{Pivot, Placed};
-use crate::rates::rates;
+use crate::run::pivot::{Pivot, Placed};
+use crate::run::pivot_tables::{NONE, undecided};
+use crate::run::rates::rates;
+use crate::terminal::note::{Note, note};
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::distinct;
 use zc_analysis::Estimates;
 use zc_analysis::ticks::TICK_NS;

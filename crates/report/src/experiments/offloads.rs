@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::historical::{End, find, load_of};
 use super::section::Section;
-use crate::block::Part;
-use crate::grid::{Column, Grid};
-use crate::grids::NONE;
-use crate::pivot::Pivot;
+use crate::run::pivot::Pivot;
+use crate::run::pivot_tables::NONE;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::Estimates;
 use zc_run::factor::offloads_text;
 use zc_run::{Cell, OffloadSwitch, Run, SendPath};

@@ -2,10 +2,11 @@
 //! levels that were shown to cost least and most, by the verdicts of the table.
 
 use super::historical::{End, Quotient, quotient};
-use crate::baseline::named;
+use super::section::Section;
 use crate::digits::bound;
-use crate::pivot::{Pivot, Placed};
-use crate::rows::comparison;
+use crate::run::baseline::named;
+use crate::run::pivot::{Pivot, Placed};
+use crate::run::rows::comparison;
 use crate::text::list;
 use zc_analysis::{Comparison, Estimates, RatioFigure};
 use zc_run::Factor;
@@ -85,7 +86,7 @@ fn levels<'p>(pivot: &'p Pivot<'p>, place: usize, column: usize) -> Vec<(&'p str
         pairs.into_iter().all(|(index, (own, other))| index == place || own == other)
     };
     let rows = pivot.rows.iter().filter(|row| alike(&row.levels));
-    let cell = |row: &'p crate::pivot::Row<'p>| row.cells.get(column).copied().flatten();
+    let cell = |row: &'p crate::run::pivot::Row<'p>| row.cells.get(column).copied().flatten();
     rows.filter_map(|row| Some((row.levels.get(place)?.as_str(), cell(row)?))).collect()
 }
 

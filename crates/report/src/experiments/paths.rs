@@ -2,11 +2,11 @@
 //! relative to memcpy.
 
 use super::historical::{End, load_of};
-use crate::block::Part;
 use crate::digits::{rate, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::rows::sorted;
-use crate::speed::Unit;
+use crate::run::rows::sorted;
+use crate::run::speed::Unit;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Run, escape};
 

@@ -2,10 +2,10 @@
 
 use super::historical::{End, load_of};
 use super::section::Section;
-use crate::baseline::Baseline;
 use crate::digits::{percent, ratio};
-use crate::grids::table;
-use crate::pivot::Pivot;
+use crate::run::baseline::Baseline;
+use crate::run::pivot::Pivot;
+use crate::run::pivot_tables::table;
 use zc_analysis::{Comparison, Estimates};
 use zc_run::{Run, escape};
 

@@ -1,10 +1,10 @@
 //! A log that was replayed: the costs of its responses, compared with the prediction by their
 //! lengths.
 
-use crate::block::Part;
 use crate::digits::{percent, ratio, significant, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::note::{Note, note};
+use crate::terminal::note::{Note, note};
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::{list, shown};
 use zc_analysis::{Estimates, Figure, RatioFigure, Replay, ReplayedPath};
 use zc_run::{ReplayPlan, Run, escape};

@@ -2,12 +2,12 @@
 
 use super::replay;
 use super::section::Section;
-use crate::block::Part;
 use crate::digits::{significant, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::grids::{UNDECIDED, undecided};
-use crate::pivot::{Pivot, Placed};
-use crate::rows;
+use crate::run::pivot::{Pivot, Placed};
+use crate::run::pivot_tables::{UNDECIDED, undecided};
+use crate::run::rows;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::{Estimates, Figure};
 use zc_run::{ResponsesPlan, Run, escape};
 

@@ -1,6 +1,6 @@
 //! Additions of an experiment to the report of its run.
 
-use crate::block::Part;
+use crate::terminal::part::Part;
 
 /// The additions of an experiment.
 #[derive(Default)]

@@ -1,11 +1,11 @@
 //! `server`: what a request costs, and how long it took, in each state.
 
 use super::section::Section;
-use crate::block::Part;
 use crate::digits::{percent, significant};
-use crate::grid::{Column, Grid};
-use crate::note::{Note, note};
-use crate::rows;
+use crate::run::rows;
+use crate::terminal::note::{Note, note};
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::{list, shown};
 use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
 use zc_run::{ServerPlan, ServerState, escape};

@@ -3,14 +3,14 @@
 
 use super::historical::{End, find, load_of};
 use super::section::Section;
-use crate::baseline::Baseline;
-use crate::block::Part;
 use crate::digits::{percent, rate, signed_percent, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::grids::NONE;
-use crate::pivot::{Pivot, level};
-use crate::rates::several_rates;
-use crate::rows::cost;
+use crate::run::baseline::Baseline;
+use crate::run::pivot::{Pivot, level};
+use crate::run::pivot_tables::NONE;
+use crate::run::rates::several_rates;
+use crate::run::rows::cost;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::list;
 use zc_analysis::{Crossover, Estimates, Outcome, Sizes, Undecided};
 use zc_run::units::size_text;

@@ -2,11 +2,11 @@
 //! 2006, and how far the two accounts of the same windows disagree.
 
 use super::section::Section;
-use crate::block::Part;
 use crate::digits::{bound, ratio, significant};
-use crate::grid::{Column, Grid};
-use crate::grids::NONE;
-use crate::pivot::{Pivot, Placed};
+use crate::run::pivot::{Pivot, Placed};
+use crate::run::pivot_tables::NONE;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::{AccountRatio, AccountRow, Accounts, Estimates, Figure, RUN_S, RatioFigure};
 use zc_run::{Run, escape};
 

@@ -6,10 +6,10 @@ use super::names::{Names, end as end_name, lines, some, strings, times};
 use super::parts::{list, more, section};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
-use crate::grid::{Column, Grid};
 use crate::html::page::Page;
-use crate::html::tables::{Behind, of_groups};
-use crate::note::Note;
+use crate::html::table::{Behind, of_groups};
+use crate::terminal::note::Note;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::fleet::{Condition, Fleet};
 use zc_run::escape;
 

@@ -23,9 +23,9 @@ pub use page::html;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::layout::Layout;
-use super::note;
-use super::text::wrap;
+use crate::terminal::layout::Layout;
+use crate::terminal::note;
+use crate::text::wrap;
 use zc_analysis::fleet::Fleet;
 
 /// Output of `zc fleet report --json`.
@@ -59,12 +59,12 @@ pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(fleet: &Fleet, missing: &[Missing]) -> String {
-    super::json::text(&Document { fleet, missing })
+    crate::json::text(&Document { fleet, missing })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    crate::json::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The names of groups, in words and as columns of a table.
 
 use crate::digits::{significant, with_ends, with_half_width};
-use crate::grid::Column;
+use crate::terminal::table::Column;
 use zc_analysis::fleet::{End, Fleet, Group, Trend};
 use zc_run::escape;
 

@@ -5,7 +5,7 @@
 
 use super::missing::Missing;
 use super::names::{Names, end};
-use crate::openmetrics::exposition::{Exposition, Labels, plan, with};
+use crate::openmetrics::{Exposition, Labels, plan, with};
 use jiff::Timestamp;
 use zc_analysis::fleet::{End, Fleet, GroupMean, Spread};
 

@@ -14,7 +14,7 @@ use crate::html::filters;
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::tables::{Behind, of_groups, part};
+use crate::html::table::{Behind, of_groups, part};
 use crate::html::units;
 use zc_analysis::Figure;
 use zc_analysis::fleet::{End, Fleet, Row};

@@ -1,7 +1,7 @@
 //! Parts that the pages of fleets and of trends share.
 
 use crate::html::page::Page;
-use crate::note::Note;
+use crate::terminal::note::Note;
 use zc_analysis::{Bounds, Figure};
 
 /// A note of the heading as a line.
@@ -59,8 +59,8 @@ pub(crate) fn figure(value: f64, low: Option<f64>, high: Option<f64>, confidence
         high: high.filter(|high| high.is_finite()).map(|high| high * by),
         confidence,
     });
-    let half_width = super::names::half(low, high)
-        .filter(|half| !super::names::is_wide(value, *half))
+    let half_width = crate::fleet::names::half(low, high)
+        .filter(|half| !crate::fleet::names::is_wide(value, *half))
         .map(|half| half * by);
     Figure { value: value * by, interval, half_width, blocks: 0 }
 }

@@ -1,9 +1,9 @@
 //! The tables of a fleet: costs by cell and group, and how costs differ within groups.
 
 use super::names::{Names, cell, end, ends, half, lines, plus_minus, range, unique};
-use crate::block::Part;
 use crate::digits::{percent, ratio};
-use crate::grid::{Column, Grid};
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
 use crate::text::ordered;
 use zc_analysis::fleet::{End, Fleet, GroupMean, Row, Spread, SpreadOf};
 

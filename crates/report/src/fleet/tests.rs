@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::fixture::{alike, containing, fleet, large, missing};
 use super::*;
 use crate::html::tests::{hostile, no_id_is_there_twice, tags};
-use crate::tests_forms::{exposed, fits};
+use crate::tests::forms::{exposed, fits};
 use zc_analysis::fleet::{End, Row};
 
 #[test]

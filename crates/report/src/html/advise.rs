@@ -6,13 +6,13 @@ use super::dots::{self, Axis, Lane, Row};
 use super::page::Page;
 use super::plot::Caption;
 use super::skeleton::{begin, end, navigation};
-use super::tables::{self, Behind};
+use super::table::{self, Behind};
 use super::units;
+use crate::advise::costs::{Priced, Unit};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
-use crate::advise_costs::{Priced, Unit};
 use crate::digits::{percent, significant, trimmed, with_half_width};
-use crate::grid::{Column, Grid};
-use crate::note::Note;
+use crate::terminal::note::Note;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::Figure;
 use zc_analysis::advise::{Compared, PathAdvice, Rate};
 use zc_run::escape;
@@ -88,7 +88,7 @@ fn costs(page: &mut Page, costs: &Costs) {
     cores(page, costs);
     let caption = "CPU time of a request, and cores, each with the half-width of its 95 % interval; \
                    saved below 0 costs more";
-    tables::table(page, caption, 1, &costs.grid(), |_, _| Behind::default());
+    table::table(page, caption, 1, &costs.grid(), |_, _| Behind::default());
     own_rate(page, costs);
     page.out.raw("<h3>What is assumed, and what it would change</h3>\n<dl>\n");
     for assumption in &costs.assumptions {
@@ -196,7 +196,7 @@ fn rate_table(
     ];
     let grid = Grid::new(columns, texts.collect());
     let caption = "Cores, each with the half-width of its 95 % interval";
-    tables::table(page, caption, 1, &grid, |row, column| Behind {
+    table::table(page, caption, 1, &grid, |row, column| Behind {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
         ..Behind::default()
     });
@@ -217,11 +217,11 @@ fn logs(page: &mut Page, advice: &Advice) {
     page.out
         .raw("<section id=\"logs\" aria-labelledby=\"logs-h\">\n<h2 id=\"logs-h\">The logs</h2>\n");
     notes(page, &heading(advice));
-    tables::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| Behind::default());
+    table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| Behind::default());
     let whole = &advice.mix.sizes.whole;
     if whole.total().requests > 0 {
         let caption = "Whole responses (GET, 200) by size";
-        tables::table(page, caption, 1, &by_size(whole), |_, _| Behind::default());
+        table::table(page, caption, 1, &by_size(whole), |_, _| Behind::default());
     }
     page.out.raw("</section>\n");
 }
@@ -266,7 +266,7 @@ fn method(page: &mut Page, costs: Option<&Costs>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise_costs::tests::{a_log, a_run, advice_of};
+    use crate::advise::costs::tests::{a_log, a_run, advice_of};
 
     #[test]
     fn the_page_has_the_verdict_both_charts_and_a_field_for_each_rate() {

@@ -11,10 +11,10 @@ use super::plot::Caption;
 use super::scale::Scale;
 use crate::digits::rate;
 use crate::experiments::about;
-use crate::grids::{self, CostOf};
-use crate::heading;
-use crate::pivot::{Pivot, Placed, level};
-use crate::rows;
+use crate::run::notes_above;
+use crate::run::pivot::{Pivot, Placed, level};
+use crate::run::pivot_tables::{self, CostOf};
+use crate::run::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;
 use zc_run::{Factor, Run, Value, escape};
@@ -27,7 +27,7 @@ pub(super) fn charts(page: &mut Page, run: &Run, estimates: &Estimates) {
     let Some(pivot) = Pivot::of(run, estimates) else {
         return paths(page, run, estimates);
     };
-    let each = grids::sides(run, estimates);
+    let each = pivot_tables::sides(run, estimates);
     // Where the sides are separate, each has a chart; the sum is in the tables.
     let each = if each.len() > 1 { &each[1..] } else { each };
     if pivot.keys.contains(&Factor::Sockbuf) {
@@ -60,7 +60,7 @@ fn note(any_hollow: bool) -> String {
 
 /// One row per path, with a dot per side.
 fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let sides = grids::sides(run, estimates);
+    let sides = pivot_tables::sides(run, estimates);
     let cells = rows::sorted(estimates);
     let rows: Vec<Row> = cells
         .iter()
@@ -80,12 +80,15 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
     let reference =
         cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost_ns_per_kib.both);
     let whose = if estimates.sender_alone {
-        heading::sender(run)
+        notes_above::sender(run)
     } else {
         "sender, receiver and both ends"
     };
-    let whose =
-        if sides.len() == 1 && !estimates.sender_alone { grids::whole(estimates) } else { whose };
+    let whose = if sides.len() == 1 && !estimates.sender_alone {
+        pivot_tables::whole(estimates)
+    } else {
+        whose
+    };
     let factor = run.header.plan.factors.first().copied().unwrap_or(Factor::Send);
     let by = if factor == Factor::Send { "send path".to_owned() } else { factor.to_string() };
     let mut note = note(cells.iter().any(|cell| hollow(cell)));
@@ -187,8 +190,11 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
         .collect();
     let crossings: Vec<Crossing> =
         if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
-    let whose =
-        if senders || estimates.sender_alone { grids::alone(run) } else { grids::whole(estimates) };
+    let whose = if senders || estimates.sender_alone {
+        pivot_tables::alone(run)
+    } else {
+        pivot_tables::whole(estimates)
+    };
     let any_hollow = run
         .header
         .plan
@@ -299,7 +305,7 @@ fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
 
 fn cells<'a, 'b>(
     pivot: &'b Pivot<'a>,
-) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
+) -> impl Iterator<Item = (&'b crate::run::pivot::Row<'a>, &'b str, Placed<'a>)> {
     pivot.rows.iter().flat_map(|row| {
         let named = pivot.columns.iter().zip(&row.cells);
         named.filter_map(move |(column, placed)| Some((row, column.as_str(), (*placed)?)))

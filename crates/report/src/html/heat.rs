@@ -4,7 +4,7 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
-use crate::grids::NONE;
+use crate::run::pivot_tables::NONE;
 use zc_analysis::Figure;
 
 pub(super) struct Panel {

@@ -25,7 +25,7 @@ mod server;
 pub(crate) mod skeleton;
 mod stacked;
 mod strips;
-pub(crate) mod tables;
+pub(crate) mod table;
 pub(crate) mod units;
 
 pub use advise::advise;

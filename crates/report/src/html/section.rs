@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::Page;
-use super::{charts, machine, server, strips, tables};
-use crate::block::Part;
-use crate::note::Note;
-use crate::pivot::Pivot;
-use crate::{answer, experiments, heading, notes, profile};
+use super::{charts, machine, server, strips, table};
+use crate::run::pivot::Pivot;
+use crate::run::{answer, notes_above, notes_below};
+use crate::terminal::note::Note;
+use crate::terminal::part::Part;
+use crate::{experiments, profile};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, cost_series};
 use zc_run::units::size_text;
@@ -190,7 +191,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
     let pivot = Pivot::of(run, estimates);
     let (above, below) = match &report.profile {
         Some(sampled) => {
-            super::profile::charts(page, run, sampled);
+            crate::html::profile::charts(page, run, sampled);
             page.out.raw("<h3>Figures</h3>\n");
             (profile::above(run, estimates, sampled), profile::below(run, estimates, sampled))
         }
@@ -205,29 +206,29 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
             }
             page.out.raw("<h3>Figures</h3>\n");
             for part in &report.first {
-                tables::part(page, part);
+                table::part(page, part);
             }
-            match (crate::rough::part(estimates), &pivot, server) {
-                (Some(rough), ..) => tables::part(page, &rough),
-                (None, Some(pivot), _) => tables::grids(page, run, estimates, pivot),
+            match (crate::run::rough::part(estimates), &pivot, server) {
+                (Some(rough), ..) => table::part(page, &rough),
+                (None, Some(pivot), _) => table::grids(page, run, estimates, pivot),
                 (None, None, Some(server)) => server::states(page, estimates, server),
-                (None, None, None) => tables::whole(page, run, estimates),
+                (None, None, None) => table::whole(page, run, estimates),
             }
             footnotes(page, run, estimates);
             if let Some(server) = server {
-                tables::part(page, &experiments::server::responses(server));
+                table::part(page, &experiments::server::responses(server));
             }
             if pivot.is_none() && estimates.blocks.kept > 0 {
-                tables::traffic(page, run, estimates);
+                table::traffic(page, run, estimates);
             }
             if !report.parts.is_empty() {
                 page.out.raw("<h3>Then and now</h3>\n");
             }
-            (heading::above(run, estimates), notes::below(run, estimates))
+            (notes_above::above(run, estimates), notes_below::below(run, estimates))
         }
     };
     for part in &report.parts {
-        tables::part(page, part);
+        table::part(page, part);
     }
 
     page.out.raw("<h3>Machine and plan</h3>\n");
@@ -257,7 +258,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
 
 /// The meaning of the marks, and what was not available.
 fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let marks = notes::footnotes(run, estimates);
+    let marks = notes_below::footnotes(run, estimates);
     if !marks.is_empty() {
         page.out.raw("<ul class=\"marks\">\n");
         for mark in marks {
@@ -265,7 +266,7 @@ fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
         }
         page.out.raw("</ul>\n");
     }
-    let unavailable = notes::unavailable(run);
+    let unavailable = notes_below::unavailable(run);
     if !unavailable.is_empty() {
         page.out.raw("<h4>Not available here</h4>\n<dl>\n");
         for (name, reason) in unavailable {

@@ -6,7 +6,7 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
-use crate::pivot::Pivot;
+use crate::run::pivot::Pivot;
 use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};
 use zc_run::escape;
 

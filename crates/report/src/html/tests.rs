@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use super::skeleton::{SCRIPT, STYLE};
 use super::*;
-use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
-use crate::fixture_plans;
-use crate::tests_server::server;
+use crate::tests::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
+use crate::tests::fixture_plans;
+use crate::tests::server::server;
 use zc_analysis::compare::{Selection, compare};
 use zc_analysis::estimate;
 use zc_run::{Severity, Support, SupportRow, Unavailable, Warning};
@@ -21,7 +21,9 @@ fn all() -> Vec<(Run, Estimates)> {
 }
 
 fn plans() -> Vec<(Run, Estimates)> {
-    use fixture_plans::{affinity, cork, mtu, offloads, receive, sixty, sizes, sockbuf};
+    use crate::tests::fixture_plans::{
+        affinity, cork, mtu, offloads, receive, sixty, sizes, sockbuf,
+    };
     vec![sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
 }
 

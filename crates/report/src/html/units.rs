@@ -133,7 +133,7 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{figure, veth};
+    use crate::tests::fixture::{figure, veth};
 
     #[test]
     fn a_cost_without_a_half_width_has_the_ends_of_its_interval() {

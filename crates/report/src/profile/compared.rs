@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::super::block::Part;
-use super::super::digits::with_half_width;
-use super::super::grid::{Column, Grid};
-use super::super::json::text;
-use super::super::layout::Layout;
-use super::super::text::{list, shown};
-use super::super::width::Width;
-use super::grids::signed;
+use super::tables::signed;
+use crate::digits::with_half_width;
+use crate::json::text;
+use crate::markdown::Width;
+use crate::terminal::layout::Layout;
+use crate::terminal::part::Part;
+use crate::terminal::table::{Column, Grid};
+use crate::text::{list, shown};
 use zc_analysis::profile::{Class, Difference, PartDifference, difference, labels};
 use zc_run::Run;
 

@@ -3,20 +3,20 @@
 
 mod compared;
 mod folded;
-mod grids;
-mod summary;
+mod sentences;
+mod tables;
 
 pub use compared::{ComparedCells, Named, compared, compared_json, compared_markdown, differences};
 pub use folded::folded;
 
-pub(super) use grids::cells;
+pub(super) use tables::cells;
 
-use super::block::Part;
-use super::layout::Layout;
-use super::note::Note;
-use super::text::{markdown_text, wrap};
-use super::width::Width;
-use super::{answer, brief, heading, note, notes, prose};
+use crate::markdown::Width;
+use crate::run::{answer, notes_above, notes_below, short, verdict};
+use crate::terminal::layout::Layout;
+use crate::terminal::note::{self, Note};
+use crate::terminal::part::Part;
+use crate::text::{markdown_text, wrap};
 use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
@@ -49,24 +49,24 @@ pub(super) fn brief(
     profile: &ProfileEstimates,
     layout: Layout,
 ) -> String {
-    let mut above = brief::above(run, estimates);
-    above.push(note::note("sampled", summary::sampled(run, profile)));
+    let mut above = short::above(run, estimates);
+    above.push(note::note("sampled", sentences::sampled(run, profile)));
     let mut out = note::terminal(&above, layout);
     out.push('\n');
     for part in tables(run, profile) {
         out.push_str(&part.terminal(layout));
         out.push('\n');
     }
-    let mut controls = brief::controls(run, estimates);
-    controls.extend(summary::unseen(run, profile));
-    controls.extend(summary::unknown(profile));
+    let mut controls = short::controls(run, estimates);
+    controls.extend(sentences::unseen(run, profile));
+    controls.extend(sentences::unknown(profile));
     out.push_str(&note::terminal(&controls, layout));
     out.push('\n');
     let mut answer = answer::answer(run, estimates, None);
     if estimates.verdict.stands() {
-        answer.extend(summary::where_it_went(run, estimates, profile));
+        answer.extend(sentences::where_it_went(run, estimates, profile));
     }
-    out + &brief::closing(&answer, layout)
+    out + &short::closing(&answer, layout)
 }
 
 /// Renders in Markdown.
@@ -100,33 +100,33 @@ pub(super) fn markdown(
 }
 
 pub(super) fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
-    let mut notes = heading::above(run, estimates);
+    let mut notes = notes_above::above(run, estimates);
     notes.retain(|note| note.label != "figures");
-    notes.push(note::note("sampled", summary::sampled(run, profile)));
-    notes.push(note::note("figures", summary::figures(estimates, profile)));
+    notes.push(note::note("sampled", sentences::sampled(run, profile)));
+    notes.push(note::note("figures", sentences::figures(estimates, profile)));
     notes
 }
 
 pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     let mut parts = tables(run, profile);
     if !parts.is_empty() {
-        parts.extend(grids::functions(profile));
+        parts.extend(tables::functions(profile));
     }
     parts
 }
 
 /// The tables by class and by context; none where no sample counts.
 fn tables(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
-    if grids::cells(profile).next().is_none() {
+    if tables::cells(profile).next().is_none() {
         return Vec::new();
     }
-    let between = grids::only_difference(run, profile);
-    vec![grids::classes(profile, between.as_ref()), grids::contexts(profile, between.as_ref())]
+    let between = tables::only_difference(run, profile);
+    vec![tables::classes(profile, between.as_ref()), tables::contexts(profile, between.as_ref())]
 }
 
 pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
-    let mut all = summary::reliability(run, profile);
-    all.extend(notes::below(run, estimates));
+    let mut all = sentences::reliability(run, profile);
+    all.extend(notes_below::below(run, estimates));
     all
 }
 
@@ -135,9 +135,9 @@ pub(super) fn sentences(
     estimates: &Estimates,
     profile: &ProfileEstimates,
 ) -> Vec<String> {
-    let mut sentences = prose::verdict(run, estimates);
+    let mut sentences = verdict::verdict(run, estimates);
     if estimates.verdict.stands() {
-        sentences.extend(summary::where_it_went(run, estimates, profile));
+        sentences.extend(sentences::where_it_went(run, estimates, profile));
     }
     sentences
 }

@@ -133,28 +133,36 @@ fn a_run_without_a_kept_block_has_a_sentence_about_it() {
 fn two_runs_are_compared_by_class() {
     let paths = [SendPath::ReadSend, SendPath::Sendfile];
     let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
-    let pairs =
-        vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
-    insta::assert_snapshot!("profiles_compared", super::compared(&pairs, 100));
-    assert!(super::compared_markdown(&pairs, 72).lines().all(|line| line.chars().count() <= 72));
-    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
+    let pairs = vec![(
+        "new against old".to_owned(),
+        crate::profile::differences((&old, None), (&new, None)),
+    )];
+    insta::assert_snapshot!("profiles_compared", crate::profile::compared(&pairs, 100));
+    assert!(
+        crate::profile::compared_markdown(&pairs, 72)
+            .lines()
+            .all(|line| line.chars().count() <= 72)
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&crate::profile::compared_json(&pairs)).unwrap();
     assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
-    assert!(!super::compared(&pairs, 100).contains("Not resolved"));
+    assert!(!crate::profile::compared(&pairs, 100).contains("Not resolved"));
     let mut timed = new.clone();
     timed.header.sampling.as_mut().unwrap().event = SampledEvent::CpuClock;
-    let timed = vec![("x".to_owned(), super::differences((&old, None), (&timed, None)))];
-    let text = super::compared(&timed, 300);
+    let timed = vec![("x".to_owned(), crate::profile::differences((&old, None), (&timed, None)))];
+    let text = crate::profile::compared(&timed, 300);
     assert!(
         text.contains("counter of cycles (PMU): interrupts and softirq entry and virtualisation;"),
         "{text}"
     );
-    let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
+    let one = crate::profile::differences((&old, Some("read+send")), (&old, Some("sendfile")));
     assert_eq!(one.len(), 1);
     assert!(one[0].0 == "sendfile against read+send" && one[0].1.paired);
     let mut unsampled = old.clone();
     unsampled.header.sampling = None;
-    let nothing = vec![("x".to_owned(), super::differences((&old, None), (&unsampled, None)))];
-    assert!(super::compared(&nothing, 100).starts_with("x: no cell was sampled in both"));
+    let nothing =
+        vec![("x".to_owned(), crate::profile::differences((&old, None), (&unsampled, None)))];
+    assert!(crate::profile::compared(&nothing, 100).starts_with("x: no cell was sampled in both"));
 }
 
 #[test]

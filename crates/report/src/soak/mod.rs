@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use figures::{cpus, figure, plus_minus};
 
-use super::text::{left, right};
+use crate::text::{left, right};
 
 pub use command::command;
 pub use service::{ServiceDocument, service, service_schema};

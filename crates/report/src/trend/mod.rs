@@ -15,9 +15,9 @@ pub use page::html;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::layout::Layout;
-use super::note;
-use super::text::wrap;
+use crate::terminal::layout::Layout;
+use crate::terminal::note;
+use crate::text::wrap;
 use zc_analysis::fleet::{Event, Trend};
 
 /// Output of `zc trend --json`.
@@ -64,12 +64,12 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
 
 /// Returns one JSON document, indented, with a line feed at its end.
 pub fn json(trend: &Trend, events: &[Event]) -> String {
-    super::json::text(&Document { trend, events })
+    crate::json::text(&Document { trend, events })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
 pub fn json_schema() -> String {
-    super::json::schema_of::<Document<'static>>()
+    crate::json::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::fleet::names::{Names, end};
 use crate::fleet::openmetrics::{SECONDS_PER_BYTE, group_labels, label_names};
-use crate::openmetrics::exposition::{Exposition, Labels, plan, with};
+use crate::openmetrics::{Exposition, Labels, plan, with};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use zc_analysis::fleet::{Trend, TrendLine};

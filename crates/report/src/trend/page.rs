@@ -7,11 +7,11 @@ use super::{tables, words};
 use crate::fleet::names::{count, strings};
 use crate::fleet::parts::{answer, list, said, section};
 use crate::fleet::words::percent_of;
-use crate::grid::Grid;
 use crate::html::page::Page;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::tables::{Behind, of_groups};
+use crate::html::table::{Behind, of_groups};
 use crate::html::units;
+use crate::terminal::table::Grid;
 use crate::text::ordered;
 use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 

@@ -4,8 +4,8 @@ use super::words::{Occasion, interval, night};
 use crate::digits::signed_percent;
 use crate::fleet::names::{Names, cell, end, lines as table_lines, plus_minus, range, times};
 use crate::fleet::words::percent_of;
-use crate::grid::{Column, Grid};
-use crate::layout::Layout;
+use crate::terminal::layout::Layout;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::fleet::{Trend, TrendLine};
 
 /// The caption of [`unchanged`].

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::fixture::{containing, events, flat, long, trend};
 use super::*;
 use crate::html::tests::{hostile, no_id_is_there_twice, tags};
-use crate::tests_forms::{exposed, fits};
+use crate::tests::forms::{exposed, fits};
 
 #[test]
 fn a_change_on_a_terminal() {

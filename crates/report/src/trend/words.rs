@@ -3,7 +3,7 @@
 use crate::digits::{percent, signed_percent};
 use crate::fleet::names::{MOST, Names, cell, count, end, some, strings};
 use crate::fleet::words::{self, percent_of};
-use crate::note::{Note, note};
+use crate::terminal::note::{Note, note};
 use crate::text::ordered;
 use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 use zc_run::escape;

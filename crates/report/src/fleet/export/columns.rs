@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::names::end;
+use crate::fleet::names::end;
 use zc_analysis::fleet::{CellFigures, End, Grouping, HostFacts, Logarithm, RunFigures};
 use zc_run::escape;
 

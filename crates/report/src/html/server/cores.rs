@@ -4,10 +4,10 @@
 
 use crate::digits::{trimmed, with_half_width};
 use crate::experiments::server::{comparison, rates, several_lengths, states};
-use crate::grid::{Column, Grid};
 use crate::html::page::Page;
-use crate::html::tables::{self, Behind};
-use crate::rows;
+use crate::html::table::{self, Behind};
+use crate::run::rows;
+use crate::terminal::table::{Column, Grid};
 use zc_analysis::{CellEstimate, Estimates, Figure, RequestCost};
 use zc_run::{ServerPlan, escape};
 
@@ -53,7 +53,7 @@ pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan)
     let below = if some_saved { "; below 0 a state needs more" } else { "" };
     let caption = format!("Cores, each with the half-width of its 95 % interval{below}");
     let grid = Grid::new(columns, texts.collect());
-    tables::table(page, &caption, 1, &grid, |row, column| Behind {
+    table::table(page, &caption, 1, &grid, |row, column| Behind {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
         ..Behind::default()
     });

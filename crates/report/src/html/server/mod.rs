@@ -8,12 +8,12 @@ use super::markup::Markup;
 use super::page::Page;
 use super::plot::Caption;
 use super::stacked::{self, Bar};
-use super::tables::{self, Behind};
-use crate::block::Part;
+use super::table::{self, Behind};
 use crate::digits::{significant, with_half_width};
 use crate::experiments::server as experiments;
-use crate::grid::Column;
-use crate::rows;
+use crate::run::rows;
+use crate::terminal::part::Part;
+use crate::terminal::table::Column;
 use zc_analysis::{CellEstimate, Estimates, Figure, LatencyQuantiles, RequestCost};
 use zc_run::{ServerPlan, escape};
 
@@ -188,7 +188,7 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
         row.push(rows::cost(cell.cost_ns_per_kib.both));
     }
     let cost = |row: usize| shown.get(row).and_then(|(_, cell)| cell.cost_ns_per_kib.both);
-    tables::table(page, &caption, keys, &grid, |row, at| Behind {
+    table::table(page, &caption, keys, &grid, |row, at| Behind {
         cost: cost(row).filter(|_| at == last),
         ..Behind::default()
     });

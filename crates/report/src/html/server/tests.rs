@@ -2,7 +2,7 @@
 
 use crate::html::html;
 use crate::html::skeleton::{SCRIPT, STYLE};
-use crate::tests_server::server;
+use crate::tests::server::server;
 use zc_analysis::{Estimates, estimate};
 use zc_run::Run;
 

@@ -1,0 +1,319 @@
+//! Costs of the requests of access logs by each send path, or in each configuration of a server:
+//! the cost half of `zc advise`, as text and as JSON.
+
+mod assumptions;
+mod priced;
+mod responses;
+mod units;
+mod verdict;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::rates::{bits, moment, per_second};
+use crate::compare::aspects;
+use crate::digits::{percent, size};
+use crate::run::verdict::why_withheld;
+use crate::terminal::layout::Layout;
+use crate::terminal::note::{self, Note, note};
+use crate::terminal::table::{Column, Grid};
+use crate::text::{list, wrap};
+pub use assumptions::Assumption;
+pub(crate) use priced::Priced;
+pub(crate) use units::Unit;
+use units::figure;
+use zc_access_log::RequestMix;
+use zc_analysis::Estimates;
+use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
+use zc_analysis::compare::between_machines;
+use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
+
+/// Costs of requests, and their basis.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Costs {
+    /// The run that costs are from.
+    pub run: CostRun,
+    /// The costs.
+    #[serde(flatten)]
+    pub advice: CostAdvice,
+    /// Why the run's own verdicts, and so these, are withheld: a part of a sentence each.
+    pub withheld_because: Vec<String>,
+    /// Assumptions, and what they would change.
+    pub assumptions: Vec<Assumption>,
+    /// The answer in a sentence.
+    pub verdict: String,
+}
+
+/// The run that costs are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CostRun {
+    /// Its file.
+    pub file: String,
+    /// When it began, as the run says.
+    pub started_at: String,
+    /// The name of its machine.
+    pub host: String,
+    /// The kernel of it.
+    pub kernel: String,
+    /// Its lengths, in bytes.
+    pub lengths_bytes: Vec<usize>,
+    /// The server that it measured; null where that is zc's own, by its send paths.
+    pub server: Option<CostServer>,
+}
+
+/// A server that is not zc's, whose costs are taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CostServer {
+    /// The command with which zc started it; null if it ran already.
+    pub started_by: Option<String>,
+    /// Origin of the load, in words; null: zc's own load on the same machine.
+    pub load: Option<String>,
+}
+
+impl Costs {
+    /// Costs of the requests of `mix` by the paths of a run, from `file`.
+    ///
+    /// # Errors
+    /// See [`Unfit`].
+    pub fn of(
+        run: &Run,
+        estimates: &Estimates,
+        file: &str,
+        mix: &RequestMix,
+        today: Option<&str>,
+        asked: Option<Asked>,
+    ) -> Result<Self, Unfit> {
+        let advice = advise(run, &responses::of(mix), today, asked)?;
+        let plan = &run.header.plan;
+        let bytes = |cell: &Cell| match plan.response_bytes(cell) {
+            Some(bytes) => usize::try_from(bytes).ok(),
+            None => cell.levels.message_bytes,
+        };
+        let mut lengths_bytes: Vec<usize> = plan.cells.iter().filter_map(bytes).collect();
+        lengths_bytes.sort_unstable();
+        lengths_bytes.dedup();
+        let withheld_because =
+            if advice.withheld.is_empty() { Vec::new() } else { why_withheld(run, estimates) };
+        Ok(Self {
+            run: CostRun {
+                file: file.to_owned(),
+                started_at: run.header.started_at.clone(),
+                host: run.header.host.hostname.clone(),
+                kernel: run.header.host.kernel_release.clone(),
+                lengths_bytes,
+                server: plan.traffic.server().map(|server| CostServer {
+                    started_by: server.serve.clone(),
+                    load: server.load_in_words(),
+                }),
+            },
+            assumptions: assumptions::of(run, mix, &advice),
+            verdict: verdict::sentence(
+                &advice,
+                Priced::of(plan.traffic.server().is_some()),
+                &withheld_because,
+                over_tls(mix, plan),
+            ),
+            withheld_because,
+            advice,
+        })
+    }
+
+    /// Renders for a terminal: the origin of the costs, the table of paths, and the assumptions;
+    /// without the verdict.
+    pub(crate) fn terminal(&self, layout: Layout) -> String {
+        let mut out = note::terminal(&self.notes(), layout);
+        out.push('\n');
+        out.push_str(&self.grid().terminal(layout));
+        out.push('\n');
+        let assumed: Vec<&str> =
+            self.assumptions.iter().map(|assumption| assumption.assumed.as_str()).collect();
+        out.push_str(&note::terminal(&[note("assumed", assumed.join("; "))], layout));
+        out
+    }
+
+    /// Words for the things that have costs: send paths, or configurations.
+    pub(crate) fn priced(&self) -> Priced {
+        Priced::of(self.run.server.is_some())
+    }
+
+    /// The verdict for a terminal.
+    pub(crate) fn conclusion(&self, layout: Layout) -> String {
+        wrap("", &self.verdict, 0, layout.columns)
+    }
+
+    /// Notes on the origin of the costs, and doubts.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let Self { run, advice, .. } = self;
+        let lengths = match (run.lengths_bytes.first(), run.lengths_bytes.last()) {
+            (Some(least), Some(most)) => {
+                format!(", responses of {} to {}", size(*least), size(*most))
+            }
+            _ => String::new(),
+        };
+        let kept = if advice.keepalive { "kept" } else { "closed after each" };
+        let day = run.started_at.split('T').next().unwrap_or_default();
+        let mut notes = vec![note(
+            "costs",
+            format!(
+                "{}: {}, Linux {}, {}; {} blocks{lengths}, connections {kept}",
+                escape(&run.file, 200),
+                escape(&run.host, 60),
+                escape(&run.kernel, 80),
+                escape(day, 40),
+                advice.blocks
+            ),
+        )];
+        notes.extend(run.server.as_ref().map(|server| note("server", self::server(server))));
+        if let Some(at) = advice.rates.busiest_unix_s {
+            let rate = advice.rates.busiest.map_or(0.0, |rate| rate.requests_per_s);
+            let begin = moment(at);
+            let shown = per_second(rate);
+            notes.push(note("busiest", format!("the minute from {begin}: {shown}")));
+        }
+        if let Some(rate) = advice.rates.asked {
+            notes.push(note(
+                "rate",
+                format!("{}, {}", per_second(rate.requests_per_s), bits(rate.bytes_per_s)),
+            ));
+        }
+        notes.extend(self.outside().map(|text| note("lengths", text)));
+        notes.extend(self.doubts().into_iter().map(|doubt| note("doubt", doubt)));
+        notes
+    }
+
+    /// Share of the mix outside the lengths that were measured.
+    fn outside(&self) -> Option<String> {
+        let CostAdvice { below, beyond, .. } = &self.advice;
+        let mut parts = Vec::new();
+        if below.requests_share > 0.0 {
+            parts.push(format!(
+                "{} of the requests are below {}, and counted as one of it",
+                share(below.requests_share),
+                size(below.bytes)
+            ));
+        }
+        if beyond.requests_share > 0.0 {
+            parts.push(format!(
+                "{} of the requests, {} of the bytes and {} of the cost are beyond {}, by the cost \
+                 of a byte below it",
+                share(beyond.requests_share),
+                share(beyond.bytes_share),
+                share(beyond.cost_share),
+                size(beyond.bytes)
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let advice = &self.advice;
+        let mut doubts = Vec::new();
+        if !advice.left_out.is_empty() {
+            let names: Vec<String> = advice.left_out.iter().map(|name| escape(name, 40)).collect();
+            doubts.push(format!(
+                "the run has one length of {}, and requests are of many: left out",
+                list(&names)
+            ));
+        }
+        if !advice.without_cost.is_empty() {
+            let names = advice.without_cost.iter().map(|name| escape(name, 40));
+            doubts.push(format!(
+                "the run has no cost of {}: a length of it was measured in no block that counts, or \
+                 scatter made its cost less than nothing",
+                list(&names.collect::<Vec<_>>())
+            ));
+        }
+        if advice.slices.is_none() {
+            doubts.push(
+                "the log is too short to tell how it varies, so intervals have only the run in them"
+                    .to_owned(),
+            );
+        }
+        if !advice.saturated_bytes.is_empty() {
+            let lengths: Vec<String> = advice.saturated_bytes.iter().map(|at| size(*at)).collect();
+            doubts.push(format!(
+                "responses of {} did not reach their rate in the run: their costs are those at top \
+                 speed",
+                lengths.join(", ")
+            ));
+        }
+        if let Some(error) = advice.control_error {
+            doubts.push(format!(
+                "the run's controls show an error of {}, and what it could explain is not told",
+                percent(error)
+            ));
+        }
+        doubts
+    }
+
+    /// The table: a row for each path, with cores at each rate and what is saved.
+    pub(crate) fn grid(&self) -> Grid {
+        let paths = &self.advice.paths;
+        let today = paths.iter().find(|path| path.today);
+        type Of = fn(&PathAdvice) -> Option<Compared>;
+        let quantities: [(&str, Of); 3] = [
+            ("in the log", |path| Some(path.cores)),
+            ("busiest", |path| path.busiest_cores),
+            ("at --rate", |path| path.asked_cores),
+        ];
+        let mut columns =
+            vec![Column::left(self.priced().one, ""), Column::right("a request", "us")];
+        let mut rows: Vec<Vec<String>> = paths
+            .iter()
+            .map(|path| {
+                vec![escape(&path.path, 40), figure(path.us_per_request.value, Unit::PLAIN)]
+            })
+            .collect();
+        for (name, of) in quantities {
+            let Some(reference) = today.and_then(of) else { continue };
+            let unit = Unit::of(reference.value.value);
+            columns.push(Column::right(name, unit.name));
+            columns.push(Column::right("saved", ""));
+            for (row, path) in std::iter::zip(&mut rows, paths) {
+                let compared = of(path);
+                row.push(compared.map_or_else(String::new, |it| figure(it.value, unit)));
+                let saved = compared.and_then(|it| it.saved);
+                row.push(saved.map_or_else(String::new, |it| figure(it, unit)));
+            }
+        }
+        Grid::new(columns, rows)
+    }
+}
+
+/// The share of a log's requests that were encrypted, where the run's were not.
+fn over_tls(mix: &RequestMix, plan: &Plan) -> f64 {
+    let is_https = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
+    match plan.traffic.server().is_some_and(|server| server.states.iter().any(is_https)) {
+        true => 0.0,
+        false => mix.tls.with.requests as f64 / mix.all.requests.max(1) as f64,
+    }
+}
+
+/// The server in words.
+fn server(CostServer { started_by, load }: &CostServer) -> String {
+    let mut text = match started_by {
+        Some(command) => format!("started by \"{}\"", escape(command, 300)),
+        None => "was running, on CPUs of its owner's choice".to_owned(),
+    };
+    if let Some(load) = load {
+        text += &format!("; requests {}", escape(load, 300));
+    }
+    text
+}
+
+/// Differences between a run's machine or kernel and this one, in words; empty if there are none.
+pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
+    between_machines(run, this).iter().map(aspects::text).collect()
+}
+
+/// A share that is above 0.
+fn share(share: f64) -> String {
+    match share {
+        little if little < 0.0005 => "< 0.1 %".to_owned(),
+        much if (0.995..1.0).contains(&much) => "> 99 %".to_owned(),
+        share => percent(share),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
