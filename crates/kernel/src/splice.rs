@@ -207,8 +207,8 @@ impl Pipe {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
     use std::fs::File;
+    use std::io::{Read, Write};
 
     use super::*;
     use crate::testing::{connection, file_of};
