@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
@@ -155,7 +154,7 @@ impl Server {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             let address = listener.local_addr().expect("a port");
             let (said, says) = channel();
-            start("server", move || answer_each(&listener, &says));
+            std::thread::spawn(move || answer_each(&listener, &says));
             Mutex::new((address, said))
         });
         let (address, said) = &*server.lock().expect("one input at a time");
@@ -194,8 +193,4 @@ fn answer_each(listener: &TcpListener, says: &Receiver<Vec<u8>>) {
         drop(stream.read_to_end(&mut Vec::new()));
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
     }
-}
-
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    Builder::new().name(name.to_owned()).spawn(work).expect("a thread")
 }

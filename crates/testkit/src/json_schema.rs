@@ -30,15 +30,19 @@ impl Schema {
     }
 
     fn describe<'v>(&self, schema: &Value, value: &'v Value) -> Described<'v> {
-        let keywords = match schema {
-            Value::Bool(true) => return Ok(Vec::new()),
-            Value::Bool(false) => return Err(format!(": {} may not be there", brief(value))),
-            schema => schema.as_object().expect("a schema is an object"),
+        let Some(keywords) = schema.as_object() else {
+            let fits = schema.as_bool().expect("a schema is an object or a bool");
+            return if fits {
+                Ok(Vec::new())
+            } else {
+                Err(format!(": {} is too much", brief(value)))
+            };
         };
         let mut described = Vec::new();
         for (keyword, rule) in keywords {
             described.extend(self.apply(schema, keyword, rule, value)?);
         }
+        // After all others.
         if schema.get("unevaluatedProperties") == Some(&Value::Bool(false)) {
             let unknown = fields(value).find(|(name, _)| !described.contains(name));
             unknown.map_or(Ok(()), |(name, _)| Err(format!(": unknown field \"{name}\"")))?;
@@ -54,7 +58,6 @@ impl Schema {
         rule: &Value,
         value: &'v Value,
     ) -> Described<'v> {
-        let number = || rule.as_f64().expect("the rule is a number");
         let all = || rule.as_array().expect("the rule is a list");
         let item = |(index, schema), item| {
             self.describe(schema, item).map_err(|fault| format!("/{index}{fault}"))
@@ -64,24 +67,35 @@ impl Schema {
             described.map(|_| name).map_err(|fault| format!("/{name}{fault}"))
         };
         let fits = match keyword {
-            "$schema" | "$defs" | "title" | "description" | "default" | "format" => true,
-            "unevaluatedProperties" => true, // after all others
+            "$schema"
+            | "$defs"
+            | "title"
+            | "description"
+            | "default"
+            | "format"
+            | "unevaluatedProperties" => true,
             "type" => match rule {
                 Value::Array(types) => types.iter().any(|one| is_of_type(value, one)),
                 one => is_of_type(value, one),
             },
             "const" => value == rule,
             "enum" => all().contains(value),
-            "minimum" => value.as_f64().is_none_or(|value| value >= number()),
-            "maximum" => value.as_f64().is_none_or(|value| value <= number()),
-            "minItems" => value.as_array().is_none_or(|items| items.len() as f64 >= number()),
-            "maxItems" => value.as_array().is_none_or(|items| items.len() as f64 <= number()),
-            "uniqueItems" => value.as_array().is_none_or(|items| {
+            "minimum" | "maximum" | "minItems" | "maxItems" => {
+                let is_length = keyword.ends_with("Items");
+                let length = value.as_array().map(|items| items.len() as f64);
+                let (found, limit) =
+                    (if is_length { length } else { value.as_f64() }, rule.as_f64());
+                let limit = limit.expect("the rule is a number");
+                let is_least = keyword.starts_with("min");
+                found.is_none_or(|found| if is_least { found >= limit } else { found <= limit })
+            }
+            "uniqueItems" => {
+                let items = items(value);
                 (1..items.len()).all(|index| !items[..index].contains(&items[index]))
-            }),
+            }
             "required" => {
-                !value.is_object()
-                    || all().iter().all(|name| value.get(name.as_str().expect("a name")).is_some())
+                let has = |name: &Value| value.get(name.as_str().expect("a name")).is_some();
+                !value.is_object() || all().iter().all(has)
             }
             "$ref" => {
                 let place = rule.as_str().and_then(|rule| rule.strip_prefix('#'));
@@ -89,23 +103,19 @@ impl Schema {
                 return self.describe(schema.expect("the definition is there"), value);
             }
             "prefixItems" => {
-                for (rule, value) in all().iter().enumerate().zip(items(value)) {
-                    item(rule, value)?;
-                }
+                let mut pairs = all().iter().enumerate().zip(items(value));
+                pairs.try_for_each(|(rule, value)| item(rule, value).map(drop))?;
                 true
             }
             "items" => {
                 let first = schema["prefixItems"].as_array().map_or(0, Vec::len);
-                for (index, value) in items(value).iter().enumerate().skip(first) {
-                    item((index, rule), value)?;
-                }
+                let mut rest = items(value).iter().enumerate().skip(first);
+                rest.try_for_each(|(index, value)| item((index, rule), value).map(drop))?;
                 true
             }
             "properties" => {
-                let known = fields(value).filter_map(|(name, value)| {
-                    rule.get(name).map(|schema| field(schema, name, value))
-                });
-                return known.collect();
+                let of = |(name, value)| rule.get(name).map(|schema| field(schema, name, value));
+                return fields(value).filter_map(of).collect();
             }
             // Names are numbers, where they have a pattern.
             "patternProperties" => {
@@ -125,20 +135,15 @@ impl Schema {
                 let fitting = tried.iter().filter(|one| one.is_ok()).count();
                 if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
                     let faults: Vec<_> = tried.into_iter().filter_map(Result::err).collect();
-                    return Err(format!(
-                        ": {fitting} of {keyword} fit: {}",
-                        faults.join("; ").chars().take(300).collect::<String>()
-                    ));
+                    let faults: String = faults.join("; ").chars().take(300).collect();
+                    return Err(format!(": {fitting} of {keyword} fit: {faults}"));
                 }
                 return Ok(tried.into_iter().flatten().flatten().collect());
             }
             unknown => panic!("a keyword that is not known here: \"{unknown}\""),
         };
-        if fits {
-            Ok(Vec::new())
-        } else {
-            Err(format!(": {} does not fit {keyword} {rule}", brief(value)))
-        }
+        let fault = || format!(": {} does not fit {keyword} {rule}", brief(value));
+        if fits { Ok(Vec::new()) } else { Err(fault()) }
     }
 }
 
@@ -199,7 +204,7 @@ mod tests {
                 json!({ "prefixItems": [{ "type": "string" }], "items": false }),
                 json!(["a"]),
                 json!(["a", 1]),
-                "/1: 1 may not be there",
+                "/1: 1 is too much",
             ),
             (fruit.clone(), json!({ "kind": "pear" }), json!({}), ": an object does not fit req"),
             (fruit.clone(), json!({ "kind": "pear", "x": 1 }), json!({ "kind": 1 }), "/kind: 1"),
@@ -208,7 +213,7 @@ mod tests {
                     "additionalProperties": false }),
                 json!({ "7": null }),
                 json!({ "7": null, "a": null }),
-                "/a: null may not be there",
+                "/a: null is too much",
             ),
             (
                 json!({ "properties": { "a": true }, "additionalProperties": { "type": "null" } }),

@@ -72,7 +72,7 @@ impl Control {
 
 impl Soakers {
     /// Starts one soaker on each of `cpus`, and returns when each has finished a unit, or after a
-    /// second if something else keeps a CPU busy.
+    /// quarter of a second if something else keeps a CPU busy.
     ///
     /// # Errors
     /// A CPU does not exist or may not be used, or SCHED_IDLE was refused.
@@ -150,13 +150,13 @@ impl Soakers {
     }
 
     /// Pauses the soakers and returns when all of them sleep. A soaker that does not get its CPU
-    /// for a second counts as sleeping: it will sleep when it does.
+    /// for a quarter of a second counts as sleeping: it will sleep when it does.
     pub fn pause(&self) {
         self.command(1);
     }
 
-    /// Resumes the soakers and returns when each has finished a unit, or after a second if
-    /// something else keeps a CPU busy.
+    /// Resumes the soakers and returns when each has finished a unit, or after a quarter of a
+    /// second if something else keeps a CPU busy.
     pub fn resume(&self) {
         self.command(0);
     }
