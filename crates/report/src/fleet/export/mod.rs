@@ -103,18 +103,5 @@ mod tests {
         let runs = [run, alone];
         insta::assert_snapshot!(csv(&runs, &grouping));
         assert_eq!(of_parquet(&parquet(&runs, &grouping)), csv(&runs, &grouping));
-
-        // Dictionaries of 1, 7, 223 and 300 values, values that are mostly different, and long and
-        // short runs of the same.
-        let many = |at: usize| RunFigures {
-            name: (at / 9).to_string(),
-            blocks: at % 300,
-            blocks_kept: at / 300,
-            is_whole: at % 5 == 0,
-            cells: vec![cell("sendfile", ln(1.0 + (at % 999) as f64, 0.125))],
-            ..runs[at % 2].clone()
-        };
-        let many: Vec<RunFigures> = (0..2_003).map(many).collect();
-        assert_eq!(of_parquet(&parquet(&many, &grouping)), csv(&many, &grouping));
     }
 }
