@@ -47,7 +47,7 @@ pub(super) struct NfsArgs {
     /// Threads of the server knfsd [default: 8]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) nfs_threads: Option<String>,
-    /// A program in place of the client that zc compiles with libnfs: crates/measure has its source
+    /// A program in place of the client that zc compiles with libnfs: crates/servers has its source
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
     pub(super) nfs_reader: Option<PathBuf>,
 }

@@ -2,7 +2,6 @@
 //! levels that were shown to cost least and most, by the verdicts of the table.
 
 use super::historical::{End, Quotient, quotient};
-use super::section::Section;
 use crate::digits::bound;
 use crate::run::baseline::named;
 use crate::run::pivot::{Pivot, Placed};

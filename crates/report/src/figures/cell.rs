@@ -28,7 +28,7 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
         name: "receive path",
         what: "The receive path.",
         unit: NONE,
-        value: Value::Word(|_, cell| cell.recv.to_string()),
+        value: Value::Word(|_, cell| cell.transfer.receiver().to_string()),
         json: "recv",
         columns: &[],
         csv: &[csv("recv")],

@@ -153,7 +153,7 @@ pub(crate) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
 
 /// The verdict on a cell's cost.
 pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    estimates.verdict.of(&cell.label).map(|verdict| verdict.comparison)
+    estimates.verdict.for_cell(&cell.label).map(|verdict| verdict.comparison)
 }
 
 /// The verdict in the table, with the difference.
@@ -177,7 +177,7 @@ pub(crate) fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
 
 /// The verdict in a word; `withheld` where verdicts are withheld.
 pub(crate) fn comparison_word(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
-    let Some(found) = estimates.verdict.of(&cell.label) else {
+    let Some(found) = estimates.verdict.for_cell(&cell.label) else {
         return "";
     };
     if !estimates.verdict.stands() {

@@ -11,8 +11,8 @@ use zc_analysis::{
     CellEstimate, Estimates, Perturbation, Replay, ReplayedPath, Sides, Withheld, estimate,
 };
 use zc_run::{
-    Experiment, Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion, ReplayPlan,
-    ResponsesPlan, Run, SendPath, Traffic, Transfer,
+    Experiment, Factor, NfsCall, NfsClient, NfsMount, NfsOperation, NfsPlan, NfsServer, NfsVersion,
+    ReplayPlan, ResponsesPlan, Run, SendPath, Traffic, Transfer,
 };
 
 type Made = (Run, Estimates);

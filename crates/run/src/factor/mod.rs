@@ -3,7 +3,7 @@
 //! A factor's file implements [`Definition`]: its name, its levels and how they are parsed, the
 //! option of `zc run` and its help, what it changes in a cell, the TCP option that it sets, and the
 //! differences between runs that it explains. Everything else that a factor changes in a trial is
-//! code of `zc-measure`, crates/measure/src/trial/factor/. Everything that lists factors iterates
+//! code of `zc-measure`, crates/rig/src/trial/factor/. Everything that lists factors iterates
 //! over [`Factor::ALL`]: the command line, plan files, labels, comparisons, the table in
 //! docs/plans.md.
 //!

@@ -1,4 +1,4 @@
-//! `recv`: the receive path. The list of receive paths is here, crates/measure/src/path/recv/ has a
+//! `recv`: the receive path. The list of receive paths is here, crates/rig/src/path/recv/ has a
 //! file for each.
 
 use super::definition::{Definition, FactorOption, Parameter};

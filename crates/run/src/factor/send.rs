@@ -1,4 +1,4 @@
-//! `send`: the send path. The list of send paths is here, crates/measure/src/path/send/ has a file
+//! `send`: the send path. The list of send paths is here, crates/rig/src/path/send/ has a file
 //! for each.
 
 use super::definition::{Definition, Difference, FactorOption, Side};

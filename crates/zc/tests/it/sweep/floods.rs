@@ -1,7 +1,7 @@
 //! Floods of `zc serve` by clients that do not know the token, one for each row of the table in
 //! docs/protocol.md. All of them come from addresses of loopback, and end by themselves.
 //!
-//! The rules themselves are tested where they are (crates/measure/src/agent/listener.rs); here it
+//! The rules themselves are tested where they are (crates/remote/src/listener.rs); here it
 //! is the program, with its memory, its descriptors and what it writes.
 
 use std::collections::VecDeque;
