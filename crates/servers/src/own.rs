@@ -244,7 +244,7 @@ impl Port {
         let cannot = |error| Error::os("prepare a connection of zc's own server", error);
         socket.set_nodelay(true).map_err(cannot)?;
         let goes_on = match opened {
-            Some(sender) => sender.go_on_with(socket)?,
+            Some(sender) => sender.go_on_with(socket.as_fd())?,
             None => false,
         };
         if !goes_on {

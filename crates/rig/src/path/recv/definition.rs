@@ -1,6 +1,6 @@
 //! Definition of a receive path by its file: how it is opened, and whether it has the bytes.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use super::receiver::Receiver;
 use zc_run::Unavailable;
@@ -12,7 +12,7 @@ pub(super) type Opened = Result<Box<dyn Receiver>, Unavailable>;
 pub(super) struct Definition {
     /// Opens it on a connected socket, with buffers of so many bytes, at least 1. Finds out by
     /// trying whether it can run here.
-    pub(super) open: fn(&TcpStream, usize) -> Opened,
+    pub(super) open: fn(BorrowedFd<'_>, usize) -> Opened,
     /// Number of such buffers of an open path.
     pub(super) buffers: usize,
     /// Whether the bytes reach the program's memory, so that they can be checked.

@@ -13,7 +13,7 @@ mod zerocopy_receive;
 #[cfg(test)]
 mod tests;
 
-use std::net::TcpStream;
+use std::os::fd::AsFd;
 
 use definition::Definition;
 use zc_run::{RecvPath, Unavailable};
@@ -38,10 +38,10 @@ fn definition(path: RecvPath) -> Definition {
 /// Why it cannot run here.
 pub fn open_receiver(
     path: RecvPath,
-    socket: &TcpStream,
+    socket: impl AsFd,
     buffer_bytes: usize,
 ) -> Result<Box<dyn Receiver>, Unavailable> {
-    (definition(path).open)(socket, buffer_bytes.max(1))
+    (definition(path).open)(socket.as_fd(), buffer_bytes.max(1))
 }
 
 /// Bytes of all buffers of an open `path`, each of `buffer_bytes`.

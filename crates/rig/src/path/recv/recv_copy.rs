@@ -1,6 +1,6 @@
 //! `recv`: recv(2) into one buffer, which is reused and so stays in the CPU cache if it is small.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
@@ -24,7 +24,7 @@ struct Recv {
 }
 
 impl Recv {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer: buffer(buffer_bytes)?, buffer_bytes })
     }
 }

@@ -1,7 +1,7 @@
 //! `recv-trunc`: recv(2) with MSG_TRUNC, with which TCP drops the bytes without copying them. No
 //! program can use them: this is a lower bound of the cost of all receivers, and not a receiver.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::tcp;
 
@@ -23,7 +23,7 @@ struct RecvTrunc {
 }
 
 impl RecvTrunc {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer_bytes })
     }
 }

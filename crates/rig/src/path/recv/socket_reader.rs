@@ -1,7 +1,7 @@
 //! Shared by all receive paths: holds a handle of the socket, counts, and explains errors.
 
 use std::io;
-use std::net::TcpStream;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use zc_kernel::pages::Pages;
 
@@ -10,13 +10,13 @@ use zc_run::{Error, RecvCounts, Result, Unavailable};
 /// The socket and the counts.
 #[derive(Debug)]
 pub(super) struct SocketReader {
-    pub(super) socket: TcpStream,
+    pub(super) socket: OwnedFd,
     pub(super) counts: RecvCounts,
 }
 
 impl SocketReader {
-    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
-        let socket = socket.try_clone().map_err(|error| {
+    pub(super) fn new(socket: BorrowedFd<'_>) -> std::result::Result<Self, Unavailable> {
+        let socket = socket.try_clone_to_owned().map_err(|error| {
             Unavailable::failed(format!("the socket cannot be duplicated: {error}"))
         })?;
         Ok(Self { socket, counts: RecvCounts::default() })

@@ -2,7 +2,7 @@
 //! moves as references to the pages that it arrived in; /dev/null drops them.
 
 use std::fs::{File, OpenOptions};
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::splice::Pipe;
 
@@ -30,7 +30,7 @@ struct Splice {
 }
 
 impl Splice {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         let pipe = Pipe::new(PIPE_BYTES)
             .map_err(|error| Unavailable::failed(format!("cannot create a pipe: {error}")))?;
         let null = OpenOptions::new()

@@ -1,7 +1,7 @@
 //! `uring-multishot`: one `IORING_OP_RECV` that keeps completing, into a pool of provided buffers.
 //! All available completions are read at once.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::uring::Multishot;
 
@@ -23,7 +23,7 @@ struct UringMultishot {
 }
 
 impl UringMultishot {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Multishot::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

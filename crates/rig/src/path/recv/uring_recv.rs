@@ -1,6 +1,6 @@
 //! `uring-recv`: `IORING_OP_RECV` into one buffer, one io_uring_enter(2) for each.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::uring::Receive;
 
@@ -22,7 +22,7 @@ struct UringRecv {
 }
 
 impl UringRecv {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Receive::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

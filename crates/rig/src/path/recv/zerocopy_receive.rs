@@ -3,7 +3,7 @@
 //! own, can be mapped; `mapped_bytes` counts them. On loopback and veth it is 0 for most senders,
 //! because there the sender's own buffers arrive.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
@@ -31,7 +31,7 @@ struct ZerocopyReceive {
 }
 
 impl ZerocopyReceive {
-    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
             .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;

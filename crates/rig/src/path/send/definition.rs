@@ -1,6 +1,6 @@
 //! Definition of a send path by its file: how it is opened, and what it cannot do.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use super::sender::Sender;
 use super::setup::SendSetup;
@@ -13,7 +13,7 @@ pub(super) type Opened = Result<Box<dyn Sender>, Unavailable>;
 pub(super) struct Definition {
     /// Opens it on a connected socket. Finds out by trying (feature probes, never version numbers)
     /// whether it can run here.
-    pub(super) open: fn(&TcpStream, &SendSetup) -> Opened,
+    pub(super) open: fn(BorrowedFd<'_>, &SendSetup) -> Opened,
     /// The call that puts the bytes on the socket, where it takes no flags and so cannot say
     /// MSG_MORE.
     pub(super) call_without_flags: Option<&'static str>,

@@ -1,7 +1,7 @@
 //! `mmap+write`: write(2) directly from the mapped file. One copy, from the page cache to the
 //! socket, and no buffer.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::definition::Definition;
@@ -24,7 +24,7 @@ struct MmapWrite {
 }
 
 impl MmapWrite {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })
@@ -48,7 +48,7 @@ impl Sender for MmapWrite {
         self.files.check_lengths()
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

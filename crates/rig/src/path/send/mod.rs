@@ -21,7 +21,7 @@ mod zerocopy_tracker;
 #[cfg(test)]
 mod tests;
 
-use std::net::TcpStream;
+use std::os::fd::AsFd;
 
 use definition::Definition;
 use zc_run::{SendPath, Unavailable};
@@ -54,7 +54,7 @@ fn definition(path: SendPath) -> Definition {
 /// Why it cannot: a row of the table, not an error of the run.
 pub fn open_sender(
     path: SendPath,
-    socket: &TcpStream,
+    socket: impl AsFd,
     setup: &SendSetup,
 ) -> Result<Box<dyn Sender>, Unavailable> {
     let Definition { open, call_without_flags } = definition(path);
@@ -63,6 +63,6 @@ pub fn open_sender(
             "{call} takes no flags, and so cannot say MSG_MORE"
         ))
         .remedy("TCP_CORK does the same for a whole connection, and for every path")),
-        _ => open(socket, setup),
+        _ => open(socket.as_fd(), setup),
     }
 }

@@ -2,7 +2,7 @@
 //! in memory already, as in a server's own cache. The pages are never reused, so completions are
 //! only counted, and waited for when the kernel refuses a send and at the end.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use zc_kernel::errqueue::send_zerocopy;
@@ -31,7 +31,7 @@ pub(super) struct MsgZerocopy {
 
 impl MsgZerocopy {
     pub(super) fn open(
-        socket: &TcpStream,
+        socket: BorrowedFd<'_>,
         setup: &SendSetup,
     ) -> std::result::Result<Self, Unavailable> {
         let buffer_bytes = setup.buffer_bytes.max(1);

@@ -1,7 +1,7 @@
 //! `msg-zerocopy-mmap`: send(2) with MSG_ZEROCOPY from the mapped file: the kernel refers to the
 //! pages of the page cache, as with sendfile(2), but finds them through the user's page tables.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::definition::Definition;
@@ -26,7 +26,7 @@ struct MsgZerocopyMmap {
 }
 
 impl MsgZerocopyMmap {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self {

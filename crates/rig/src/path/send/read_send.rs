@@ -1,7 +1,7 @@
 //! `read+send`: pread(2) into a buffer, send(2) out of it. The reference that all other paths are
 //! compared with.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use zc_kernel::tcp;
@@ -27,7 +27,7 @@ struct ReadSend {
 }
 
 impl ReadSend {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self {
             out: SocketWriter::new(socket)?,
@@ -48,7 +48,7 @@ impl Sender for ReadSend {
             let len = read(source, part, piece.offset + done as u64)?;
             let part = &part[..len];
             let more = self.more;
-            let call = |socket: &TcpStream, at: usize, _| match more {
+            let call = |socket: BorrowedFd<'_>, at: usize, _| match more {
                 true => tcp::send_more(socket, &part[at..]),
                 false => tcp::send(socket, &part[at..]),
             };
@@ -62,7 +62,7 @@ impl Sender for ReadSend {
         Ok(()) // send(2) has copied
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

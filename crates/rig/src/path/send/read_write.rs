@@ -1,7 +1,7 @@
 //! `read+write`: pread(2) into a buffer, write(2) out of it.
 
 use std::io;
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::definition::Definition;
@@ -24,7 +24,7 @@ struct ReadWrite {
 }
 
 impl ReadWrite {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }
@@ -32,7 +32,7 @@ impl ReadWrite {
 
 /// write(2), repeated on EINTR. A peer that is gone also raises SIGPIPE, which Rust programs
 /// ignore.
-fn write(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+fn write(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::io::write(socket, bytes))?)
 }
 
@@ -60,7 +60,7 @@ impl Sender for ReadWrite {
         Ok(()) // write(2) has copied
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

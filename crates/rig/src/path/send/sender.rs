@@ -1,6 +1,6 @@
 //! The interface of every send path.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts};
@@ -31,7 +31,7 @@ pub trait Sender {
     ///
     /// # Errors
     /// No more descriptors.
-    fn go_on_with(&mut self, _socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, _socket: BorrowedFd<'_>) -> Result<bool> {
         Ok(false)
     }
 

@@ -2,7 +2,7 @@
 //! references to the pages of the page cache.
 
 use std::fs::OpenOptions;
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::definition::Definition;
@@ -25,7 +25,7 @@ struct Sendfile {
 }
 
 impl Sendfile {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(&setup.files)?;
         Ok(Self {
             out: SocketWriter::new(socket)?,
@@ -75,7 +75,7 @@ impl Sender for Sendfile {
         Ok(())
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

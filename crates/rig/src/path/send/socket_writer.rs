@@ -2,8 +2,8 @@
 //! explains errors.
 
 use std::io;
-use std::net::TcpStream;
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use zc_kernel::mapping::FileMapping;
 use zc_kernel::pages::Pages;
@@ -15,21 +15,22 @@ use zc_run::{Align, Error, Result, SendCounts, Unavailable};
 /// The socket and the counts.
 #[derive(Debug)]
 pub(super) struct SocketWriter {
-    pub(super) socket: TcpStream,
+    pub(super) socket: OwnedFd,
     pub(super) counts: SendCounts,
 }
 
 impl SocketWriter {
-    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
-        let socket = socket.try_clone().map_err(|error| {
+    pub(super) fn new(socket: BorrowedFd<'_>) -> std::result::Result<Self, Unavailable> {
+        let socket = socket.try_clone_to_owned().map_err(|error| {
             Unavailable::failed(format!("the socket cannot be duplicated: {error}"))
         })?;
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
     /// Takes another socket, and counts on.
-    pub(super) fn go_on_with(&mut self, socket: &TcpStream) -> Result<()> {
-        self.socket = socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))?;
+    pub(super) fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<()> {
+        self.socket =
+            socket.try_clone_to_owned().map_err(|error| Error::os("duplicate a socket", error))?;
         Ok(())
     }
 
@@ -40,14 +41,14 @@ impl SocketWriter {
         &mut self,
         len: usize,
         most: usize,
-        mut call: impl FnMut(&TcpStream, usize, usize) -> io::Result<usize>,
+        mut call: impl FnMut(BorrowedFd<'_>, usize, usize) -> io::Result<usize>,
         explain: impl Fn(io::Error) -> Error,
     ) -> Result<()> {
         let mut done = 0;
         while done < len {
             let part = (len - done).min(most);
             self.counts.calls += 1;
-            match call(&self.socket, done, part) {
+            match call(self.socket.as_fd(), done, part) {
                 Ok(0) => return Err(takes_nothing()),
                 Ok(sent) => done += self.took(sent, part),
                 Err(error) => return Err(explain(error)),

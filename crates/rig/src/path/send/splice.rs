@@ -1,7 +1,7 @@
 //! `splice`: splice(2) from the file into a pipe, and from the pipe into the socket. sendfile(2)
 //! does the same inside the kernel; here the pipe is the program's own and may be larger.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use zc_kernel::splice::Pipe;
@@ -31,7 +31,7 @@ struct Splice {
 }
 
 impl Splice {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let (out, pipe) = (SocketWriter::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self {
@@ -60,7 +60,7 @@ pub(super) fn pipe(bytes: usize) -> std::result::Result<Pipe, Unavailable> {
 /// Moves `filled` bytes from the pipe to the socket. `more` says that more will follow at once
 /// (SPLICE_F_MORE).
 pub(super) fn empty(out: &mut SocketWriter, pipe: &Pipe, filled: usize, more: bool) -> Result<()> {
-    let call = |socket: &TcpStream, _: usize, left: usize| pipe.empty_into(socket, left, more);
+    let call = |socket: BorrowedFd<'_>, _: usize, left: usize| pipe.empty_into(socket, left, more);
     out.push(filled, filled, call, |error| broken("splice(2)", error))
 }
 
@@ -91,7 +91,7 @@ impl Sender for Splice {
         Ok(())
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -320,7 +321,7 @@ fn a_drain_ends_when_the_receiver_has_stopped_reading() {
     // Little room at the receiver, much at the sender: bytes remain that are never acknowledged.
     zc_kernel::tcp::set_rcvbuf(&other, 4_096).unwrap();
     zc_kernel::tcp::set_sndbuf(&one, 4 << 20).unwrap();
-    let Ok(mut path) = MsgZerocopy::open(&one, &setup) else {
+    let Ok(mut path) = MsgZerocopy::open(one.as_fd(), &setup) else {
         eprintln!("skipped: no MSG_ZEROCOPY here");
         return;
     };

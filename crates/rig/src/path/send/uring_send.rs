@@ -1,8 +1,7 @@
 //! `uring-send`: `IORING_OP_READ` into a buffer linked to `IORING_OP_SEND` out of it, up to sixteen
 //! such pairs in one io_uring_enter(2).
 
-use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use zc_kernel::uring::ReadSend;
@@ -28,7 +27,7 @@ struct UringSend {
 }
 
 impl UringSend {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let ring = ReadSend::new(
             own(socket)?,
             setup.buffer_bytes,

@@ -2,7 +2,7 @@
 //! file set; the second has the copy registered with the ring, so that its pages are pinned once
 //! instead of for every send.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ struct UringSendZc {
 
 impl UringSendZc {
     fn open(
-        socket: &TcpStream,
+        socket: BorrowedFd<'_>,
         setup: &SendSetup,
         fixed: bool,
     ) -> std::result::Result<Self, Unavailable> {

@@ -1,8 +1,7 @@
 //! `uring-splice`: `IORING_OP_SPLICE` from the file into a pipe, linked to another from the pipe
 //! into the socket.
 
-use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use zc_kernel::uring::Splice;
@@ -31,7 +30,7 @@ struct UringSplice {
 }
 
 impl UringSplice {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
         Ok(Self {

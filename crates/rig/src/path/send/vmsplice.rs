@@ -6,7 +6,7 @@
 //! pages are those of the resident copy, which is never written again, and the kernel's references
 //! keep them alive beyond the run.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use zc_kernel::splice::Pipe;
@@ -35,7 +35,7 @@ struct Vmsplice {
 }
 
 impl Vmsplice {
-    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: BorrowedFd<'_>, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         // One byte into a pipe that is then dropped: the system call may be forbidden.
         pipe(0)?
@@ -69,7 +69,7 @@ impl Sender for Vmsplice {
         Ok(()) // see the module
     }
 
-    fn go_on_with(&mut self, socket: &TcpStream) -> Result<bool> {
+    fn go_on_with(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         self.out.go_on_with(socket).map(|()| true)
     }
 

@@ -6,7 +6,7 @@
 //! the second of which finds the queue empty.
 
 use std::io;
-use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -43,7 +43,7 @@ pub(super) struct ZeroCopyTracker {
 impl ZeroCopyTracker {
     /// Prepares the socket for zero-copy sends of at most `send_bytes`.
     pub(super) fn new(
-        socket: &TcpStream,
+        socket: BorrowedFd<'_>,
         send_bytes: usize,
     ) -> std::result::Result<Self, Unavailable> {
         tcp::set_zerocopy(socket, true)
@@ -72,7 +72,7 @@ impl ZeroCopyTracker {
         &mut self,
         len: usize,
         most: usize,
-        mut call: impl FnMut(&TcpStream, usize, usize) -> io::Result<usize>,
+        mut call: impl FnMut(BorrowedFd<'_>, usize, usize) -> io::Result<usize>,
         explain: impl Fn(io::Error) -> Error,
     ) -> Result<()> {
         let mut done = 0;
@@ -80,7 +80,7 @@ impl ZeroCopyTracker {
         while done < len {
             let part = (len - done).min(most);
             self.out.counts.calls += 1;
-            match call(&self.out.socket, done, part) {
+            match call(self.out.socket.as_fd(), done, part) {
                 Ok(0) => return Err(takes_nothing()),
                 Ok(sent) => {
                     refused_since_ns = None;

@@ -1,18 +1,16 @@
 //! Shared by the paths over io_uring: a socket of their own, and why io_uring is unavailable.
 
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use zc_kernel::uring::disabled_sysctl;
 
 use zc_run::Unavailable;
 
 /// A duplicate of the socket for a ring, so that a path owns the descriptors of its requests.
-pub(super) fn own(socket: &TcpStream) -> Result<OwnedFd, Unavailable> {
+pub(super) fn own(socket: BorrowedFd<'_>) -> Result<OwnedFd, Unavailable> {
     socket
-        .try_clone()
-        .map(OwnedFd::from)
+        .try_clone_to_owned()
         .map_err(|error| Unavailable::failed(format!("cannot duplicate a socket: {error}")))
 }
 
