@@ -51,7 +51,7 @@ pub(crate) fn of_pair(plan: &FleetPlan, number: usize, folder: &Folder) -> Strin
          trap : TERM # zc hears it too, saves what it has, and says how it ended\n\
          on() {{ host=$1; shift; srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=\"$host\" \"$@\"; }}\n\
          on \"$near\" {zc} run \"$@\" --via \"srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=$far\" \\\n    \
-         --out \"$folder/runs/$attempt.json\" </dev/null >/dev/null 2>\"$folder/logs/$attempt.txt\"\n\
+         --out \"$folder/runs/$attempt.jsonl.gz\" </dev/null >/dev/null 2>\"$folder/logs/$attempt.txt\"\n\
          code=$?\n\
          echo $code >\"$folder/runs/$attempt.exit\"\n\
          exit $code\n",
