@@ -71,7 +71,7 @@ mod tests {
             assert_eq!(run.lines().count(), lines, "{run}");
             assert!(RUN.starts_with(&run), "{run}");
         }
-        assert_eq!(apart(&RUN[..20]).run, None);
+        assert_eq!(apart(&RUN[..15]).run, None);
         // A line of stderr within one of stdout.
         let mixed = RUN.replace("{\"index\":1}", "{\"inwarning: x\ndex\":1}");
         assert_eq!(apart(&mixed).run.unwrap().lines().count(), 2);

@@ -93,7 +93,7 @@ pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool
 
 /// Whether it is a file that an archive has besides its runs.
 fn is_own(name: &Path) -> bool {
-    [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
+    [HOSTS, INDEX, "fleet.json"].iter().any(|own| name == Path::new(own))
 }
 
 /// The name of a run without the suffixes of its format; the same for any other file.

@@ -487,7 +487,8 @@ fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
 
 #[test]
 fn a_compressed_file_that_is_cut_anywhere_loses_one_block_at_most() {
-    let run = Run { end: None, ..Synthetic { blocks: 3, ..Synthetic::default() }.run() };
+    let mut run = Run { end: None, ..Synthetic { blocks: 3, ..Synthetic::default() }.run() };
+    run.blocks.iter_mut().for_each(|block| block.slots.truncate(2));
     let mut starts = vec![0];
     let mut bytes = Vec::new();
     for line in zc_run::whole(&run).split_inclusive('\n') {
