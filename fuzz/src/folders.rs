@@ -69,7 +69,7 @@ const SECRET: &str = "hunter2-hunter2";
 
 /// The last lines of a run.
 const RUN: &str =
-    "{\"zc_run\":3,\"blocks\":[\n{\"x\":1}\n],\"end\":{\"reason\":{\"why\":\"budget-spent\"}}}\n";
+    "{\"zc_run\":4}\n{\"x\":1}\n{\"reason\":{\"why\":\"budget-spent\"}}\n";
 
 const ENGINES: [Engine; 3] = [Engine::Slurm, Engine::Ssh, Engine::Kubernetes];
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zc_run::{Error, Result, in_words};
+use zc_run::{EndReason, Error, Result, in_words};
 
-use crate::folder::Folder;
+use crate::files;
+use crate::folder::{Folder, TAIL_BYTES};
 
 /// Largest size of a file with an exit code, and of one with an engine's message.
 const LARGEST_EXIT_BYTES: u64 = 64 << 10;
@@ -38,6 +39,7 @@ impl Folder {
         for entry in runs.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let name = name.strip_suffix(".gz").unwrap_or(name);
             let Some((stem, kind)) = name.rsplit_once('.') else { continue };
             let Some((cell, job)) = stem.rsplit_once('.') else { continue };
             if cell.starts_with('.') {
@@ -48,7 +50,7 @@ impl Folder {
             let attempt = of_cell.entry((job.len(), job.to_owned())).or_default();
             job.clone_into(&mut attempt.job);
             match kind {
-                "json" => attempt.run = Some(path),
+                "jsonl" | "json" => attempt.run = Some(path),
                 "exit" => {
                     let (code, said) = self.exit(&path);
                     (attempt.exit_code, attempt.said) = (code, said);
@@ -124,13 +126,10 @@ impl Folder {
     /// # Errors
     /// It cannot be read.
     pub(super) fn is_whole(&self, run: &Path) -> io::Result<bool> {
-        let text = self.tail(run)?;
-        let end = text.trim_end().lines().last().and_then(|line| line.split_once("\"end\":"));
-        let Some(end) = end.and_then(|(_, end)| end.strip_suffix('}')) else { return Ok(false) };
-        let end: serde_json::Value = serde_json::from_str(end).unwrap_or_default();
+        let tail = files::tail(&self.path, self.below(run), self.whose, TAIL_BYTES)?;
         Ok(matches!(
-            end["reason"]["why"].as_str(),
-            Some("target-reached" | "decided" | "budget-spent")
+            zc_run::end_reason(&tail),
+            Some(EndReason::TargetReached | EndReason::Decided | EndReason::BudgetSpent)
         ))
     }
 }

@@ -7,7 +7,7 @@
 //! jobs/0007.sbatch    what is submitted for a pair to Slurm
 //! jobs/ID.json        what is submitted for a measurement to Kubernetes
 //! jobs/fleet.json     what all of those use
-//! runs/ID.JOB.json    the run of a measurement, by the job that made it
+//! runs/ID.JOB.jsonl.gz the run of a measurement, by the job that made it
 //! runs/ID.JOB.exit    the exit code of that zc; in a second line what the engine said of it
 //! logs/ID.JOB.txt     what it said
 //! ```
@@ -35,7 +35,7 @@ const LARGEST_PLAN_BYTES: u64 = 256 << 20;
 const LARGEST_OWN_PLAN_BYTES: u64 = 1 << 20;
 
 /// Bytes that are read at the end of a file.
-const TAIL_BYTES: u64 = 16 << 10;
+pub(super) const TAIL_BYTES: u64 = 16 << 10;
 
 /// A folder that holds a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Folder {
     /// The saved run, the exit code, and what was said, of an attempt.
     pub(super) fn files(&self, cell: &str, job: &str) -> [PathBuf; 3] {
         [
-            format!("runs/{cell}.{job}.json"),
+            format!("runs/{cell}.{job}.jsonl.gz"),
             format!("runs/{cell}.{job}.exit"),
             format!("logs/{cell}.{job}.txt"),
         ]
@@ -205,9 +205,9 @@ impl Folder {
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind).
-    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
+    pub fn write(&self, path: &Path, content: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
         self.place(path)
-            .and_then(|(at, name)| at.replace(&name, |file| file.write_all(text.as_bytes())))
+            .and_then(|(at, name)| at.replace(&name, |file| file.write_all(content.as_ref())))
             .map_err(|error| unwritable(path, &error))
     }
 

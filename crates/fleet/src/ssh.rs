@@ -28,13 +28,13 @@ fn script(plan: &FleetPlan, cell: &Cell, own_plan: Option<&str>) -> String {
         "d=$(mktemp -d) || exit 5\n\
          trap 'rm -rf \"$d\"' EXIT\n\
          {write}\
-         {zc} run {named}{run} --via {via} --out \"$d/run.json\" </dev/null >/dev/null &\n\
+         {zc} run {named}{run} --via {via} --out \"$d/run.jsonl.gz\" </dev/null >/dev/null &\n\
          zc=$!\n\
          {{ cat >/dev/null; kill -TERM $zc; }} 2>/dev/null <&3 &\n\
          wait $zc\n\
          code=$?\n\
          kill $! 2>/dev/null\n\
-         [ ! -e \"$d/run.json\" ] || cat \"$d/run.json\"\n\
+         [ ! -e \"$d/run.jsonl.gz\" ] || cat \"$d/run.jsonl.gz\"\n\
          exit $code\n",
         zc = words(plan.zc.split_whitespace()),
         via = quoted(&via),
@@ -57,7 +57,7 @@ pub struct Measuring {
 /// A file cannot be written or read, or the command cannot be started.
 pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> Result<Measuring> {
     let [run, exit, log] = folder.files(&cell.id, attempt);
-    let part = run.with_extension("part");
+    let part = exit.with_extension("part");
     let own_plan = folder.own_plan(&plan.plans[cell.plan])?;
     let [near, _] = plan.ends(cell);
     let mut ssh = plan.programs.ssh.split_whitespace();

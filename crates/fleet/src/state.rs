@@ -264,7 +264,7 @@ mod tests {
 
     /// The last lines of a run that ended so.
     fn run(end: &str) -> String {
-        format!("{{\"zc_run\":3,\"blocks\":[\n{{\"x\":1}}\n],\"end\":{end}}}\n")
+        format!("{{\"zc_run\":4}}\n{{\"x\":1}}\n{end}\n")
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         put(0, "11", &cut, "", "");
         put(1, "12", &cut, "130", "");
         put(2, "13", "", "6", "error: no \u{1b}[31mroute\nhint: try again\n");
-        put(3, "14", "{\"zc_run\":3", "", "");
+        put(3, "14", "{\"zc_run\":4", "", "");
         let states = states(&folder, &plan, &|_| Ok(BTreeMap::new())).unwrap();
         let [whole_run, _, _] = folder.files(ids[0], "10");
         assert_eq!(

@@ -16,8 +16,10 @@ mod escape;
 pub mod experiment;
 pub mod factor;
 mod file;
+mod format_3;
+mod gunzip;
 mod host;
-mod line;
+mod lines;
 mod link;
 mod memory;
 mod names;
@@ -31,6 +33,7 @@ mod remote;
 mod responses;
 mod run;
 mod server;
+mod slot_line;
 mod soak;
 mod soak_service;
 mod softirqs;
@@ -51,7 +54,7 @@ pub use factor::{
     Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push,
     RecvPath, SendPath, Value,
 };
-pub use file::{append_block, close, open, schema, whole};
+pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, schema, whole};
 pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
     MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,
@@ -68,7 +71,7 @@ pub use plan::{
 pub use profile::{
     BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
 };
-pub use read::{header, parse, read};
+pub use read::{end_reason, header, parse, read};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
     TcpReading, Usage,

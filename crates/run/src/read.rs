@@ -1,31 +1,21 @@
-//! Reads a saved run from any source of bytes: the header first, then the blocks, one per line, on
-//! as many threads as there are CPUs. The text of a block is freed when it has been parsed, so that
-//! a long run is never in memory twice.
+//! Reads a saved run from any source of bytes, compressed by gzip or not: the header first, then
+//! the lines of blocks, on as many threads as there are CPUs. The text of a block is freed when it
+//! has been parsed, so that a long run is never in memory twice.
 
 use std::io::{BufRead, BufReader, Read};
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
 
-use super::file::{
-    BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail,
-    unreadable,
-};
-use super::{Block, Error, Header, Result, Run, SoftirqCounts, check, in_words, line, without_bom};
+use serde::Deserialize;
 
-/// Bytes of lines in a batch for a thread.
-const BATCH_BYTES: usize = 1 << 18;
-/// The most lines in a batch.
-const BATCH_LINES: usize = 1 << 12;
-/// The longest line. On a machine with a thousand CPUs a block of a hundred cells takes some tens
-/// of megabytes.
-const LONGEST_LINE_BYTES: usize = 1 << 26;
+use super::format_3::{self, BLOCKS};
+use super::gunzip::{self, Gunzip};
+use super::lines::{Lines, Parse, line_of, read_lines};
+use super::version::Found;
+use super::{End, EndReason, Error, Header, Result, Run, check, in_words, without_bom};
+
+/// Bytes of the buffers for what is read.
+const BUFFER_BYTES: usize = 1 << 18;
 /// The largest run that is read in one piece, because it does not have one block per line.
 const LARGEST_PIECE_BYTES: usize = 1 << 28;
-/// The most threads; more would wait for lines.
-const MOST_THREADS: usize = 8;
 
 /// Reads a saved run from its text: see [`read`].
 ///
@@ -35,34 +25,17 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
     read(text.as_bytes())
 }
 
-/// Reads a saved run of format [`MAJOR`](super::MAJOR), in any minor version, or of the major
-/// version before. Also returns how many lines at its end were cut off or broken (0 for a whole
-/// file).
+/// Reads a saved run of any format since [`OLDEST_MAJOR`](super::OLDEST_MAJOR), compressed by gzip
+/// or not. Also returns how many lines at its end were cut off or broken (0 for a whole file).
 ///
 /// # Errors
 /// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another format, cut before its first
-/// block, one that contradicts itself, or the bytes cannot be read.
+/// block, damaged, one that contradicts itself, or the bytes cannot be read.
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
-    let mut from = BufReader::with_capacity(BATCH_BYTES, from);
-    let start = from.fill_buf().map_err(|error| failed(&error))?;
-    let bom_bytes = start.len() - without_bom(start).len();
-    from.consume(bom_bytes);
-    let start = from.buffer();
-    // The first byte shows what cannot be JSON, however large the file is.
-    if start.trim_ascii_start().first() != Some(&b'{') {
-        return Err(not_a_run());
+    match opened(from)? {
+        Source::Text(text) => read_text(text),
+        Source::Gzip(gzip) => read_text(BufReader::with_capacity(BUFFER_BYTES, gzip)),
     }
-    let mut head = Vec::new();
-    line_of(&mut from, &mut head, 1)?;
-    if !head.ends_with(BLOCKS.as_bytes()) {
-        // If the file does not end in a line feed, the line may have been cut inside a string.
-        if !from.fill_buf().map_err(|error| failed(&error))?.is_empty() {
-            head.push(b'\n');
-        }
-        return in_one_piece(head, from);
-    }
-    let version = check_version(&head)?;
-    by_lines(&head, from).map_err(|error| version.explain(error))
 }
 
 /// Reads the header alone of a saved run that has one block per line, as zc writes it.
@@ -71,218 +44,213 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
 /// Same as for [`read`].
 pub fn header(from: impl Read) -> Result<Header> {
     let mut head = Vec::new();
-    line_of(&mut BufReader::new(from), &mut head, 1)?;
-    if !head.ends_with(BLOCKS.as_bytes()) {
-        return Err(not_a_run());
-    }
-    let version = check_version(&head)?;
-    read_header(&head).map_err(|error| version.explain(unreadable(1, &error)))
+    match opened(from)? {
+        Source::Text(mut text) => line_of(&mut text, &mut head, 1)?,
+        Source::Gzip(gzip) => line_of(&mut BufReader::new(gzip), &mut head, 1)?,
+    };
+    let head = without_bom(&head);
+    let version = check_version(head)?;
+    let header = match head.ends_with(BLOCKS.as_bytes()) {
+        true => format_3::read_header(head),
+        false => serde_json::from_slice(head),
+    };
+    header.map_err(|error| version.explain(unreadable(1, &error)))
 }
 
-/// A run with one block per line, of which `head` is the first line.
-fn by_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
-    let header = read_header(head).map_err(|error| unreadable(1, &error))?;
-    let Lines { blocks, bad, last, tail } = lines(&mut from)?;
-    let cut = tail.is_none();
-    match bad {
-        // Only the last line may be cut: a broken line that others follow is not a truncation.
-        Some((line, error)) if !(cut && line == last) => return Err(unreadable(line, &error)),
-        _ => {}
+/// Why a run ended, from the last bytes of its file; `None` if it has no end.
+pub fn end_reason(tail: &[u8]) -> Option<EndReason> {
+    #[derive(Deserialize)]
+    struct End {
+        reason: EndReason,
     }
-    let (end, broken) = match tail.as_deref().map(read_tail) {
-        None => (None, 1),
-        Some(Ok(end)) => (end, 0),
-        Some(Err(error)) if error.is_eof() => (None, 1),
-        Some(Err(error)) => return Err(unreadable(last + 1, &error)),
+    let mut members = (0..tail.len()).rev().filter(|at| tail[*at..].starts_with(&gunzip::MAGIC));
+    let unzipped = members.find_map(|at| {
+        let mut text = Vec::new();
+        Gunzip::new(&tail[at..]).read_to_end(&mut text).ok()?;
+        text.ends_with(b"\n").then_some(text)
+    });
+    let text = unzipped.as_deref().unwrap_or(tail).trim_ascii_end();
+    let last = text.rsplit(|byte| *byte == b'\n').next()?;
+    let end: Option<End> = match serde_json::from_slice(last) {
+        Ok(end) => Some(end),
+        Err(_) => format_3::read_tail(last).ok().flatten(),
     };
-    let run = Run { header, blocks, end };
+    end.map(|end| end.reason)
+}
+
+/// What is read.
+enum Source<R: Read> {
+    Text(BufReader<R>),
+    Gzip(Gunzip<BufReader<R>>),
+}
+
+fn opened<R: Read>(from: R) -> Result<Source<R>> {
+    let mut from = BufReader::with_capacity(BUFFER_BYTES, from);
+    let start = from.fill_buf().map_err(|error| failed(&error))?;
+    if start.starts_with(&gunzip::MAGIC) {
+        return Ok(Source::Gzip(Gunzip::new(from)));
+    }
+    Ok(Source::Text(from))
+}
+
+fn read_text(mut from: impl BufRead) -> Result<(Run, usize)> {
+    let start = from.fill_buf().map_err(|error| failed(&error))?;
+    let bom_bytes = start.len() - without_bom(start).len();
+    // The first byte shows what cannot be JSON, however large the file is.
+    if start[bom_bytes..].trim_ascii_start().first() != Some(&b'{') {
+        return Err(not_a_run());
+    }
+    from.consume(bom_bytes);
+    let mut head = Vec::new();
+    line_of(&mut from, &mut head, 1)?;
+    let differences = head.ends_with(BLOCKS.as_bytes());
+    let found = serde_json::from_slice::<Found>(&head).ok().filter(Found::has_lines);
+    if !differences && found.is_none() {
+        // If the file does not end in a line feed, the line may have been cut inside a string.
+        if !from.fill_buf().map_err(|error| failed(&error))?.is_empty() {
+            head.push(b'\n');
+        }
+        return in_one_piece(head, from);
+    }
+    let version = check_version(&head)?;
+    let run = if differences { differing_lines(&head, from) } else { plain_lines(&head, from) };
+    let (run, broken) = run.map_err(|error| version.explain(error))?;
     check::run(&run)?;
     Ok((run, broken))
 }
 
-fn failed(error: &std::io::Error) -> Error {
-    Error::input(in_words(error)).help("can it be read by other programs?")
+/// A run with one JSON document per line, of which `head` is the first.
+fn plain_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
+    let header = serde_json::from_slice(head).map_err(|error| unreadable(1, &error))?;
+    let parse: Parse = |line, _| {
+        let mut block: super::Block = serde_json::from_slice(line)?;
+        // It grew by doubling, and half of the memory of a run would be room for more.
+        block.slots.shrink_to_fit();
+        Ok(block)
+    };
+    let Lines { blocks, bad, rest } = read_lines(&mut from, parse, |_| false)?;
+    debug_assert!(rest.is_none(), "no line ends the blocks");
+    let (end, broken) = match bad {
+        None => (None, 0),
+        Some(bad) => match serde_json::from_slice::<End>(&bad.text) {
+            Ok(end) if bad.is_last => (Some(end), 0),
+            Ok(_) => {
+                let message = format!("line {} ends the run, and others follow", bad.number);
+                return Err(Error::input(message).help("one file holds one run"));
+            }
+            _ if bad.is_last && bad.is_cut => (None, 1),
+            // Of the two kinds of lines it is the one that it was taken for longer.
+            Err(error) if error.column() < bad.error.column() => {
+                return Err(unreadable(bad.number, &error));
+            }
+            Err(_) => return Err(unreadable(bad.number, &bad.error)),
+        },
+    };
+    Ok((Run { header, blocks, end }, broken))
 }
 
-/// Appends the next line to `line`, without its line feed; false if there is none.
-fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Result<bool> {
-    let before = line.len();
-    let mut most = from.take(LONGEST_LINE_BYTES as u64 + 1);
-    let read = most.read_until(b'\n', line).map_err(|error| failed(&error))?;
-    if read > LONGEST_LINE_BYTES {
-        return Err(Error::input(format!("line {number} is longer than any that zc writes")).help(
-            "zc run saves one block of measurements per line: did another program write to it?",
-        ));
+/// A run of format 2 or 3 with one block per line, of which `head` is the first line.
+fn differing_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
+    let header = format_3::read_header(head).map_err(|error| unreadable(1, &error))?;
+    let Lines { blocks, bad, rest } =
+        read_lines(&mut from, format_3::read_block, |line| line.starts_with(b"]"))?;
+    match bad {
+        // Only the last line may be cut: a broken line that others follow is not a truncation.
+        Some(bad) if !bad.is_last => return Err(unreadable(bad.number, &bad.error)),
+        _ => {}
     }
-    if line.len() > before && line.ends_with(b"\n") {
-        line.pop();
-    }
-    Ok(read > 0)
+    let read = rest.map(|(number, tail)| (number, format_3::read_tail(&tail)));
+    let (end, broken) = match read {
+        None => (None, 1),
+        Some((_, Ok(end))) => (end, 0),
+        Some((_, Err(error))) if error.is_eof() => (None, 1),
+        Some((number, Err(error))) => return Err(unreadable(number, &error)),
+    };
+    Ok((Run { header, blocks, end }, broken))
 }
 
-/// A run whose JSON does not have one block per line.
+/// A run of format 2 or 3 whose JSON does not have one block per line.
 fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
+    const HELP: &str =
+        "zc run saves one block of measurements per line: did another program write to it?";
     let most = LARGEST_PIECE_BYTES as u64;
     from.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
     if text.len() > LARGEST_PIECE_BYTES {
         if !begins_as_run(&text) {
             return Err(not_a_run());
         }
-        return Err(Error::input(
-            "it does not have one block per line, and is too large to be read so",
-        )
-        .help(
-            "zc run saves one block of measurements per line: did another program write to it?",
-        ));
+        let message = "it does not have one block per line, and is too large to be read so";
+        return Err(Error::input(message).help(HELP));
     }
     let version = check_version(&text)?;
-    let run = read_document(&text).map_err(|error| version.explain(unreadable(1, &error)))?;
+    if version.has_lines() {
+        return Err(Error::input("it does not have one block per line").help(HELP));
+    }
+    let run =
+        format_3::read_document(&text).map_err(|error| version.explain(unreadable(1, &error)))?;
     check::run(&run)?;
     Ok((run, 0))
 }
 
-/// The result of parsing the lines after the header's.
-struct Lines {
-    blocks: Vec<Block>,
-    /// The first line that is not a block.
-    bad: Option<(usize, serde_json::Error)>,
-    /// The number of the last line that was parsed as a block.
-    last: usize,
-    /// The text after the blocks; `None` if the file ends before.
-    tail: Option<Vec<u8>>,
+/// Whether a document begins with the key that every run begins with.
+fn begins_as_run(text: &[u8]) -> bool {
+    let inside = text.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+    inside.trim_ascii_start().starts_with(b"\"zc_run\"")
 }
 
-/// Consecutive lines.
-struct Batch {
-    /// The number of the first line.
-    number: usize,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// The blocks of a batch, up to the first line that is not a block.
-struct Done {
-    number: usize,
-    blocks: Vec<Block>,
-    bad: Option<(usize, serde_json::Error)>,
-}
-
-fn lines(from: &mut impl BufRead) -> Result<Lines> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
-    let (send, receive) = sync_channel::<Batch>(threads);
-    let receive = Mutex::new(receive);
-    let (done, broken) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let (last, tail) = std::thread::scope(|scope| {
-        let started = (0..threads).map_while(|_| {
-            let work = || work(&receive, &done, &broken);
-            Builder::new().spawn_scoped(scope, work).ok()
-        });
-        if started.count() == 0 {
-            // This user may have no further thread.
-            let mut known = SoftirqCounts::default();
-            return hand_out(from, &broken, |batch| {
-                push(&done, batch.read(&mut known, &broken));
-                true
-            });
+/// Checks that a document is a saved run of a version that can be read, before the rest is read.
+/// `text` is the line of its header, or the whole document.
+///
+/// # Errors
+/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another version, or cut before its
+/// first block.
+fn check_version(text: &[u8]) -> Result<Found> {
+    let parsed = match text.ends_with(BLOCKS.as_bytes()) {
+        true => serde_json::from_slice(&format_3::closed_head(text)),
+        false => serde_json::from_slice(text),
+    };
+    let found: Found = parsed.map_err(|error| {
+        if !begins_as_run(text) {
+            return not_a_run();
         }
-        // The channel closes when this returns, which ends the threads. They end early only if one
-        // has panicked, which the scope reports.
-        hand_out(from, &broken, move |batch| send.send(batch).is_ok())
-    })?;
-    let mut done: Vec<Done> = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|batch| batch.number);
-    let mut blocks = Vec::with_capacity(done.iter().map(|batch| batch.blocks.len()).sum());
-    let mut bad = None;
-    for batch in done {
-        blocks.extend(batch.blocks);
-        bad = batch.bad;
-        if bad.is_some() {
-            break;
+        if !error.is_eof() {
+            return unreadable(1, &error);
         }
-    }
-    Ok(Lines { blocks, bad, last, tail })
-}
-
-/// Reads lines to the end of the blocks, and passes them on while they are taken. Returns the
-/// number of the last line, and what follows.
-fn hand_out(
-    from: &mut impl BufRead,
-    broken: &AtomicBool,
-    mut take: impl FnMut(Batch) -> bool,
-) -> Result<(usize, Option<Vec<u8>>)> {
-    let mut number = 2;
-    loop {
-        let mut batch = Batch {
-            number,
-            text: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4),
-            ends: Vec::new(),
+        let document = text.windows(8).any(|part| part == b"\"blocks\"");
+        let message = if document {
+            "it is cut off and does not have one block per line, so nothing can be shown"
+        } else {
+            "it is cut off before its first block, so there is nothing to show"
         };
-        let mut tail = None;
-        let mut more = true;
-        while batch.text.len() < BATCH_BYTES && batch.ends.len() < BATCH_LINES {
-            let start = batch.text.len();
-            more = line_of(from, &mut batch.text, number)?;
-            if !more {
-                break;
-            }
-            if batch.text[start..].starts_with(b"]") {
-                let mut rest = batch.text.split_off(start);
-                while line_of(from, &mut rest, number)? && rest.len() <= LONGEST_LINE_BYTES {}
-                tail = Some(rest);
-                break;
-            }
-            number += 1;
-            // A run without a block has an empty line in their place.
-            if batch.text.len() == start && batch.ends.is_empty() {
-                batch.number = number;
-                continue;
-            }
-            batch.ends.push(batch.text.len());
-        }
-        let gone = !batch.ends.is_empty() && !take(batch);
-        if tail.is_some() || !more || gone {
-            return Ok((number - 1, tail));
-        }
-        if broken.load(Ordering::Relaxed) {
-            // After a broken line, it only matters whether anything follows.
-            let ends = from.fill_buf().map_err(|error| failed(&error))?.is_empty();
-            return Ok((number - 1, (!ends).then(Vec::new)));
-        }
+        Error::input(message).help("the disk may have been full; measure again")
+    })?;
+    found.check().unwrap_or_else(|| Err(not_a_run()))?;
+    Ok(found)
+}
+
+/// The error for a source that cannot be read.
+pub(super) fn failed(error: &std::io::Error) -> Error {
+    match gunzip::damage(error) {
+        Some(damage) => damage,
+        None => Error::input(in_words(error)).help("can it be read by other programs?"),
     }
 }
 
-fn work(from: &Mutex<Receiver<Batch>>, done: &Mutex<Vec<Done>>, broken: &AtomicBool) {
-    let mut known = SoftirqCounts::default();
-    loop {
-        let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(batch) = next else { return };
-        push(done, batch.read(&mut known, broken));
-    }
+/// The error for a file that is not a run.
+fn not_a_run() -> Error {
+    Error::input("it is not a saved run of zc")
+        .help("zc show reads what zc run has saved (zc-DATE.jsonl.gz)")
 }
 
-fn push(done: &Mutex<Vec<Done>>, batch: Done) {
-    done.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-}
-
-impl Batch {
-    /// Reads its blocks. `broken` is set at a line that is not a block.
-    fn read(&self, known: &mut SoftirqCounts, broken: &AtomicBool) -> Done {
-        let mut read =
-            Done { number: self.number, blocks: Vec::with_capacity(self.ends.len()), bad: None };
-        let mut start = 0;
-        for (place, &end) in self.ends.iter().enumerate() {
-            let text = &self.text[start..end];
-            let text = text.strip_suffix(b",").unwrap_or(text);
-            match line::read(text, known) {
-                Ok(block) => read.blocks.push(block),
-                Err(error) => {
-                    broken.store(true, Ordering::Relaxed);
-                    read.bad = Some((self.number + place, error));
-                    break;
-                }
-            }
-            start = end;
-        }
-        read
-    }
+/// The error for a run with invalid content; `line` counts from 1.
+fn unreadable(line: usize, error: &serde_json::Error) -> Error {
+    // The error counts lines within what was parsed.
+    let line = line + error.line().saturating_sub(1);
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let column = error.column();
+    Error::input(format!(
+        "it is a saved run that cannot be read: line {line}, column {column}: {what}"
+    ))
+    .help("was it edited by hand, or saved by a newer zc?")
 }

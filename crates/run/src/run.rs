@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::slot_line::SlotLine;
 use super::{
     BlockSamples, FormatVersion, Host, Latencies, Levels, LinkFacts, Plan, Reading, RemoteFacts,
     RemoteReport, RemoteWindow, Sampling, StateReading, SupportRow, Usage, Warning,
 };
 
-/// A saved run. A file contains it as one JSON document, one block per line: see the modules `file`
-/// and `line`, and docs/format.md.
+/// A saved run. A file contains it as JSON Lines, one for each block: see the module `file` and
+/// docs/format.md.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Facts known before the first block.
@@ -131,13 +132,14 @@ pub enum Probe {
     },
 }
 
-/// Every cell of the plan once, in random order, with its idle windows.
-#[derive(Debug, Clone, PartialEq)]
+/// Every cell of the plan once, in random order, with its idle windows. One line of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Counts from 0.
     pub index: usize,
     /// The session that it belongs to, which counts from 0: between two of them is drawn anew what
     /// else stays for a whole run. 0 in files before 3.2.
+    #[serde(default)]
     pub session: usize,
     /// When it began: CLOCK_MONOTONIC.
     pub began_ns: u64,
@@ -148,15 +150,18 @@ pub struct Block {
     /// the last of the soaked trials, and between some of them (before format 3.5 between any two).
     pub slots: Vec<Slot>,
     /// Trials that failed. The rest of the block counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedTrial>,
     /// The samples of a run that is sampled: see [`Profile`](super::Profile).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<BlockSamples>,
     /// Null if the block counts; otherwise why it does not.
     pub dropped: Option<Dropped>,
 }
 
-/// A window of a block.
-#[derive(Debug, Clone, PartialEq)]
+/// A window of a block. In the file it is a trial if it has a `cell`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, try_from = "SlotLine<Reading>")]
 #[allow(clippy::large_enum_variant)] // half of a run is trials
 pub enum Slot {
     /// A window in which only the soakers run.
@@ -175,13 +180,14 @@ pub struct FailedTrial {
 }
 
 /// A window in which nothing was sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct IdleWindow {
     /// Soakers, CPU time and /proc/stat as it opened.
     pub opened: Reading,
     /// And as it closed.
     pub closed: Reading,
     /// The same on the other machine, if a zc measures there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<Box<RemoteWindow>>,
 }
 
@@ -221,7 +227,7 @@ impl TrialKind {
 }
 
 /// One measurement of one cell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Trial {
     /// The cell's label.
     pub cell: String,
@@ -241,17 +247,22 @@ pub struct Trial {
     pub whole_copied: u64,
     /// Packets of the trial, and their fragments; `None` where they were not counted: they are on
     /// the link `null`, in trials without soakers (since format 3.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fragments: Option<FragmentCounts>,
     /// CPU time of the sender threads over the whole trial, from the first byte to the end of the
     /// drain: what time(1) would show for a program that did only this. io_uring's workers are
     /// other threads and are not included.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_sender_usage: Option<Usage>,
     /// State of the sockets of the flows as the window closed; `None` where zc has none of them:
     /// they are a server's (since format 3.6).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sockets: Option<SocketFacts>,
     /// All meters of the other machine, if a zc measures there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<Box<RemoteWindow>>,
     /// The far end's report about the trial, if it is not a zc and makes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_report: Option<RemoteReport>,
 }
 

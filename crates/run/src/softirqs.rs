@@ -1,16 +1,19 @@
 //! /proc/softirqs at one moment. A saved run has hundreds of thousands of these, all with the same
 //! ten kinds: the names are shared, and the counts are in one allocation.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Counts of each kind of softirq (`NET_RX` ...) per soaked CPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "BTreeMap<String, Vec<u64>>", into = "BTreeMap<String, Vec<u64>>")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(into = "BTreeMap<String, Vec<u64>>")]
 pub struct SoftirqCounts {
     /// Each once, in alphabetical order.
     kinds: Arc<[Box<str>]>,
@@ -43,11 +46,6 @@ impl SoftirqCounts {
     /// All counts, kind by kind.
     pub(super) fn counts(&self) -> &[u64] {
         &self.counts
-    }
-
-    /// All counts, kind by kind.
-    pub(super) fn counts_mut(&mut self) -> &mut [u64] {
-        &mut self.counts
     }
 
     /// The counts of one kind.
@@ -96,9 +94,118 @@ impl TryFrom<BTreeMap<String, Vec<u64>>> for SoftirqCounts {
     }
 }
 
-impl From<SoftirqCounts> for BTreeMap<String, Vec<u64>> {
-    fn from(softirqs: SoftirqCounts) -> Self {
-        softirqs.iter().map(|(kind, counts)| (kind.to_owned(), counts.to_vec())).collect()
+impl Serialize for SoftirqCounts {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.iter())
+    }
+}
+
+thread_local! {
+    /// Kinds of the counts that this thread read last: those of the next ones, nearly always.
+    static LAST_KINDS: RefCell<Arc<[Box<str>]>> = RefCell::default();
+}
+
+impl<'de> Deserialize<'de> for SoftirqCounts {
+    /// An object of kinds with their counts by CPU. Kinds that were read before are not allocated
+    /// again.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Rows;
+        impl<'de> Visitor<'de> for Rows {
+            type Value = SoftirqCounts;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("counts of softirqs by kind")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SoftirqCounts, A::Error> {
+                let kinds = LAST_KINDS.with_borrow(Arc::clone);
+                let mut counts = Vec::new();
+                let mut row_ends = Vec::new();
+                let mut other_kind = None;
+                while other_kind.is_none()
+                    && let Some(kind) =
+                        map.next_key_seed(Known(kinds.get(row_ends.len()).map(|kind| &**kind)))?
+                {
+                    match kind {
+                        None => {
+                            map.next_value_seed(Row(&mut counts))?;
+                            row_ends.push(counts.len());
+                        }
+                        other => other_kind = other,
+                    }
+                }
+                let cpus = row_ends.first().copied().unwrap_or(0);
+                let is_even = row_ends.iter().zip(1..).all(|(end, rows)| *end == rows * cpus);
+                if other_kind.is_none() && row_ends.len() == kinds.len() && cpus > 0 && is_even {
+                    return Ok(SoftirqCounts { kinds, counts: counts.into() });
+                }
+                let starts = std::iter::once(0).chain(row_ends.iter().copied());
+                let known = kinds.iter().zip(starts.zip(&row_ends));
+                let mut rows: BTreeMap<String, Vec<u64>> = known
+                    .map(|(kind, (start, end))| (kind.to_string(), counts[start..*end].to_vec()))
+                    .collect();
+                if let Some(kind) = other_kind {
+                    rows.insert(kind, map.next_value()?);
+                }
+                while let Some((kind, row)) = map.next_entry()? {
+                    rows.insert(kind, row);
+                }
+                let read: SoftirqCounts = rows.try_into().map_err(A::Error::custom)?;
+                LAST_KINDS.set(Arc::clone(&read.kinds));
+                Ok(read)
+            }
+        }
+        from.deserialize_map(Rows)
+    }
+}
+
+/// Reads a key: `None` if it is the expected one.
+struct Known<'a>(Option<&'a str>);
+
+impl<'de> DeserializeSeed<'de> for Known<'_> {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Known<'_> {
+    type Value = Option<String>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a kind of softirq")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, kind: &str) -> Result<Self::Value, E> {
+        let is_expected = self.0 == Some(kind);
+        Ok((!is_expected).then(|| kind.to_owned()))
+    }
+}
+
+/// Appends the counts of a row.
+struct Row<'a>(&'a mut Vec<u64>);
+
+impl<'de> DeserializeSeed<'de> for Row<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Row<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("counts by CPU")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(count) = seq.next_element()? {
+            self.0.push(count);
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,8 @@
 //! Versions of the saved run: the one that this program writes, those that it reads, and the errors
 //! for others.
 //!
-//! docs/format.md has the policy. A minor version adds: fields, numbers at the end of arrays,
-//! values. A major version renames, removes, or changes a meaning. This program reads every minor
-//! version of its own major version, and the major version before.
+//! docs/format.md has the policy. A minor version adds fields and values. A major version renames,
+//! removes, or changes a meaning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,11 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Result, escape};
 
 /// The major version that this program writes.
-pub const MAJOR: u32 = 3;
+pub const MAJOR: u32 = 4;
 /// The minor version that this program writes.
-pub const MINOR: u32 = 7;
-/// The oldest major version that this program reads: the one before its own.
-pub const OLDEST_MAJOR: u32 = MAJOR - 1;
+pub const MINOR: u32 = 0;
+/// The oldest major version that this program reads.
+pub const OLDEST_MAJOR: u32 = 2;
+/// The last major version that was one JSON document with differences in it.
+const FORMAT_OF_DIFFERENCES: u64 = 3;
 /// The first version of zc that reads all of [`MAJOR`].[`MINOR`]. Raised together with either of
 /// them.
 pub const READ_BY: &str = "0.2.0";
@@ -68,6 +69,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether it is of a format whose lines are JSON documents.
+    pub(super) fn has_lines(&self) -> bool {
+        self.zc_run.is_some_and(|major| major > FORMAT_OF_DIFFERENCES)
+    }
+
     /// Whether this program reads the file's version; `None` if it is not a saved run.
     pub(super) fn check(&self) -> Option<Result<()>> {
         let major = self.zc_run?;
@@ -75,8 +81,7 @@ impl Found {
             return Some(Ok(()));
         }
         let message = format!(
-            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} and \
-             {MAJOR}",
+            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} to {MAJOR}",
             self.zc_run_minor
         );
         Some(Err(Error::input(message).help(readers(&self.read_by, &self.zc_version))))

@@ -32,7 +32,7 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("zc-saved-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder of its own");
     let kept = std::env::var_os("ZC_KEEP").map(PathBuf::from);
-    let file = kept.clone().unwrap_or_else(|| folder.join("run.json"));
+    let file = kept.clone().unwrap_or_else(|| folder.join("run.jsonl.gz"));
     let (blocks, bytes) = write(&like, trials, &file).expect("room for the file");
     println!(
         "{trials} trials in {blocks} blocks: {:.1} MB, {} bytes a trial\n",
@@ -67,8 +67,8 @@ fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)
     };
     assert!(like.blocks.iter().map(trials_of).sum::<usize>() > 0, "a run without a trial");
     let mut out = BufWriter::new(File::create(file)?);
-    let (head, _) = zc_run::open(&like.header);
-    out.write_all(head.as_bytes())?;
+    let mut put = |line: &str| out.write_all(&zc_run::gzip_members(line));
+    put(&zc_run::header_line(&like.header))?;
     let mut done = 0;
     let mut index = 0;
     for block in like.blocks.iter().cycle() {
@@ -78,15 +78,10 @@ fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)
         let mut block = block.clone();
         block.index = index;
         done += trials_of(&block);
-        out.write_all(zc_run::append_block(&block, index == 0).0.as_bytes())?;
+        put(&zc_run::block_line(&block))?;
         index += 1;
     }
-    out.write_all(
-        like.end
-            .as_ref()
-            .map_or_else(|| "\n],\"end\":null}\n".to_owned(), zc_run::close)
-            .as_bytes(),
-    )?;
+    like.end.iter().try_for_each(|end| put(&zc_run::end_line(end)))?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
     Ok((index, file.metadata()?.len()))
 }

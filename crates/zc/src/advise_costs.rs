@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 
 use super::apart::{self, Document};
+use super::archive;
 use super::busy::nothing_kept;
 use super::read::Saved;
 use super::run::{Measured, measured};
@@ -231,7 +232,7 @@ fn of_this_folder() -> Result<Option<PathBuf>> {
         .filter(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            name.starts_with("zc-") && name.ends_with(".json")
+            name.starts_with("zc-") && archive::stem(&name) != name
         })
         .filter_map(|entry| {
             Some((entry.metadata().ok()?.modified().ok()?, PathBuf::from(entry.file_name())))

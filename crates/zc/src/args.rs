@@ -8,6 +8,7 @@ use super::advise::AdviseArgs;
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
+use super::convert::ConvertArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::fleet::FleetArgs;
@@ -121,6 +122,11 @@ pub(super) enum Command {
     /// in this folder, else one that is measured now, in 90 s. Exits with 3 if a log cannot be
     /// read, or nothing in it.
     Advise(AdviseArgs),
+    /// Write runs of older formats in today's
+    ///
+    /// A run of format 2 or 3 is written as JSON Lines, which other programs read; the older file
+    /// stays. zc itself reads all of them.
+    Convert(ConvertArgs),
     /// Print the JSON Schema of a saved run, or of a command's JSON
     ///
     /// docs/format.md describes the saved run for authors of other programs; the schema is for

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Servers and their logs", &["http", "advise"]),
     ("Fleets and archives", &["fleet", "trend", "export"]),
     ("Tools of 2001", &["zcs", "zcc", "cyclesoak", "run-rr", "ttcp", "install-classic"]),
-    ("For other programs", &["schema", "generate"]),
+    ("For other programs", &["convert", "schema", "generate"]),
 ];
 
 /// `zc`, whose help lists its commands in groups, each with the first line of its own help.

@@ -53,16 +53,9 @@ pub(super) enum Unread {
 /// # Errors
 /// It cannot be read, or is compressed in another way.
 pub(super) fn decompressed(
-    mut source: impl Read + 'static,
+    source: impl Read + 'static,
 ) -> Result<(Box<dyn BufRead>, Option<Compression>), Unread> {
-    // A pipe may give them one by one.
-    let mut begin = Vec::new();
-    source.by_ref().take(8).read_to_end(&mut begin).map_err(Unread::Failed)?;
-    if let Some((_, with, command)) = OTHERS.iter().find(|(magic, ..)| begin.starts_with(magic)) {
-        return Err(Unread::Compressed { with, command });
-    }
-    let compression = compression(&begin);
-    let whole = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(begin).chain(source));
+    let (whole, compression) = recognised(source)?;
     let text: Box<dyn BufRead> = match compression {
         None => Box::new(whole),
         Some(Compression::Gzip) => {
@@ -73,6 +66,23 @@ pub(super) fn decompressed(
         }
     };
     Ok((text, compression))
+}
+
+/// All of `source`, and how it is compressed.
+///
+/// # Errors
+/// Same as for [`decompressed`].
+pub(super) fn recognised(
+    mut source: impl Read,
+) -> Result<(impl BufRead, Option<Compression>), Unread> {
+    // A pipe may give them one by one.
+    let mut begin = Vec::new();
+    source.by_ref().take(8).read_to_end(&mut begin).map_err(Unread::Failed)?;
+    if let Some((_, with, command)) = OTHERS.iter().find(|(magic, ..)| begin.starts_with(magic)) {
+        return Err(Unread::Compressed { with, command });
+    }
+    let compression = compression(&begin);
+    Ok((BufReader::with_capacity(BUFFER_BYTES, Cursor::new(begin).chain(source)), compression))
 }
 
 /// RFC 1952 (2.3.1) and RFC 8878 (3.1): a frame, or one that is to be skipped.

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use rustix::fs::OFlags;
 use zc_measure::session::{EarlierRates, is_stdout};
 
-use super::like;
+use super::{archive, like};
 
 /// Files of the folder that are looked at, the newest first.
 const MOST_FILES: usize = 64;
@@ -26,10 +26,13 @@ pub(super) fn rates(out: &Path, experiment: &str) -> Vec<EarlierRates> {
     }
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(entries) = folder.unwrap_or(Path::new(".")).read_dir() else { return Vec::new() };
-    let is_json = |path: &Path| path.extension().is_some_and(|kind| kind == "json");
+    let is_run = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        archive::stem(&name) != name
+    };
     let mut files: Vec<(SystemTime, String, File)> = Vec::new();
     for path in entries.take(MOST_ENTRIES).flatten().map(|entry| entry.path()) {
-        if is_json(&path)
+        if is_run(&path)
             && let Some((written, file)) = own(&path)
             && let Some(name) = path.file_name()
         {
@@ -96,7 +99,7 @@ mod tests {
             run.header.plan.experiment = "sizes".to_owned();
         });
         save(folder.path(), "run.txt", 2, |_| ());
-        std::fs::write(folder.path().join("no-run.json"), "{\"zc_run\":3}").unwrap();
+        std::fs::write(folder.path().join("no-run.json"), "{\"zc_run\":4}").unwrap();
         std::os::unix::fs::symlink("new.json", folder.path().join("link.json")).unwrap();
         rustix::fs::mkfifoat(
             rustix::fs::CWD,

@@ -9,7 +9,7 @@ pub(super) type Example = (&'static str, &'static str);
 const ZC: &[Example] = &[
     ("zc run", "measure what each send path costs here, in a minute"),
     ("zc doctor", "what can be measured on this machine"),
-    ("zc show -v zc-DATE.json", "print a saved run again, with all tables and notes"),
+    ("zc show -v zc-DATE.jsonl.gz", "print a saved run again, with all tables and notes"),
     ("zc soak -- COMMAND", "measure what a command costs the whole machine"),
 ];
 
@@ -47,9 +47,14 @@ const SHOW: &[Example] = &[
     ("zc show profile.json --folded > stacks", "folded stacks for a flame graph"),
 ];
 
+const CONVERT: &[Example] = &[
+    ("zc convert zc-*.json", "older runs, each beside its file"),
+    ("zc convert old.json -o - | jq .plan.cells", "one, for another program"),
+];
+
 const REPORT: &[Example] = &[
     ("zc report run.json -o report.html", "a self-contained page with charts"),
-    ("zc report *.json --markdown", "several runs in 72 columns, for a pull request"),
+    ("zc report *.jsonl.gz --markdown", "several runs in 72 columns, for a pull request"),
     (
         "zc report run.json --openmetrics -o /var/lib/prometheus/node-exporter/zc.prom",
         "metrics, for node_exporter's textfile collector",
@@ -89,7 +94,7 @@ const ADVISE: &[Example] = &[
     ),
     ("zc advise access.log --no-costs", "only what it has; nothing is measured"),
     (
-        "zc advise access.log --from-run zc-DATE.json --rate 5Gbit/s",
+        "zc advise access.log --from-run zc-DATE.jsonl.gz --rate 5Gbit/s",
         "costs of a run, also at a rate",
     ),
     (
@@ -130,6 +135,7 @@ pub(super) fn of(command: &str) -> &'static [Example] {
         "plan" => PLAN,
         "serve" => SERVE,
         "show" => SHOW,
+        "convert" => CONVERT,
         "report" => REPORT,
         "compare" => COMPARE,
         "calibrate" => CALIBRATE,

@@ -14,6 +14,7 @@ mod calibrate;
 mod classic;
 mod command_groups;
 mod compare;
+mod convert;
 mod decompress;
 mod doctor;
 mod earlier;
@@ -156,6 +157,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Compare(args) => return compare::run(&args),
         Command::Fleet(args) => return fleet::run(&args),
         Command::Trend(args) => return trend::run(&args),
+        Command::Convert(args) => convert::convert(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Http(args) => http::run(&args),

@@ -68,7 +68,7 @@ fn more(command: &Command) -> Roff {
         )]);
     }
     page.control("SH", ["FILES"]);
-    page.control("TP", []).text([bold("zc-DATE.json")]).text([roman(
+    page.control("TP", []).text([bold("zc-DATE.jsonl.gz")]).text([roman(
         "A saved run in the current folder, written after every block of measurements; \
          docs/format.md describes it.",
     )]);

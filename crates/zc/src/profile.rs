@@ -85,7 +85,7 @@ pub(super) struct ProfileArgs {
         help_heading = "Expert"
     )]
     window: Option<String>,
-    /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
+    /// Where the run is saved; the file must not exist [default: zc-DATE.jsonl.gz in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     out: Option<PathBuf>,
     /// Write folded stacks too, as flame graph tools read them

@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::decompress::{Unread, decompressed};
+use super::decompress::{Compression, Unread, recognised};
 use super::tell;
+use super::zstd_frames::ZstdFrames;
 use zc_kernel::named_file;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
-/// The largest run that is read. A run of many hours has some tens of megabytes; a larger file is
-/// something else, or would not fit into memory.
-const LARGEST_RUN_BYTES: u64 = 1 << 30;
+/// The largest run that is read. A run of many hours has some hundreds of megabytes of text; a larger
+/// file is something else, or would not fit into memory.
+const LARGEST_RUN_BYTES: u64 = 4 << 30;
 
-/// Largest ratio of a decompressed run to its file, above the minimum: some kilobytes could
-/// otherwise take all memory. gzip makes a run a tenth.
+/// Largest ratio of a run that zstd compressed to its file, above the minimum: some kilobytes could
+/// otherwise take all memory.
 const MOST_COMPRESSED: u64 = 100;
 const LEAST_OF_COMPRESSED_BYTES: u64 = 16 << 20;
 
@@ -113,17 +114,17 @@ impl Saved {
     /// The run, and how many lines at its end are broken.
     fn parse(self) -> Result<(Run, usize)> {
         let bytes = self.file.metadata().map_or(0, |facts| facts.len());
-        match decompressed(self.file) {
-            Ok((text, None)) => zc_run::read(text.take(LARGEST_RUN_BYTES)),
-            Ok((text, Some(_))) => {
+        match recognised(self.file) {
+            Ok((text, Some(Compression::Zstd))) => {
                 let most = LEAST_OF_COMPRESSED_BYTES.max(bytes * MOST_COMPRESSED);
-                let mut text = text.take(most.min(LARGEST_RUN_BYTES));
+                let mut text = ZstdFrames::new(text).take(most.min(LARGEST_RUN_BYTES));
                 let read = zc_run::read(&mut text);
                 match text.limit() {
                     0 => Err(Error::input("it is larger, decompressed, than any saved run")),
                     _ => read,
                 }
             }
+            Ok((text, _)) => zc_run::read(text.take(LARGEST_RUN_BYTES)),
             Err(Unread::Failed(error)) => Err(Error::input(in_words(&error))),
             Err(Unread::Compressed { with, command }) => {
                 Err(Error::input(format!("it is compressed with {with}, which zc does not read"))
@@ -168,7 +169,7 @@ impl Saved {
 
 fn unreadable(path: &Path, what: &str) -> Error {
     Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
-        .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
+        .help("zc show, report and compare read what zc run has saved (zc-DATE.jsonl.gz)")
 }
 
 /// Opens and reads a saved run of the user's own.

@@ -258,7 +258,7 @@ pub(super) struct RunArgs {
     )]
     pub(super) with: Option<PathBuf>,
     /// Where the run is saved; the file must not exist; - is stdout, and no table is printed then
-    /// [default: zc-DATE.json in this folder]
+    /// [default: zc-DATE.jsonl.gz in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) out: Option<PathBuf>,
     /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the

@@ -12,9 +12,9 @@ pub(super) struct Log {
     pub(super) said: String,
 }
 
-/// Beginnings of the first line of a saved run, and of the line after the last block.
-const HEAD: &str = "{\"zc_run\"";
-const TAIL: &str = "],\"end\":";
+/// Beginnings of the first line of a saved run, and of the last one.
+const HEADER: &str = "{\"zc_run\"";
+const END: &str = "{\"ended_at\"";
 
 /// Takes a log apart. A run whose log was cut off, or is damaged, ends before the first line that
 /// is not whole.
@@ -22,39 +22,19 @@ pub(super) fn parse(log: &str) -> Log {
     let (mut run, mut said) = (String::new(), String::new());
     let (mut is_whole, mut has_end) = (true, false);
     for line in log.lines() {
-        let is_of_run = match run.is_empty() {
-            true => line.starts_with(HEAD),
-            false => line.starts_with(['{', ']']),
-        };
-        if !is_of_run {
+        if !line.starts_with(if run.is_empty() { HEADER } else { "{" }) {
             said += line;
             said.push('\n');
             continue;
         }
-        is_whole = is_whole && !has_end && is_line_of_run(line, run.is_empty());
+        is_whole = is_whole && !has_end && serde_json::from_str::<IgnoredAny>(line).is_ok();
         if is_whole {
-            has_end = line.starts_with(TAIL);
+            has_end = line.starts_with(END);
             run += line;
             run.push('\n');
         }
     }
-    if !run.is_empty() && !has_end {
-        // A block that was followed by another one has a comma.
-        let blocks = run.trim_end().trim_end_matches(',');
-        run = format!("{blocks}\n],\"end\":null}}\n");
-    }
     Log { run: Some(run).filter(|run| !run.is_empty()), said }
-}
-
-/// Whether a line of a saved run is as long as it was written: each is JSON but for what joins
-/// them.
-fn is_line_of_run(line: &str, is_first: bool) -> bool {
-    let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
-    match line.strip_prefix("],") {
-        _ if is_first => line.ends_with("\"blocks\":[") && is_json(&format!("{line}]}}")),
-        Some(end) => is_json(&format!("{{{end}")),
-        None => is_json(line.strip_suffix(',').unwrap_or(line)),
-    }
 }
 
 #[cfg(test)]
@@ -62,8 +42,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RUN: &str = "{\"zc_run\":3,\"a\":[1],\"blocks\":[\n{\"index\":0},\n{\"index\":1}\n],\
-                       \"end\":{\"reason\":{\"why\":\"budget-spent\"}}}\n";
+    const RUN: &str = "{\"zc_run\":4,\"a\":[1]}\n{\"index\":0}\n{\"index\":1}\n\
+                       {\"ended_at\":\"x\",\"reason\":{\"why\":\"budget-spent\"}}\n";
 
     #[test]
     fn the_lines_of_a_run_are_told_from_what_zc_said_among_them() {
@@ -85,27 +65,25 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_cut_off_or_damaged_is_whole_json_up_to_there() {
-        for (end, blocks) in [("],\"end", 2), ("\":1}", 1), (",\n", 1), ("\":0}", 0)] {
-            let end = RUN.find(end).unwrap();
-            let run = parse(&RUN[..end]).run.unwrap();
-            let document: serde_json::Value = serde_json::from_str(&run).expect(&run);
-            assert_eq!(document["blocks"].as_array().unwrap().len(), blocks, "{run}");
-            assert!(document["end"].is_null());
+    fn a_run_that_is_cut_off_or_damaged_is_whole_up_to_there() {
+        for (end, lines) in [("\"reason", 3), ("\":1}", 2), ("\":0}", 1)] {
+            let run = parse(&RUN[..RUN.find(end).unwrap()]).run.unwrap();
+            assert_eq!(run.lines().count(), lines, "{run}");
+            assert!(RUN.starts_with(&run), "{run}");
         }
-        assert_eq!(parse(&RUN[..20]).run, None);
+        assert_eq!(parse(&RUN[..15]).run, None);
         // A line of stderr within one of stdout.
         let mixed = RUN.replace("{\"index\":1}", "{\"inwarning: x\ndex\":1}");
-        let run = parse(&mixed).run.unwrap();
-        let document: serde_json::Value = serde_json::from_str(&run).expect(&run);
-        assert_eq!(document["blocks"].as_array().unwrap().len(), 1, "{run}");
+        assert_eq!(parse(&mixed).run.unwrap().lines().count(), 2);
     }
 
     proptest! {
         #[test]
-        fn what_is_saved_of_any_beginning_of_a_log_is_json(end in 0..RUN.len()) {
+        fn what_is_saved_of_any_beginning_of_a_log_is_whole_lines(end in 0..RUN.len()) {
             if let Some(run) = parse(&RUN[..end]).run {
-                prop_assert!(serde_json::from_str::<IgnoredAny>(&run).is_ok(), "{run}");
+                prop_assert!(RUN.starts_with(&run), "{run}");
+                let is_json = |line| serde_json::from_str::<IgnoredAny>(line).is_ok();
+                prop_assert!(run.lines().all(is_json), "{run}");
             }
         }
     }

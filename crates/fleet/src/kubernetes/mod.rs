@@ -190,7 +190,7 @@ fn save_results(kubectl: &Kubectl, folder: &Folder, cell: &Cell, ending: &Ending
         }
     }
     match &log.run {
-        Some(text) => folder.write(&run, text)?,
+        Some(lines) => folder.write(&run, &zc_run::gzip_members(lines))?,
         None if ending.code == Some(0) && why.is_none() => {
             // A kubelet that has lost a log says so in place of it.
             let said = log.said.lines().next_back().unwrap_or("it is empty");

@@ -51,7 +51,7 @@ pub(crate) fn pair_script(plan: &FleetPlan, number: usize, folder: &Folder) -> S
          trap : TERM # zc hears it too, saves what it has, and says how it ended\n\
          on() {{ host=$1; shift; {srun}\"$host\" \"$@\"; }}\n\
          on \"$near\" {zc} run \"$@\" --via \"{srun}$far\" \\\n    \
-         --out \"$folder/runs/$attempt.json\" </dev/null >/dev/null \
+         --out \"$folder/runs/$attempt.jsonl.gz\" </dev/null >/dev/null \
          2>\"$folder/logs/$attempt.txt\"\n\
          code=$?\n\
          echo $code >\"$folder/runs/$attempt.exit\"\n\

@@ -1,19 +1,18 @@
 //! The file that a run is saved in, after every block.
 //!
-//! A block is appended by overwriting the tail that closes the document (see `zc_run::file`), so
-//! saving costs the same at the end of a long run as at its beginning. The file is created before
-//! anything is measured, and never over an existing one: a run that cannot be saved should fail
-//! before the measurement and not after it.
+//! A run is lines (see `zc_run::file`), and each is appended in one write, so saving costs the same
+//! at the end of a long run as at its beginning. In a file whose name ends with `.gz` each line is a
+//! gzip member. The file is created before anything is measured, and never over an existing one: a
+//! run that cannot be saved should fail before the measurement and not after it.
 //!
-//! A run that goes to stdout is the same text, written as it grows; the tail follows at the end.
-//! One that is killed ends after its last block.
+//! A run that goes to stdout is the same lines, not compressed.
 
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use zc_kernel::new_file::NewFile;
-use zc_run::{Block, Error, Header, Result, Run, in_words};
+use zc_run::{Error, Header, Result, Run, in_words};
 
 /// Whether a run is saved to stdout and not in a file: `-`.
 pub fn is_stdout(out: &Path) -> bool {
@@ -26,11 +25,12 @@ pub(super) struct Saving {
     path: PathBuf,
     /// `None` is stdout.
     file: Option<NewFile>,
-    /// Offset at which the tail begins: everything before it stays.
-    body_bytes: u64,
-    blocks: usize,
-    /// The last write failed; the next one writes everything again.
-    broken: bool,
+    /// Bytes of the lines that are in it whole.
+    bytes: u64,
+    /// How many these are: the header, and the blocks.
+    lines: usize,
+    /// Stdout took a part of a line.
+    is_cut: bool,
 }
 
 impl Saving {
@@ -43,7 +43,7 @@ impl Saving {
             true => None,
             false => Some(NewFile::claim(path).map_err(|error| creation(path, &error))?),
         };
-        Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
+        Ok(Self { path: path.to_owned(), file, bytes: 0, lines: 0, is_cut: false })
     }
 
     /// Removes the file while it is empty: there is nothing to save.
@@ -54,59 +54,37 @@ impl Saving {
         }
     }
 
-    /// Writes the head. A failure is reported by the next append.
+    /// Writes the header. A failure is reported by the next append.
     pub(super) fn open(&mut self, header: &Header) {
-        let (head, tail) = zc_run::open(header);
-        self.broken = self.write(0, &head, &tail).is_err();
+        let _ = self.push(&zc_run::header_line(header));
     }
 
-    /// Appends the last block of the run.
+    /// Appends the last block of the run, and what could not be written before.
     ///
     /// # Errors
     /// Usually a full disk. The file then still has what it had.
     pub(super) fn append(&mut self, run: &Run) -> Result<()> {
-        if self.broken || self.blocks + 1 != run.blocks.len() {
-            return self.rewrite(run);
+        if self.lines == 0 {
+            self.push(&zc_run::header_line(&run.header))?;
         }
-        match run.blocks.last() {
-            Some(block) => self.append_one(block),
-            None => Ok(()),
-        }
+        let blocks = run.blocks.iter().skip(self.lines - 1);
+        blocks.map(zc_run::block_line).try_for_each(|line| self.push(&line))
     }
 
-    /// Writes the end of the document.
+    /// Appends the end of the run.
     ///
     /// # Errors
     /// Same as [`append`](Self::append).
     pub(super) fn close(&mut self, run: &Run) -> Result<()> {
-        if self.broken {
-            self.rewrite(run)?;
-        }
-        match &run.end {
-            Some(end) => self.written(self.body_bytes, "", &zc_run::close(end)),
-            None => Ok(()),
-        }
+        self.append(run)?;
+        run.end.as_ref().map_or(Ok(()), |end| self.push(&zc_run::end_line(end)))
     }
 
-    fn append_one(&mut self, block: &Block) -> Result<()> {
-        let (line, tail) = zc_run::append_block(block, self.blocks == 0);
-        self.written(self.body_bytes, &line, &tail)?;
-        self.blocks += 1;
-        Ok(())
-    }
-
-    fn rewrite(&mut self, run: &Run) -> Result<()> {
-        if self.file.is_none() {
+    fn push(&mut self, line: &str) -> Result<()> {
+        if self.is_cut {
             return Err(Error::output("the run is cut off: stdout took no more of it"));
         }
-        let (head, tail) = zc_run::open(&run.header);
-        self.blocks = 0;
-        self.written(0, &head, &tail)?;
-        run.blocks.iter().try_for_each(|block| self.append_one(block))
-    }
-
-    fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
-        self.write(at, body, tail).map_err(|error| {
+        self.write(line).map_err(|error| {
             let place = match &self.file {
                 Some(_) => format!("in \"{}\"", self.path.display()),
                 None => "to stdout".to_owned(),
@@ -116,36 +94,26 @@ impl Saving {
         })
     }
 
-    /// One write for body and tail; if it fails, the old tail is restored as far as possible.
-    fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
-        let Some(NewFile { file, .. }) = &mut self.file else {
-            // What was written stays, so the tail is that of the end, which has no body.
+    /// Writes a line; if that fails, the file ends where it did.
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let Some(NewFile { file, .. }) = &self.file else {
             let mut stdout = io::stdout().lock();
-            let text = if body.is_empty() { tail } else { body };
-            let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-            self.broken = written.is_err();
+            let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+            self.is_cut = written.is_err();
+            self.lines += 1;
             return written;
         };
-        let text = format!("{body}{tail}");
-        let mut old_tail = Vec::new();
-        let result = file
-            .write_all_at(text.as_bytes(), at)
-            .and_then(|()| file.set_len(at + text.len() as u64));
-        match result {
+        let member = zc_run::is_compressed(&self.path).then(|| zc_run::gzip_members(line));
+        let bytes = member.as_deref().unwrap_or(line.as_bytes());
+        let end = self.bytes + bytes.len() as u64;
+        match file.write_all_at(bytes, self.bytes).and_then(|()| file.set_len(end)) {
             Ok(()) => {
-                self.body_bytes = at + body.len() as u64;
-                self.broken = false;
-                file.flush()
+                self.bytes = end;
+                self.lines += 1;
+                Ok(())
             }
             Err(error) => {
-                self.broken = true;
-                // Every unfinished file has the tail without an end; it is short, and there was
-                // room for it before.
-                write!(old_tail, "\n],\"end\":null}}\n")?;
-                if at > 0 {
-                    let _ = file.write_all_at(&old_tail, at);
-                    let _ = file.set_len(at + old_tail.len() as u64);
-                }
+                let _ = file.set_len(self.bytes);
                 Err(error)
             }
         }

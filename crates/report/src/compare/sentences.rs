@@ -391,7 +391,7 @@ fn again(compared: &Compared) -> Option<String> {
     // The file, without the cell or the state of it.
     let old = &compared.old;
     let file = match old.name.rsplit_once(':') {
-        Some((file, _)) if file.ends_with(".json") => file,
+        Some((file, _)) if file.contains(".json") => file,
         _ => &old.name,
     };
     let rate = || escape(first.old.as_deref().unwrap_or_default(), 40);

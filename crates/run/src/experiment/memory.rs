@@ -10,7 +10,7 @@ pub(super) const DEFINITION: Definition = Definition {
     plan: Err(NoPlan { why: "sends nothing", arguments: "" }),
     examples: &[
         ("zc run memory", "bandwidth by working set"),
-        ("zc run memory --with zc-DATE.json", "and how near to it the top speeds of a run are"),
+        ("zc run memory --with zc-DATE.jsonl.gz", "and how near to it the top speeds of a run are"),
     ],
     ..Definition::DEFAULT
 };

@@ -1,4 +1,4 @@
-//! An archive: a folder of saved runs, by day (`2026-11-24/NAME.json`), and what each adds to a
+//! An archive: a folder of saved runs, by day (`2026-11-24/NAME.jsonl.gz`), and what each adds to a
 //! fleet.
 
 mod figures;
@@ -22,8 +22,8 @@ pub(super) use run_file::{Figures, RunFile};
 /// Depth to which folders are searched: the folders of days are one below the archive.
 const DEPTH: usize = 2;
 
-/// The files of an archive, by name: all .json files in it and in its folders, also compressed
-/// ones, except the archive's own. A run that is there in both forms is read once.
+/// The files of an archive, by name: all .jsonl and .json files in it and in its folders, also
+/// compressed ones, except the archive's own. A run that is there in both forms is read once.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): it is no folder that can be read.
@@ -54,7 +54,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, files: &mut Vec<RunFile>) -> s
         // A link is no folder of a day and no run, and is listed as what it is.
         let is_linked_folder = kind.is_symlink() && path.is_dir();
         let name = below.to_string_lossy().into_owned();
-        let is_named = decompressed_name(&name).ends_with(".json") && !is_own(below);
+        let is_named = stem(&name) != name && !is_own(below);
         if kind.is_dir() {
             if depth > 1 {
                 walk(root, &path, depth - 1, files)?;
@@ -93,15 +93,22 @@ pub(super) fn has_run(folder: &OpenFolder, name: &OsStr) -> std::io::Result<bool
 
 /// Whether it is a file that an archive has besides its runs.
 fn is_own(name: &Path) -> bool {
-    [HOSTS, "fleet.json"].iter().any(|own| name == Path::new(own))
+    [HOSTS, INDEX, "fleet.json"].iter().any(|own| name == Path::new(own))
 }
 
-/// Suffix of the name of a run during which other jobs could use its hosts.
-pub(super) const SHARED: &str = ".shared.json";
+/// The name of a run without the suffixes of its format; the same for any other file.
+pub(super) fn stem(name: &str) -> &str {
+    let plain = decompressed_name(name);
+    plain.strip_suffix(".jsonl").or_else(|| plain.strip_suffix(".json")).unwrap_or(name)
+}
+
+/// Suffix of the name, without those of its format, of a run during which other jobs could use its
+/// hosts.
+pub(super) const SHARED: &str = ".shared";
 
 /// Number of runs during which other jobs could use their hosts.
 pub(super) fn shared(runs: &[RunFigures]) -> usize {
-    runs.iter().filter(|run| decompressed_name(&run.name).ends_with(SHARED)).count()
+    runs.iter().filter(|run| stem(&run.name).ends_with(SHARED)).count()
 }
 
 /// The features of an archive's hosts.

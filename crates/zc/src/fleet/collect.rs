@@ -85,8 +85,9 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
             features.0.insert(named.unwrap_or(&host.name).clone(), host.features.clone());
         }
         // Its name tells for good what its file does not.
-        let shared = run.name.strip_suffix(".json").filter(|_| plan.shared);
-        let name = shared.map_or(run.name.clone(), |name| format!("{name}{}", archive::SHARED));
+        let (stem, suffix) = run.name.split_at(archive::stem(&run.name).len());
+        let shared = if plan.shared { archive::SHARED } else { "" };
+        let name = format!("{stem}{shared}{suffix}");
         let name = Path::new(&run.day).join(format!("{}-{name}", plan.name));
         match copy(file, &args.archive, &name)? {
             true => copied += 1,

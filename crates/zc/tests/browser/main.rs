@@ -18,7 +18,7 @@ use std::process::Command;
 use running::Bounded as _;
 use serde_json::Value;
 use webdriver::{Browser, key};
-use zc_run::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
+use zc_run::{Factor, Level, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
 /// A browser, or the reason why there is none on stderr.
@@ -124,13 +124,8 @@ fn written(folder: &Path, args: &[&str], runs: &[Run]) -> PathBuf {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
     command.args(args).current_dir(folder);
     for (place, run) in runs.iter().enumerate() {
-        let (mut text, _) = open(&run.header);
-        for (place, block) in run.blocks.iter().enumerate() {
-            text.push_str(&append_block(block, place == 0).0);
-        }
-        text.push_str(&close(run.end.as_ref().unwrap()));
         let name = format!("{place}.json");
-        std::fs::write(folder.join(&name), text).unwrap();
+        std::fs::write(folder.join(&name), zc_run::whole(run)).unwrap();
         command.arg(name);
     }
     let output = command.args(["-o", "page.html"]).finish().unwrap();

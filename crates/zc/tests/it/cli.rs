@@ -290,7 +290,7 @@ fn a_run_cut_anywhere_is_shown_or_refused_but_never_a_panic() {
 
 #[test]
 fn what_is_no_run_is_exit_code_3_and_named() {
-    let future = saved_run().replacen("{\"zc_run\":3,", "{\"zc_run\":99,", 1);
+    let future = saved_run().replacen("{\"zc_run\":4,", "{\"zc_run\":99,", 1);
     let run = saved_run();
     let (head, in_a_string) = (&run[..200], &run[..run.find("paths").unwrap() + 2]);
     for (bytes, message) in [
@@ -303,7 +303,7 @@ fn what_is_no_run_is_exit_code_3_and_named() {
             future.as_bytes(),
             &format!(
                 "cannot read \"x.json\": it is a saved run of format 99.{MINOR}, and this zc reads \
-                 formats 2 and 3"
+                 formats 2 to 4"
             ),
         ),
         (

@@ -5,6 +5,7 @@
 mod folders;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ const STAND_IN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" = run ] || exec "$(cat "$here/real-zc")" "$@"
 while [ $# -gt 0 ]; do [ "$1" != --out ] || out=$2; shift; done
-id=$(basename "$out" .json); id=${id%.*}
+id=$(basename "$out" .jsonl.gz); id=${id%.*}
 near=$(hostname)
 far=$(echo "$id" | cut -d- -f2,3); far=${far#"$near-"}; far=${far%"-$near"}
 [ ! -e "$here/kill/$id" ] || {
@@ -353,7 +354,7 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     let calls = std::fs::read_to_string(here.join("calls")).unwrap();
     assert!(calls.lines().last().unwrap().starts_with("delete jobs "), "{calls}");
     let saved = saved_in_folder(&here.join("out/runs"));
-    let (cut, _) = zc_run::parse(&std::fs::read_to_string(&saved[0]).unwrap()).unwrap();
+    let (cut, _) = zc_run::read(File::open(&saved[0]).unwrap()).unwrap();
     assert!((1..8).contains(&cut.blocks.len()) && cut.end.is_none(), "{}", cut.blocks.len());
 
     // A later one that is whole is byte by byte what a file would hold; its Jobs could not be
@@ -369,14 +370,14 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
         assert!(status.ends_with("few: 1 of 2 done, 1 missing\n"), "{status}");
     }
     let saved = saved_in_folder(&here.join("out/runs"));
-    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
     assert_eq!(saved.len(), 2, "{saved:?}");
-    assert!(saved.iter().any(|path| read(path) == run));
+    assert!(saved.iter().any(|path| std::fs::read(path).unwrap() == zc_run::gzip_members(&run)));
 
     // Of the second measurement no log is left.
     std::fs::write(here.join("log"), "unable to retrieve container logs for containerd://1\n")
         .unwrap();
-    let second = read(&here.join("jobs.json")).replace("00000", "00001");
+    let second = std::fs::read_to_string(here.join("jobs.json")).unwrap();
+    let second = second.replace("00000", "00001");
     std::fs::write(here.join("jobs.json"), second).unwrap();
     let status = text(&zc(&["status", "out"]).stdout);
     assert!(status.contains("failed   its log has no run: unable to retrieve"), "{status}");
@@ -616,7 +617,7 @@ fn zc_itself_measures_between_two_nodes_of_slurm() {
     let runs = saved_in_folder(&here.join("out/runs"));
     assert_eq!(runs.len(), 1, "{seen:?}");
     for path in runs {
-        let (run, _) = zc_run::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let (run, _) = zc_run::read(File::open(&path).unwrap()).unwrap();
         let far = run.header.remote.as_ref().and_then(|remote| remote.machine.as_ref()).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let ends = format!("-{}-{}-", run.header.host.hostname, far.host.hostname);
@@ -626,7 +627,7 @@ fn zc_itself_measures_between_two_nodes_of_slurm() {
 
 fn saved_in_folder(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
+    files.filter(|path| path.to_string_lossy().ends_with(".jsonl.gz")).collect()
 }
 
 /// An archive of three hosts in twelve nights of November; from the ninth on every path costs as

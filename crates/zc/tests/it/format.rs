@@ -2,11 +2,15 @@
 //! later versions, and the JSON Schemas. docs/format.md describes what is
 //! tested here.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 use zc_run::{Dropped, FormatVersion, MAJOR, MINOR, Run, Slot, TrialKind};
+use zc_testkit::documents::{by_lines, from_lines, value};
 use zc_testkit::json_schema::Schema;
 use zc_testkit::synthetic::Synthetic;
 
@@ -19,18 +23,19 @@ fn testdata() -> PathBuf {
 
 /// The golden files, by name.
 fn golden() -> Vec<(String, PathBuf)> {
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     let mut files: Vec<(String, PathBuf)> = std::fs::read_dir(testdata())
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path))
+        .filter(|path| name(path).contains(".json"))
+        .map(|path| (name(&path).split('.').next().unwrap().to_owned(), path))
         .collect();
     files.sort();
     files
 }
 
 fn read(path: &Path) -> Run {
-    let (run, broken) = zc_run::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let (run, broken) = zc_run::read(File::open(path).unwrap()).unwrap();
     assert_eq!(broken, 0, "{}", path.display());
     run
 }
@@ -51,9 +56,9 @@ fn synthetic() -> Run {
 
 /// A synthetic run as a document that `change` has changed.
 fn edited(change: impl FnOnce(&mut Value)) -> String {
-    let mut document: Value = serde_json::from_str(&zc_run::whole(&synthetic())).unwrap();
+    let mut document = value(&synthetic());
     change(&mut document);
-    document.to_string()
+    by_lines(&document)
 }
 
 /// The first line as zc writes it, of another version.
@@ -86,10 +91,15 @@ fn every_major_version_that_is_read_has_a_golden_file() {
 #[test]
 fn a_golden_file_is_of_the_version_that_its_name_says() {
     for (name, path) in golden() {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let document: Value = serde_json::from_str(&text).unwrap();
-        assert!(name.starts_with(&format!("schema-{}-", document["zc_run"])), "{name}");
-        assert!(text.len() < 250_000, "{name}");
+        let bytes = std::fs::read(&path).unwrap();
+        let mut text = String::new();
+        match bytes.starts_with(b"{") {
+            true => text.push_str(std::str::from_utf8(&bytes).unwrap()),
+            false => drop(MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap()),
+        }
+        let major = &name["schema-".len()..][..1];
+        assert!(text.starts_with(&format!("{{\"zc_run\":{major},")), "{name}");
+        assert!(bytes.len() < 250_000, "{name}");
         let run = read(&path);
         assert_eq!(run.header.format.major, MAJOR, "{name}: it is converted");
         assert!(run.end.is_some(), "{name}");
@@ -180,7 +190,8 @@ fn a_run_of_an_older_format_is_compared_with_a_newer_one_by_the_account_that_bot
 #[test]
 fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
     for (name, path) in golden() {
-        let expected = std::fs::read_to_string(path.with_extension("expected")).unwrap();
+        let expected =
+            std::fs::read_to_string(testdata().join(format!("{name}.expected"))).unwrap();
         let expected: Value = serde_json::from_str(&expected).unwrap();
         let mut run = read(&path);
         assert_eq!(json!(zc_analysis::estimate(&run).blocks), expected["blocks"], "{name}");
@@ -267,22 +278,22 @@ fn add_unknown_fields(value: &mut Value, key: &str) {
 #[test]
 fn unknown_fields_are_ignored_everywhere() {
     for run in golden().iter().map(|(_, path)| read(path)).chain([synthetic()]) {
-        let mut document: Value = serde_json::from_str(&zc_run::whole(&run)).unwrap();
+        let mut document = value(&run);
         add_unknown_fields(&mut document, "");
         assert!(document["blocks"][0]["slots"][0]["opened"]["of_a_later_version"].is_object());
-        assert_eq!(zc_run::parse(&document.to_string()).map(|(again, _)| again), Ok(run));
+        assert_eq!(zc_run::parse(&by_lines(&document)).map(|(again, _)| again), Ok(run));
     }
 }
 
 #[test]
 fn a_later_minor_version_is_read_with_a_warning() {
     let output =
-        show(&of_version("{\"zc_run\":3,\"zc_run_minor\":8,\"read_by\":\"0.9.0\",\"later\":[1],"));
+        show(&of_version("{\"zc_run\":4,\"zc_run_minor\":1,\"read_by\":\"0.9.0\",\"later\":[1],"));
     assert!(printed(&output).contains("sendfile"));
     assert_eq!(
         stderr(&output),
         format!(
-            "warning: file \"x.json\" is of format 3.8, and this zc knows {MAJOR}.{MINOR}: what the \
+            "warning: file \"x.json\" is of format 4.1, and this zc knows {MAJOR}.{MINOR}: what the \
              newer one added is not shown\n\
              hint: zc 0.9.0 and later read it\n"
         )
@@ -292,7 +303,7 @@ fn a_later_minor_version_is_read_with_a_warning() {
 #[test]
 fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_it() {
     let text = edited(|document| {
-        document["zc_run_minor"] = json!(8);
+        document["zc_run_minor"] = json!(1);
         document["read_by"] = json!("0.9.0");
         document["plan"]["cells"][1]["send"] = json!("teleport");
     });
@@ -301,7 +312,7 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
     assert!(stderr.ends_with(&format!(
-        "hint: its format 3.8 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
+        "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
          read it\n"
     )));
 }
@@ -309,10 +320,10 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
 #[test]
 fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
     for (start, hint) in [
-        ("{\"zc_run\":4,\"zc_run_minor\":2,\"read_by\":\"1.2.0\",", "zc 1.2.0 and later read it"),
-        ("{\"zc_run\":4,\"zc_run_minor\":2,", "zc 0.2.0 wrote it and reads it"),
+        ("{\"zc_run\":5,\"zc_run_minor\":2,\"read_by\":\"1.2.0\",", "zc 1.2.0 and later read it"),
+        ("{\"zc_run\":5,\"zc_run_minor\":2,", "zc 0.2.0 wrote it and reads it"),
         (
-            "{\"zc_run\":4,\"zc_run_minor\":2,\"read_by\":\"\\u001b[2J\",",
+            "{\"zc_run\":5,\"zc_run_minor\":2,\"read_by\":\"\\u001b[2J\",",
             "zc \\u{1b}[2J and later read it",
         ),
     ] {
@@ -325,8 +336,8 @@ fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
         assert_eq!(
             stderr(&output),
             format!(
-                "error: cannot read \"x.json\": it is a saved run of format 4.2, and this zc reads \
-                 formats 2 and 3\nhint: {hint}\n"
+                "error: cannot read \"x.json\": it is a saved run of format 5.2, and this zc reads \
+                 formats 2 to 4\nhint: {hint}\n"
             )
         );
     }
@@ -385,74 +396,91 @@ fn fresh() -> Value {
     let args =
         ["run", "--link", "loopback", "--paths", "sendfile", "--budget", "4s", "--out", "run.json"];
     assert_ended(&zc(folder.path(), &args));
-    serde_json::from_str(&std::fs::read_to_string(folder.path().join("run.json")).unwrap()).unwrap()
+    from_lines(&std::fs::read_to_string(folder.path().join("run.json")).unwrap())
 }
 
 #[test]
-fn saved_runs_are_as_their_schema_says() {
+fn each_line_of_a_saved_run_is_as_the_schema_says() {
     let (schema, validator) = schema(&[]);
-    let strict = closed(schema);
-    let written_now = golden().into_iter().map(|(name, path)| {
-        let document: Value = serde_json::from_str(&zc_run::whole(&read(&path))).unwrap();
-        (name, document)
-    });
-    let all: Vec<(String, Value)> =
-        written_now.chain([("a fresh run".to_owned(), fresh())]).collect();
-    for (name, document) in &all {
-        valid(&validator, document, name);
-        valid(&strict, document, name);
-    }
-    for (name, path) in
-        golden().iter().filter(|(name, _)| name.starts_with(&format!("schema-{}-", MAJOR)))
-    {
-        valid(
-            &validator,
-            &serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
-            name,
-        );
-    }
-}
-
-#[test]
-fn each_line_of_blocks_is_as_the_definition_of_a_block_says() {
-    let (schema, _) = schema(&["run"]);
-    let block = json!({ "$ref": "#/$defs/Block", "$defs": schema["$defs"] });
-    let validator = Schema(block);
-    let text = zc_run::whole(&synthetic());
-    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"index\":")).collect();
-    assert_eq!(lines.len(), 5);
-    for line in lines {
-        valid(&validator, &serde_json::from_str(line.trim_end_matches(',')).unwrap(), line);
-    }
-}
-
-#[test]
-fn what_is_no_saved_run_is_not_as_the_schema_says() {
-    let (_, validator) = schema(&["run"]);
-    let document = |change: &dyn Fn(&mut Value)| {
-        let mut document: Value = serde_json::from_str(&zc_run::whole(&synthetic())).unwrap();
-        change(&mut document);
-        document
+    let definition = |name: &str| {
+        let definition = json!({ "$ref": format!("#/$defs/{name}"), "$defs": schema["$defs"] });
+        closed(definition)
     };
-    valid(&validator, &document(&|_| ()), "unchanged");
-    valid(
-        &validator,
-        &document(&|run| run["of_a_later_version"] = json!(1)),
-        "a later minor version",
-    );
+    let strict = ["Header", "Block", "End"].map(definition);
+    let golden = golden().into_iter().map(|(name, path)| (name, value(&read(&path))));
+    for (name, document) in golden.chain([("a fresh run".to_owned(), fresh())]) {
+        let text = by_lines(&document);
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for (place, line) in lines.iter().enumerate() {
+            valid(&validator, line, &name);
+            let kind = match place {
+                0 => 0,
+                _ if place + 1 == lines.len() => 2,
+                _ => 1,
+            };
+            valid(&strict[kind], line, &name);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_line_of_a_saved_run_is_not_as_the_schema_says() {
+    let (_, validator) = schema(&["run"]);
+    let lines = |change: &dyn Fn(&mut Value)| -> Vec<Value> {
+        let mut document = value(&synthetic());
+        change(&mut document);
+        by_lines(&document).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let is_valid = |change| lines(change).iter().all(|line| validator.is_valid(line));
+    assert!(is_valid(&|_| ()), "unchanged");
+    assert!(is_valid(&|run| run["of_a_later_version"] = json!(1)), "a later minor version");
     let slot =
         |run: &mut Value, change: &dyn Fn(&mut Value)| change(&mut run["blocks"][1]["slots"][1]);
-    let wrong: [&dyn Fn(&mut Value); 7] = [
-        &|run| run["zc_run"] = json!(2),
+    let wrong: [&dyn Fn(&mut Value); 6] = [
+        &|run| run["zc_run"] = json!(3),
         &|run| drop(run.as_object_mut().map(|run| run.remove("plan"))),
         &|run| run["host"]["cpu"]["online"] = json!("two"),
-        &|run| slot(run, &|slot| slot["kind"] = json!("twin")),
-        &|run| slot(run, &|slot| slot["opened"]["soak"] = json!([1, [2]])),
-        &|run| slot(run, &|slot| slot["opened"]["stat"][1][0] = json!("busy")),
+        &|run| slot(run, &|slot| slot["opened"]["soak"]["units"] = json!("many")),
+        &|run| slot(run, &|slot| slot["opened"]["stat"]["cpus"][0] = json!("busy")),
         &|run| slot(run, &|slot| drop(slot.as_object_mut().map(|slot| slot.remove("closed")))),
     ];
-    for (place, change) in wrong.iter().enumerate() {
-        assert!(!validator.is_valid(&document(change)), "{place}");
+    for (place, change) in wrong.into_iter().enumerate() {
+        assert!(!is_valid(change), "{place}");
+    }
+}
+
+#[test]
+fn older_runs_are_converted_and_are_the_same_in_memory() {
+    for (name, path) in golden() {
+        if name.starts_with(&format!("schema-{MAJOR}-")) {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = "old.json";
+        std::fs::copy(&path, folder.path().join(file)).unwrap();
+        let said = printed(&zc(folder.path(), &["convert", file]));
+        assert_eq!(said, "old.jsonl.gz\n", "{name}");
+        let run = read(&path);
+        assert_eq!(read(&folder.path().join("old.jsonl.gz")), run, "{name}");
+        // Neither the older file nor one of the new name is written over.
+        let again = zc(folder.path(), &["convert", file]);
+        assert_eq!(again.status.code(), Some(5), "{}", stderr(&again));
+        assert!(stderr(&again).contains("\"old.jsonl.gz\" exists already"), "{}", stderr(&again));
+        let onto = zc(folder.path(), &["convert", "old.jsonl.gz", "-o", file]);
+        assert_eq!(onto.status.code(), Some(5), "{}", stderr(&onto));
+        assert_eq!(std::fs::read(folder.path().join(file)).unwrap(), std::fs::read(&path).unwrap());
+        let lines = printed(&zc(folder.path(), &["convert", file, "-o", "-"]));
+        assert_eq!(lines, zc_run::whole(&run), "{name}");
+    }
+}
+
+#[test]
+fn a_run_of_format_3_that_another_program_has_laid_out_is_read() {
+    let path = testdata().join("schema-3-null.json");
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for text in [document.to_string(), serde_json::to_string_pretty(&document).unwrap()] {
+        assert_eq!(zc_run::parse(&text), Ok((read(&path), 0)));
     }
 }
 
@@ -492,56 +520,36 @@ fn a_schema_that_is_not_there_is_a_sentence() {
     assert!(stderr(&output).contains("\"sho\""), "{}", stderr(&output));
 }
 
-/// Soaked windows of each cell, bytes received in them, and units that the soakers counted in them.
-fn soaked_windows(run: &Run) -> Value {
-    let mut cells = serde_json::Map::new();
-    for cell in &run.header.plan.cells {
-        let (mut windows, mut bytes, mut units) = (0_u64, 0_u64, 0_u64);
-        for block in &run.blocks {
-            for slot in &block.slots {
-                if let Slot::Trial(trial) = slot
-                    && (&trial.cell, trial.kind) == (&cell.label, TrialKind::Soaked)
-                {
-                    let counted =
-                        |reading: &zc_run::Reading| reading.soak.units.iter().sum::<u64>();
-                    windows += 1;
-                    bytes += trial.closed.received.bytes - trial.opened.received.bytes;
-                    units += counted(&trial.closed) - counted(&trial.opened);
-                }
-            }
-        }
-        cells.insert(
-            cell.label.clone(),
-            json!({ "windows": windows, "bytes": bytes, "units": units }),
-        );
-    }
-    Value::Object(cells)
-}
-
 #[test]
-fn a_reader_in_python_written_from_the_documentation_reads_the_same() {
-    let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/read_run.py");
-    if Command::new("python3").arg("--version").output().is_err() {
+fn the_reader_in_python_of_the_documentation_reads_the_same() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let reader =
+        page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(reader.lines().count() <= 12, "{reader}");
+    let Ok(_) = Command::new("python3").arg("--version").output() else {
         println!("skipped: there is no python3");
         return;
-    }
-    for (name, path) in golden() {
-        let run = read(&path);
-        let output = Command::new("python3").arg(&reader).arg(&path).finish().unwrap();
-        let read: Value = serde_json::from_str(&printed(&output)).unwrap();
-        assert_eq!(read["soaked_windows"], soaked_windows(&run), "{name}");
-        let last = run.blocks.iter().rev().find_map(|block| block.slots.last());
-        let Some(
-            Slot::Trial(zc_run::Trial { closed, .. })
-            | Slot::Idle(zc_run::IdleWindow { closed, .. }),
-        ) = last
-        else {
-            panic!("{name}: no block");
-        };
-        assert_eq!(
-            read["last_reading"],
-            json!(closed),
-            "{name}: every counter of the last reading"
-        );
+    };
+    for (name, path) in golden().iter().filter(|(name, _)| name.starts_with("schema-4-")) {
+        let output = Command::new("python3").args(["-c", reader]).arg(path).finish().unwrap();
+        let run = read(path);
+        let mut expected = String::new();
+        for cell in &run.header.plan.cells {
+            let trials =
+                run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+                    Slot::Trial(trial) => Some(trial),
+                    Slot::Idle(_) => None,
+                });
+            let soaked =
+                trials.filter(|trial| trial.cell == cell.label && trial.kind == TrialKind::Soaked);
+            let (mut windows, mut bytes) = (0, 0);
+            for trial in soaked {
+                windows += 1;
+                bytes += trial.closed.sent.bytes - trial.opened.sent.bytes;
+            }
+            expected += &format!("{} {windows} {bytes}\n", cell.label);
+        }
+        assert_eq!(printed(&output), expected, "{name}");
     }
 }

@@ -2,8 +2,12 @@
 //! an error, and every report of such a run can be written, without a panic, a NaN, an infinity, or
 //! a character that moves a terminal's cursor.
 
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::LazyLock;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
@@ -70,6 +74,36 @@ fn runs() -> Vec<Run> {
     let mut sockbuf = sockbuf.run();
     sockbuf.header.plan.experiment = "sockbuf".to_owned();
     vec![full, sizes, sockbuf, two_machines(small().run()), null_link(small().run())]
+}
+
+/// Runs of the formats that were one JSON document, as documents.
+static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../run/testdata");
+    let read = |name| std::fs::read_to_string(testdata.join(name)).unwrap();
+    ["schema-2-null.json", "schema-3-veth.json"]
+        .map(|name| {
+            let mut document: Value = serde_json::from_str(&read(name)).unwrap();
+            document["blocks"].as_array_mut().unwrap().truncate(4);
+            document
+        })
+        .into()
+});
+
+/// A document of these formats with one block per line.
+fn by_blocks(document: &Value) -> String {
+    let text = by_lines(document);
+    let lines: Vec<&str> = text.lines().collect();
+    let count = document["blocks"].as_array().map_or(0, Vec::len);
+    let blocks = lines.get(1..=count).unwrap_or_default().join(",\n");
+    let head = lines[0].strip_suffix('}').unwrap_or(lines[0]);
+    format!("{head},\"blocks\":[\n{blocks}\n],\"end\":{}}}\n", document["end"])
+}
+
+/// The text as another program compresses it: in one member.
+fn gzipped_once(text: &str) -> Vec<u8> {
+    let mut member = GzEncoder::new(Vec::new(), Compression::fast());
+    member.write_all(text.as_bytes()).unwrap();
+    member.finish().unwrap()
 }
 
 /// Every place in a document.
@@ -275,8 +309,10 @@ fn runs_of_every_shape_come_back_whole_and_can_be_shown() {
         let text = zc_run::whole(run);
         assert_eq!(survive(&text).as_ref(), Some(run));
         assert_eq!(survive(&by_lines(&value(run))).as_ref(), Some(run), "keys in another order");
-        let laid_out = serde_json::to_string_pretty(&value(run)).unwrap();
-        assert_eq!(survive(&laid_out).as_ref(), Some(run), "laid out anew");
+        let parts = std::iter::once(zc_run::gzip_members(&text)).chain([gzipped_once(&text)]);
+        for gzip in parts {
+            assert_eq!(zc_run::read(&gzip[..]), Ok((run.clone(), 0)), "compressed");
+        }
     }
 }
 
@@ -364,7 +400,7 @@ fn manual_changes_to_a_run_are_reported() {
     assert_eq!(
         said(&|edited| edited["zc_run"] = json!(1)),
         format!(
-            "it is a saved run of format 1.{}, and this zc reads formats 2 and 3",
+            "it is a saved run of format 1.{}, and this zc reads formats 2 to 4",
             zc_run::MINOR
         )
     );
@@ -404,10 +440,11 @@ fn windows_that_contradict_themselves_give_no_figures_and_no_panic() {
         ("/plan/cells", json!([])),
         ("/blocks/0/slots", json!([])),
         ("/blocks/0/slots/1/cell", json!("nobody")),
-        ("/blocks/0/slots/1/closed/soak/0", json!(-1_000_000_000)),
-        ("/blocks/0/slots/1/closed/soak/0", json!(0)),
-        ("/blocks/0/slots/1/closed/soak/1", json!([])),
-        ("/blocks/0/slots/1/closed/soak/1", json!([-1_000_000_000_000_i64, i64::MIN])),
+        ("/blocks/0/slots/1/closed/soak/at_ns", json!(u64::MAX)),
+        ("/blocks/0/slots/1/closed/soak/at_ns", json!(0)),
+        ("/blocks/0/slots/1/closed/soak/units", json!([])),
+        ("/blocks/0/slots/1/closed/soak/units", json!([u64::MAX, 0])),
+        ("/blocks/0/slots/1/closed/stat/cpus", json!([])),
         ("/blocks", json!([])),
         ("/end/elapsed_ns", json!(0)),
         ("/end/interim_analyses_at_blocks", json!([0, u64::MAX])),
@@ -430,20 +467,75 @@ fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
     let run = Synthetic { blocks: 4, ..Synthetic::default() }.run();
     let text = zc_run::whole(&run);
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    for cut in
-        (0..text.len()).step_by(97).chain(ends.iter().flat_map(|end| [end - 1, *end, end + 1]))
-    {
+    let last_line = ends[ends.len() - 2] + 1..text.len();
+    let edges = ends.iter().flat_map(|end| [end - 1, *end, end + 1]);
+    for cut in (0..text.len()).step_by(97).chain(edges).chain(last_line) {
         match zc_run::parse(&text[..cut]) {
-            // Without its blocks' beginning it is no run yet.
+            // Without a whole header it is no run yet.
             Err(error) => assert!(cut < ends[0], "{cut} of {}: {}", text.len(), error.message),
             Ok((part, broken)) => {
-                let whole = ends[1..].iter().filter(|end| **end <= cut).count().min(4);
-                assert!(part.blocks.len() == whole || part.blocks.len() == whole + 1, "{cut}");
-                assert_eq!(part.blocks[..], run.blocks[..part.blocks.len()]);
-                assert_eq!(broken, usize::from(cut < text.len() - 1), "{cut} of {}", text.len());
+                let whole = ends[1..5].iter().filter(|end| **end <= cut).count();
+                assert_eq!(part.blocks[..], run.blocks[..whole], "{cut}");
+                let is_whole = ends.iter().any(|end| [*end, end + 1].contains(&cut));
+                assert_eq!(broken, usize::from(!is_whole), "{cut} of {}", text.len());
+                assert_eq!(part.end.is_some(), cut + 1 >= text.len(), "{cut} of {}", text.len());
             }
         }
     }
+}
+
+#[test]
+fn a_compressed_file_that_is_cut_anywhere_loses_one_block_at_most() {
+    let mut run = Run { end: None, ..Synthetic { blocks: 3, ..Synthetic::default() }.run() };
+    run.blocks.iter_mut().for_each(|block| block.slots.truncate(2));
+    let mut starts = vec![0];
+    let mut bytes = Vec::new();
+    for line in zc_run::whole(&run).split_inclusive('\n') {
+        bytes.extend(zc_run::gzip_members(line));
+        starts.push(bytes.len());
+    }
+    for cut in starts[1]..=bytes.len() {
+        let (part, _) = zc_run::read(&bytes[..cut]).unwrap();
+        let whole = starts[2..].iter().filter(|end| **end <= cut).count();
+        // The text of a block is whole some bytes before its checksum is.
+        let read = part.blocks.len();
+        assert!(read == whole || read == whole + 1, "{read} of {whole} blocks at {cut}");
+        assert_eq!(part.blocks[..], run.blocks[..read]);
+    }
+    for cut in 0..starts[1] {
+        if let Err(error) = zc_run::read(&bytes[..cut]) {
+            assert_eq!(error.kind, ErrorKind::Input, "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_compressed_file_that_is_damaged_is_an_error_that_says_so() {
+    let run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
+    let bytes = zc_run::gzip_members(&zc_run::whole(&run));
+    // In the checksum of the header's member, in a member, and behind the last one.
+    let header = zc_run::gzip_members(&zc_run::header_line(&run.header)).len();
+    let changed = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x55;
+        bytes
+    };
+    let appended = [&bytes[..], b"x\n0123456789"].concat();
+    for damaged in [changed(header - 6), changed(bytes.len() - 6), changed(header + 900), appended]
+    {
+        let error = zc_run::read(&damaged[..]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Input);
+        assert!(error.message.starts_with("it is damaged, and gzip cannot"), "{error}");
+        assert!(error.help.is_some_and(|help| help.contains("gzip -t")));
+    }
+}
+
+#[test]
+fn what_follows_the_end_of_a_run_is_an_error() {
+    let text = zc_run::whole(&RUNS[0]);
+    let line = text.lines().count();
+    let error = zc_run::parse(&(text.clone() + &text)).unwrap_err();
+    assert_eq!(error.message, format!("line {line} ends the run, and others follow"));
 }
 
 proptest! {
@@ -451,21 +543,26 @@ proptest! {
 
     #[test]
     fn no_edit_makes_a_reader_panic(
-        which in 0_usize..5,
+        which in 0_usize..7,
         edits in prop::collection::vec((any::<Index>(), any_edit()), 1..4),
         in_one_piece in any::<bool>(),
     ) {
-        let mut document = value(&RUNS[which]);
+        let mut document = match &DOCUMENTS.get(which) {
+            Some(document) => (*document).clone(),
+            None => value(&RUNS[which - DOCUMENTS.len()]),
+        };
         for (place, what) in edits {
             let places = places(&document);
             if !places.is_empty() {
                 edit(&mut document, &places[place.index(places.len())], &what);
             }
         }
-        if in_one_piece {
+        if which >= DOCUMENTS.len() {
+            survive(&by_lines(&document));
+        } else if in_one_piece {
             survive(&document.to_string());
         } else {
-            survive(&by_lines(&document));
+            survive(&by_blocks(&document));
         }
     }
 

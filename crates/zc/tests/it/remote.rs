@@ -742,7 +742,7 @@ fn ends_that_start_in_any_order_leave_the_run_on_stdout_and_no_server() {
     let saved = text(&output.stdout);
     let (run, _) = zc_run::parse(&saved).unwrap();
     assert!(!run.blocks.is_empty() && run.end.is_some(), "{said}");
-    assert_eq!(zc_run::whole(&run), saved, "byte by byte what a file would hold");
+    assert_eq!(zc_run::whole(&run), saved, "the lines that a file would hold");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file is made");
     assert_eq!(far.child.wait().unwrap().code(), Some(0));
 }

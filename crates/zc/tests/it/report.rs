@@ -192,7 +192,7 @@ fn what_is_huge_and_no_run_is_refused_at_once() {
         refused(&folder, &output, 3)
     };
     assert_eq!(
-        sized("holes.json", "", 2 << 30),
+        sized("holes.json", "", 5 << 30),
         "cannot read \"holes.json\": it is larger than any saved run"
     );
     assert_eq!(

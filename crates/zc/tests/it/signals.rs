@@ -109,6 +109,8 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("serve", "--listen", Not("an address of this machine")),
     ("serve", "--token-file", File("serve --listen 127.0.0.1:0 --token-file {}")),
     ("show", "FILE", File("show {}")),
+    ("convert", "FILE", File("convert {}")),
+    ("convert", "--out", Not("as that of report")),
     ("report", "RUN", File("report {}")),
     ("report", "--out", File("report RUN -o {}")),
     ("compare", "OLD", File("compare {} RUN")),

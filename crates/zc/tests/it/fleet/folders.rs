@@ -170,11 +170,11 @@ fn traps(folder: &Path, ids: &[String], secret: &Path) {
     let run = |at: usize, kind: &str| folder.join(format!("runs/{}.9.{kind}", ids[at]));
     let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).unwrap();
     symlink("/dev/zero", run(0, "exit")).unwrap();
-    symlink("/dev/zero", run(0, "json")).unwrap();
+    symlink("/dev/zero", run(0, "jsonl.gz")).unwrap();
     File::create(run(1, "exit")).unwrap().set_len(5 << 30).unwrap();
-    File::create(run(1, "json")).unwrap().set_len(5 << 30).unwrap();
+    File::create(run(1, "jsonl.gz")).unwrap().set_len(5 << 30).unwrap();
     fifo(&run(2, "exit"));
-    fifo(&run(2, "json"));
+    fifo(&run(2, "jsonl.gz"));
     fs::write(run(3, "exit"), "6\n").unwrap();
     symlink(secret, folder.join(format!("logs/{}.9.txt", ids[3]))).unwrap();
     fifo(&folder.join("logs/0000.0.9.txt"));

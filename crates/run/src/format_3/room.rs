@@ -3,17 +3,17 @@
 
 /// Numbers that may still be restored.
 #[derive(Debug)]
-pub(crate) struct Room(usize);
+pub(super) struct Room(usize);
 
 impl Room {
-    /// Numbers for each byte of the text. With a thousand CPUs zc writes a byte for 5 numbers at
+    /// Numbers for each byte of the text. With a thousand CPUs zc wrote a byte for 5 numbers at
     /// most, with two CPUs five bytes for each.
     const PER_BYTE: usize = 32;
     /// Numbers for any text.
     const LEAST: usize = 4096;
 
     /// The room of a text of so many bytes.
-    pub(crate) fn of(bytes: usize) -> Self {
+    pub(super) fn of(bytes: usize) -> Self {
         Self(bytes.saturating_mul(Self::PER_BYTE).saturating_add(Self::LEAST))
     }
 

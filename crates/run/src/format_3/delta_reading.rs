@@ -1,22 +1,19 @@
-//! A reading as it is saved: differences from the previous reading.
+//! A reading as format 3 saved it: differences from the previous reading.
 //!
-//! docs/format.md has the rules, for readers in other languages. In short: the machine's counters
-//! are differences from the last reading that had them; a flow's counters, from the reading that
-//! opened the window, where they are absolute. Every `at_ns` but the reading's first is relative to
-//! the first. Trailing zeros of an array are left out, and so are CPUs at the end of a list that
-//! have only zeros. An `absolute` reading contains absolute values and complete lists. The first
-//! reading of a block is absolute, and so is any with more or fewer CPUs or kinds than the one
-//! before.
+//! The machine's counters are differences from the last reading that had them; a flow's counters,
+//! from the reading that opened the window, where they are absolute. Every `at_ns` but the
+//! reading's first is relative to the first. Trailing zeros of an array are left out, and so are
+//! CPUs at the end of a list that have only zeros. An `absolute` reading contains absolute values
+//! and complete lists. The first reading of a block is absolute, and so is any with more or fewer
+//! CPUs or kinds than the one before.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
-use super::delta_array::{DeltaArray, List, ignore_rest, since, then};
+use super::delta_array::{DeltaArray, List, ignore_rest, then};
 use super::room::Room;
 use super::text::Text;
 use crate::{
@@ -26,22 +23,22 @@ use crate::{
 
 /// All meters at one edge of a window, as differences. In the arrays zeros at the end are left out,
 /// and a later minor version may append numbers.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct DeltaReading<'a> {
     /// The reading differs from nothing: all that earlier ones held is 0, and the lengths of its
     /// lists are those of the lists to come.
-    #[serde(default, alias = "anew", skip_serializing_if = "is_false")] // in format 2
+    #[serde(default, alias = "anew")] // in format 2
     absolute: bool,
     /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU], [cpu_ns by CPU], [ksoftirqd_ns
     /// by CPU]]`. `at_ns` is less that of the reading before, stamps less this reading's `at_ns`,
     /// all else less the last reading with soakers at work. Before format 3.7 without the last two.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     soak: Option<SoakDelta>,
     /// Soakers stopped: `at_ns` less that of the reading before, in place of `soak`.
-    #[serde(default, alias = "still", skip_serializing_if = "Option::is_none")] // in format 2
+    #[serde(default, alias = "still")] // in format 2
     stopped: Option<i64>,
     /// `process_cpu_ns`, less the reading before.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     process: i64,
     /// /proc/stat: `[[at_ns, context_switches, interrupts], [[user, nice, system, idle, iowait,
     /// irq, softirq, steal] by CPU]]`. `at_ns` is less this reading's `at_ns`, all else less the
@@ -50,47 +47,47 @@ pub(super) struct DeltaReading<'a> {
     stat: StatDelta,
     /// /proc/softirqs: by kind, the counts by CPU, less the reading before. Kinds that did not grow
     /// are left out.
-    #[serde(borrow, default, skip_serializing_if = "Rows::is_empty")]
+    #[serde(borrow, default)]
     softirqs: Rows<'a>,
     /// Device interrupts by CPU, less the reading before.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[serde(default)]
     interrupts: List,
     /// `ksoftirqd_ns`, less the last that was known; absent where it is not known, and since format
     /// 3.7, where `soak` has it by CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     ksoftirqd: Option<i64>,
     /// `idle_ns`, less the last that was known; absent where it was not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     idle: Option<i64>,
     /// `burned_ns`, less the last that was known; absent where nothing burns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     burned: Option<i64>,
     /// `cgroups_ns`, less the last that was known; absent where it was not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     cgroups: Option<i64>,
     /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is
     /// less this reading's `at_ns`, all else less the reading that opened the window, which itself
     /// differs from nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     sender: Option<DeltaArray<4>>,
     /// The receiver threads, as `sender`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     receiver: Option<DeltaArray<4>>,
     /// `[bytes, calls, completions, copied, enobufs, short]`, less the reading that opened the
     /// window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     sent: Option<DeltaArray<6>>,
     /// `[bytes, calls, mapped_bytes]`, less the reading that opened the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     received: Option<DeltaArray<3>>,
     /// TCP_INFO: `[at_ns, bytes_sent, bytes_acked, bytes_retrans, total_retrans, segs_out, segs_in,
     /// busy_us, rwnd_limited_us, sndbuf_limited_us, snd_mss, snd_cwnd]`, as `sender`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     tcp: Option<DeltaArray<12>>,
     /// The sending device: `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`. `at_ns`
     /// is less this reading's `at_ns`, all else less the last reading that had it; absent in idle
     /// windows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     link: Option<DeltaArray<6>>,
 }
 
@@ -99,24 +96,12 @@ pub(super) struct DeltaReading<'a> {
 struct SoakDelta(i64, List, List, List, List);
 
 /// `[[at_ns, context_switches, interrupts], [ticks by CPU]]`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 struct StatDelta(DeltaArray<3>, Vec<DeltaArray<8>>);
 
-fn is_empty(list: &List) -> bool {
-    list.is_empty()
-}
-
-fn is_false(yes: &bool) -> bool {
-    !yes
-}
-
-fn is_zero(count: &i64) -> bool {
-    *count == 0
-}
-
-/// The last values of a machine in a block, from which the next reading's differences are taken.
+/// The last values of a machine in a block, to which the next reading's differences are added.
 #[derive(Debug, Default)]
-pub(super) struct DeltaCodec {
+pub(super) struct Decoder {
     at_ns: u64,
     units: Vec<u64>,
     cpu_ns: Vec<u64>,
@@ -147,8 +132,8 @@ struct Flows {
     tcp: [u64; 11],
 }
 
-impl DeltaCodec {
-    /// A codec that shares the kinds of softirqs of other readings.
+impl Decoder {
+    /// A decoder that shares the kinds of softirqs of other readings.
     pub(super) fn sharing(known: &SoftirqCounts) -> Self {
         Self { known: known.clone(), ..Self::default() }
     }
@@ -156,133 +141,6 @@ impl DeltaCodec {
     /// The kinds of softirqs, to be shared with later readings.
     pub(super) fn softirqs(self) -> SoftirqCounts {
         if self.softirqs.kinds().is_empty() { self.known } else { self.softirqs }
-    }
-
-    /// Encodes the reading at the opening of a window.
-    pub(super) fn opens<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
-        self.flows = Flows::default();
-        let edge = self.written(reading);
-        self.flows = Flows::of(reading);
-        edge
-    }
-
-    /// The reading at its close.
-    pub(super) fn closes<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
-        self.written(reading)
-    }
-
-    fn written<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
-        let Reading {
-            soak: SoakReading { at_ns, units, stamp_ns, cpu_ns, ksoftirqd_ns: ksoftirqd_by_cpu_ns },
-            process_cpu_ns,
-            sender,
-            receiver,
-            sent,
-            received,
-            tcp,
-            stat,
-            softirqs,
-            interrupts,
-            link,
-            ksoftirqd_ns,
-            idle_ns,
-            burned_ns,
-            cgroups_ns,
-        } = reading;
-        let at_work = !(units.is_empty() && stamp_ns.is_empty());
-        let soakers = [units.len(), cpu_ns.len(), ksoftirqd_by_cpu_ns.len()];
-        let absolute = (at_work && soakers != self.soakers())
-            || stat.cpus.len() != self.cpus.len()
-            || interrupts.len() != self.interrupts.len()
-            || softirqs.kinds() != self.softirqs.kinds()
-            || softirqs.counts().len() != self.softirqs.counts().len();
-        if absolute {
-            let mut known = softirqs.clone();
-            known.counts_mut().fill(0);
-            *self = Self {
-                units: vec![0; units.len()],
-                cpu_ns: vec![0; cpu_ns.len()],
-                ksoftirqd_by_cpu_ns: vec![0; ksoftirqd_by_cpu_ns.len()],
-                cpus: vec![[0; 8]; stat.cpus.len()],
-                softirqs: known,
-                interrupts: vec![0; interrupts.len()],
-                flows: self.flows,
-                ..Self::default()
-            };
-        }
-        let list = |before: &[u64], counts: &[u64]| -> List {
-            let mut numbers: List =
-                std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
-            if !absolute {
-                numbers.trim();
-            }
-            numbers
-        };
-        let at = |own_ns: u64| since(*at_ns, own_ns);
-        let own_at = since(self.at_ns, *at_ns);
-        let ticks: Vec<[u64; 8]> = stat.cpus.iter().map(columns).collect();
-        let mut cpus: Vec<DeltaArray<8>> = std::iter::zip(&self.cpus, &ticks)
-            .map(|(&from, &to)| DeltaArray::since(from, to))
-            .collect();
-        if !absolute {
-            let end = cpus
-                .iter()
-                .rposition(|cpu| *cpu != DeltaArray::default())
-                .map_or(0, |last| last + 1);
-            cpus.truncate(end);
-        }
-        let stat_counts = [stat.context_switches, stat.interrupts];
-        let [switched, interrupted] = DeltaArray::since(self.stat, stat_counts).0;
-        let rows = std::iter::zip(softirqs.iter(), self.softirqs.iter())
-            .map(|((kind, to), (_, from))| (Text(kind.into()), list(from, to)))
-            .filter(|(_, counts)| absolute || !counts.is_empty());
-        let edge = DeltaReading {
-            absolute,
-            soak: at_work.then(|| {
-                SoakDelta(
-                    own_at,
-                    list(&self.units, units),
-                    stamp_ns.iter().map(|&stamp| at(stamp)).collect(),
-                    list(&self.cpu_ns, cpu_ns),
-                    list(&self.ksoftirqd_by_cpu_ns, ksoftirqd_by_cpu_ns),
-                )
-            }),
-            stopped: (!at_work).then_some(own_at),
-            process: since(self.process_cpu_ns, *process_cpu_ns),
-            stat: StatDelta(DeltaArray([at(stat.at_ns), switched, interrupted]), cpus),
-            softirqs: Rows(rows.collect()),
-            interrupts: list(&self.interrupts, interrupts),
-            ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
-            idle: idle_ns.map(|ns| since(self.idle_ns, ns)),
-            burned: burned_ns.map(|ns| since(self.burned_ns, ns)),
-            cgroups: cgroups_ns.map(|ns| since(self.cgroups_ns, ns)),
-            sender: present(sender)
-                .map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
-            receiver: present(receiver)
-                .map(|task| timed(at(task.at_ns), self.flows.receiver, of_task(task))),
-            sent: present(sent).map(|sent| DeltaArray::since(self.flows.sent, of_sent(sent))),
-            received: present(received)
-                .map(|received| DeltaArray::since(self.flows.received, of_received(received))),
-            tcp: tcp.as_ref().map(|tcp| timed(at(tcp.at_ns), self.flows.tcp, of_tcp(tcp))),
-            link: link.as_ref().map(|link| timed(at(link.at_ns), self.link, of_link(link))),
-        };
-        if at_work {
-            self.units.clone_from(units);
-            self.cpu_ns.clone_from(cpu_ns);
-            self.ksoftirqd_by_cpu_ns.clone_from(ksoftirqd_by_cpu_ns);
-        }
-        self.at_ns = *at_ns;
-        self.process_cpu_ns = *process_cpu_ns;
-        self.stat = stat_counts;
-        self.cpus = ticks;
-        self.softirqs.clone_from(softirqs);
-        self.interrupts.clone_from(interrupts);
-        self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
-        self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
-        self.burned_ns = burned_ns.unwrap_or(self.burned_ns);
-        self.cgroups_ns = cgroups_ns.unwrap_or(self.cgroups_ns);
-        self.link = link.as_ref().map_or(self.link, of_link);
-        edge
     }
 
     /// Decodes the reading at the opening of a window.
@@ -450,23 +308,6 @@ fn grow(counts: &mut [u64], by: &[i64]) -> Result<(), String> {
     Ok(())
 }
 
-/// `None` for a default value.
-fn present<T: Default + PartialEq>(value: &T) -> Option<&T> {
-    (*value != T::default()).then_some(value)
-}
-
-/// Encodes a time and counts as one array.
-fn timed<const N: usize, const M: usize>(
-    at: i64,
-    before: [u64; N],
-    counts: [u64; N],
-) -> DeltaArray<M> {
-    let mut all = [0; M];
-    let numbers = std::iter::once(at).chain(DeltaArray::since(before, counts).0);
-    all.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
-    DeltaArray(all)
-}
-
 /// Decodes a time and counts from one array.
 fn untimed<const M: usize, const N: usize>(
     numbers: DeltaArray<M>,
@@ -474,11 +315,6 @@ fn untimed<const M: usize, const N: usize>(
 ) -> (i64, [u64; N]) {
     let counts = std::array::from_fn(|place| then(before[place], numbers.0[place + 1]));
     (numbers.0[0], counts)
-}
-
-fn columns(cpu: &CpuTicks) -> [u64; 8] {
-    let CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } = *cpu;
-    [user, nice, system, idle, iowait, irq, softirq, steal]
 }
 
 fn ticks_of(&[user, nice, system, idle, iowait, irq, softirq, steal]: &[u64; 8]) -> CpuTicks {
@@ -506,11 +342,6 @@ fn of_received(received: &RecvCounts) -> [u64; 3] {
 
 fn received_of([bytes, calls, mapped_bytes]: [u64; 3]) -> RecvCounts {
     RecvCounts { bytes, calls, mapped_bytes }
-}
-
-fn of_link(link: &LinkCounters) -> [u64; 5] {
-    let LinkCounters { at_ns: _, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped } = *link;
-    [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]
 }
 
 fn link_of(
@@ -587,10 +418,6 @@ fn tcp_of(at_ns: u64, counts: [u64; 11]) -> TcpReading {
 struct Rows<'a>(Vec<(Text<'a>, List)>);
 
 impl Rows<'_> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Zeros for the kinds and CPUs of an absolute reading.
     fn zeros(&self) -> Result<SoftirqCounts, String> {
         let rows = self.0.iter().map(|(kind, counts)| (kind.0.to_string(), vec![0; counts.len()]));
@@ -601,12 +428,6 @@ impl Rows<'_> {
         self.0
             .iter()
             .try_for_each(|(kind, more)| grow(softirqs.get_mut(&kind.0).unwrap_or_default(), more))
-    }
-}
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.collect_map(self.0.iter().map(|(kind, counts)| (kind, counts)))
     }
 }
 
@@ -629,16 +450,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
             }
         }
         from.deserialize_map(Kinds)
-    }
-}
-
-impl Serialize for SoakDelta {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let Self(at, units, stamps, cpu_ns, ksoftirqd_ns) = self;
-        match cpu_ns.is_empty() && ksoftirqd_ns.is_empty() {
-            true => (at, units, stamps).serialize(out),
-            false => (at, units, stamps, cpu_ns, ksoftirqd_ns).serialize(out),
-        }
     }
 }
 
@@ -687,55 +498,5 @@ impl<'de> Deserialize<'de> for StatDelta {
             }
         }
         from.deserialize_seq(Parts)
-    }
-}
-
-impl JsonSchema for SoakDelta {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "SoakDelta".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<List>();
-        json_schema!({
-            "type": "array",
-            "minItems": 3,
-            "prefixItems": [{ "type": "integer" }, list, list, list, list]
-        })
-    }
-}
-
-impl JsonSchema for StatDelta {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "StatDelta".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let counts = generator.subschema_for::<DeltaArray<3>>();
-        let cpus = generator.subschema_for::<Vec<DeltaArray<8>>>();
-        json_schema!({ "type": "array", "minItems": 2, "prefixItems": [counts, cpus] })
-    }
-}
-
-impl JsonSchema for Rows<'_> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Rows".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<List>();
-        json_schema!({ "type": "object", "additionalProperties": list })
     }
 }

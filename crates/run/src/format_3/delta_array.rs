@@ -1,23 +1,15 @@
-//! Differences of counts as they are saved: arrays of whole numbers without trailing zeros.
+//! Differences of counts as they were saved: arrays of whole numbers without trailing zeros.
 //!
-//! A later minor version may append numbers to an array of known length, so what follows the known
-//! ones is ignored.
+//! A later minor version may have appended numbers to an array of known length, so what follows the
+//! known ones is ignored.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::ser::SerializeSeq as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
-/// The difference `count - before`, modulo 2^64, so that counters that ran backwards and numbers
+/// The count `more` above `before`, modulo 2^64, so that counters that ran backwards and numbers
 /// that are not counters are restored too.
-pub(super) fn since(before: u64, count: u64) -> i64 {
-    count.wrapping_sub(before) as i64
-}
-
-/// The count from which [`since`] made `more`.
 pub(super) fn then(before: u64, more: i64) -> u64 {
     before.wrapping_add(more as u64)
 }
@@ -27,10 +19,6 @@ pub(super) fn then(before: u64, more: i64) -> u64 {
 pub(super) struct DeltaArray<const N: usize>(pub(super) [i64; N]);
 
 impl<const N: usize> DeltaArray<N> {
-    pub(super) fn since(before: [u64; N], counts: [u64; N]) -> Self {
-        Self(std::array::from_fn(|place| since(before[place], counts[place])))
-    }
-
     pub(super) fn then(&self, before: [u64; N]) -> [u64; N] {
         std::array::from_fn(|place| then(before[place], self.0[place]))
     }
@@ -39,21 +27,6 @@ impl<const N: usize> DeltaArray<N> {
 impl<const N: usize> Default for DeltaArray<N> {
     fn default() -> Self {
         Self([0; N])
-    }
-}
-
-/// Returns the numbers without the zeros at their end.
-pub(super) fn trimmed(numbers: &[i64]) -> &[i64] {
-    let end = numbers.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
-    &numbers[..end]
-}
-
-impl<const N: usize> Serialize for DeltaArray<N> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let numbers = trimmed(&self.0);
-        let mut seq = out.serialize_seq(Some(numbers.len()))?;
-        numbers.iter().try_for_each(|number| seq.serialize_element(number))?;
-        seq.end()
     }
 }
 
@@ -81,25 +54,6 @@ impl<'de, const N: usize> Deserialize<'de> for DeltaArray<N> {
         }
         from.deserialize_seq(Numbers::<N>)
     }
-}
-
-impl<const N: usize> JsonSchema for DeltaArray<N> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("DeltaArray{N}").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        numbers()
-    }
-}
-
-/// The schema of an array of differences.
-fn numbers() -> Schema {
-    json_schema!({ "type": "array", "items": { "type": "integer" } })
 }
 
 /// Reads an array to its end: a later minor version may have appended to it.
@@ -133,30 +87,6 @@ impl List {
             self.many.push(number);
         }
     }
-
-    /// Removes the zeros at its end.
-    pub(super) fn trim(&mut self) {
-        if self.many.is_empty() {
-            self.len = trimmed(&self.few[..self.len]).len();
-        } else {
-            let kept: Self = trimmed(&self.many).iter().copied().collect();
-            *self = kept;
-        }
-    }
-}
-
-impl JsonSchema for List {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "List".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        numbers()
-    }
 }
 
 impl std::ops::Deref for List {
@@ -164,20 +94,6 @@ impl std::ops::Deref for List {
 
     fn deref(&self) -> &[i64] {
         if self.many.is_empty() { &self.few[..self.len] } else { &self.many }
-    }
-}
-
-impl FromIterator<i64> for List {
-    fn from_iter<I: IntoIterator<Item = i64>>(numbers: I) -> Self {
-        let mut list = Self::default();
-        numbers.into_iter().for_each(|number| list.push(number));
-        list
-    }
-}
-
-impl Serialize for List {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        self[..].serialize(out)
     }
 }
 
