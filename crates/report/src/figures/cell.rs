@@ -68,7 +68,7 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
             Column::number(Group::Side, ["receiver", "us/MB"], cost)
                 .side(Side::Receiver)
                 .widths(Widths::Until(5))
-                .needs(Needs::Receiver),
+                .needs(&[Needs::Receiver]),
             Column::number(Group::Main, ["both", "us/MB"], cost),
         ],
         csv: &[
@@ -184,7 +184,7 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
         columns: &[Column::number(Group::Side, ["on an", "idle host"], cost)
             .widths(Widths::Until(4))
             .shown(|cell| beyond_noise(cell.idle_host_ns_per_kib).is_some())
-            .needs(Needs::Shown)
+            .needs(&[Needs::Shown])
             .not_in_html()],
         csv: &[csv("idle_host_us_per_mb")],
         metric: metric_with_interval("zc_idle_host_cost"),
@@ -199,7 +199,7 @@ pub(super) const CELL: &[Entry<CellEstimate>] = &[
         columns: &[Column::number(Group::Side, ["gross", "us/MB"], rounded)
             .widths(Widths::Until(2))
             .shown(|cell| cell.harness_ns_per_kib.is_some())
-            .needs(Needs::Shown)],
+            .needs(&[Needs::Shown])],
         csv: &[csv("gross_both_us_per_mb")],
         metric: metric_with_interval("zc_gross_cost"),
     },

@@ -88,7 +88,8 @@ pub(crate) struct Column {
     pub(crate) text: Text,
     pub(crate) group: Group,
     pub(crate) widths: Widths,
-    pub(crate) needs: Needs,
+    /// What a run must have for the column to be in its tables, all of it.
+    pub(crate) needs: &'static [Needs],
     /// Cells for which a table shows it.
     pub(crate) shown: fn(&CellEstimate) -> bool,
     /// Whether the HTML page has it.
@@ -132,10 +133,9 @@ pub(crate) enum Widths {
     Full,
 }
 
-/// What a run must have for a column to be in its tables.
+/// Something that a column needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    Nothing,
     /// A receiver that was measured.
     Receiver,
     /// An end of zc's own, whose calls are counted.
@@ -154,7 +154,7 @@ impl Column {
             text,
             group,
             widths: Widths::Always,
-            needs: Needs::Nothing,
+            needs: &[],
             shown: |_| true,
             html: true,
             sort: None,
@@ -191,7 +191,7 @@ impl Column {
         Self { widths, ..self }
     }
 
-    pub(super) const fn needs(self, needs: Needs) -> Self {
+    pub(super) const fn needs(self, needs: &'static [Needs]) -> Self {
         Self { needs, ..self }
     }
 

@@ -33,7 +33,7 @@ pub(super) const REQUEST: &[Entry<RequestCost>] = &[
         metric: metric_with_interval("zc_request_cost"),
     },
     Entry {
-        name: "processes' part of it",
+        name: "cost by its processes",
         what: "The part of it that the CPU clocks of the server's processes show.",
         unit: US_PER_REQUEST,
         value: Value::One(|state| state.process_us_per_request.map(bare)),

@@ -86,12 +86,11 @@ impl Field {
 
     /// Whether a table of these estimates has the column.
     pub(crate) fn has_place(&self, estimates: &Estimates) -> bool {
-        match self.column.needs {
-            Needs::Nothing => true,
+        self.column.needs.iter().all(|need| match need {
             Needs::Receiver => !estimates.sender_alone,
             Needs::OwnCalls => estimates.requests.is_empty(),
             Needs::Shown => estimates.cells.iter().any(self.column.shown),
-        }
+        })
     }
 
     /// The text of a cell in it.

@@ -35,7 +35,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         json: "traffic/fragments_per_packet",
         columns: &[Column::number(Group::Traffic, ["fragments", "/packet"], three_digits)
             .shown(|cell| cell.traffic.fragments_per_packet.is_some())
-            .needs(Needs::Shown)],
+            .needs(&[Needs::Shown])],
         csv: &[csv("fragments_per_packet")],
         metric: None,
     },
@@ -45,9 +45,8 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: CALLS_PER_MB,
         value: Value::One(|cell| cell.traffic.send_calls_per_mb.map(bare)),
         json: "traffic/send_calls_per_mb",
-        columns: &[
-            Column::number(Group::Traffic, ["sends", "/MB"], three_digits).needs(Needs::OwnCalls)
-        ],
+        columns: &[Column::number(Group::Traffic, ["sends", "/MB"], three_digits)
+            .needs(&[Needs::OwnCalls])],
         csv: &[csv("send_calls_per_mb")],
         metric: metric("zc_send"),
     },
@@ -57,9 +56,8 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: CALLS_PER_MB,
         value: Value::One(|cell| cell.traffic.recv_calls_per_mb.map(bare)),
         json: "traffic/recv_calls_per_mb",
-        columns: &[
-            Column::number(Group::Traffic, ["recvs", "/MB"], three_digits).needs(Needs::OwnCalls)
-        ],
+        columns: &[Column::number(Group::Traffic, ["recvs", "/MB"], three_digits)
+            .needs(&[Needs::OwnCalls])],
         csv: &[csv("recv_calls_per_mb")],
         metric: metric("zc_recv"),
     },
@@ -70,7 +68,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         value: Value::One(|cell| cell.traffic.switches_per_mb.map(bare)),
         json: "traffic/switches_per_mb",
         columns: &[Column::number(Group::Traffic, ["switches", "/MB"], three_digits)
-            .needs(Needs::OwnCalls)],
+            .needs(&[Needs::OwnCalls])],
         csv: &[csv("switches_per_mb")],
         metric: metric("zc_context"),
     },
@@ -92,7 +90,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         json: "traffic/enobufs",
         columns: &[Column::number(Group::Traffic, ["ENO-", "BUFS"], whole)
             .shown(|cell| cell.blocks > 0)
-            .needs(Needs::OwnCalls)],
+            .needs(&[Needs::OwnCalls])],
         csv: &[csv("enobufs")],
         metric: None,
     },
