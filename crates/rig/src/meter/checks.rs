@@ -496,34 +496,12 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{
-        Align, CopyPages, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind,
-    };
+    use zc_run::{CpuFacts, CpuTicks, IpVersion, Offloads};
+    use zc_testkit::synthetic::Synthetic;
 
     fn fixed() -> FixedParams {
-        FixedParams {
-            link: LinkKind::Veth,
-            rate_bytes_per_s: 4e8,
-            rate_chosen: false,
-            burst_ns: 1_000_000,
-            buffer_bytes: 65_536,
-            recv_buffer_bytes: 65_536,
-            piece_bytes: 1 << 20,
-            flows: 1,
-            congestion: "cubic".to_owned(),
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
-            sender_cpu: 0,
-            receiver_cpu: 1,
-            soaked_cpus: vec![0, 1],
-            soaker: SoakerKind::Alu,
-            push: Push::Plain,
-            align: Align::Page,
-            pages: CopyPages::Scattered,
-            realtime: false,
-            placement: Placement::Separate,
-            more: Default::default(),
-        }
+        let usual = Synthetic::default().header().plan.fixed;
+        FixedParams { rate_bytes_per_s: 4e8, rate_chosen: false, ..usual }
     }
 
     fn link() -> LinkFacts {

@@ -9,7 +9,8 @@ use super::rig::{Rig, RigSetup};
 use super::setup::{allowed_cpus, bring_up};
 use crate::path::SendSetup;
 use crate::workload::{FileSet, SourceFile};
-use zc_run::{Align, CopyPages, FixedParams, LinkKind, Placement, Push, SoakerKind, Timing};
+use zc_run::{FixedParams, LinkKind, Timing};
+use zc_testkit::synthetic::Synthetic;
 
 /// One flow at a low rate, everything on the first CPU.
 pub(super) fn fixed() -> FixedParams {
@@ -18,24 +19,13 @@ pub(super) fn fixed() -> FixedParams {
         link: LinkKind::Loopback,
         rate_bytes_per_s: 50e6,
         rate_chosen: false,
-        burst_ns: 1_000_000,
         buffer_bytes: 16 << 10,
         recv_buffer_bytes: 16 << 10,
-        piece_bytes: 1 << 20,
-        flows: 1,
         congestion: "reno".to_owned(),
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
         sender_cpu: cpu,
         receiver_cpu: cpu,
         soaked_cpus: vec![cpu],
-        soaker: SoakerKind::Alu,
-        push: Push::Plain,
-        align: Align::Page,
-        pages: CopyPages::Scattered,
-        realtime: false,
-        placement: Placement::Separate,
-        more: Default::default(),
+        ..Synthetic::default().header().plan.fixed
     }
 }
 

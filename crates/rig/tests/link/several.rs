@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use zc_rig::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_rig::trial::{self, Rig, RigSetup};
 use zc_run::{
-    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Placement,
-    Probe, Push, RecvPath, SendPath, SoakerKind, Timing, TrialKind, UnavailableKind,
+    Cell, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Probe, RecvPath, SendPath,
+    Timing, TrialKind, UnavailableKind,
 };
+use zc_testkit::synthetic::Synthetic;
 
 use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
 
@@ -257,24 +258,11 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         link: kind,
         rate_bytes_per_s: 100e6,
         rate_chosen: false,
-        burst_ns: 1_000_000,
-        buffer_bytes: 64 << 10,
-        recv_buffer_bytes: 64 << 10,
-        piece_bytes: 1 << 20,
-        flows: 1,
         congestion: "reno".to_owned(),
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
         sender_cpu,
         receiver_cpu,
         soaked_cpus: vec![sender_cpu, receiver_cpu],
-        soaker: SoakerKind::Alu,
-        push: Push::Plain,
-        align: Align::Page,
-        pages: CopyPages::Scattered,
-        realtime: false,
-        placement: Placement::Separate,
-        more: Default::default(),
+        ..Synthetic::default().header().plan.fixed
     };
     let timing = Timing {
         warmup_ns: 1_000_000,

@@ -10,9 +10,9 @@ use std::str::FromStr;
 
 use zc_rig::trial::{self, Rig, RigSetup};
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push,
-    RecvPath, Run, SendPath, SoakerKind, Timing, parse,
+    AckOptions, Cell, FixedParams, LinkKind, LinkOptions, RecvPath, Run, SendPath, Timing, parse,
 };
+use zc_testkit::synthetic::Synthetic;
 
 /// Size of every buffer, in bytes.
 pub(crate) const BUFFER: usize = 64 << 10;
@@ -66,24 +66,12 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         link,
         rate_bytes_per_s: 800e6,
         rate_chosen: false,
-        burst_ns: 1_000_000,
         buffer_bytes: BUFFER,
         recv_buffer_bytes: BUFFER,
-        piece_bytes: 1 << 20,
-        flows: 1,
-        congestion: "cubic".to_owned(),
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
         sender_cpu,
         receiver_cpu,
         soaked_cpus: allowed,
-        soaker: SoakerKind::Alu,
-        push: Push::Plain,
-        align: Align::Page,
-        pages: CopyPages::Scattered,
-        realtime: false,
-        placement: Placement::Separate,
-        more: Default::default(),
+        ..Synthetic::default().header().plan.fixed
     };
     Rig::new(RigSetup { links: up.links, setup, fixed, timing, remote: None, sampler: None })
         .expect("a rig")
