@@ -36,7 +36,8 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
             comparisons[place] = Some(cell.comparison);
         }
     }
-    let on_side = |side, comparisons| sizes_of_side(kept, side, &groups, comparisons, DEFAULT_RESAMPLES);
+    let on_side =
+        |side, comparisons| sizes_of_side(kept, side, &groups, comparisons, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header))
             .then(|| on_side(Side::Sender, &[])),
