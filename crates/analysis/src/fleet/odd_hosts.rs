@@ -247,8 +247,8 @@ fn robust_scale<'a>(judged: impl Iterator<Item = &'a Judged>) -> Option<f64> {
     (found > 0.1).then_some(found)
 }
 
-/// With p-values: Student's t by the spread of the other hosts that are not excluded, of the group if
-/// it is large enough.
+/// Adds p-values: Student's t by the spread of the other hosts that are not excluded, of the group
+/// if it is large enough.
 fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
     let squares: Vec<(usize, f64)> = judged
         .iter()
