@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-/// Takes a line apart from its beginning.
+/// Splits a line into words, from its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'l> {
     rest: &'l [u8],
@@ -29,7 +29,7 @@ impl<'l> Words<'l> {
         }
     }
 
-    /// The next word up to a space, whatever it has.
+    /// The next word up to a space, whatever it contains.
     pub(crate) fn bare(&mut self) -> Option<&'l [u8]> {
         self.skip_spaces();
         let end = memchr(b' ', self.rest).unwrap_or(self.rest.len());

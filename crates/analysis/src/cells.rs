@@ -160,7 +160,7 @@ fn reached(
 }
 
 /// The share of its rate that the traffic of a soaked window, by the indices of its block and its
-/// cell, had CPU time for. `None` where soakers hardly ran and do not tell what others used.
+/// cell, had CPU time for. `None` where soakers hardly ran and do not show what others used.
 fn possible(kept: &KeptBlocks, block: usize, place: usize) -> Option<f64> {
     match kept.costs[block][place].as_ref() {
         Some(cost) => Some(1.0 - cost.others_share),

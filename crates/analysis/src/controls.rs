@@ -1,7 +1,7 @@
 //! Errors and resolution of a run's controls, which limit its verdicts.
 //!
 //! A control whose interval excludes the truth shows an **error**, and no difference is reported
-//! that it could explain. A control that agrees with the truth tells no more than its interval
+//! that it could explain. A control that agrees with the truth shows no more than its interval
 //! does: it would miss an error of half its width every second time. That is its **resolution**. No
 //! ratio that is not farther from 1 is called a difference, and none is called the same where the
 //! resolution is beyond the margin of that. A verdict needs both controls: the A/A control to see

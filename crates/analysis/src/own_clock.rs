@@ -92,7 +92,7 @@ pub(crate) fn speeds(
 }
 
 /// Shares of each CPU that neither its soaker nor ksoftirqd had in the idle windows beside a
-/// window, as [`speeds`]; what the hypervisor took is in them. 0 where no idle window tells.
+/// window, as [`speeds`]; what the hypervisor took is in them. 0 without idle windows.
 fn shares_of_others(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Vec<f64>> {
     let share = |window: &Clocks, cpu: usize| {
         let Clock { soaker_ns, ksoftirqd_ns, .. } = window.by_cpu[cpu];

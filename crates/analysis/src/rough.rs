@@ -9,7 +9,7 @@ use crate::starved::starved_cpus;
 use crate::traffic;
 use zc_run::{Run, TrialKind};
 
-/// Rough figures of the cells that have any, in the plan's order; none if a kept block tells costs.
+/// Rough figures of the cells that have any, in the plan's order; none if a kept block has costs.
 pub(super) fn rough(run: &Run, kept: &KeptBlocks) -> Vec<Rough> {
     if kept.blocks.is_empty() {
         from_blocks(run, &KeptBlocks::dropped(run))

@@ -85,7 +85,7 @@ pub(crate) enum Threads {
     AreKnown,
     /// Their clocks are still to be separated from those of other programs.
     AreOthers {
-        /// Steal of each CPU that is in the clock of the task that had it.
+        /// Steal of each CPU that is in the clock of the task that ran on it.
         stolen_ns: Vec<f64>,
     },
 }

@@ -36,8 +36,8 @@ impl StealInClocks {
     }
 }
 
-/// Time that a soaker lost in an idle window, per time that the window had of steal by ticks, both
-/// beyond what the idle windows beside it had.
+/// Time that a soaker lost in an idle window, divided by the steal that /proc/stat counted in it,
+/// both beyond those of the idle windows beside it.
 fn slope(blocks: &[&Block], machine: &Machine<'_>) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for block in blocks {

@@ -2,7 +2,7 @@
 //!
 //! Interrupts that arrive while another program has a CPU are in that program's clock alone. They
 //! arrive as often as while the soaker has it. So what they took from the soakers of a cell, as a
-//! share of the soakers' time, tells what they took from other programs. In a single window a
+//! share of the soakers' time, shows what they took from other programs. In a single window a
 //! soaker may hardly have run, so the share is taken over the blocks around it: not over all, as
 //! the machine changes within seconds.
 

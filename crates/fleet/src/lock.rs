@@ -11,7 +11,7 @@ use zc_run::{Error, Result, escape};
 
 use crate::folder::{Folder, unwritable};
 
-/// The name of the file that is locked. It says who has the lock, or had it last.
+/// The name of the file that is locked. It names the process that holds the lock, or held it last.
 pub(super) const NAME: &str = "lock";
 
 /// The longest text that is read of it.

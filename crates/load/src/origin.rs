@@ -296,7 +296,8 @@ mod tests {
             if let Ok((origin, _)) = Origin::parse(&url) {
                 let target = origin.targets.each()[0].clone();
                 prop_assert!(target.starts_with('/'));
-                prop_assert!([target, origin.authority].iter().all(|text| text.chars().all(|c| c.is_ascii_graphic())));
+                let is_graphic = |text: &String| text.chars().all(|c| c.is_ascii_graphic());
+                prop_assert!([target, origin.authority].iter().all(is_graphic));
             }
         }
     }

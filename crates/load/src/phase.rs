@@ -80,8 +80,8 @@ impl Phase {
     pub fn stall(&self) -> Option<String> {
         (self.stalled_ns > 0).then(|| {
             format!(
-                "what sends the requests stood still for {:.1} s: it was stopped or had no CPU, or the \
-                 machine was suspended",
+                "what sends the requests stood still for {:.1} s: it was stopped or had no CPU, \
+                 or the machine was suspended",
                 self.stalled_ns as f64 / 1e9
             )
         })
@@ -145,11 +145,14 @@ impl Fetched {
                 "the server sends \"{url}\" with the encoding \"{}\", though none was asked for",
                 escape(encoding, 40)
             ))
-            .help("switch compression off in the server, or send --header 'Accept-Encoding: identity'")),
-            (status, ..) => Err(Error::remote(format!(
-                "the server answers \"{url}\" with status {status}"
-            ))
-            .help("check the URL: curl -i shows the whole answer")),
+            .help(
+                "switch compression off in the server, or send --header 'Accept-Encoding: \
+                 identity'",
+            )),
+            (status, ..) => {
+                Err(Error::remote(format!("the server answers \"{url}\" with status {status}"))
+                    .help("check the URL: curl -i shows the whole answer"))
+            }
         }
     }
 }

@@ -97,7 +97,8 @@ mod tests {
     fn a_request_names_its_host_and_says_whether_the_connection_is_kept() {
         let version = env!("CARGO_PKG_VERSION");
         let kept = format!(
-            "GET /b?c HTTP/1.1\r\nHost: a.test:81\r\nUser-Agent: zc/{version}\r\nAccept: */*\r\n\r\n"
+            "GET /b?c HTTP/1.1\r\nHost: a.test:81\r\nUser-Agent: zc/{version}\r\n\
+             Accept: */*\r\n\r\n"
         );
         assert_eq!(request_text(&[], Reuse::KeepAlive).unwrap(), kept);
         let closed = kept.replace("*/*\r\n", "*/*\r\nConnection: close\r\n");

@@ -119,8 +119,10 @@ mod tests {
                     prop_assert!(due_ns <= now_ns && due_ns >= last_ns);
                     last_ns = due_ns;
                 }
-                let expected = now_ns.checked_sub(1_000).map_or(0.0, |ns| ns as f64 * per_s / 1e9 + 1.0);
-                prop_assert!((schedule.taken() as f64 - expected).abs() <= 1.01, "{} {expected}", schedule.taken());
+                let due = |ns| ns as f64 * per_s / 1e9 + 1.0;
+                let expected = now_ns.checked_sub(1_000).map_or(0.0, due);
+                let taken = schedule.taken();
+                prop_assert!((taken as f64 - expected).abs() <= 1.01, "{taken} {expected}");
                 prop_assert_eq!(schedule.due(now_ns), schedule.taken());
             }
         }

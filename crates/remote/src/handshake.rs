@@ -307,8 +307,8 @@ fn not_zc() -> Error {
 /// The error for a line that is no message, after a hello.
 pub(super) fn no_message(line: &str) -> Error {
     Error::remote(format!("the far end says \"{line}\", which is no message of zc")).help(
-        "what prints that there, once zc has started, must be silent: a banner, a profile of a shell, \
-         a wrapper; or zc is of another version there",
+        "what prints that there, once zc has started, must be silent: a banner, a profile of a \
+         shell, a wrapper; or zc is of another version there",
     )
 }
 

@@ -118,8 +118,8 @@ fn start(client: NfsClient) -> Result<Calling> {
         let help = match client {
             NfsClient::User => "there: apt-get install gcc libc6-dev libnfs-dev",
             NfsClient::Kernel => {
-                "there: a kernel with CONFIG_NFS_FS, and root (--via 'ssh root@HOST'); --nfs-client user \
-                 needs neither"
+                "there: a kernel with CONFIG_NFS_FS, and root (--via 'ssh root@HOST'); \
+                 --nfs-client user needs neither"
             }
         };
         Error { help: Some(help.to_owned()), ..error }

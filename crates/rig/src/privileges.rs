@@ -105,8 +105,8 @@ pub fn keep_for(work: Work) -> Result<()> {
 /// That this process may not have the policy SCHED_RR, because of `error`.
 pub fn no_round_robin(error: &io::Error) -> Error {
     let help = if error.kind() == io::ErrorKind::PermissionDenied {
-        "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may lack it \
-         in a container, or in a cgroup without a share of real time (cpu.rt_runtime_us)"
+        "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may \
+         lack it in a container, or in a cgroup without a share of real time (cpu.rt_runtime_us)"
     } else {
         "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
     };

@@ -67,8 +67,9 @@ pub const EMULATOR: &str = "qemu-tcg";
 pub const CGROUP_CLOCKS: &str = "clocks of cgroups";
 
 /// Why no cost of an emulated machine is shown.
-pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what their \
-                                translations take, so nothing has a cost here; what is counted holds";
+pub const WHY_EMULATED: &str = "the CPU of this machine is emulated: its instructions take what \
+                                their translations take, so nothing has a cost here; what is \
+                                counted holds";
 
 /// Remedy: machines that have costs.
 pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual one with KVM";
@@ -77,8 +78,8 @@ pub const INSTEAD_OF_EMULATED: &str = "use a machine of its own, or a virtual on
 /// it may, and then everything in it is throttled.
 pub fn why_throttled(quota_cpus: f64, soaked: usize) -> String {
     format!(
-        "this cgroup may use {quota_cpus:.2} CPUs and {soaked} are soaked: the kernel will stop all of \
-         them in turns"
+        "this cgroup may use {quota_cpus:.2} CPUs and {soaked} are soaked: the kernel will stop \
+         all of them in turns"
     )
 }
 

@@ -81,7 +81,7 @@ impl Plan {
     }
 
     /// Whether it is about a server that ran before zc did: see [`ServerPlan::ran_already`]. Where
-    /// zc has started the client of NFS on another machine, neither end has processes that zc knows.
+    /// zc has started the client of NFS on another machine, zc knows the processes of neither end.
     pub fn server_ran_already(&self) -> bool {
         match &self.traffic {
             Traffic::Stream | Traffic::Responses(_) => false,

@@ -131,7 +131,9 @@ fn change(
 
 fn cannot(what: &str) -> impl Fn(io::Error) -> Error {
     move |error| {
-        Error::os(format!("keep what the server writes from the host: {what}"), error)
-            .help("as a user without privileges the server cannot write there, and nothing is kept from it")
+        Error::os(format!("keep what the server writes from the host: {what}"), error).help(
+            "as a user without privileges the server cannot write there, and nothing is kept \
+                 from it",
+        )
     }
 }

@@ -463,11 +463,12 @@ fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
             ),
         )
         .remedy(
-            "as root, --serve 'sysctl -qw net.ipv4.tcp_congestion_control=reno; exec SERVER', which leaves \
-             the host as it is",
+            "as root, --serve 'sysctl -qw net.ipv4.tcp_congestion_control=reno; exec SERVER', \
+             which leaves the host as it is",
         ),
         _ => Warning::new(checks::PACING, Severity::Note, warning.text).remedy(
-            "sudo sysctl net.ipv4.tcp_congestion_control=cubic, unless your server is to use this one",
+            "sudo sysctl net.ipv4.tcp_congestion_control=cubic, unless your server is to use this \
+             one",
         ),
     }
 }

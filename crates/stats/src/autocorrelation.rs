@@ -60,8 +60,8 @@ pub fn autocorrelation_time(values: &[f64]) -> Option<f64> {
 /// ranks from the median. With independent values the time is 1 and a little, because it is
 /// estimated: the interval is then some 5 % wider than need be.
 ///
-/// Fewer than 20 values show no correlation that could be told from chance: they are taken for
-/// independent. `None` with fewer than [`median_min_n`](crate::median_min_n) independent values'
+/// Fewer than 20 values show no correlation that could be distinguished from chance: they are taken
+/// for independent. `None` with fewer than [`median_min_n`](crate::median_min_n) independent values'
 /// worth, and where a value is not finite. O(n^2) at worst.
 ///
 /// ```

@@ -41,7 +41,7 @@ pub struct BlockedAnova {
 /// Classes that cannot be compared with the first one are left out with their values. `None` if
 /// then fewer than two classes or no degrees of freedom are left, for values and weights beyond
 /// 1e100, weights that are not above 0, and where all values of a class in a block are equal, so
-/// that nothing tells the errors. O(n + classes^3).
+/// that nothing estimates the errors. O(n + classes^3).
 ///
 /// ```
 /// use zc_stats::Classed;

@@ -137,13 +137,13 @@ impl Wander {
     ///
     /// ```
     /// let wander = zc_stats::Wander { variance: 1.0, degrees_of_freedom: 7.0 };
-    /// assert_eq!(wander.apart(1.0).variance, 1.0);
-    /// assert!((wander.apart(10.0).variance - 2.742).abs() < 1e-3);
+    /// assert_eq!(wander.after(1.0).variance, 1.0);
+    /// assert!((wander.after(10.0).variance - 2.742).abs() < 1e-3);
     /// ```
     pub fn after(self, times: f64) -> Self {
         let t2_ln_t = |x: f64| if x > 0.0 { x * x * x.ln() } else { 0.0 };
         let r = times.max(1.0);
-        // The terms cancel more and more; far apart their sum is 2 ln r + 3.
+        // The terms cancel more and more; for large r their sum is 2 ln r + 3.
         let seen = if r < 1e3 {
             t2_ln_t(r + 1.0) + t2_ln_t(r - 1.0) - 2.0 * t2_ln_t(r)
         } else {

@@ -1,6 +1,6 @@
 //! Lines of one fixed form: fields with literal text between them, as nginx's `log_format` and
 //! Apache's `LogFormat` describe them. The variables of these two are in `nginx.rs` and
-//! `apache.rs`; here such a description is checked once, and then lines are taken apart by it.
+//! `apache.rs`; here such a description is checked once, and then lines are parsed by it.
 
 use memchr::memchr;
 

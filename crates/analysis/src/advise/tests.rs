@@ -281,7 +281,7 @@ fn a_control_that_misses_leaves_small_savings_open() {
 
 #[test]
 fn controls_that_could_not_have_seen_a_saving_leave_it_open() {
-    // 0.6 of today's cost is told by what resolves 1/0.6.
+    // Controls that resolve 1/0.6 resolve a cost of 0.6 times today's.
     let judged = |resolution| verdict_of(Limits { error: 1.0, resolution });
     assert!(matches!(judged(1.65), PathVerdict::Saves { .. }));
     let untold = PathVerdict::Untold { why: Untold::ControlTooWide };

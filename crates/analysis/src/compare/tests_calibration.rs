@@ -119,7 +119,7 @@ fn runs_of_another_link_are_no_calibration_and_do_not_fit() {
     };
     assert_eq!(names, ("0.json".to_owned(), "3.json".to_owned()));
     assert_eq!(differences[0].what, Aspect::Link);
-    // Another kernel is a difference to be told, not one that forbids.
+    // Another kernel is a difference to report. It does not forbid the comparison.
     let mut kernels = all[..3].to_vec();
     kernels[2].header.host.kernel_release = "7.0.0".to_owned();
     let found = calibrate(&parts(&kernels), &[]).unwrap();

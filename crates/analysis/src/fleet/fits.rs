@@ -16,7 +16,7 @@ pub(super) struct CellFit {
     pub(super) ratio: Option<Fitted>,
 }
 
-/// Costs of runs at an end, all cells together, with odd hosts set apart.
+/// Costs of runs at an end, all cells together, with odd hosts excluded.
 pub(super) struct OnAverage {
     pub(super) end: End,
     pub(super) fitted: Fitted,

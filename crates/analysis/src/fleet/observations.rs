@@ -60,7 +60,7 @@ impl<'a> Observed<'a> {
         self.runs[run].cells.get(self.cells[run][label]?)
     }
 
-    /// The ends that a cell has costs of. Where some runs tell both sides apart, runs that do not
+    /// The ends that a cell has costs of. Where some runs separate both sides, runs that do not
     /// have no part in it.
     pub(super) fn ends(&self, label: usize) -> Vec<End> {
         let has = |of: fn(&CellFigures) -> Option<Logarithm>| {

@@ -3,7 +3,7 @@
 //! A host is judged as sender and as receiver, by what it costs in all its cells on average. Its
 //! mean is compared with that of its group without it, and the distance with what hosts of the
 //! group differ by. Odd hosts must not hide in the spread that they make themselves: those that lie
-//! more than two and a half robust standard deviations from their group are set apart, with a mean
+//! more than two and a half robust standard deviations from their group are excluded, with a mean
 //! of their own, and the others are fitted again, until no further one is found. What is left is
 //! the spread of hosts that are alike, cut at that distance, and its variance is divided by that of
 //! a normal distribution that is cut there. Where sessions have heavy tails ([`odd_pairs`]), means
@@ -23,7 +23,7 @@ use super::odd_pairs;
 use crate::interim::CONFIDENCE;
 use crate::parallel;
 
-/// Robust standard deviations beyond which a host is set apart, and the probability that a normal
+/// Robust standard deviations beyond which a host is excluded, and the probability that a normal
 /// value is nearer.
 const SET_APART: f64 = 2.5;
 const NEAR: f64 = 0.987_581;
@@ -35,10 +35,10 @@ const LEAST_HOSTS: usize = 8;
 /// one.
 const LEAST_OTHERS: usize = 2;
 
-/// The share of a group that is set apart at most: more are no odd ones.
+/// Largest share of a group that is excluded: more hosts than that are not odd.
 const MOST_APART: f64 = 1.0 / 3.0;
 
-/// Most times that hosts are set apart.
+/// Most rounds in which hosts are excluded.
 const ROUNDS: usize = 5;
 
 /// Variance of a normal distribution that is cut at [`SET_APART`], divided by that of the whole.
@@ -187,7 +187,7 @@ fn against_groups(
 }
 
 impl Judged {
-    /// Robust standard deviations beyond which it is set apart.
+    /// Robust standard deviations beyond which it is excluded.
     fn far(&self) -> f64 {
         let student = self.tails.and_then(StudentT::new);
         student.and_then(|student| student.critical_value(NEAR)).unwrap_or(SET_APART)
@@ -198,7 +198,7 @@ impl Judged {
     }
 }
 
-/// Units that are not apart yet and lie far from their group, by the robust spread of it.
+/// Units that are not excluded yet and lie far from their group, by its robust spread.
 fn beyond(observed: &Observed<'_>, judged: &[Judged]) -> Vec<usize> {
     let of_all = robust_scale(judged.iter());
     let scales: Vec<Option<f64>> = (0..observed.grouped.groups.len())
@@ -247,8 +247,8 @@ fn robust_scale<'a>(judged: impl Iterator<Item = &'a Judged>) -> Option<f64> {
     (found > 0.1).then_some(found)
 }
 
-/// With p-values: Student's t by the spread of the other hosts that are not apart, of the group if
-/// it is large enough.
+/// Adds p-values: Student's t by the spread of the other hosts that are not excluded, of the group
+/// if it is large enough.
 fn tested(observed: &Observed<'_>, mut judged: Vec<Judged>) -> Vec<Judged> {
     let squares: Vec<(usize, f64)> = judged
         .iter()

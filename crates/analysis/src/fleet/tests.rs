@@ -322,7 +322,7 @@ fn hosts_that_measure_alone_have_rows_and_odd_ones_and_no_pairs() {
     assert_eq!((found.rows.len(), found.pairs_examined), (12, 0));
     assert!(found.spreads.iter().all(|spread| spread.cost.by_far_host == 0.0));
     assert_eq!((found.odd_hosts[0].host.as_str(), found.odd_hosts[0].end), ("n015", End::Sender));
-    // The sides are not apart.
+    // The sides have no separate costs.
     for cell in runs.iter_mut().flat_map(|run| &mut run.cells) {
         (cell.both, cell.sender, cell.receiver) = (cell.sender, None, None);
     }

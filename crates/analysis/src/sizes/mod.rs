@@ -36,7 +36,8 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
             comparisons[place] = Some(cell.comparison);
         }
     }
-    let on_side = |side, told| sizes_of_side(kept, side, &groups, told, DEFAULT_RESAMPLES);
+    let on_side =
+        |side, comparisons| sizes_of_side(kept, side, &groups, comparisons, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header))
             .then(|| on_side(Side::Sender, &[])),
@@ -45,12 +46,12 @@ pub(super) fn sizes(kept: &KeptBlocks, verdict: &Verdict) -> Sides<Sizes> {
     }
 }
 
-/// `told` has the verdict on each cell of the plan, where there is one.
+/// `comparisons` has the verdict on each cell of the plan, where there is one.
 fn sizes_of_side(
     kept: &KeptBlocks,
     side: Side,
     groups: &[SeriesCells],
-    told: &[Option<Comparison>],
+    comparisons: &[Option<Comparison>],
     resamples: usize,
 ) -> Sizes {
     let boot = Bootstrap::new(kept, resamples);
@@ -74,7 +75,7 @@ fn sizes_of_side(
     let crossovers = parallel::each(pairs.len(), |pair| {
         let (of, against) = pairs[pair];
         let (outcome, method) =
-            crossover::crossover(kept, side, (&fitted[of], &fitted[against]), told, &boot);
+            crossover::crossover(kept, side, (&fitted[of], &fitted[against]), comparisons, &boot);
         Crossover { of, against, outcome, method }
     });
     Sizes { series: series.collect(), crossovers }

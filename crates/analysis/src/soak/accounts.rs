@@ -48,7 +48,7 @@ impl Each<'_> {
     }
 
     /// Whether other tasks worked more beside the command than in the idle windows, and not by
-    /// chance. A single execution tells it where they worked more than twice as much.
+    /// chance. A single execution shows it where they worked more than twice as much.
     pub(super) fn others_worked(&self) -> bool {
         let net_s = self.others_s();
         if let ([run], [net_s]) = (self.runs, &*net_s) {

@@ -64,7 +64,7 @@ fn idle(run: &CommandRun) -> impl Iterator<Item = &SoakWindow> + Clone {
     run.idle_before.iter().chain(&run.idle_after)
 }
 
-/// Interrupts, and who had the time that the command left.
+/// CPU time taken by interrupts, and the users of the time that the command left.
 fn taken(run: &CommandRun, soakers: &OfSoakers) -> Taken {
     let window_ns = elapsed_ns(&run.window);
     let own_ns = (run.user_ns + run.system_ns + run.zc_ns) as f64;

@@ -419,7 +419,7 @@ mod tests {
             let own_ns = 299_000_000 + noise;
             let soaker_ns = 2 * S - own_ns - 100_000_000;
             let units = (soaker_ns - 80_000_000) / 2000;
-            // On each CPU two thirds of the units are undisturbed, but for one that tells nothing.
+            // On each CPU two thirds of the units are undisturbed, but for one that shows nothing.
             let edge = |at_ns, units: u64, soaker_ns: u64| SoakEdge {
                 soak: SoakReading {
                     at_ns,

@@ -1,4 +1,4 @@
-//! Takes the log of the end that sends apart: Kubernetes keeps stdout and stderr of a container in
+//! Splits the log of the end that sends: Kubernetes keeps stdout and stderr of a container in
 //! one log, line by line, so the lines of the saved run are among those of what zc said.
 
 use serde::de::IgnoredAny;
@@ -16,8 +16,8 @@ pub(super) struct Log {
 const HEADER: &str = "{\"zc_run\"";
 const END: &str = "{\"ended_at\"";
 
-/// Takes a log apart. A run whose log was cut off, or is damaged, ends before the first line that
-/// is not whole.
+/// Splits a log. A run whose log was cut off, or is damaged, ends before the first incomplete
+/// line.
 pub(super) fn parse(log: &str) -> Log {
     let (mut run, mut said) = (String::new(), String::new());
     let (mut is_whole, mut has_end) = (true, false);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::four_hosts;
 
-    /// A folder of a name that shells would take apart.
+    /// A folder whose name shells would split into words.
     fn folder(at: &tempfile::TempDir) -> Folder {
         Folder::create(&at.path().join("it's $(a) \"fleet\"")).unwrap().0
     }

@@ -56,7 +56,7 @@ pub struct AckBurn {
     program: ProgramFd,
 }
 
-/// A flow that tells the program when its sender sleeps.
+/// A flow that reports to the program when its sender sleeps.
 #[derive(Debug)]
 pub struct BurnedFlow {
     flows: Arc<Mapped<FlowCell>>,
@@ -134,7 +134,7 @@ impl AckBurn {
         Ok(flow)
     }
 
-    /// Nanoseconds for which the program has had a CPU so far, by CLOCK_MONOTONIC.
+    /// Nanoseconds for which the program has run so far, by CLOCK_MONOTONIC.
     pub fn burned_ns(&self) -> u64 {
         self.burn.at(0).burned_ns.load(Ordering::Acquire)
     }
@@ -164,7 +164,7 @@ mod tests {
         let (mut receiver, _) = listener.accept().unwrap();
         let before_ns = program.burned_ns();
         let flow = ns_per_mb.map(|ns_per_mb| program.burn(&sender, ns_per_mb)).transpose()?;
-        // The first acknowledgement only tells the numbers. What it takes counts as burned.
+        // The first acknowledgement only provides the numbers. Its time counts as burned.
         sender.write_all(&[0]).unwrap();
         wait_until_acknowledged(&sender);
         flow.iter().for_each(|flow| flow.set_sleeps(sleeps));

@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::NothingKept);
         assert_eq!(
             error.message,
-            "a trial takes at least 4.0 s here, and a block has 13: the budget of 40s does not hold \
-             one"
+            "a trial takes at least 4.0 s here, and a block has 13: the budget of 40s does not \
+             hold one"
         );
         assert!(error.help.unwrap().starts_with("--budget 18m has room for 20 blocks"));
     }

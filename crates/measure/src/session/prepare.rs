@@ -282,7 +282,8 @@ pub(super) fn prepare(
 /// Says that sockets are paced by timers in a state: it is what is compared there.
 fn paced(state: &HostState, congestion: &str) -> Option<Warning> {
     let text = format!(
-        "congestion control \"{congestion}\" paces by timers, whose cost is in the figures of state {state}"
+        "congestion control \"{congestion}\" paces by timers, whose cost is in the figures of \
+         state {state}"
     );
     let paces = checks::pacing(congestion)?;
     Some(Warning { severity: Severity::Note, text, remedy: None, ..paces })

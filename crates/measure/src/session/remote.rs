@@ -240,8 +240,8 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     names::addresses(host, port).map_err(|error| {
         Error::os(format!("find the host \"{host}\""), error).kind(ErrorKind::Remote).help(
-            "check its name, or give an address; after the % of an IPv6 address stands an interface \
-             of this machine",
+            "check its name, or give an address; after the % of an IPv6 address stands an \
+             interface of this machine",
         )
     })
 }

@@ -78,7 +78,8 @@ impl Realtime {
             return Ok(());
         }
         Err(Error::failed(format!(
-            "a thread worked for {} ms under SCHED_RR without a sleep, and zc took the policy from it",
+            "a thread worked for {} ms under SCHED_RR without a sleep, and zc took the policy \
+             from it",
             AWAKE_AT_MOST.as_millis()
         ))
         .help("take a lower --rate, which the path can hold, or leave --realtime out"))

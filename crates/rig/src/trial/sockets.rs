@@ -48,8 +48,8 @@ pub(super) fn check(
             "its sockets use congestion control \"{used}\", and \"{asked}\" was asked for"
         ))
         .remedy(
-            "a route (ip route: congctl) or a BPF program of the cgroup chooses it; --congestion unset \
-             takes what they choose",
+            "a route (ip route: congctl) or a BPF program of the cgroup chooses it; --congestion \
+             unset takes what they choose",
         ));
     }
     // The kernel doubles what was asked for (socket(7)).

@@ -16,7 +16,7 @@ const STEPS: usize = 40;
 /// The equations solved at the variances of the largest restricted likelihood.
 pub(super) fn fit(design: &Design, with_sessions: bool) -> Option<(Solution<'_>, Inverse)> {
     let (start, floor) = start(design);
-    // Where each level has one value, or one unit, nothing tells what others would differ by.
+    // Where each level has one value, or one unit, nothing shows by how much others would differ.
     let has_more = design.values.len() > design.levels;
     let fitted = [design.units > design.levels, design.partners > 0, with_sessions]
         .map(|wanted| wanted && has_more);

@@ -37,8 +37,8 @@ pub(super) fn compare(states: &[ServerState], by_commands: bool) -> Result<Compa
     };
     if let Some([one, other]) = configurations.iter().find_map(Configuration::same_length) {
         let message = format!(
-            "states {} and {} ask one address for responses of the same length, and other states for \
-             other lengths: {}",
+            "states {} and {} ask one address for responses of the same length, and other states \
+             for other lengths: {}",
             one.state,
             other.state,
             both(one, other)
@@ -54,7 +54,8 @@ pub(super) fn compare(states: &[ServerState], by_commands: bool) -> Result<Compa
     let odd = |each: &&Configuration<'_>| !has_all_of(first, each) || !has_all_of(each, first);
     if configurations.iter().any(|each| odd(&each)) {
         return Err(other_lengths(states).help(
-            "each address has to answer with the same lengths: ask for the same files at all of them",
+            "each address has to answer with the same lengths: ask for the same files at all of \
+             them",
         ));
     }
     let mut warnings: Vec<Warning> = Vec::new();

@@ -184,10 +184,11 @@ fn addresses(origins: &[Origin]) -> Vec<SocketAddr> {
 
 /// The warning that costs are by wall time, as nobody is seen who listens there.
 pub(super) fn not_found() -> Warning {
-    let text = "the server's processes are not seen, so their CPU clocks are not known: what other programs and \
-                the hypervisor take is in every cost";
+    let text = "the server's processes are not seen, so their CPU clocks are not known: what \
+                other programs and the hypervisor take is in every cost";
     Warning::new("server-not-found", Severity::Note, text).remedy(
-        "run as root, in the network namespace of the server and not through a proxy of a container",
+        "run as root, in the network namespace of the server and not through a proxy of a \
+         container",
     )
 }
 

@@ -90,19 +90,19 @@ fn one_rate(
     else {
         return Err(Error::failed("no state was asked"));
     };
-    const HELP: &str = "give it a rate that every state can well sustain: wrk2 -R 2000, oha -q 2000, \
-                        h2load --rps 2000, hey -q 250 -c 8";
+    const HELP: &str = "give it a rate that every state can well sustain: wrk2 -R 2000, oha -q \
+                        2000, h2load --rps 2000, hey -q 250 -c 8";
     if *low <= 0.0 || *high > *low * (1.0 + SAME_RATE) + FEW_REQUESTS / window_s {
         return Err(Error::failed(format!(
-            "the load generator does not keep to one rate: {low:.0} requests per second in state {slow}, \
-             {high:.0} in state {fast}"
+            "the load generator does not keep to one rate: {low:.0} requests per second in state \
+             {slow}, {high:.0} in state {fast}"
         ))
         .help(HELP));
     }
     match top_speeds.iter().min_by(by_rate) {
         Some((slow, top)) if *low > *top * MOST_SHARE => Err(Error::failed(format!(
-            "the load generator's {low:.0} requests per second are too near to the {top:.0} that state \
-             {slow} can: near its top speed a server's cost is another"
+            "the load generator's {low:.0} requests per second are too near to the {top:.0} that \
+             state {slow} can: near its top speed a server's cost is another"
         ))
         .help(HELP)),
         _ => Ok(*low),

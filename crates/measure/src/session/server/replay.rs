@@ -105,8 +105,8 @@ pub(super) fn plan(
     };
     if log.speedup.is_some() && requests_per_s > slowest * rate::MOST_SHARE {
         return Err(Error::usage(format!(
-            "--speedup: {requests_per_s:.0} requests per second are too near to the {slowest:.0} that the \
-             slowest path can answer, or beyond"
+            "--speedup: {requests_per_s:.0} requests per second are too near to the {slowest:.0} \
+             that the slowest path can answer, or beyond"
         ))
         .help(format!("--speedup {:.0} is half of that", slowest / 2.0 / log.requests_per_s)));
     }

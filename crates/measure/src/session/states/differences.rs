@@ -130,8 +130,8 @@ fn remedy(setting: &Setting, apart: bool, needs_user_namespace: bool) -> String 
     let user = if needs_user_namespace { "--preserve-credentials --user=$ZC_USERNS " } else { "" };
     match setting {
         Setting::Sysctl(path) if apart => format!(
-            "the link has network namespaces of its own: for n in $ZC_NETNS; do nsenter {user}--net=$n \
-             sysctl -qw {}=VALUE; done (docs/compare.md)",
+            "the link has network namespaces of its own: for n in $ZC_NETNS; do nsenter \
+             {user}--net=$n sysctl -qw {}=VALUE; done (docs/compare.md)",
             sysctl_name(path)
         ),
         Setting::Device { .. } if apart => format!(
@@ -143,8 +143,8 @@ fn remedy(setting: &Setting, apart: bool, needs_user_namespace: bool) -> String 
                 .to_owned()
         }
         Setting::Sysctl(_) => {
-            "each command has to set it to another value: one that does not name it leaves what the \
-             other has set"
+            "each command has to set it to another value: one that does not name it leaves what \
+             the other has set"
                 .to_owned()
         }
     }
@@ -154,15 +154,15 @@ fn answers_differ(one: Seen<'_>, other: Seen<'_>, traffic: &Traffic) -> Result<(
     match (&one.found.said, &other.found.said) {
         (Some(a), Some(b)) if a == b => {
             let message = format!(
-                "state \"{}\" and state \"{}\" are the same: the command of --verify-state says {} in \
-                 both",
+                "state \"{}\" and state \"{}\" are the same: the command of --verify-state says \
+                 {} in both",
                 one.state,
                 other.state,
                 quoted(a)
             );
             Err(Error::failed(message).help(if traffic.is_apart() {
-                "it runs in the host's own namespaces, and the traffic in those of the link: nsenter \
-                 --net=$ZC_SENDER_NETNS COMMAND (docs/compare.md)"
+                "it runs in the host's own namespaces, and the traffic in those of the link: \
+                 nsenter --net=$ZC_SENDER_NETNS COMMAND (docs/compare.md)"
             } else {
                 "the commands of the states change nothing of what it prints"
             }))

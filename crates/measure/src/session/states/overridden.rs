@@ -86,8 +86,8 @@ pub(super) fn by_options(
         let found = replaced.find_map(|each| Some((each.path, (each.by)(&at)?)));
         if let Some((path, (what, option))) = found {
             return Err(Error::failed(format!(
-                "the states change {}, which is not that of the sockets of \"{label}\": the run gives \
-                 them {what}",
+                "the states change {}, which is not that of the sockets of \"{label}\": the run \
+                 gives them {what}",
                 sysctl_name(path)
             ))
             .help(format!(
@@ -113,13 +113,13 @@ pub(super) fn by_age_of_devices<'c>(
     match changed.iter().find(|path| is_of_new(path)).filter(|_| only_these) {
         None => Ok(()),
         Some(path) => Err(Error::failed(format!(
-            "the states change {} alone, which a device takes when it is made, and the devices of the run \
-             are made before its states",
+            "the states change {} alone, which a device takes when it is made, and the devices of \
+             the run are made before its states",
             sysctl_name(path)
         ))
         .help(
-            "change the device itself, in the namespaces of the link if it has its own: tc qdisc replace \
-             dev DEVICE root ... (docs/compare.md)",
+            "change the device itself, in the namespaces of the link if it has its own: tc qdisc \
+             replace dev DEVICE root ... (docs/compare.md)",
         )),
     }
 }
@@ -132,8 +132,8 @@ pub(super) fn by_age_of_connections(changed: &BTreeSet<String>) -> Result<()> {
     match OF_NEW_CONNECTIONS.iter().find(|path| changed.contains(**path)) {
         None => Ok(()),
         Some(path) => Err(Error::failed(format!(
-            "the states change {}, which a connection takes when it is made, and connections are kept from \
-             state to state",
+            "the states change {}, which a connection takes when it is made, and connections are \
+             kept from state to state",
             sysctl_name(path)
         ))
         .help("--close makes a connection for each request")),

@@ -440,7 +440,8 @@ mod tests {
         for command in [
             "nsenter --net=$ZC_SENDER_NETNS sysctl -qw net.ipv4.tcp_sack=0",
             "for n in $ZC_NETNS; do nsenter --net=$n sysctl -qw net.ipv4.tcp_sack=0; done",
-            "nsenter --net=$ZC_SENDER_NETNS sh -c 'echo 0 > /proc/sys/net/ipv4/tcp_sack; true' >> log",
+            "nsenter --net=$ZC_SENDER_NETNS sh -c 'echo 0 > /proc/sys/net/ipv4/tcp_sack; true' >> \
+             log",
             "sh -c \"nsenter --net=x sh -c 'sysctl -w net.ipv4.tcp_sack=0'\"",
             "echo 0 | sudo tee /proc/sys/net/ipv4/tcp_sack",
             "sysctl -w net.ipv4.tcp_sack=1; sysctl -w net.ipv4.tcp_sack=$OFF",

@@ -200,9 +200,10 @@ fn congestion_help(path: &str, value: &str, why: ErrorKind) -> Option<String> {
         ErrorKind::PermissionDenied => {
             let allowed = list("allowed").unwrap_or_default();
             Some(format!(
-                "a network namespace of a link takes only what the host allows to every user ({allowed}): \
-                 as root, sysctl -w net.ipv4.tcp_allowed_congestion_control='{allowed} {}'; or zc run \
-                 congestion, which sets it by socket",
+                "a network namespace of a link takes only what the host allows to every user \
+                 ({allowed}): as root, sysctl -w \
+                 net.ipv4.tcp_allowed_congestion_control='{allowed} {}'; or zc run congestion, \
+                 which sets it by socket",
                 zc_run::escape(value, 60)
             ))
         }

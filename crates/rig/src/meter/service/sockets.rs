@@ -219,8 +219,8 @@ mod tests {
                     Tcp: 1 70 30 0\nUdp: InDatagrams NoPorts InErrors OutDatagrams\nUdp: 5 0 0 6\n";
         assert_eq!(segments_and_datagrams(snmp), Some((100, 11)));
         assert_eq!(segments_and_datagrams("Tcp: InSegs\n"), None);
-        let dev = "Inter-|   Receive |  Transmit\n face |bytes packets|bytes\n    lo: 1 2 0 0 0 0 0 0 300 \
-                   4 0 0 0 0 0 0\n  eth0:1 2 0 0 0 0 0 0 40 4 0 0 0 0 0 0\n";
+        let dev = "Inter-|   Receive |  Transmit\n face |bytes packets|bytes\n    lo: 1 2 0 0 0 0 \
+                   0 0 300 4 0 0 0 0 0 0\n  eth0:1 2 0 0 0 0 0 0 40 4 0 0 0 0 0 0\n";
         assert_eq!(sent_bytes(dev), Some(340));
         assert_eq!(sent_bytes(""), None);
         assert_eq!(sent_bytes("lo: 1 2"), None);

@@ -320,8 +320,8 @@ mod tests {
     #[test]
     fn what_children_use_that_come_and_go_is_counted_once() {
         // The shell's children burn, are waited for, and are gone.
-        let script = "for i in 1 2 3; do sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; \
-                      done; echo done; read line";
+        let script = "for i in 1 2 3; do sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); \
+                      done'; done; echo done; read line";
         let mut child = Command::new("sh")
             .args(["-c", script])
             .stdin(std::process::Stdio::piped())

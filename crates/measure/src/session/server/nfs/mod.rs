@@ -320,10 +320,12 @@ fn carried(options: &NfsOptions, first: NfsCall) -> Result<Vec<SupportRow>> {
         (NfsTransport::Tcp, _) => None,
         (NfsTransport::Udp, NfsClient::User) => Some("libnfs carries NFS over TCP alone"),
         (NfsTransport::Udp, NfsClient::Kernel) => Some(
-            "kernels since 5.6 have NFS over UDP only if they were built with it (NFS_DISABLE_UDP_SUPPORT), and zc mounts over TCP alone",
+            "kernels since 5.6 have NFS over UDP only if they were built with it \
+             (NFS_DISABLE_UDP_SUPPORT), and zc mounts over TCP alone",
         ),
         (NfsTransport::Rdma, _) => Some(
-            "what RDMA sends goes past the sockets and the CPU that zc counts, and its links have no such device",
+            "what RDMA sends goes past the sockets and the CPU that zc counts, and its links have \
+             no such device",
         ),
     };
     let row = |transport: &NfsTransport| {

@@ -13,11 +13,12 @@ pub(super) fn warning(client_cpu: usize) -> Option<Warning> {
 }
 
 fn anywhere() -> Warning {
-    let text = "the kernel's client works in threads of the kernel that may be on the server's CPU too: the costs of \
-                both ends together are right, and what is the client's alone is not certain";
+    let text = "the kernel's client works in threads of the kernel that may be on the server's \
+                CPU too: the costs of both ends together are right, and what is the client's \
+                alone is not certain";
     Warning::new("nfs-workers", Severity::Doubt, text).remedy(format!(
-        "as root, write the mask of the client's CPU into {WORKERS} (it is the machine's, for every \
-         workqueue), and what was there afterwards"
+        "as root, write the mask of the client's CPU into {WORKERS} (it is the machine's, for \
+         every workqueue), and what was there afterwards"
     ))
 }
 
