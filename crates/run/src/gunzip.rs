@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::Error;
+use super::{Error, in_words};
 
 /// The first bytes of a gzip member (RFC 1952, 2.3.1).
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
@@ -64,16 +64,16 @@ impl From<Damage> for io::Error {
     }
 }
 
-/// The error for damage; `None` if the source itself could not be read.
-pub(super) fn damage(error: &io::Error) -> Option<Error> {
-    let damage = error.get_ref()?.downcast_ref::<Damage>()?;
-    Some(match damage {
-        Damage::Corrupt(what) => {
+/// The error for a source that cannot be read.
+pub(super) fn failed(error: &io::Error) -> Error {
+    match error.get_ref().and_then(|source| source.downcast_ref::<Damage>()) {
+        Some(Damage::Corrupt(what)) => {
             Error::input(format!("it is damaged, and gzip cannot decompress it: {what}"))
                 .help("copy it again from where it was measured; gzip -t FILE checks a copy")
         }
-        Damage::TooLarge => Error::input(damage.to_string()),
-    })
+        Some(Damage::TooLarge) => Error::input(Damage::TooLarge.to_string()),
+        None => Error::input(in_words(error)).help("can it be read by other programs?"),
+    }
 }
 
 /// Counts the bytes that are taken.

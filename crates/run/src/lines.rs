@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-use super::read::failed;
+use super::gunzip::failed;
 use super::{Block, Error, Result, SoftirqCounts};
 
 /// Bytes of lines in a batch for a thread.

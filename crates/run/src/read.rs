@@ -7,10 +7,10 @@ use std::io::{BufRead, BufReader, Read};
 use serde::Deserialize;
 
 use super::format_3::{self, BLOCKS};
-use super::gunzip::{self, Gunzip};
+use super::gunzip::{Gunzip, MAGIC, failed};
 use super::lines::{Lines, Parse, line_of, read_lines};
 use super::version::Found;
-use super::{End, EndReason, Error, Header, Result, Run, check, in_words, without_bom};
+use super::{End, EndReason, Error, Header, Result, Run, check, without_bom};
 
 /// Bytes of the buffers for what is read.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -63,7 +63,7 @@ pub fn end_reason(tail: &[u8]) -> Option<EndReason> {
     struct End {
         reason: EndReason,
     }
-    let mut members = (0..tail.len()).rev().filter(|at| tail[*at..].starts_with(&gunzip::MAGIC));
+    let mut members = (0..tail.len()).rev().filter(|at| tail[*at..].starts_with(&MAGIC));
     let unzipped = members.find_map(|at| {
         let mut text = Vec::new();
         Gunzip::new(&tail[at..]).read_to_end(&mut text).ok()?;
@@ -87,7 +87,7 @@ enum Source<R: Read> {
 fn opened<R: Read>(from: R) -> Result<Source<R>> {
     let mut from = BufReader::with_capacity(BUFFER_BYTES, from);
     let start = from.fill_buf().map_err(|error| failed(&error))?;
-    if start.starts_with(&gunzip::MAGIC) {
+    if start.starts_with(&MAGIC) {
         return Ok(Source::Gzip(Gunzip::new(from)));
     }
     Ok(Source::Text(from))
@@ -226,14 +226,6 @@ fn check_version(text: &[u8]) -> Result<Found> {
     })?;
     found.check().unwrap_or_else(|| Err(not_a_run()))?;
     Ok(found)
-}
-
-/// The error for a source that cannot be read.
-pub(super) fn failed(error: &std::io::Error) -> Error {
-    match gunzip::damage(error) {
-        Some(damage) => damage,
-        None => Error::input(in_words(error)).help("can it be read by other programs?"),
-    }
 }
 
 /// The error for a file that is not a run.

@@ -15,8 +15,8 @@ pub const MAJOR: u32 = 4;
 pub const MINOR: u32 = 0;
 /// The oldest major version that this program reads.
 pub const OLDEST_MAJOR: u32 = 2;
-/// The last major version that was one JSON document with differences in it.
-const FORMAT_OF_DIFFERENCES: u64 = 3;
+/// The major versions that were one JSON document with differences in it.
+const DOCUMENTS: std::ops::RangeInclusive<u64> = 2..=3;
 /// The first version of zc that reads all of [`MAJOR`].[`MINOR`]. Raised together with either of
 /// them.
 pub const READ_BY: &str = "0.2.0";
@@ -69,9 +69,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether it is of a format whose lines are JSON documents.
+    /// Whether it is a run of a format that is not one JSON document with differences in it.
     pub(super) fn has_lines(&self) -> bool {
-        self.zc_run.is_some_and(|major| major > FORMAT_OF_DIFFERENCES)
+        self.zc_run.is_some_and(|major| !DOCUMENTS.contains(&major))
     }
 
     /// Whether this program reads the file's version; `None` if it is not a saved run.

@@ -26,7 +26,7 @@ pub(super) fn with(command: Command) -> Command {
         }
     }
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{text}\nBegin with `zc run`. `zc help COMMAND` \
+        "{{about}}\n{{usage-heading}} {{usage}}\n{text}\nBegin with `zc run`. `zc help COMMAND` \
          describes a command, `zc -Vv` this build.\n"
     ))
 }

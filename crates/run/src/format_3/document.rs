@@ -4,7 +4,8 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{BlockLine, Room};
+use super::block::BlockLine;
+use super::room::Room;
 use crate::{End, FormatVersion, Header, Run, SoftirqCounts};
 
 /// The end of the header's line, after which the blocks begin.
