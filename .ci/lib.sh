@@ -156,9 +156,19 @@ bring_tool() {
         skip "$name cannot be installed here"
 }
 
-# zc_of release|dist: sets $zc to the binary that `cargo install` gives, or to the packed one of
-# this machine. What this run of CI has not built is built.
+# zc_of release|dist: sets $zc to the binary that `cargo install` gives, or to the packed one of this
+# machine. What this run of CI has not built is built. A step that runs alone takes a packed binary
+# that is there, because building it takes minutes.
 zc_of() {
+    zc=
+    if [ "$1" = dist ] && [ -n "$outermost" ]; then
+        # shellcheck source=dist/lib/common.sh
+        zc=$(. dist/lib/common.sh && own_binary 2>/dev/null) || true
+    fi
+    if [ -n "$zc" ]; then
+        echo "-- the packed binary of commit $("$zc" --version --verbose | sed -n 's/^commit: //p')"
+        return
+    fi
     [ -e "$scratch/built-$1" ] || ".ci/steps/$1"
     zc=$scratch/installed/bin/zc
     # shellcheck source=dist/lib/common.sh disable=SC2034 # the caller uses $zc
