@@ -1,9 +1,10 @@
 //! `zc plan`: lists the built-in plans, and prints each as a file to start an own plan from.
 
-use clap::Args;
+use clap::{Args, Command};
 
 use super::known::known;
-use super::{memory, nfs, planned, server, tell};
+use super::run_args::RunArgs;
+use super::{memory, nfs_args, planned, server_args, tell};
 use zc_measure::plan;
 use zc_report::plans::{PlanRow, plans};
 use zc_run::nearest::unknown;
@@ -43,23 +44,16 @@ fn list() -> Result<()> {
 /// Its plan is not valid.
 pub(super) fn row(experiment: Experiment) -> Result<PlanRow> {
     let Some(spec) = plan::builtin(experiment) else {
-        let (budget, question) = match experiment {
-            Experiment::Server => {
-                (server::BUDGET, "What does a request cost a server, in two states of it?")
-            }
-            Experiment::Nfs => {
-                (nfs::BUDGET, "What does a READ of NFS cost server and client, by its size?")
-            }
-            _ => (
-                memory::BUDGET,
-                "How fast is this machine's memory, the limit of every path that copies?",
-            ),
+        let budget = match experiment {
+            Experiment::Server => server_args::BUDGET,
+            Experiment::Nfs => nfs_args::BUDGET,
+            _ => memory::BUDGET,
         };
         return Ok(PlanRow {
             name: experiment.name().to_owned(),
             cells: None,
             budget: budget.to_owned(),
-            question: question.to_owned(),
+            question: question(experiment).unwrap_or_default(),
         });
     };
     let spec = spec?;
@@ -71,4 +65,26 @@ pub(super) fn row(experiment: Experiment) -> Result<PlanRow> {
         budget: duration_text(budget_ns),
         question: spec.question,
     })
+}
+
+/// The question of an experiment that is a command of its own.
+fn question(experiment: Experiment) -> Option<String> {
+    let run = RunArgs::augment_args(Command::new("run"));
+    Some(run.find_subcommand(experiment.name())?.get_about()?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_with_a_plan_and_a_command_has_one_question() {
+        let both = |each: &&Experiment| plan::builtin(**each).is_some();
+        let asked = Experiment::ALL.iter().filter(both).filter_map(|each| {
+            let question = question(*each)?;
+            assert_eq!(question, row(*each).unwrap().question);
+            Some(each)
+        });
+        assert_eq!(asked.count(), 2);
+    }
 }
