@@ -14,9 +14,11 @@ use clap::ValueHint;
 use super::apart::{self, Document};
 use super::archive;
 use super::busy::nothing_kept;
+use super::known::duration;
+use super::option_groups::S;
 use super::read::Saved;
 use super::run::{Measured, measured};
-use super::run_args::RunArgs;
+use super::run_args::StreamArgs;
 use super::{planned, resolve, tell};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::{Asked, Unfit};
@@ -24,10 +26,11 @@ use zc_analysis::estimate;
 use zc_report::advise::{Costs, of_another_machine};
 use zc_rig::meter::host;
 use zc_run::nearest::unknown_among;
+use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
 
 /// The budget of a measurement: with the reading of the log, an answer within two minutes.
-const BUDGET: &str = "90s";
+const BUDGET_NS: u64 = 90 * S;
 
 /// The most saved runs of a folder that are looked into, the newest first.
 const MOST_LOOKED_INTO: usize = 32;
@@ -71,9 +74,10 @@ pub(super) struct CostArgs {
         value_name = "DURATION",
         allow_hyphen_values = true,
         conflicts_with_all = ["from_run", "server_run"],
-        help_heading = "Costs"
+        help_heading = "Costs",
+        value_parser = duration(S..=24 * 3600 * S),
     )]
-    budget: Option<String>,
+    budget: Option<u64>,
     /// Print only what the logs have, and measure nothing
     #[arg(long, conflicts_with_all = ["from_run", "server_run", "today", "rate", "budget"],
           help_heading = "Costs")]
@@ -180,7 +184,7 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
     check()?;
     tell::note(&format!(
         "measuring what a response costs here ({}); --no-costs leaves it out",
-        run_args.budget.as_deref().unwrap_or(BUDGET)
+        duration_text(run_args.measuring.length.budget_ns())
     ));
     let Measured { run, out, error } =
         measured(spec, run_args, command).map_err(|error| match error.kind {
@@ -211,15 +215,17 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
 
 /// The plan, options and command of a measurement. The command is that of `zc run`, by which the
 /// run can be repeated, and has no name of a log in it.
-fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, RunArgs, Vec<String>)> {
+fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, StreamArgs, Vec<String>)> {
     let experiment = Experiment::Requests;
-    let budget = args.budget.clone().unwrap_or_else(|| BUDGET.to_owned());
-    let run_args = RunArgs { budget: Some(budget.clone()), ..RunArgs::default() };
+    let budget_ns = args.budget.unwrap_or(BUDGET_NS);
+    let mut run_args = StreamArgs::default();
+    run_args.measuring.length.budget = Some(budget_ns);
+    let budget = duration_text(budget_ns);
     let command = ["zc", "run", experiment.name(), "--budget", &budget].map(str::to_owned);
     let spec = planned::of_experiment(experiment)?;
     // A wrong budget is found before anything is read.
     let (spec, run_args) = planned::merge_options(spec, run_args)?;
-    resolve::run(&run_args, spec.clone(), Vec::new(), PathBuf::new)?;
+    resolve::run(&run_args, spec.clone(), Vec::new(), PathBuf::new())?;
     Ok((spec, run_args, command.to_vec()))
 }
 

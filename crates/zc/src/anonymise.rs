@@ -1,9 +1,7 @@
 //! `--anonymise`: what of the command line stays in the saved run. An option's name always does,
 //! its value only if it is a number, or a name that zc has given.
 
-use clap::{Args as _, Command};
-
-use super::run_args::RunArgs;
+use super::run_line::{self, Word};
 use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
@@ -36,10 +34,10 @@ const KEPT: [&str; 22] = [
 /// The option that zc profile alone has. It takes no value that is not left out as a word.
 const OF_PROFILE: &str = "folded";
 
-/// Refuses experiments whose runs are about a server, a log or a mount.
+/// Refuses the experiment whose runs are about a log.
 ///
 /// # Errors
-/// It is one of them.
+/// It is that one.
 pub(super) fn check(experiment: &str) -> Result<()> {
     let known = experiment.parse::<Experiment>().ok();
     let Some(named) = known.and_then(|experiment| experiment.definition().private) else {
@@ -51,37 +49,24 @@ pub(super) fn check(experiment: &str) -> Result<()> {
 
 /// The command line without what names hosts, users, files and commands.
 pub(super) fn command(words: &[String]) -> Vec<String> {
-    let mut command = RunArgs::augment_args(Command::new("run"));
-    command.build();
-    let mut words = words.iter().map(String::as_str);
-    let mut kept: Vec<String> = words.next().map(|_| "zc".to_owned()).into_iter().collect();
+    let mut kept: Vec<String> = words.first().map(|_| "zc".to_owned()).into_iter().collect();
     // Those that measure: the options of zc profile are among those of zc run, but for one.
-    let Some(named) = words.next().filter(|name| ["run", "profile"].contains(name)) else {
+    let Some(named) = words.get(1).filter(|name| ["run", "profile"].contains(&name.as_str()))
+    else {
         return kept;
     };
-    kept.push(named.to_owned());
-    let option = |long: &str| command.get_arguments().find(|arg| arg.get_long() == Some(long));
-    let mut is_value_of: Option<&str> = None;
-    for word in words {
-        if let Some(long) = is_value_of.take() {
-            kept.push(if keeps_value(long) { word } else { LEFT_OUT }.to_owned());
-            continue;
+    kept.push(named.clone());
+    let words = &words[2..];
+    let classes = run_line::classify(words.iter().map(String::as_str), &[OF_PROFILE]);
+    kept.extend(words.iter().zip(classes).map(|(word, class)| match class {
+        Word::Option(long) if word.contains('=') && !keeps_value(&long) => {
+            format!("--{long}={LEFT_OUT}")
         }
-        let (name, value) = word.split_once('=').map_or((word, None), |(a, b)| (a, Some(b)));
-        let long = name.strip_prefix("--");
-        let long = long.filter(|long| option(long).is_some() || *long == OF_PROFILE);
-        kept.push(match (long, value) {
-            (Some(long), Some(_)) if !keeps_value(long) => format!("--{long}={LEFT_OUT}"),
-            (Some(long), None) => {
-                let takes_value = option(long).is_some_and(|arg| arg.get_action().takes_values());
-                is_value_of = takes_value.then_some(long);
-                word.to_owned()
-            }
-            (Some(_), Some(_)) => word.to_owned(),
-            _ if word == "-v" || is_name(word) => word.to_owned(),
-            _ => LEFT_OUT.to_owned(),
-        });
-    }
+        Word::Option(_) => word.clone(),
+        Word::Value(long) if keeps_value(&long) => word.clone(),
+        Word::Other if word == "-v" || is_name(word) => word.clone(),
+        Word::Value(_) | Word::Other => LEFT_OUT.to_owned(),
+    }));
     kept
 }
 
@@ -158,26 +143,17 @@ mod tests {
     /// A new option shows here, and it is decided whether its values identify a host.
     #[test]
     fn every_option_with_a_value_is_kept_or_left_out() {
-        let mut cli = Cli::command();
-        cli.build();
-        let mut left_out = Vec::new();
-        let mut known = Vec::new();
-        for command in ["run", "profile"] {
-            let command = cli.find_subcommand(command).unwrap();
-            let run = RunArgs::augment_args(Command::new("run"));
-            let is_of_run =
-                |long: &str| run.get_arguments().any(|arg| arg.get_long() == Some(long));
-            for long in command.get_arguments().filter_map(|arg| arg.get_long()) {
-                assert!(is_of_run(long) || [OF_PROFILE, "help"].contains(&long), "{long}");
-            }
-            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
-                let Some(long) = arg.get_long() else { continue };
-                known.push(long);
-                if !keeps_value(long) {
-                    left_out.push(long);
-                }
-            }
+        let options = run_line::options();
+        let is_of_run = |long: &str| options.iter().any(|arg| arg.get_long() == Some(long));
+        let cli = Cli::command();
+        let profile = cli.find_subcommand("profile").unwrap();
+        for long in profile.get_arguments().filter_map(|arg| arg.get_long()) {
+            assert!(is_of_run(long) || long == OF_PROFILE, "{long}");
         }
+        let with_value = options.iter().filter(|arg| arg.get_action().takes_values());
+        let known: Vec<&str> = with_value.filter_map(|arg| arg.get_long()).collect();
+        let all = known.iter().copied().chain([OF_PROFILE]);
+        let mut left_out: Vec<&str> = all.filter(|long| !keeps_value(long)).collect();
         left_out.sort_unstable();
         left_out.dedup();
         let of_servers_and_logs = [
@@ -229,11 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn experiments_about_servers_and_logs_are_refused() {
-        for name in ["server", "nfs", "replay"] {
-            let error = check(name).unwrap_err();
-            assert!(error.message.contains(name) && error.help.is_some(), "{error}");
-        }
+    fn the_experiment_about_a_log_is_refused() {
+        assert!(check("replay").unwrap_err().message.contains("what is in their log"));
         for name in ["paths", "memory", "my own"] {
             check(name).unwrap();
         }

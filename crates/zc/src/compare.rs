@@ -11,7 +11,7 @@ use super::apart::{self, Document};
 use super::calibrate::{self, Runs};
 use super::format::WidthArgs;
 use super::read::Saved;
-use super::{render, replace, resolve, tell};
+use super::{render, replace, tell};
 use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
@@ -97,7 +97,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
 
 fn answered(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
-    let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
+    let margin = margin.map_err(|error| error.prefixed("--fail-if-worse: "))?;
     match &args.out {
         Some(out) => replace::check(out)?, // a saved run, and so each of these, is never replaced
         None if args.html => {

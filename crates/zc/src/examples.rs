@@ -126,53 +126,51 @@ const GENERATE: &[Example] = &[
     ("zc generate completions DIR", "completions for bash, zsh and fish"),
 ];
 
-/// The examples of a command; `zc` is the program itself.
+/// The examples of a command by its whole name, as in `zc run nfs`.
 pub(super) fn of(command: &str) -> &'static [Example] {
     match command {
         "zc" => ZC,
-        "run" => RUN,
-        "profile" => PROFILE,
-        "plan" => PLAN,
-        "serve" => SERVE,
-        "show" => SHOW,
-        "convert" => CONVERT,
-        "report" => REPORT,
-        "compare" => COMPARE,
-        "calibrate" => CALIBRATE,
-        "soak" => SOAK,
-        "http" => HTTP,
-        "advise" => ADVISE,
-        "fleet" => FLEET,
-        "trend" => TREND,
-        "export" => EXPORT,
-        "generate" => GENERATE,
-        _ => &[],
+        "zc run" => RUN,
+        "zc profile" => PROFILE,
+        "zc plan" => PLAN,
+        "zc serve" => SERVE,
+        "zc show" => SHOW,
+        "zc convert" => CONVERT,
+        "zc report" => REPORT,
+        "zc compare" => COMPARE,
+        "zc calibrate" => CALIBRATE,
+        "zc soak" => SOAK,
+        "zc http" => HTTP,
+        "zc advise" => ADVISE,
+        "zc fleet" => FLEET,
+        "zc trend" => TREND,
+        "zc export" => EXPORT,
+        "zc generate" => GENERATE,
+        _ => of_experiment(command).unwrap_or_default(),
     }
 }
 
-/// The examples of an experiment; one that has none of its own has those of all.
-pub(super) fn of_experiment(experiment: Experiment) -> &'static [Example] {
-    match experiment.definition().examples {
-        [] => RUN,
-        own => own,
-    }
+/// The examples of an experiment that is a command of its own, as in `zc run nfs`.
+fn of_experiment(command: &str) -> Option<&'static [Example]> {
+    let experiment: Experiment = command.strip_prefix("zc run ")?.parse().ok()?;
+    Some(experiment.definition().examples)
 }
 
-/// The command with its examples, and those of its subcommands, at the end of each long help.
-/// Commands of a subcommand may be called as another one is, and have none.
-pub(super) fn with(command: Command) -> Command {
-    with_own(command).mut_subcommands(with_own)
-}
-
-fn with_own(command: Command) -> Command {
-    match of(command.get_name()) {
+/// The command, whose whole name is `name`, with its examples and those of its subcommands at the
+/// end of each long help.
+pub(super) fn with(command: Command, name: &str) -> Command {
+    let command = command.mut_subcommands(|each| {
+        let name = format!("{name} {}", each.get_name());
+        with(each, &name)
+    });
+    match of(name) {
         [] => command,
         examples => command.after_long_help(text(examples)),
     }
 }
 
 /// Examples as a help shows them.
-pub(super) fn text(examples: &[Example]) -> String {
+fn text(examples: &[Example]) -> String {
     let lines = examples.iter().map(|(line, what)| format!("\n  {line}\n      {what}"));
     format!("Examples:{}", lines.collect::<String>())
 }
@@ -186,20 +184,20 @@ mod tests {
 
     #[test]
     fn every_example_is_understood() {
-        let names = Cli::command()
-            .get_subcommands()
-            .map(|command| command.get_name().to_owned())
-            .collect::<Vec<_>>();
-        let of_commands = names.iter().map(String::as_str).chain(["zc"]).map(of);
-        for examples in of_commands.chain(Experiment::ALL.iter().map(|each| of_experiment(*each))) {
-            for (line, _) in examples {
-                // Up to the first word that only a shell understands.
-                let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
-                let words = line.split_whitespace().skip_while(|word| *word == "sudo");
-                // Quoted commands have spaces, which a parser of examples need not understand.
-                if !["--ab", "--via", "--serve"].iter().any(|option| line.contains(option)) {
-                    assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");
-                }
+        fn all(command: &Command, name: &str) -> Vec<Example> {
+            let nested = command.get_subcommands();
+            let nested = nested.flat_map(|each| all(each, &format!("{name} {}", each.get_name())));
+            of(name).iter().copied().chain(nested).collect()
+        }
+        let examples = all(&Cli::command(), "zc");
+        assert!(examples.len() > 40, "{}", examples.len());
+        for (line, _) in examples {
+            // Up to the first word that only a shell understands.
+            let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
+            let words = line.split_whitespace().skip_while(|word| *word == "sudo");
+            // Quoted commands have spaces, which a parser of examples need not understand.
+            if !["--ab", "--via", "--serve"].iter().any(|option| line.contains(option)) {
+                assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");
             }
         }
     }

@@ -1,64 +1,60 @@
 //! The options of `zc run` that set a factor. The factors define names, help and values
-//! ([`zc_run::factor::Definition::option`]). Values are text until [`FactorArgs::levels`].
+//! ([`zc_run::factor::Definition::option`]).
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::known::known;
+use super::known::{in_clap, known};
 use zc_run::factor::FactorOption;
-use zc_run::{Factor, Level, Result};
+use zc_run::{Factor, Level};
 
-/// Texts typed for factors.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FactorArgs(BTreeMap<Factor, String>);
-
-impl FactorArgs {
-    /// The text that was typed after a factor's option.
-    pub(super) fn text(&self, factor: Factor) -> Option<&str> {
-        self.0.get(&factor).map(String::as_str)
-    }
-
-    /// Sets the text, as if it had been typed after the factor's option.
-    pub(super) fn set(&mut self, factor: Factor, text: String) {
-        self.0.insert(factor, text);
-    }
-
-    /// Parses the texts. An option may set several factors, and several levels of one.
-    ///
-    /// # Errors
-    /// A text is not a value of its option.
-    pub(super) fn levels(&self) -> Result<Vec<Level>> {
-        let typed = self.0.iter().map(|(factor, text)| Level::typed(*factor, text));
-        Ok(typed.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    }
-
-    /// Adds the options to a command, each at its place in the help.
-    pub(super) fn add(
-        command: Command,
-        options: impl IntoIterator<Item = FactorOption>,
-    ) -> Command {
-        let options: Vec<FactorOption> = options.into_iter().collect();
-        in_order(command.args(options.iter().map(arg)), &options)
-    }
-
-    /// The values of those of these options that were typed.
-    pub(super) fn typed(
-        matches: &ArgMatches,
-        options: impl IntoIterator<Item = FactorOption>,
-    ) -> Self {
-        let each = options.into_iter().filter_map(|option| {
-            let values: Vec<&str> =
-                matches.get_many::<String>(option.long)?.map(String::as_str).collect();
-            Some((Factor::of_option(option.long)?, values.join(",")))
-        });
-        Self(each.collect())
-    }
+/// Which options of factors a command takes.
+pub(super) trait Takes {
+    /// The options.
+    fn options() -> impl Iterator<Item = FactorOption>;
 }
 
 /// The options of all factors.
-fn options() -> impl Iterator<Item = FactorOption> {
-    Factor::ALL.iter().filter_map(|factor| factor.definition().option())
+#[derive(Debug, Clone, Default)]
+pub(super) struct All;
+
+impl Takes for All {
+    fn options() -> impl Iterator<Item = FactorOption> {
+        Factor::ALL.iter().filter_map(|factor| factor.definition().option())
+    }
+}
+
+/// Levels by the factor after whose option they were typed. An option may set several factors, and
+/// several levels of one, or leave the choice to zc.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FactorArgs<T = All>(BTreeMap<Factor, Vec<Level>>, PhantomData<T>);
+
+impl FactorArgs {
+    /// Takes the levels of others where there are none.
+    pub(super) fn fill(&mut self, from: Self) {
+        for (factor, levels) in from.0 {
+            self.0.entry(factor).or_insert(levels);
+        }
+    }
+}
+
+impl<T> FactorArgs<T> {
+    /// Whether a factor's option was typed.
+    pub(super) fn is_given(&self, factor: Factor) -> bool {
+        self.0.contains_key(&factor)
+    }
+
+    /// All levels that were typed.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Level> {
+        self.0.values().flatten()
+    }
+
+    /// The same levels, for a command that takes the options of all factors.
+    pub(super) fn among_all(self) -> FactorArgs {
+        FactorArgs(self.0, PhantomData)
+    }
 }
 
 fn arg(option: &FactorOption) -> Arg {
@@ -107,9 +103,10 @@ fn in_order(command: Command, options: &[FactorOption]) -> Command {
     })
 }
 
-impl Args for FactorArgs {
+impl<T: Takes> Args for FactorArgs<T> {
     fn augment_args(command: Command) -> Command {
-        Self::add(command, options())
+        let options: Vec<FactorOption> = T::options().collect();
+        in_order(command.args(options.iter().map(arg)), &options)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -117,9 +114,19 @@ impl Args for FactorArgs {
     }
 }
 
-impl FromArgMatches for FactorArgs {
+impl<T: Takes> FromArgMatches for FactorArgs<T> {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self::typed(matches, options()))
+        let mut all = BTreeMap::new();
+        for option in T::options() {
+            let (Some(factor), Some(texts)) =
+                (Factor::of_option(option.long), matches.get_many::<String>(option.long))
+            else {
+                continue;
+            };
+            let text = texts.map(String::as_str).collect::<Vec<_>>().join(",");
+            all.insert(factor, Level::typed(factor, &text).map_err(in_clap)?);
+        }
+        Ok(Self(all, PhantomData))
     }
 
     fn update_from_arg_matches(
@@ -136,7 +143,7 @@ mod tests {
     use super::*;
 
     fn command() -> Command {
-        FactorArgs::augment_args(
+        FactorArgs::<All>::augment_args(
             Command::new("run").args(
                 ["files", "ip", "rtt", "rcvbuf", "cpus"].map(|long| Arg::new(long).long(long)),
             ),
@@ -151,8 +158,9 @@ mod tests {
                 let matches = command()
                     .try_get_matches_from(["run", &format!("--{}", option.long), text])
                     .unwrap();
-                let typed = FactorArgs::from_arg_matches(&matches).unwrap();
-                assert_eq!(typed.levels().unwrap(), [Level::parse(*factor, text).unwrap()]);
+                let typed = FactorArgs::<All>::from_arg_matches(&matches).unwrap();
+                let expected = Level::parse(*factor, text).unwrap();
+                assert!(typed.levels().eq([&expected]), "{text}");
             }
         }
     }
@@ -164,7 +172,7 @@ mod tests {
             let found = command.get_arguments().find(|arg| arg.get_long() == Some(long));
             found.unwrap_or_else(|| panic!("--{long}")).get_display_order()
         };
-        for option in options() {
+        for option in All::options() {
             assert!(
                 place(option.after) < place(option.long),
                 "--{} after --{}",

@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueHint;
 
+use super::known::{count, duration, typed};
 use super::remote::address;
 use super::request_args::RequestArgs;
 use super::{access_log, interrupt, tell};
@@ -48,11 +50,13 @@ pub(super) struct HttpArgs {
     #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath)]
     from: Option<PathBuf>,
     /// Requests per second, as in 2000/s [default: as fast as the server answers]
-    #[arg(long, value_name = "N/s", allow_hyphen_values = true)]
-    rate: Option<String>,
+    #[arg(long, value_name = "N/s", allow_hyphen_values = true,
+          value_parser = typed(units::per_second))]
+    rate: Option<f64>,
     /// Connections at a time
-    #[arg(long, value_name = "N", default_value = "8", allow_hyphen_values = true)]
-    connections: String,
+    #[arg(long, value_name = "N", default_value = "8", allow_hyphen_values = true,
+          value_parser = count("number of connections", 1..=100_000))]
+    connections: u64,
     /// Open a connection for each request, not one for many
     #[arg(long)]
     close: bool,
@@ -62,21 +66,25 @@ pub(super) struct HttpArgs {
         value_name = "DURATION",
         default_value = "10s",
         allow_hyphen_values = true,
-        conflicts_with = "requests"
+        conflicts_with = "requests",
+        value_parser = duration(MS..=7 * 24 * 3600 * S),
     )]
-    time: String,
+    time_ns: u64,
     /// How many to send, instead of how long
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    requests: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+          value_parser = count("requests", 1..=u64::MAX))]
+    requests: Option<u64>,
     /// How long a connection may take to be established, and a response to be complete
-    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true)]
-    timeout: String,
+    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true,
+          value_parser = duration(MS..=3600 * S))]
+    timeout: u64,
     /// Address of this machine from which connections are made [default: the kernel's choice]
-    #[arg(long, value_name = "ADDRESS")]
-    source: Option<String>,
+    #[arg(long, value_name = "ADDRESS", value_parser = typed(address))]
+    source: Option<SocketAddr>,
     /// CPU to which the sending thread is bound [default: none]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    cpu: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+          value_parser = count("CPU", 0..=1_000_000))]
+    cpu: Option<u64>,
     #[command(flatten)]
     request: RequestArgs,
     /// Print one JSON document instead of text
@@ -96,14 +104,8 @@ pub(super) struct HttpArgs {
 ///   without latencies has been printed.
 /// - [`ErrorKind::Interrupted`](zc_run::ErrorKind): Ctrl-C. The result so far has been printed.
 pub(super) fn run(args: &HttpArgs) -> Result<()> {
-    let rate_per_s = args.rate.as_deref().map(units::per_second).transpose();
-    let rate_per_s = rate_per_s.map_err(|error| error.prefixed("--rate: "))?;
-    let limit = args.requests.as_deref().map(|n| units::count("requests", n, 1..=u64::MAX));
-    let limit = limit.transpose().map_err(|error| error.prefixed("--requests: "))?;
-    let for_ns = units::duration(&args.time, MS..=7 * 24 * 3600 * S)
-        .map_err(|error| error.prefixed("--for: "))?;
-    let cpu = args.cpu.as_deref().map(|cpu| units::count("CPU", cpu, 0..=1_000_000));
-    let cpu = cpu.transpose().map_err(|error| error.prefixed("--cpu: "))?.map(|cpu| cpu as usize);
+    let (rate_per_s, limit) = (args.rate, args.requests);
+    let cpu = args.cpu.map(|cpu| cpu as usize);
     let mut options = options(args)?;
     let uses_tls = options.origins.iter().any(Origin::uses_tls);
     let insecure = args.request.insecure;
@@ -130,7 +132,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
     let begin_ns = monotonic_ns() + LEAD_NS;
     let pace = rate_per_s.map_or(Pace::Unpaced, |per_s| Pace::At { per_s });
     sender.go_for(0, pace, begin_ns, limit.unwrap_or(u64::MAX));
-    let until_ns = limit.is_none().then(|| begin_ns + for_ns);
+    let until_ns = limit.is_none().then(|| begin_ns + args.time_ns);
     let interrupted = wait(&sender, until_ns, limit, &stop);
     let phase = match interrupted {
         true => sender.pause_within(LAST_WAIT)?,
@@ -143,18 +145,13 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
 }
 
 fn options(args: &HttpArgs) -> Result<LoadOptions> {
-    let source = args.source.as_deref().map(|text| address("--source", text));
-    let connections = units::count("number of connections", &args.connections, 1..=100_000)
-        .map_err(|error| error.prefixed("--connections: "))?;
-    let timeout_ns = units::duration(&args.timeout, MS..=3600 * S)
-        .map_err(|error| error.prefixed("--timeout: "))?;
     Ok(LoadOptions {
-        headers: args.request.headers()?,
-        source: source.transpose()?,
-        connections: connections as usize,
+        headers: args.request.headers.clone(),
+        source: args.source,
+        connections: args.connections as usize,
         reuse: if args.close { Reuse::Close } else { Reuse::KeepAlive },
         trust: args.request.trust(),
-        timeout: Duration::from_nanos(timeout_ns),
+        timeout: Duration::from_nanos(args.timeout),
         // Last, as it may take its time.
         origins: vec![Origin::resolve(&args.url)?],
     })

@@ -8,37 +8,27 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
-
-use super::run_args::RunArgs;
-use super::{planned, read, tell};
+use super::run_args::{HeldArgs, LinkChoice, OwnArgs, RunArgs, StreamArgs};
+use super::{planned, read, resolve, run_line, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session::LEFT_OUT;
 use zc_run::{Cell, Error, Header, Result, Run};
-
-/// The command line of `zc run` alone.
-#[derive(Debug, Parser)]
-struct CommandLine {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Run(RunArgs),
-}
 
 /// The plan and the options of the run that is saved in a file, under those that were typed.
 ///
 /// # Errors
 /// The file is not a run of `zc run` that can be repeated here.
-pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs)> {
+pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, StreamArgs)> {
     let run = read::run(path)?;
     let cannot = |why: &str| {
         Error::input(format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)))
     };
-    let mut old = command(&run)
+    let RunArgs { plan, own, stream, .. } = command(&run)
         .ok_or_else(|| cannot("its command is not one of this zc").help("type its options"))?;
+    let old = match own {
+        Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => args,
+        _ => stream,
+    };
     if run.header.remote.is_some() && !typed.remote.is_given() {
         return Err(cannot("it had another machine at its other end, which a file may not name")
             .help("name it again: --remote HOST or --via COMMAND"));
@@ -48,44 +38,47 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
             .help("type them again: --ab COMMAND --ab COMMAND"));
     }
     let is_left_out = |path: &PathBuf| path.as_os_str() == LEFT_OUT;
-    if old.plan.as_ref().is_some_and(is_left_out) {
+    if plan.as_ref().is_some_and(is_left_out) {
         return Err(cannot("the name of its plan's file was left out when it was saved")
             .help("zc run --plan FILE"));
     }
-    if typed.files.is_empty() && old.files.iter().any(is_left_out) {
+    if typed.files.paths.is_empty() && old.files.paths.iter().any(is_left_out) {
         return Err(cannot("the names of its files were left out when it was saved")
             .help("name them again: --files PATH"));
     }
-    let chooses_levels = !typed.factors.levels()?.is_empty();
-    let spec = match &old.plan {
+    let chooses_levels = typed.factors.levels().next().is_some();
+    let spec = match &plan {
         Some(plan) => planned::of_file(plan)?,
         None => planned::of_experiment(run.header.plan.experiment.parse().map_err(|_| {
             cannot("this zc does not have its experiment").help("zc plan lists those that it has")
         })?)?,
     };
-    if typed.link.is_none() && !typed.remote.is_given() {
-        typed.link = Some(run.header.link.kind.name().to_owned());
+    if typed.transfer.link.is_none() && !typed.remote.is_given() {
+        typed.transfer.link = Some(LinkChoice(Some(run.header.link.kind)));
     }
-    if typed.files.is_empty() {
-        typed.files = std::mem::take(&mut old.files);
+    if typed.files.paths.is_empty() {
+        typed.files = old.files;
     }
-    typed.strict |= old.strict;
-    typed.replay.fill(std::mem::take(&mut old.replay));
+    typed.replay.fill(old.replay);
     typed.realtime |= old.realtime;
     typed.quick |= old.quick;
-    typed.budget = typed.budget.or_else(|| old.budget.take());
-    planned::fill(&mut typed, &mut old);
+    let length = &mut typed.measuring.length;
+    length.budget = length.budget.or(old.measuring.length.budget);
+    typed.measuring.strict |= old.measuring.strict;
+    typed.fill(HeldArgs { transfer: old.transfer, order: old.order, factors: old.factors });
     typed.rates = rates(&run.header);
-    if !chooses_levels && old.plan.is_some() && !has_cells(&spec, &typed, &run)? {
+    if !chooses_levels && plan.is_some() && !has_cells(&spec, &typed, &run)? {
         return Err(cannot("its plan's file has other cells now").help("give a plan with --plan"));
     }
     Ok((spec, typed))
 }
 
-/// The options that the run was made with.
+/// The command line that the run was made with. All experiments that one names have its options.
 fn command(run: &Run) -> Option<RunArgs> {
-    let Command::Run(args) = CommandLine::try_parse_from(&run.header.command).ok()?.command;
-    Some(args)
+    let lines = run_line::parse(&run.header.command).ok()?;
+    let is_of = |args: &RunArgs| args.experiment().name() == run.header.plan.experiment;
+    let place = lines.iter().position(is_of).unwrap_or(0);
+    lines.into_iter().nth(place)
 }
 
 /// The rates of its cells, in bytes per second.
@@ -96,9 +89,9 @@ pub(super) fn rates(header: &Header) -> BTreeMap<String, f64> {
 }
 
 /// Whether a plan has the cells of a run, those included that could not be measured there.
-fn has_cells(spec: &Spec, args: &RunArgs, run: &Run) -> Result<bool> {
+fn has_cells(spec: &Spec, args: &StreamArgs, run: &Run) -> Result<bool> {
     let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
-    let options = super::resolve::run(&args, spec, Vec::new(), Default::default)?;
+    let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;
     let planned = options.plan.cells(options.send, options.recv)?.cells;
     let planned: HashSet<&str> = labels(&planned);
     let missing = run.header.unavailable.iter().filter(|row| row.what == "cell");
@@ -119,15 +112,15 @@ fn labels(cells: &[Cell]) -> HashSet<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Factor, HostState, HostStates, LinkKind, StateCommand};
+    use zc_run::{HostState, HostStates, LinkKind, StateCommand};
     use zc_testkit::synthetic::Synthetic;
 
     /// The plan and options of a run that was saved with this command line.
     fn like(
         command: &str,
         change: impl FnOnce(&mut Run),
-        typed: RunArgs,
-    ) -> Result<(Spec, RunArgs)> {
+        typed: StreamArgs,
+    ) -> Result<(Spec, StreamArgs)> {
         let folder = tempfile::tempdir().unwrap();
         let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
         run.header.command = command.split(' ').map(str::to_owned).collect();
@@ -143,25 +136,27 @@ mod tests {
     fn options_rate_and_link_are_those_of_the_run() {
         let command =
             "zc run --paths sendfile --files a b --budget 2m --seed 5 --flows 4 --strict --json";
-        let (spec, args) = like(command, |_| (), RunArgs::default()).unwrap();
+        let (spec, args) = like(command, |_| (), StreamArgs::default()).unwrap();
         assert_eq!(spec.name, "paths");
-        assert_eq!(args.factors.text(Factor::Send), Some("sendfile"));
-        assert_eq!(args.factors.text(Factor::Flows), Some("4"));
-        assert_eq!(args.files, [Path::new("a"), Path::new("b")]);
-        let text = |text: &Option<String>| text.clone().unwrap();
-        assert_eq!((text(&args.budget), text(&args.seed)), ("2m".to_owned(), "5".to_owned()));
-        assert_eq!(text(&args.link), "veth");
+        let levels: Vec<String> = args.factors.levels().map(ToString::to_string).collect();
+        assert_eq!(levels, ["sendfile", "4"]);
+        assert_eq!(args.files.paths, [Path::new("a"), Path::new("b")]);
+        assert_eq!(args.measuring.length.budget, Some(120_000_000_000));
+        assert_eq!(args.order.block.seed.number, Some(5));
+        assert_eq!(args.transfer.link, Some(LinkChoice(Some(LinkKind::Veth))));
         assert!(args.rates.values().all(|rate| *rate > 0.0) && !args.rates.is_empty());
-        assert!(args.out.is_none(), "it is another file");
-        assert!(args.strict);
+        assert!(args.measuring.out.is_none(), "it is another file");
+        assert!(args.measuring.strict);
     }
 
     #[test]
     fn what_is_typed_takes_precedence() {
-        let typed = RunArgs { budget: Some("9s".to_owned()), ..RunArgs::default() };
+        let mut typed = StreamArgs::default();
+        typed.measuring.length.budget = Some(9);
         let (_, args) = like("zc run --budget 2m --link null", |_| (), typed).unwrap();
-        assert_eq!(args.budget.as_deref(), Some("9s"));
-        assert_eq!(args.link.as_deref(), Some("veth"), "the one that it was made over");
+        assert_eq!(args.measuring.length.budget, Some(9));
+        let made_over = Some(LinkChoice(Some(LinkKind::Veth)));
+        assert_eq!(args.transfer.link, made_over, "the one that it was made over");
     }
 
     #[test]
@@ -177,12 +172,14 @@ mod tests {
             });
         };
         let command = "zc run --ab true --ab true --ab-restore true";
-        let error = like(command, states, RunArgs::default()).unwrap_err();
+        let error = like(command, states, StreamArgs::default()).unwrap_err();
         assert!(error.message.contains("switched this host by commands"), "{error}");
-        let typed = RunArgs { ab: vec!["a".to_owned(), "b".to_owned()], ..RunArgs::default() };
+        let typed =
+            StreamArgs { ab: vec!["a".to_owned(), "b".to_owned()], ..StreamArgs::default() };
         let (_, args) = like(command, states, typed).unwrap();
-        assert_eq!((args.ab, args.ab_restore), (vec!["a".to_owned(), "b".to_owned()], None));
-        let (_, args) = like("zc run --via evil", |_| (), RunArgs::default()).unwrap();
+        assert_eq!(args.ab, ["a", "b"]);
+        assert!(!args.state_commands.is_given());
+        let (_, args) = like("zc run --via evil", |_| (), StreamArgs::default()).unwrap();
         assert!(!args.remote.is_given());
     }
 
@@ -194,23 +191,26 @@ mod tests {
         };
         let saved = |words| move |run: &mut Run| run.header.command = command(words);
         let files = &["zc", "run", "--files", "a", "b", "--budget", "2m"];
-        let error = like("", saved(files), RunArgs::default()).unwrap_err();
+        let error = like("", saved(files), StreamArgs::default()).unwrap_err();
         assert!(error.message.ends_with("left out when it was saved"), "{error}");
-        let typed = RunArgs { files: vec!["c".into()], ..RunArgs::default() };
+        let mut typed = StreamArgs::default();
+        typed.files.paths.push("c".into());
         let (_, args) = like("", saved(files), typed).unwrap();
-        assert_eq!((args.files.len(), args.budget.as_deref()), (1, Some("2m")));
-        let error = like("", saved(&["zc", "run", "--plan", "p"]), RunArgs::default()).unwrap_err();
+        assert_eq!(args.files.paths, [Path::new("c")]);
+        assert!(args.measuring.length.budget.is_some());
+        let error =
+            like("", saved(&["zc", "run", "--plan", "p"]), StreamArgs::default()).unwrap_err();
         assert_eq!(error.help.as_deref(), Some("zc run --plan FILE"));
     }
 
     #[test]
     fn what_is_no_command_of_zc_run_cannot_be_repeated() {
         for command in ["zc profile", "zc run --of-a-later-version 3", "", "rm -rf x"] {
-            let error = like(command, |_| (), RunArgs::default()).unwrap_err();
+            let error = like(command, |_| (), StreamArgs::default()).unwrap_err();
             assert!(error.message.ends_with("its command is not one of this zc"), "{error}");
         }
         let unknown = |run: &mut Run| run.header.plan.experiment = "nonesuch".to_owned();
-        let error = like("zc run", unknown, RunArgs::default()).unwrap_err();
+        let error = like("zc run", unknown, StreamArgs::default()).unwrap_err();
         assert!(error.message.ends_with("does not have its experiment"), "{error}");
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let text = "name = \"my\"\n[[factor]]\nname = \"send\"\nlevels = [\"read+send\"]\n";
         std::fs::write(&plan, text).unwrap();
         let command = format!("zc run --plan {}", plan.display());
-        let error = like(&command, |_| (), RunArgs::default()).unwrap_err();
+        let error = like(&command, |_| (), StreamArgs::default()).unwrap_err();
         assert!(error.message.ends_with("has other cells now"), "{error}");
     }
 }

@@ -38,6 +38,7 @@ mod man;
 mod memory;
 mod nfs;
 mod nfs_args;
+mod option_groups;
 mod plan;
 mod planned;
 mod profile;
@@ -56,6 +57,8 @@ mod rights;
 mod run;
 mod run_args;
 mod run_help;
+mod run_line;
+mod run_out;
 mod schema;
 mod serve;
 mod server;
@@ -70,11 +73,11 @@ mod version;
 mod wrong_arguments;
 mod zstd_frames;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use zc_classic::Tool;
 use zc_measure::session::without_modules_of_the_host;
@@ -109,45 +112,62 @@ fn perform() -> Result<u8> {
     match (internal::asked_for(), classic::asked_for()) {
         (Some(done), _) => done.map(|()| 0),
         (None, Some((tool, words))) => classic::run(tool, &words),
-        (None, None) => {
-            parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches)))
-        }
+        (None, None) => parse().and_then(dispatch),
     }
 }
 
-/// Parses the arguments; `None` if they asked for help or the version, which has been printed.
-fn parse() -> Result<Option<(Cli, ArgMatches)>> {
-    let words: Vec<_> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let command = run_help::with(command_groups::with(examples::with(Cli::command())), &words);
-    let matches = command.try_get_matches();
-    let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
-        Ok(typed) => return Ok(Some(typed)),
-        Err(error) => error,
-    };
-    match error.kind() {
-        clap::error::ErrorKind::DisplayVersion if version::is_verbose(std::env::args_os()) => {
-            tell::result(&version::verbose())?;
-            Ok(None)
-        }
-        // `zc` without arguments asks for help and is not an error.
-        clap::error::ErrorKind::DisplayHelp
-        | clap::error::ErrorKind::DisplayVersion
-        | clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            tell::help(&error.render())?;
-            Ok(None)
-        }
-        _ => Err(wrong_arguments::refused(&error, &words)),
+/// Parses the arguments: one command line, or one for each experiment that is named; none if they
+/// asked for help or the version, which has been printed.
+fn parse() -> Result<Vec<Command>> {
+    let mut words = std::env::args_os();
+    let program: Vec<OsString> = words.next().into_iter().collect();
+    let mut commands = Vec::new();
+    for line in run_line::one_each(words.collect()) {
+        let texts: Vec<String> =
+            line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let command = command_groups::with(examples::with(Cli::command(), "zc"));
+        let matches = run_help::with(command, &texts)
+            .try_get_matches_from(program.iter().cloned().chain(line));
+        let error = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+            Ok(cli) => {
+                commands.push(cli.command);
+                continue;
+            }
+            Err(error) => error,
+        };
+        return match error.kind() {
+            clap::error::ErrorKind::DisplayVersion if version::is_verbose(std::env::args_os()) => {
+                tell::result(&version::verbose())?;
+                Ok(Vec::new())
+            }
+            // `zc` without arguments asks for help and is not an error.
+            clap::error::ErrorKind::DisplayHelp
+            | clap::error::ErrorKind::DisplayVersion
+            | clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                tell::help(&error.render())?;
+                Ok(Vec::new())
+            }
+            _ => Err(wrong_arguments::refused(&error, &texts)),
+        };
     }
+    Ok(commands)
 }
 
-/// Runs the command, and returns the exit code.
-fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
-    if !cli.command.starts_commands() {
+/// Runs the command, or the experiments that are named, and returns the exit code.
+fn dispatch(commands: Vec<Command>) -> Result<u8> {
+    if !commands.iter().any(Command::starts_commands) {
         rights::refuse_new_ones();
     }
-    match cli.command {
-        Command::Run(args) => run::run(args, &options_given(matches)),
+    let mut commands = commands.into_iter();
+    let Some(command) = commands.next() else { return Ok(0) };
+    match command {
+        Command::Run(args) => {
+            let others = commands.filter_map(|command| match command {
+                Command::Run(args) => Some(args),
+                _ => None,
+            });
+            run::run([args].into_iter().chain(others).collect())
+        }
         Command::Profile(args) => profile::profile(args),
         Command::Plan(args) => plan::plan(&args),
         Command::Serve(args) => serve::run(&args),
@@ -173,17 +193,4 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Generate(args) => generate::generate(&args),
     }
     .map(|()| 0)
-}
-
-/// The options of the command that were typed, without defaults: `--rate`.
-fn options_given(matches: &ArgMatches) -> Vec<String> {
-    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
-    let command = Cli::command();
-    let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
-    options
-        .filter(|option| {
-            matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
-        })
-        .filter_map(|option| Some(format!("--{}", option.get_long()?)))
-        .collect()
 }

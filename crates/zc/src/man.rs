@@ -17,7 +17,7 @@ use super::examples;
 pub(super) fn pages(mut command: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     command.build();
     let mut pages = Vec::new();
-    for each in family(&command) {
+    for (name, each) in family(&command, "zc") {
         // clap_mangen prints no text for an option that the short help leaves out.
         let shown = each.clone().mut_args(|arg| arg.hide_short_help(false));
         let page = Man::new(shown).manual("zc");
@@ -30,24 +30,23 @@ pub(super) fn pages(mut command: Command) -> io::Result<Vec<(String, Vec<u8>)>> 
         if each.has_subcommands() {
             page.render_subcommands_section(&mut text)?;
         }
-        more(&each).to_writer(&mut text)?;
+        more(&each, &name).to_writer(&mut text)?;
         pages.push((page.get_filename(), text));
     }
     Ok(pages)
 }
 
-/// A command, its subcommands, and theirs.
-fn family(command: &Command) -> Vec<Command> {
+/// A command with its whole name, its subcommands, and theirs.
+fn family(command: &Command, name: &str) -> Vec<(String, Command)> {
     let commands = command.get_subcommands().filter(|each| each.get_name() != "help");
-    [vec![command.clone()], commands.flat_map(family).collect()].concat()
+    let nested = commands.flat_map(|each| family(each, &format!("{name} {}", each.get_name())));
+    [(name.to_owned(), command.clone())].into_iter().chain(nested).collect()
 }
 
 /// The sections that clap does not make.
-fn more(command: &Command) -> Roff {
+fn more(command: &Command, name: &str) -> Roff {
     let mut page = Roff::new();
-    // A command of a subcommand may be called as another one is, and has none.
-    let is_nested = command.get_display_name().is_some_and(|name| name.matches('-').count() > 1);
-    let examples = if is_nested { &[] } else { examples::of(command.get_name()) };
+    let examples = examples::of(name);
     if !examples.is_empty() {
         page.control("SH", ["EXAMPLES"]);
         for (line, what) in examples {
@@ -73,21 +72,23 @@ fn more(command: &Command) -> Roff {
          docs/format.md describes it.",
     )]);
     page.control("SH", ["SEE ALSO"]);
-    page.text([bold(see_also(command))]);
+    page.text([bold(see_also(name))]);
     page
 }
 
-fn see_also(command: &Command) -> &'static str {
-    match command.get_name() {
+fn see_also(name: &str) -> &'static str {
+    match name {
         "zc" => "zc-run(1), zc-show(1), zc-report(1), zc-compare(1), zc-soak(1), zc-doctor(1)",
-        "run" => {
+        "zc run" => {
             "zc-plan(1), zc-show(1), zc-report(1), zc-doctor(1), tcp(7), sendfile(2), splice(2)"
         }
-        "profile" => "zc-run(1), zc-show(1), perf_event_open(2)",
-        "compare" => "zc-run(1), zc-calibrate(1), zc-report(1)",
-        "calibrate" => "zc-run(1), zc-compare(1)",
-        "soak" => "zc-run(1), sched(7), getrusage(2), proc_stat(5)",
-        "zcs" | "zcc" | "cyclesoak" | "run-rr" | "ttcp" => "zc-install-classic(1), zc-run(1)",
+        "zc profile" => "zc-run(1), zc-show(1), perf_event_open(2)",
+        "zc compare" => "zc-run(1), zc-calibrate(1), zc-report(1)",
+        "zc calibrate" => "zc-run(1), zc-compare(1)",
+        "zc soak" => "zc-run(1), sched(7), getrusage(2), proc_stat(5)",
+        "zc zcs" | "zc zcc" | "zc cyclesoak" | "zc run-rr" | "zc ttcp" => {
+            "zc-install-classic(1), zc-run(1)"
+        }
         _ => "zc(1), zc-run(1)",
     }
 }

@@ -4,13 +4,16 @@
 //! typed option takes precedence: over a fixed parameter, over a default, and over the levels of a
 //! factor of the plan.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::run_args::RunArgs;
-use super::{read, resolve, tell};
+use clap::{Arg, Args as _, Command, FromArgMatches as _};
+
+use super::known::own;
+use super::run_args::{HeldArgs, StreamArgs};
+use super::{read, tell};
 use zc_measure::plan::{Spec, parse};
 use zc_run::experiment::NoPlan;
-use zc_run::{Error, Experiment, Factor, Level, Result};
+use zc_run::{Error, Experiment, Factor, Level, Result, escape};
 
 /// The largest plan that is read; a plan is a page of text.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -59,12 +62,11 @@ pub(super) fn text_of(path: &Path) -> Result<String> {
 /// Merges typed options into the plan, and the plan's fixed parameters into the options.
 ///
 /// # Errors
-/// A value is not valid. For a fixed parameter the message names its place in the plan.
-pub(super) fn merge_options(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
-    let typed = args.factors.levels()?;
+/// A fixed parameter is not valid. The message names its place in the plan.
+pub(super) fn merge_options(mut spec: Spec, mut args: StreamArgs) -> Result<(Spec, StreamArgs)> {
     for factor in Factor::ALL {
-        let levels: Vec<Level> =
-            typed.iter().filter(|level| level.factor == *factor).cloned().collect();
+        let typed = args.factors.levels().filter(|level| level.factor == *factor);
+        let levels: Vec<Level> = typed.cloned().collect();
         if !levels.is_empty() {
             spec.restrict(*factor, levels);
         }
@@ -73,155 +75,89 @@ pub(super) fn merge_options(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, 
         spec.in_both_states();
     }
     for fixed in &spec.fixed {
-        let in_place = |mut error: Error| {
-            let what = error.message.trim_start_matches(&format!("--{}: ", fixed.key));
-            error.message = format!("{}, \"{}\": {what}", fixed.place, fixed.key);
+        let key = &fixed.key;
+        let held = held(key, &fixed.value).map_err(|mut error| {
+            let what = error.message.trim_start_matches(&format!("--{key}: "));
+            error.message = format!("{}, \"{key}\": {what}", fixed.place);
             error
-        };
-        // Checked alone, so that an error is this parameter's.
-        let mut alone = RunArgs::default();
-        let slot = Slot::of(&fixed.key).ok_or_else(|| {
-            in_place(
-                Error::usage("this cannot be held fixed")
-                    .help(format!("what can: {}", keys().join(", "))),
-            )
         })?;
-        slot.put(&mut alone, fixed.value.clone());
-        resolve::run(&alone, Spec::default(), Vec::new(), PathBuf::new).map_err(in_place)?;
-        if slot.is_free(&mut args) {
-            slot.put(&mut args, fixed.value.clone());
-        }
+        args.fill(held);
     }
     Ok((spec, args))
 }
 
-/// The field of an option in the arguments.
-type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
-
-/// The options of `zc run`, other than those of factors, that a plan may hold fixed.
-const OTHERS: [(&str, OptionOf); 15] = [
-    ("link", |args| &mut args.link),
-    ("ip", |args| &mut args.ip),
-    ("ack-every", |args| &mut args.ack_every),
-    ("ack-interval", |args| &mut args.ack_interval),
-    ("rtt", |args| &mut args.rtt),
-    ("rcvbuf", |args| &mut args.rcvbuf),
-    ("responses", |args| &mut args.responses),
-    ("cpus", |args| &mut args.cpus),
-    ("target", |args| &mut args.target),
-    ("sessions", |args| &mut args.sessions),
-    ("soaker", |args| &mut args.soaker),
-    ("window", |args| &mut args.window),
-    ("idle", |args| &mut args.idle),
-    ("warmup", |args| &mut args.warmup),
-    ("seed", |args| &mut args.seed),
-];
-
-/// All keys that a plan may hold fixed.
-fn keys() -> Vec<&'static str> {
-    let factors = Factor::ALL.iter().filter_map(|factor| factor.definition().option());
-    factors.map(|option| option.long).chain(OTHERS.map(|(key, _)| key)).collect()
-}
-
-/// Destination of an option's value.
-#[derive(Clone, Copy)]
-enum Slot {
-    Factor(Factor),
-    Other(fn(&mut RunArgs) -> &mut Option<String>),
-}
-
-/// Gives arguments the values of others where they have none of their own, for all options that a
-/// plan may hold fixed.
-pub(super) fn fill(args: &mut RunArgs, from: &mut RunArgs) {
-    for slot in keys().into_iter().filter_map(Slot::of) {
-        if slot.is_free(args)
-            && let Some(value) = slot.take(from)
-        {
-            slot.put(args, value);
-        }
+/// Parses a parameter that a plan holds fixed: the value of the option of that name.
+fn held(key: &str, value: &str) -> Result<HeldArgs> {
+    let command = HeldArgs::augment_args(Command::new("plan").disable_help_flag(true));
+    let keys = || command.get_arguments().filter_map(Arg::get_long);
+    if !keys().any(|known| known == key) {
+        let help = format!("what can: {}", keys().collect::<Vec<_>>().join(", "));
+        return Err(Error::usage("this cannot be held fixed").help(help));
     }
-}
-
-impl Slot {
-    fn of(key: &str) -> Option<Self> {
-        let other =
-            || OTHERS.iter().find(|(other, _)| *other == key).map(|(_, slot)| Self::Other(*slot));
-        Factor::of_option(key).map(Self::Factor).or_else(other)
-    }
-
-    fn is_free(self, args: &mut RunArgs) -> bool {
-        match self {
-            Self::Factor(factor) => args.factors.text(factor).is_none(),
-            Self::Other(slot) => slot(args).is_none(),
-        }
-    }
-
-    fn take(self, args: &mut RunArgs) -> Option<String> {
-        match self {
-            Self::Factor(factor) => args.factors.text(factor).map(str::to_owned),
-            Self::Other(slot) => slot(args).take(),
-        }
-    }
-
-    fn put(self, args: &mut RunArgs, value: String) {
-        match self {
-            Self::Factor(factor) => args.factors.set(factor, value),
-            Self::Other(slot) => *slot(args) = Some(value),
-        }
-    }
+    let words = ["plan".to_owned(), format!("--{key}={value}")];
+    let matches = command.clone().try_get_matches_from(words);
+    let held = matches.and_then(|matches| HeldArgs::from_arg_matches(&matches));
+    held.map_err(|error| {
+        own(&error)
+            .cloned()
+            .unwrap_or_else(|| Error::usage(format!("\"{}\" is no value", escape(value, 40))))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::resolve;
     use super::*;
+    use std::path::PathBuf;
+
+    use zc_measure::session::RunOptions;
     use zc_run::LinkKind;
 
-    fn args(change: impl FnOnce(&mut RunArgs)) -> RunArgs {
-        let mut args = RunArgs::default();
-        change(&mut args);
-        args
+    fn typed(line: &str) -> StreamArgs {
+        let command = StreamArgs::augment_args(Command::new("run"));
+        let matches = command.try_get_matches_from(line.split(' ')).unwrap();
+        StreamArgs::from_arg_matches(&matches).unwrap()
     }
 
-    fn cells(spec: &Spec, args: &RunArgs) -> Vec<String> {
-        let options = resolve::run(args, spec.clone(), Vec::new(), PathBuf::new).unwrap();
-        let cells = options.plan.cells(options.send, options.recv).unwrap().cells;
-        cells.into_iter().map(|cell| cell.label).collect()
+    fn merged(experiment: Experiment, line: &str) -> RunOptions {
+        let (spec, args) = merge_options(of_experiment(experiment).unwrap(), typed(line)).unwrap();
+        resolve::run(&args, spec, Vec::new(), PathBuf::new()).unwrap()
     }
 
     #[test]
     fn what_is_typed_takes_the_place_of_a_factor_s_levels() {
-        let typed = args(|args| {
-            args.factors.set(Factor::Send, "sendfile".to_owned());
-            args.factors.set(Factor::Message, "4k".to_owned());
-        });
-        let (spec, args) = merge_options(of_experiment(Experiment::Sizes).unwrap(), typed).unwrap();
-        assert_eq!(cells(&spec, &args), ["read+send", "sendfile", "read+send (A/A)"]);
+        let options = merged(Experiment::Sizes, "run --paths sendfile --buffer 4k");
+        let cells = options.plan.cells(options.send, options.recv).unwrap().cells;
+        let labels: Vec<String> = cells.into_iter().map(|cell| cell.label).collect();
+        assert_eq!(labels, ["read+send", "sendfile", "read+send (A/A)"]);
     }
 
     #[test]
     fn what_a_plan_holds_fixed_holds_unless_something_else_is_typed() {
-        let spec = || of_experiment(Experiment::Cork).unwrap();
-        let link = |typed: RunArgs| {
-            let (spec, args) = merge_options(spec(), typed).unwrap();
-            resolve::run(&args, spec, Vec::new(), PathBuf::new).unwrap().link
-        };
-        assert_eq!(link(RunArgs::default()), Some(LinkKind::Veth));
-        assert_eq!(
-            link(args(|args| args.link = Some("loopback".to_owned()))),
-            Some(LinkKind::Loopback)
-        );
+        let link = |line| merged(Experiment::Cork, line).link;
+        assert_eq!(link("run"), Some(LinkKind::Veth));
+        assert_eq!(link("run --link loopback"), Some(LinkKind::Loopback));
     }
 
     #[test]
     fn every_key_that_may_be_fixed_has_its_place() {
-        for key in keys() {
-            let mut args = RunArgs::default();
-            let slot = Slot::of(key).unwrap_or_else(|| panic!("{key}"));
-            assert!(slot.is_free(&mut args), "{key}");
-            slot.put(&mut args, "1".to_owned());
-            assert!(!slot.is_free(&mut args), "{key}");
+        let command = HeldArgs::augment_args(Command::new("plan"));
+        let keys: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+        for key in &keys {
+            let is_set = format!("{:?}", StreamArgs::default());
+            let value = ["1", "4", "auto", "alu", "close", "1,0", "1s", "sendfile", "recv"]
+                .into_iter()
+                .chain(
+                    Factor::of_option(key)
+                        .into_iter()
+                        .flat_map(|it| it.definition().examples().iter().copied()),
+                )
+                .find_map(|value| held(key, value).ok());
+            let mut args = StreamArgs::default();
+            args.fill(value.unwrap_or_else(|| panic!("{key}")));
+            assert_ne!(format!("{args:?}"), is_set, "{key}");
         }
-        assert!(Slot::of("budget").is_none());
+        assert!(keys.len() > 20 && !keys.contains(&"budget"), "{keys:?}");
     }
 
     #[test]
@@ -230,7 +166,9 @@ mod tests {
             let text = format!(
                 "name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n"
             );
-            merge_options(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().message
+            merge_options(parse(&text, "my.toml").unwrap(), StreamArgs::default())
+                .unwrap_err()
+                .message
         };
         assert_eq!(
             plan("link = \"ether\""),

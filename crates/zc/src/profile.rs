@@ -3,15 +3,15 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::factor_args::FactorArgs;
-use super::format::FormatArgs;
-use super::known::known;
-use super::quiet::QuietArgs;
-use super::run_args::RunArgs;
+use super::factor_args::{FactorArgs, Takes};
+use super::known::{duration, known, one_of, typed};
+use super::option_groups::{BlockArgs, FilesArgs, MS, MeasuringArgs, S, SeedArgs, budget_of, cpus};
+use super::run_args::{LinkChoice, SessionArgs, StreamArgs, TransferArgs};
 use super::{planned, replace, run};
 use zc_measure::plan::Spec;
+use zc_measure::session::CpuPair;
 use zc_run::factor::FactorOption;
 use zc_run::{Experiment, Factor, Level, LinkKind, Result, SendPath};
 
@@ -19,7 +19,7 @@ use zc_run::{Experiment, Factor, Level, LinkKind, Result, SendPath};
 const PATHS: [SendPath; 3] = [SendPath::ReadSend, SendPath::Sendfile, SendPath::MsgZerocopy];
 
 /// The default budget.
-const BUDGET_NS: u64 = 30_000_000_000;
+const BUDGET: &str = "30s";
 
 /// The help of `zc run` adds "over all flows", as its flows are more often several.
 const RATE_HELP: &str = "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that \
@@ -27,67 +27,47 @@ const RATE_HELP: &str = "Rate at which cost is measured: 400MB/s, 10Gbit/s, or a
 
 /// Arguments of `zc profile`.
 #[derive(Debug, Args)]
+#[command(mut_arg("budget", budget_of(BUDGET)))]
 pub(super) struct ProfileArgs {
     /// Send paths; two are shown side by side [default: read+send sendfile msg-zerocopy]
     #[arg(value_name = "PATH", value_parser = known(SendPath::NAMES.iter().copied()),
           hide_possible_values = true)]
     paths: Vec<String>,
-    /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
-    #[arg(
-        long,
-        value_name = "PATH",
-        num_args = 1..,
-        value_hint = ValueHint::FilePath,
-        help_heading = "What is sent",
-    )]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    files: FilesArgs,
     /// Where the bytes travel; auto chooses null if this user may use it, else veth, else
     /// loopback [default: auto]
     #[arg(
         long,
         value_name = "LINK",
         allow_hyphen_values = true,
-        value_parser = known(links().into_iter()),
+        value_parser = one_of(links().into_iter(), LinkChoice::parse),
         hide_possible_values = true,
         help_heading = "Where it is sent",
     )]
-    link: Option<String>,
+    link: Option<LinkChoice>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
-    #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    cpus: Option<String>,
+    #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent",
+          value_parser = typed(cpus))]
+    cpus: Option<CpuPair>,
     /// Give the threads of flows the policy SCHED_RR, so that they keep their rate beside other
     /// programs (root, or a limit of real-time priorities)
     #[arg(long, help_heading = "Where it is sent")]
     realtime: bool,
-    /// Time for the whole run, everything included [default: 30s]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        allow_hyphen_values = true,
-        help_heading = "How long, how well"
-    )]
-    budget: Option<String>,
     #[command(flatten)]
-    quiet: QuietArgs,
-    /// Count only what was measured while the machine was quiet: drop blocks beside other programs,
-    /// which costs leave out anyway
-    #[arg(long, help_heading = "How long, how well")]
-    strict: bool,
-    /// Seed of the random order [default: a fresh one, saved in the run]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
-    seed: Option<String>,
+    measuring: MeasuringArgs,
+    #[command(flatten)]
+    seed: SeedArgs,
     /// The measured part of each trial [default: 50ms]
     #[arg(
         long,
         value_name = "DURATION",
         allow_hyphen_values = true,
         hide_short_help = true,
-        help_heading = "Expert"
+        help_heading = "Expert",
+        value_parser = duration(MS..=60 * S),
     )]
-    window: Option<String>,
-    /// Where the run is saved; the file must not exist [default: zc-DATE.jsonl.gz in this folder]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    out: Option<PathBuf>,
+    window: Option<u64>,
     /// Write folded stacks too, as flame graph tools read them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     folded: Option<PathBuf>,
@@ -95,11 +75,9 @@ pub(super) struct ProfileArgs {
     /// saved run
     #[arg(long, help_heading = "Output")]
     anonymise: bool,
-    #[command(flatten)]
-    format: FormatArgs,
     /// Last, as it inserts its options among the others.
     #[command(flatten)]
-    factors: SampledFactors,
+    factors: FactorArgs<Sampled>,
 }
 
 /// The links inside this machine.
@@ -108,10 +86,10 @@ fn links() -> [&'static str; 4] {
 }
 
 /// The options of factors that `zc profile` takes.
-#[derive(Debug)]
-struct SampledFactors(FactorArgs);
+#[derive(Debug, Default)]
+struct Sampled;
 
-impl SampledFactors {
+impl Sampled {
     /// The factors, and the option that each follows in the help.
     const LISTED: [(Factor, &str); 8] = [
         (Factor::Recv, "files"),
@@ -123,7 +101,9 @@ impl SampledFactors {
         (Factor::Flows, "offloads"),
         (Factor::Congestion, "flows"),
     ];
+}
 
+impl Takes for Sampled {
     fn options() -> impl Iterator<Item = FactorOption> {
         Self::LISTED.into_iter().filter_map(|(factor, after)| {
             let option = factor.definition().option()?;
@@ -136,30 +116,6 @@ impl SampledFactors {
     }
 }
 
-impl Args for SampledFactors {
-    fn augment_args(command: Command) -> Command {
-        FactorArgs::add(command, Self::options())
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for SampledFactors {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(FactorArgs::typed(matches, Self::options())))
-    }
-
-    fn update_from_arg_matches(
-        &mut self,
-        matches: &ArgMatches,
-    ) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
 /// Samples, saves, prints.
 ///
 /// # Errors
@@ -169,42 +125,26 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         replace::check(folded)?;
     }
     let spec = spec(&args.paths)?;
-    let ProfileArgs {
-        files,
-        link,
+    let ProfileArgs { files, link, cpus, realtime, measuring, seed, window, folded, .. } = args;
+    let block = BlockArgs {
         cpus,
-        realtime,
-        budget,
-        quiet,
-        strict,
-        seed,
-        window,
-        out,
-        folded,
-        anonymise,
-        format,
-        factors,
-        ..
-    } = args;
-    let typed = RunArgs {
-        files,
-        factors: factors.0,
-        link,
-        cpus,
-        realtime,
-        budget,
-        quiet,
-        strict,
-        seed,
-        window,
-        out,
-        anonymise,
-        format,
         // It ends with its budget: more blocks improve the shares, to which the target does not
         // apply.
-        target: Some("0.1%".to_owned()),
+        target: Some(0.001),
+        seed,
+        window,
+        ..BlockArgs::default()
+    };
+    let typed = StreamArgs {
+        files,
+        transfer: TransferArgs { link, ..TransferArgs::default() },
+        realtime,
+        measuring,
+        order: SessionArgs { block, sessions: None },
+        anonymise: args.anonymise,
+        factors: args.factors.among_all(),
         sample: true,
-        ..RunArgs::default()
+        ..StreamArgs::default()
     };
     run::one(spec, typed, |run| match &folded {
         Some(path) => replace::file(path, &zc_report::folded(run)),
@@ -223,7 +163,6 @@ fn spec(names: &[String]) -> Result<Spec> {
     spec.restrict(Factor::Send, levels);
     spec.name = "profile".to_owned();
     spec.question = "What do the paths spend their CPU time on?".to_owned();
-    spec.budget_ns = Some(BUDGET_NS);
     Ok(spec)
 }
 

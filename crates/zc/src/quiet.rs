@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::known::duration;
 use super::progress::Watcher;
 use zc_analysis::rules::{FOREIGN_LIMIT, STEAL_LIMIT};
 use zc_kernel::stop::Stop;
 use zc_measure::session::{self, Quiet};
-use zc_run::{Result, units};
+use zc_run::Result;
 
 const S: u64 = 1_000_000_000;
 
@@ -22,33 +23,23 @@ pub(super) struct QuietArgs {
         long,
         value_name = "DURATION",
         allow_hyphen_values = true,
-        help_heading = "How long, how well"
+        help_heading = "How long, how well",
+        value_parser = duration(S..=7 * 24 * 3600 * S),
     )]
-    wait_until_quiet: Option<String>,
+    wait_until_quiet: Option<u64>,
 }
 
 impl QuietArgs {
-    /// The longest time to wait, if the user asked for it.
+    /// Waits, if the user asked for it.
     ///
     /// # Errors
-    /// The argument is no duration.
-    pub(super) fn at_most(&self) -> Result<Option<Duration>> {
-        let duration = |text| units::duration(text, S..=7 * 24 * 3600 * S);
-        let typed = self.wait_until_quiet.as_deref().map(duration).transpose();
-        let at_most = typed.map_err(|error| error.prefixed("--wait-until-quiet: "))?;
-        Ok(at_most.map(Duration::from_nanos))
+    /// The machine is not quiet after that time, or the wait was interrupted.
+    pub(super) fn wait(&self, stop: &Stop) -> Result<()> {
+        let Some(at_most) = self.wait_until_quiet.map(Duration::from_nanos) else { return Ok(()) };
+        let quiet = Quiet { at_most, others: FOREIGN_LIMIT, steal: STEAL_LIMIT };
+        let mut watcher = Watcher::new(std::io::stderr().is_terminal(), at_most);
+        let waited = session::wait_until_quiet(quiet, stop, &mut watcher);
+        watcher.clear();
+        waited
     }
-}
-
-/// Waits, if the user asked for it.
-///
-/// # Errors
-/// The machine is not quiet after that time, or the wait was interrupted.
-pub(super) fn wait(at_most: Option<Duration>, stop: &Stop) -> Result<()> {
-    let Some(at_most) = at_most else { return Ok(()) };
-    let quiet = Quiet { at_most, others: FOREIGN_LIMIT, steal: STEAL_LIMIT };
-    let mut watcher = Watcher::new(std::io::stderr().is_terminal(), at_most);
-    let waited = session::wait_until_quiet(quiet, stop, &mut watcher);
-    watcher.clear();
-    waited
 }

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use clap::ValueHint;
 
+use super::known::duration;
 use super::tell;
 use zc_kernel::stop::Stop;
 use zc_measure::session::{
     Carry, PORT, Program, RemoteEnd, Secret, find_address, hide_in_command_line, wait_for_far_end,
 };
+use zc_rig::privileges::Work;
 use zc_run::address::{in_brackets, is_ipv6};
-use zc_run::{Error, Result, escape, in_words, units};
+use zc_run::{Error, Result, escape, in_words};
 
 /// The bounds of `--wait-for-remote`: a second, a week.
 const SHORTEST_WAIT_NS: u64 = 1_000_000_000;
@@ -23,112 +25,101 @@ const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 
 /// Arguments that name another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Another machine")]
 pub(super) struct RemoteArgs {
     /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to
     /// take bytes also iperf3://HOST or discard://HOST:PORT
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        value_hint = ValueHint::Hostname,
-        help_heading = "Another machine",
-        conflicts_with_all = [
-            "via", "link", "ip", "mtu", "offloads", "ack_every", "ack_interval", "rtt",
-        ],
-    )]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, conflicts_with = "via")]
     remote: Option<String>,
-    /// A command that gives a stream of bytes to a shell on another machine: 'ssh HOST'. A static
-    /// zc carries itself there if there is none
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        value_hint = ValueHint::CommandString,
-        help_heading = "Another machine",
-        conflicts_with_all = [
-            "link", "ip", "mtu", "offloads", "ack_every", "ack_interval", "rtt",
-        ],
-    )]
-    via: Option<String>,
     /// The token that `zc serve` there has printed; ZC_TOKEN and --token-file do not show it to the
     /// users of this machine
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        requires = "remote",
-        conflicts_with = "token_file",
-        help_heading = "Another machine"
-    )]
+    #[arg(long, value_name = "TOKEN", requires = "remote", conflicts_with = "token_file")]
     token: Option<String>,
     /// A file whose first line is the token that `zc serve` there was given
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote",
-          help_heading = "Another machine")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote")]
     token_file: Option<PathBuf>,
     /// Try again until somebody listens there, at most this long and outside of the budget
     /// [default: once]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        requires = "remote",
-        allow_hyphen_values = true,
-        help_heading = "Another machine"
-    )]
-    wait_for_remote: Option<String>,
-    /// The address for data to the machine that --via leads to [default: the first that works]
-    #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
-    far_address: Option<String>,
+    #[arg(long, value_name = "DURATION", requires = "remote", allow_hyphen_values = true,
+          value_parser = duration(SHORTEST_WAIT_NS..=LONGEST_WAIT_NS))]
+    wait_for_remote: Option<u64>,
+    #[command(flatten)]
+    via: ViaArgs,
+}
+
+/// Arguments for another machine that a command leads to.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Another machine")]
+pub(super) struct ViaArgs {
+    /// A command that gives a stream of bytes to a shell on another machine: 'ssh HOST'. A static
+    /// zc carries itself there if there is none
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    via: Option<String>,
     /// A zc to carry where --via finds none, for instance of another architecture [default: this
     /// one]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "via",
-          help_heading = "Another machine")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "via")]
     carry: Option<PathBuf>,
     /// Carry no zc to the other machine: one must be there
-    #[arg(long, requires = "via", conflicts_with = "carry", help_heading = "Another machine")]
+    #[arg(long, requires = "via", conflicts_with = "carry")]
     no_carry: bool,
+}
+
+impl ViaArgs {
+    /// Whether there is such a machine.
+    pub(super) fn is_given(&self) -> bool {
+        self.via.is_some()
+    }
+
+    /// The far end, whose address for data is `address` or the first that works.
+    ///
+    /// # Errors
+    /// An argument is not valid.
+    pub(super) fn end(&self, address: Option<SocketAddr>) -> Result<Option<RemoteEnd>> {
+        let Some(command) = &self.via else { return Ok(None) };
+        if command.trim().is_empty() {
+            return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
+        }
+        let carry = match &self.carry {
+            Some(file) => Carry::Named(Program::of_file(file)?),
+            None if self.no_carry => Carry::Never,
+            None => Carry::Own,
+        };
+        Ok(Some(RemoteEnd::Via { command: command.clone(), address, carry }))
+    }
 }
 
 impl RemoteArgs {
     /// Whether there is another machine.
     pub(super) fn is_given(&self) -> bool {
-        self.remote.is_some() || self.via.is_some()
+        self.remote.is_some() || self.is_by_command()
     }
 
     /// Whether it is reached by a command of the user.
     pub(super) fn is_by_command(&self) -> bool {
-        self.via.is_some()
+        self.via.is_given()
     }
 
-    /// The far end, if it is to be waited for.
-    ///
-    /// # Errors
-    /// An argument is not valid.
-    pub(super) fn awaited(&self) -> Result<Awaited> {
-        let Some(text) = &self.wait_for_remote else { return Ok(Awaited(None)) };
-        let at_most = units::duration(text, SHORTEST_WAIT_NS..=LONGEST_WAIT_NS)
-            .map_err(|error| error.prefixed("--wait-for-remote: "))?;
-        Ok(Awaited(self.end()?.and_then(|end| {
-            let (host, port) = end.host_and_port()?;
-            Some((host.to_owned(), port, Duration::from_nanos(at_most)))
-        })))
+    /// What has to be done about another machine, `end`, if there is one.
+    pub(super) fn towards(
+        &self,
+        end: Option<&RemoteEnd>,
+        starts_commands: bool,
+        realtime: bool,
+    ) -> Option<Towards> {
+        let address = end?.host_and_port();
+        let awaited = self.wait_for_remote.zip(address).map(|(at_most_ns, (host, port))| {
+            (host.to_owned(), port, Duration::from_nanos(at_most_ns))
+        });
+        let work = Work::TowardsFarEnd { starts_commands, realtime };
+        Some(Towards { work, awaited })
     }
 
-    /// The far end that the arguments name.
+    /// The far end that the arguments name. `address` is for data to one that a command leads to.
     ///
     /// # Errors
     /// An argument is not valid, or the token cannot be read.
-    pub(super) fn end(&self) -> Result<Option<RemoteEnd>> {
-        if let Some(command) = &self.via {
-            if command.trim().is_empty() {
-                return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
-            }
-            let far_address = self.far_address.as_deref();
-            let address = far_address.map(|text| address("--far-address", text)).transpose()?;
-            let carry = match &self.carry {
-                Some(file) => Carry::Named(Program::of_file(file)?),
-                None if self.no_carry => Carry::Never,
-                None => Carry::Own,
-            };
-            return Ok(Some(RemoteEnd::Via { command: command.clone(), address, carry }));
-        }
-        let Some(text) = &self.remote else { return Ok(None) };
+    pub(super) fn end(&self, address: Option<SocketAddr>) -> Result<Option<RemoteEnd>> {
+        let Some(text) = &self.remote else { return self.via.end(address) };
         let with_token = self.token.is_some() || self.token_file.is_some();
         let foreign = |rest: &str, port| {
             if with_token {
@@ -153,16 +144,27 @@ impl RemoteArgs {
     }
 }
 
-/// A far end that is waited for before a run, and at most how long.
-pub(super) struct Awaited(Option<(String, u16, Duration)>);
+/// Another machine that takes part.
+pub(super) struct Towards {
+    /// The work whose rights this process keeps.
+    pub(super) work: Work,
+    /// What is waited for before the measurement: host and port, and at most how long.
+    awaited: Option<(String, u16, Duration)>,
+}
 
-impl Awaited {
-    /// Waits until somebody listens there.
+impl Towards {
+    /// One that a command of the user leads to.
+    pub(super) fn by_command() -> Self {
+        let work = Work::TowardsFarEnd { starts_commands: true, realtime: false };
+        Self { work, awaited: None }
+    }
+
+    /// Waits until somebody listens there, if that was asked for.
     ///
     /// # Errors
     /// Nobody does in time, or `stop` was set.
     pub(super) fn wait(&self, stop: &Stop) -> Result<()> {
-        let Some((host, port, at_most)) = &self.0 else { return Ok(()) };
+        let Some((host, port, at_most)) = &self.awaited else { return Ok(()) };
         wait_for_far_end(host, *port, *at_most, stop, &mut |why| tell::note(why))
     }
 }
@@ -235,17 +237,17 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
     Ok((host.to_owned(), port))
 }
 
-/// The address that an option names, of IPv6 with a zone perhaps.
+/// Parses an address, of IPv6 with a zone perhaps.
 ///
 /// # Errors
 /// It names none.
-pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr> {
+pub(super) fn address(text: &str) -> Result<SocketAddr> {
     let why = match find_address(text, 0) {
         Ok(Some(address)) => return Ok(address),
         Ok(None) => "it has another form".to_owned(),
         Err(error) => in_words(&error),
     };
-    Err(Error::usage(format!("{option}: \"{}\" is no address here: {why}", escape(text, 80)))
+    Err(Error::usage(format!("\"{}\" is no address here: {why}", escape(text, 80)))
         .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))
 }
 
@@ -303,7 +305,7 @@ mod tests {
     #[test]
     fn the_scheme_selects_the_kind_of_far_end() {
         let end = |text: &str| {
-            RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end()
+            RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end(None)
         };
         assert!(matches!(end("far").unwrap(), Some(RemoteEnd::Zc { port: PORT, .. })));
         assert!(matches!(end("iperf3://far").unwrap(), Some(RemoteEnd::Iperf3 { port: 5201, .. })));
@@ -325,6 +327,6 @@ mod tests {
             token: Some("a token of some length".to_owned()),
             ..RemoteArgs::default()
         };
-        assert!(args.end().unwrap_err().message.contains("token"));
+        assert!(args.end(None).unwrap_err().message.contains("token"));
     }
 }

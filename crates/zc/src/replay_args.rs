@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::apart::{self, Document};
+use super::known::{count, typed};
 use super::log_input::LogInput;
 use super::{log_format, tell};
 use zc_access_log::{Draw, Drawn, Format, MixBuilder, read_log};
@@ -17,15 +18,18 @@ use zc_run::{Error, Experiment, Result, units};
 /// Prefix of its options about formats.
 const OPTIONS: &str = "log-";
 
+/// The names of the arguments.
+pub(super) const IDS: [&str; 5] = ["log", "log_format", "log_field", "draw", "speedup"];
+
 /// Default number of responses drawn. At the usual rates a trial of so many takes a second.
-const DRAWN: usize = 2_000;
+const DRAWN: u64 = 2_000;
 
 /// Limit on responses drawn: so many are still read back from a saved run in a moment.
 const MOST_DRAWN: u64 = 100_000;
 
 /// The options of a log that is replayed.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "A log (zc run replay)")]
+#[command(next_help_heading = "A log of responses")]
 pub(super) struct ReplayArgs {
     /// The access log whose responses are sent once more, in its order; compressed with gzip or
     /// zstd or not
@@ -38,12 +42,13 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "WHAT=KEY")]
     log_field: Vec<String>,
     /// How many responses are drawn from it [default: 2000]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    draw: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+          value_parser = count("number of responses", 1..=MOST_DRAWN))]
+    draw: Option<u64>,
     /// How many times as fast as in the log requests come [default: chosen, an eighth of
     /// what the slowest path can]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    speedup: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = typed(times))]
+    speedup: Option<f64>,
 }
 
 /// Result of the process without rights: requests, bytes and requests per second of the log, the
@@ -65,8 +70,6 @@ impl ReplayArgs {
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is not so, or a value is not valid.
     pub(super) fn check(&self, plan: &str, of_responses: bool) -> Result<()> {
         self.format()?;
-        self.drawn()?;
-        self.speedup()?;
         let is_replay = plan == Experiment::Replay.name();
         match self {
             Self { log: None, .. } if is_replay => {
@@ -96,7 +99,7 @@ impl ReplayArgs {
     /// [`ErrorKind::Input`](zc_run::ErrorKind): the log cannot be read, or has no requests.
     pub(super) fn draw_into(&self, options: &mut RunOptions) -> Result<()> {
         let Some(path) = &self.log else { return Ok(()) };
-        let (format, most) = (self.format()?, self.drawn()?);
+        let (format, most) = (self.format()?, self.draw.unwrap_or(DRAWN) as usize);
         let seed = seed_or_fresh(options.seed)?;
         options.seed = Some(seed);
         let input = LogInput::open(path)?;
@@ -118,7 +121,6 @@ impl ReplayArgs {
                 None,
             );
         }
-        let speedup = self.speedup()?;
         options.replay = Some(LogToReplay {
             log,
             requests,
@@ -126,7 +128,7 @@ impl ReplayArgs {
             requests_per_s,
             too_long,
             body_bytes,
-            speedup,
+            speedup: self.speedup,
         });
         Ok(())
     }
@@ -134,26 +136,15 @@ impl ReplayArgs {
     fn format(&self) -> Result<Option<Format>> {
         log_format::of(self.log_format.as_deref(), &self.log_field, OPTIONS)
     }
+}
 
-    fn drawn(&self) -> Result<usize> {
-        let drawn =
-            self.draw.as_deref().map(|n| units::count("number of responses", n, 1..=MOST_DRAWN));
-        let drawn = drawn.transpose().map_err(|error| error.prefixed("--draw: "))?;
-        Ok(drawn.map_or(DRAWN, |drawn| drawn as usize))
-    }
-
-    fn speedup(&self) -> Result<Option<f64>> {
-        let Some(text) = self.speedup.as_deref() else { return Ok(None) };
-        let times = text.strip_suffix('x').unwrap_or(text).parse::<f64>();
-        match times.ok().filter(|times| times.is_finite() && *times > 0.0) {
-            Some(times) => Ok(Some(times)),
-            None => Err(Error::usage(format!(
-                "--speedup: \"{}\" is no number above 0",
-                zc_run::escape(text, 40)
-            ))
-            .help("--speedup 100 sends a hundred requests in the time that the log has one")),
-        }
-    }
+/// Parses a positive number, perhaps with an x after it.
+fn times(text: &str) -> Result<f64> {
+    let times = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
+    times.filter(|times| times.is_finite() && *times > 0.0).ok_or_else(|| {
+        Error::usage(format!("\"{}\" is no number above 0", zc_run::escape(text, 40)))
+            .help("--speedup 100 sends a hundred requests in the time that the log has one")
+    })
 }
 
 fn read(input: LogInput, format: Option<Format>, most: usize, seed: u64) -> Result<Read> {

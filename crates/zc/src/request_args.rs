@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::known::typed;
 use zc_load::{Trust, check_header};
 use zc_run::{Error, Result, escape};
 
@@ -12,8 +13,9 @@ use zc_run::{Error, Result, escape};
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RequestArgs {
     /// A header of every request, as in 'Accept-Encoding: gzip'; may be given more than once
-    #[arg(long, value_name = "NAME: VALUE", allow_hyphen_values = true)]
-    header: Vec<String>,
+    #[arg(long = "header", value_name = "NAME: VALUE", allow_hyphen_values = true,
+          value_parser = typed(header))]
+    pub(super) headers: Vec<(String, String)>,
     /// Accept any certificate of an HTTPS server
     #[arg(long, conflicts_with = "cacert")]
     pub(super) insecure: bool,
@@ -23,24 +25,9 @@ pub(super) struct RequestArgs {
 }
 
 impl RequestArgs {
-    /// Whether any of them was typed.
-    pub(super) fn is_given(&self) -> bool {
-        let Self { header, insecure, cacert } = self;
-        !header.is_empty() || *insecure || cacert.is_some()
-    }
-
     /// Whether there is `--cacert`.
     pub(super) fn names_a_file(&self) -> bool {
         self.cacert.is_some()
-    }
-
-    /// The headers by name and value.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::ErrorKind): one is not valid, or would change what the request
-    /// is.
-    pub(super) fn headers(&self) -> Result<Vec<(String, String)>> {
-        self.header.iter().map(|text| header(text)).collect()
     }
 
     /// Certificates to accept from an HTTPS server.
@@ -56,7 +43,7 @@ impl RequestArgs {
 /// Parses `Name: value`.
 fn header(text: &str) -> Result<(String, String)> {
     let Some((name, value)) = text.split_once(':') else {
-        return Err(Error::usage(format!("--header: \"{}\" has no colon", escape(text, 80)))
+        return Err(Error::usage(format!("\"{}\" has no colon", escape(text, 80)))
             .help("headers look like --header 'Accept-Encoding: gzip'"));
     };
     let (name, value) = (name.trim(), value.trim());

@@ -4,98 +4,99 @@
 use std::path::PathBuf;
 
 use super::busy::nothing_kept;
-use super::experiment::{command, watched};
+use super::experiment::{command, conduct};
 use super::format::Format;
-use super::run_args::RunArgs;
-use super::{
-    anonymise, earlier, interrupt, like, memory, nfs, planned, quiet, render, resolve, server, tell,
-};
+use super::memory::{self, MemoryArgs};
+use super::nfs_args::NfsArgs;
+use super::run_args::{OwnArgs, RunArgs, StreamArgs};
+use super::server_args::ServerArgs;
+use super::{earlier, like, nfs, planned, render, resolve, server, tell};
 use zc_measure::plan::Spec;
-use zc_measure::session;
-use zc_rig::privileges::{self, Work};
-use zc_run::nearest::unknown;
+use zc_measure::session::{self, Kind};
 use zc_run::{Error, Experiment, Factor, Result, Run};
 
-/// Runs the named experiments one after the other, up to the first that fails.
+/// Runs experiments one after the other, up to the first that fails.
 ///
 /// # Errors
 /// An argument is not valid, the run cannot be saved, nothing could be measured, or a run ended
 /// early.
-pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
-    if let Some(path) = &args.plan {
-        let spec = planned::of_file(path)?;
-        return one(spec, args, |_| Ok(()));
-    }
-    if let Some(path) = &args.like {
-        let (spec, args) = like::repeated(path, args.clone())?;
-        return one(spec, args, |_| Ok(()));
-    }
-    let names = args
-        .names
-        .iter()
-        .map(|name| name.parse().map_err(unknown))
-        .collect::<Result<Vec<Experiment>>>()?;
-    let names = if names.is_empty() { vec![Experiment::DEFAULT] } else { names };
-    if names.len() > 1
-        && let Some(option) =
-            given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
+pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
+    if lines.len() > 1
+        && let Some(option) = lines.iter().find_map(for_one)
     {
-        return Err(Error::usage(format!(
-            "\"{option}\" is for one experiment, and {} are named",
-            names.len()
-        ))
-        .help("run them one by one"));
+        let message = format!("\"{option}\" is for one experiment, and {} are named", lines.len());
+        return Err(Error::usage(message).help("run them one by one"));
     }
-    // Wrong names and options are found before the first minute is spent.
-    if args.server.is_given() && names != [Experiment::Server] {
-        return Err(Error::usage(
-            "--state, --serve, a load generator and so on are for \"zc run server\"",
-        )
-        .help("zc run server --state A=URL --state B=URL --serve COMMAND"));
-    }
-    if args.nfs.is_given() && names != [Experiment::Nfs] {
-        return Err(Error::usage("--vers, --rsize, --nfs-server and so on are for \"zc run nfs\"")
-            .help(nfs::EXAMPLE));
-    }
-    if args.anonymise {
-        names.iter().try_for_each(|name| anonymise::check(name.name()))?;
-    }
-    let sends = |name: &&Experiment| name.definition().plan.is_ok();
-    for &name in names.iter().filter(sends) {
-        let (spec, args) = planned::merge_options(planned::of_experiment(name)?, args.clone())?;
-        let options = resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
-        args.replay.check(name.name(), options.responses.is_some())?;
-        args.quiet.at_most()?;
-    }
-    for name in names {
-        match name {
-            Experiment::Memory => {
-                // It has only one form of its table.
-                let given: Vec<String> =
-                    given.iter().filter(|option| *option != "--verbose").cloned().collect();
-                memory::run(&args, &given)?;
-            }
-            Experiment::Server => server::run(&args, given)?,
-            Experiment::Nfs => nfs::run(&args, given)?,
-            name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
+    // Wrong options are found before the first minute is spent.
+    let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;
+    for job in &jobs {
+        if let Job::Plan(spec, args) = job {
+            let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
+            let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;
+            args.replay.check(&options.plan.name, options.responses.is_some())?;
         }
     }
-    Ok(())
+    jobs.into_iter().try_for_each(|job| match job {
+        Job::Plan(spec, args) => one(spec, args, |_| Ok(())),
+        Job::Server(args) => server::run(&args),
+        Job::Nfs(args) => nfs::run(&args),
+        Job::Memory(args) => memory::run(&args),
+    })
+}
+
+/// A run to make.
+#[allow(clippy::large_enum_variant)] // there are few
+enum Job {
+    Plan(Spec, StreamArgs),
+    Server(ServerArgs),
+    Nfs(NfsArgs),
+    Memory(MemoryArgs),
+}
+
+/// What a command line asks for.
+fn job(args: RunArgs) -> Result<Job> {
+    let experiment = args.experiment();
+    Ok(match args {
+        RunArgs { plan: Some(plan), stream, .. } => Job::Plan(planned::of_file(&plan)?, stream),
+        RunArgs { like: Some(file), stream, .. } => {
+            let (spec, args) = like::repeated(&file, stream)?;
+            Job::Plan(spec, args)
+        }
+        RunArgs { own: Some(OwnArgs::Server(args)), .. } => Job::Server(args),
+        RunArgs { own: Some(OwnArgs::Nfs(args)), .. } => Job::Nfs(args),
+        RunArgs { own: Some(OwnArgs::Memory(args)), .. } => Job::Memory(args),
+        RunArgs { own: Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)), .. }
+        | RunArgs { own: None, stream: args, .. } => {
+            Job::Plan(planned::of_experiment(experiment)?, args)
+        }
+    })
+}
+
+/// The option that can be of one experiment only, if it was typed.
+fn for_one(args: &RunArgs) -> Option<&'static str> {
+    let measuring = match &args.own {
+        None => &args.stream.measuring,
+        Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => &args.measuring,
+        Some(OwnArgs::Server(args)) => &args.measuring,
+        Some(OwnArgs::Nfs(args)) => &args.measuring,
+        Some(OwnArgs::Memory(args)) => {
+            return args.json.then_some("--json").or(args.with.as_ref().map(|_| "--with"));
+        }
+    };
+    let out = measuring.out.as_ref().map(|_| "--out");
+    out.or(measuring.format.json.then_some("--json"))
 }
 
 /// Runs one plan, and calls `also` with the run before it is printed.
 ///
 /// # Errors
 /// Same as for [`run`], or `also` failed.
-pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
-    if args.with.is_some() {
-        return Err(Error::usage(format!(
-            "\"--with\" is no option of the experiment \"{}\"",
-            spec.name
-        ))
-        .help("zc run memory --with FILE"));
-    }
-    let format = args.format;
+pub(super) fn one(
+    spec: Spec,
+    args: StreamArgs,
+    also: impl FnOnce(&Run) -> Result<()>,
+) -> Result<()> {
+    let format = args.measuring.format;
     let Measured { run, out, error } = measured(spec, args, command())?;
 
     let done = also(&run);
@@ -122,34 +123,22 @@ pub(super) struct Measured {
 ///
 /// # Errors
 /// An argument is not valid, the run cannot be saved, or nothing could be measured.
-pub(super) fn measured(spec: Spec, args: RunArgs, command: Vec<String>) -> Result<Measured> {
+pub(super) fn measured(spec: Spec, args: StreamArgs, command: Vec<String>) -> Result<Measured> {
     let (spec, args) = planned::merge_options(spec, args)?;
-    let mut options =
-        resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
+    let mut options = resolve::run(&args, spec, command, args.measuring.out())?;
     args.replay.check(&options.plan.name, options.responses.is_some())?;
-    resolve::check_out(&options.out, args.out.is_some(), args.format)?;
+    args.measuring.check(&options.out)?;
     args.replay.draw_into(&mut options)?;
     // "--rate auto" chooses anew.
-    if args.factors.text(Factor::Rate).is_none() {
+    if !args.factors.is_given(Factor::Rate) {
         options.earlier = earlier::rates(&options.out, &options.plan.name);
         if args.anonymise {
             options.earlier.iter_mut().for_each(|run| run.file = session::LEFT_OUT.to_owned());
         }
     }
-
-    let at_most = args.quiet.at_most()?;
-    let stop = interrupt::flag()?;
-    let far_end = args.remote.awaited()?;
-    quiet::wait(at_most, &stop)?;
-    if args.remote.is_given() {
-        let starts_commands = args.starts_commands();
-        let realtime = options.realtime;
-        privileges::keep_for(Work::TowardsFarEnd { starts_commands, realtime })?;
-    }
-    far_end.wait(&stop)?;
+    let remote = options.remote.as_ref();
+    let towards = args.remote.towards(remote, args.starts_commands(), options.realtime);
     let session::Outcome { run, error } =
-        watched(options.budget_ns, &stop, |interim, stop, watcher| {
-            session::run(&options, interim, stop, watcher)
-        })?;
+        conduct(Kind::Plan(&options), &args.measuring.length.quiet, towards)?;
     Ok(Measured { run, out: options.out, error })
 }

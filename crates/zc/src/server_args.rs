@@ -2,16 +2,24 @@
 
 use clap::Args;
 
+use super::known::{count, typed};
+use super::option_groups::{BlockArgs, MeasuringArgs, StateCommandArgs, budget_of};
+use super::remote::RemoteArgs;
 use super::request_args::RequestArgs;
+use zc_run::{Error, Experiment, HostState, Result, units};
 
-/// What `zc run server` takes beside the options of every run.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "A server (zc run server)")]
+/// More than any server's workers hold.
+const MOST_CONNECTIONS: u64 = 10_000;
+
+/// What `zc run server` takes.
+#[derive(Debug, Clone, Args)]
+#[command(mut_arg("budget", budget_of(Experiment::Server.definition().budget)))]
 pub(super) struct ServerArgs {
     /// A state of the server, by its name: a URL that is asked in it, or a command (sh -c) that
     /// puts the server into it; give two or more, the first is what the others are compared with
-    #[arg(long, value_name = "NAME=URL|COMMAND", allow_hyphen_values = true)]
-    pub(super) state: Vec<String>,
+    #[arg(long, value_name = "NAME=URL|COMMAND", allow_hyphen_values = true,
+          value_parser = typed(StateArg::parse))]
+    pub(super) state: Vec<StateArg>,
     /// The URL that is asked in states that are commands
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
@@ -20,11 +28,13 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) serve: Option<String>,
     /// Requests per second, as in 2000/s [default: chosen, half of what the slowest state can]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub(super) requests: Option<String>,
-    /// Connections to each URL [default: 8]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(super) connections: Option<String>,
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true,
+          value_parser = typed(units::per_second))]
+    pub(super) requests: Option<f64>,
+    /// Connections to each URL
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "8",
+          value_parser = count("number", 1..=MOST_CONNECTIONS))]
+    pub(super) connections: u64,
     /// Make a connection for each request
     #[arg(long)]
     pub(super) close: bool,
@@ -34,16 +44,39 @@ pub(super) struct ServerArgs {
     /// where the state's URL goes: -- oha -z 1h -q 2000 {url}
     #[arg(last = true, value_name = "LOADGEN")]
     pub(super) loadgen: Vec<String>,
+    #[command(flatten)]
+    pub(super) state_commands: StateCommandArgs,
+    #[command(flatten)]
+    pub(super) remote: RemoteArgs,
+    #[command(flatten)]
+    pub(super) measuring: MeasuringArgs,
+    #[command(flatten)]
+    pub(super) block: BlockArgs,
 }
 
-impl ServerArgs {
-    /// Whether any of them was typed.
-    pub(super) fn is_given(&self) -> bool {
-        let Self { state, url, serve, requests, connections, close, request, loadgen } = self;
-        !state.is_empty()
-            || !loadgen.is_empty()
-            || [url, serve, requests, connections].into_iter().any(Option::is_some)
-            || *close
-            || request.is_given()
+/// A state as it is typed: its name, and a URL or a command.
+#[derive(Debug, Clone)]
+pub(super) struct StateArg {
+    pub(super) state: HostState,
+    pub(super) what: String,
+}
+
+impl StateArg {
+    fn parse(text: &str) -> Result<Self> {
+        let wrong = |what: &str| {
+            let shown = zc_run::escape(text, 60);
+            Error::usage(format!("\"{shown}\" {what}"))
+                .help("a name, \"=\", and a URL or a command: on=http://localhost:8002/file")
+        };
+        let (name, what) = text.split_once('=').ok_or_else(|| wrong("has no \"=\""))?;
+        if what.trim().is_empty() {
+            return Err(wrong("names nothing"));
+        }
+        Ok(Self { state: name.trim().parse()?, what: what.to_owned() })
+    }
+
+    /// Whether it is a URL.
+    pub(super) fn is_url(&self) -> bool {
+        ["http://", "https://"].iter().any(|scheme| self.what.starts_with(scheme))
     }
 }

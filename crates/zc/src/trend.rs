@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 
 use super::fleet::{FleetForm, Form, archive_found};
 use super::grouping::{GroupingArgs, of_one_experiment, refused};
-use super::{apart, archive, read, resolve, tell};
+use super::{apart, archive, read, tell};
 use zc_analysis::fleet::{Event, Trend, trend};
 use zc_fleet::files::Whose;
 use zc_run::{Error, ErrorKind, Result, escape, units};
@@ -45,7 +45,7 @@ pub(super) struct TrendArgs {
 pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let form = args.form.checked()?;
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
-    let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
+    let margin = margin.map_err(|error| error.prefixed("--fail-if-worse: "))?;
     let events = args.events.as_deref().map(events).transpose()?.unwrap_or_default();
     let (files, grouping) = archive_found(&args.archive, &args.grouping)?;
     let columns = args.form.columns();

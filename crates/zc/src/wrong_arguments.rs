@@ -5,17 +5,22 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 
 use super::args::Cli;
+use super::known::own;
 use zc_run::nearest::nearest;
 use zc_run::{Error, escape};
 
 /// The error for what clap refused in `words`, the arguments as typed.
 pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
+    if let Some(own) = own(error) {
+        return own.clone();
+    }
     let known = Cli::command();
     let command =
         words.first().filter(|word| known.find_subcommand(word).is_some()).map(String::as_str);
     let text = |kind| error.get(kind).map(plain).filter(|text| !text.is_empty());
+    let (at, name) = commanded(&known, words);
     let help = match command {
-        Some(command) => format!("zc {command} --help lists the arguments"),
+        Some(_) => format!("{name} --help lists the arguments"),
         None => "zc --help lists the commands".to_owned(),
     };
     let arg = text(ContextKind::InvalidArg).unwrap_or_default();
@@ -25,8 +30,15 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
-            let meant =
-                elsewhere(&known, command, &arg).or_else(|| text(ContextKind::SuggestedArg));
+            let theirs = elsewhere(at, &arg);
+            if command == Some("run")
+                && theirs.is_none()
+                && let Some(taker) = taker(&known, &arg)
+            {
+                return Error::usage(format!("\"{arg}\" is no option of \"{name}\""))
+                    .help(format!("{taker} takes it; {help}"));
+            }
+            let meant = theirs.or_else(|| text(ContextKind::SuggestedArg));
             let suggestion = meant.map(|meant| format!("did you mean \"{meant}\"? {help}"));
             Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
@@ -85,19 +97,42 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
     }
 }
 
+/// The command that `words` begin with, and its whole name: `zc run server`.
+fn commanded<'a>(known: &'a clap::Command, words: &[String]) -> (&'a clap::Command, String) {
+    let mut at = (known, known.get_name().to_owned());
+    for word in words {
+        let Some(command) = at.0.find_subcommand(word) else { break };
+        at = (command, format!("{} {}", at.1, command.get_name()));
+    }
+    at
+}
+
+/// Whether a command takes an option.
+fn takes(command: &clap::Command, option: &str) -> bool {
+    command.get_arguments().any(|own| own.get_long() == option.strip_prefix("--"))
+}
+
+/// `zc run`, or an experiment with options of its own, if one of them takes an option.
+fn taker(known: &clap::Command, option: &str) -> Option<String> {
+    let run = known.find_subcommand("run")?;
+    if takes(run, option) {
+        return Some("zc run".to_owned());
+    }
+    let own = run.get_subcommands().find(|own| takes(own, option))?;
+    Some(format!("zc run {}", own.get_name()))
+}
+
 /// The option of a command for what other programs call `arg`.
-fn elsewhere(known: &clap::Command, command: Option<&str>, arg: &str) -> Option<String> {
-    const NAMES: [(&str, &str); 5] = [
+fn elsewhere(command: &clap::Command, arg: &str) -> Option<String> {
+    const NAMES: [(&str, &str); 6] = [
         ("--duration", "--for"),
         ("--time", "--for"),
         ("--duration", "--budget"),
         ("--time", "--budget"),
         ("--concurrency", "--connections"),
+        ("--remote", "--via"),
     ];
-    let command = known.find_subcommand(command?)?;
-    let has =
-        |name: &str| command.get_arguments().any(|own| own.get_long() == name.strip_prefix("--"));
-    let own = NAMES.iter().find(|(theirs, own)| *theirs == arg && has(own));
+    let own = NAMES.iter().find(|(theirs, own)| *theirs == arg && takes(command, own));
     own.map(|(_, own)| (*own).to_owned())
 }
 
@@ -222,11 +257,26 @@ mod tests {
         for (words, own) in [
             (["http", "--duration", "5s"], "--for"),
             (["run", "--duration", "5s"], "--budget"),
+            (["run", "nfs", "--remote"], "--via"),
             (["http", "--concurrency", "5"], "--connections"),
         ] {
             let error = Cli::try_parse_from(std::iter::once(&"zc").chain(&words)).unwrap_err();
             let help = refused(&error, &words.map(str::to_owned)).help.unwrap();
             assert!(help.starts_with(&format!("did you mean \"{own}\"?")), "{words:?}: {help}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_another_experiment_is_named_with_who_takes_it() {
+        for (line, message, help) in [
+            ("run memory --cpus 0,1", "zc run memory", "zc run takes it; zc run memory --help"),
+            ("run sizes --state x=y", "zc run", "zc run server takes it; zc run --help"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let command = std::iter::once("zc").chain(line.split(' '));
+            let error = refused(&Cli::try_parse_from(command).unwrap_err(), &words);
+            assert!(error.message.ends_with(&format!("is no option of \"{message}\"")), "{error}");
+            assert_eq!(error.help.unwrap(), format!("{help} lists the arguments"));
         }
     }
 

@@ -12,6 +12,13 @@ use crate::plan::Spec;
 use zc_load::Reuse;
 use zc_run::{HostStates, Levels, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
+/// The half-width of every ratio's interval at which a run may stop early, unless another is asked
+/// for.
+pub const TARGET: f64 = 0.025;
+
+/// The work that soakers do, unless another is asked for.
+pub const SOAKER: SoakerKind = SoakerKind::Alu;
+
 /// All options of `zc run`.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -128,7 +135,7 @@ impl RunOptions {
             replay: None,
             rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
-            target: 0.025,
+            target: TARGET,
             strict: false,
             quick: false,
             sessions: None,
@@ -138,7 +145,7 @@ impl RunOptions {
             remote: None,
             cpus: None,
             states: None,
-            soaker: SoakerKind::Alu,
+            soaker: SOAKER,
             out,
             rates: BTreeMap::new(),
             earlier: Vec::new(),

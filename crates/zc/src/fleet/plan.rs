@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::file;
-use crate::known::known;
-use crate::run_args::RunArgs;
-use crate::{planned, tell};
+use crate::known::{known, own};
+use crate::{planned, run_line, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed, file_of_plan};
 use zc_fleet::{Cell, FleetPlan, Folder, NamedBy, Programs, kubernetes, slurm};
@@ -120,13 +119,13 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
         None
     };
     let planned = Planned::from_entry(entry, is_file.then(|| file_of_plan(&entry.name)))?;
-    let words = ["run"].into_iter().chain(planned.words.iter().map(String::as_str));
-    let run = RunArgs::augment_args(clap::Command::new("run"));
-    run.try_get_matches_from(words.chain(["--via", "true"])).map_err(|error| {
+    let words = ["zc", "run"].into_iter().chain(planned.words.iter().map(String::as_str));
+    let words: Vec<String> = words.chain(["--via", "true"]).map(str::to_owned).collect();
+    run_line::parse(&words).map_err(|error| {
         let said = error.to_string();
-        let line = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        of(Error::input(escape(&line, 200))
-            .help("options are those of zc run, each word by itself"))
+        let line = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let message = own(&error).map_or_else(|| escape(line, 200), |own| own.message.clone());
+        of(Error::input(message).help("options are those of zc run, each word by itself"))
     })?;
     Ok((planned, text))
 }

@@ -456,9 +456,9 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["nfs", "--vers", "2"], 2, "no version of NFS"),
         (&["nfs", "--rsize", "3"], 2, "--rsize"),
         (&["nfs", "--depth", "0"], 2, "--depth"),
-        (&["nfs", "--link", "null"], 2, "no option of the experiment \"nfs\""),
-        (&["nfs", "--paths", "sendfile"], 2, "no option of the experiment \"nfs\""),
-        (&["paths", "--rsize", "4k"], 2, "are for \"zc run nfs\""),
+        (&["nfs", "--link", "null"], 2, "no option of \"zc run nfs\""),
+        (&["nfs", "--paths", "sendfile"], 2, "no option of \"zc run nfs\""),
+        (&["paths", "--rsize", "4k"], 2, "zc run nfs takes it"),
         (&["nfs", "--vers", "4.1"], 4, "libnfs speaks the versions 3 and 4.0"),
         (&["nfs", "--nfs-server", "nfsd"], 2, "nfsd"),
         (&["nfs", "--nfs-server", "external"], 2, "needs a file of that server"),
@@ -477,7 +477,7 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (&["nfs", "--via", "env"], 2, "which no other machine reaches"),
         (&["nfs", "--nfs-file", local, "--via", "env"], 2, "does not reach the server"),
         (&["nfs", "--nfs-file", "192.0.2.1:/a", "--via", "env"], 2, "is not on this machine"),
-        (&["nfs", "--nfs-file", local, "--remote", "far"], 2, "only a command of yours"),
+        (&["nfs", "--nfs-file", local, "--remote", "far"], 2, "did you mean \"--via\""),
         (
             &["nfs", "--nfs-file", local, "--via", "env", "--nfs-reader", "/bin/true"],
             2,
@@ -486,7 +486,7 @@ fn what_nfs_cannot_be_run_with_is_refused() {
         (
             &["nfs", "--nfs-file", local, "--via", "env", "--far-address", "192.0.2.1"],
             2,
-            "no option of the experiment \"nfs\"",
+            "no option of \"zc run nfs\"",
         ),
         (
             &["nfs", "--nfs-client", "kernel", "--nfs-reader", "/bin/true"],

@@ -519,7 +519,7 @@ fn what_is_not_a_comparison_of_states_is_refused() {
         assert_refused(&output, 2, says);
     }
     let output = zc(&["run", "paths", "--serve", "true"]).finish().unwrap();
-    assert_refused(&output, 2, "are for \"zc run server\"");
+    assert_refused(&output, 2, "zc run server takes it");
 }
 
 #[test]

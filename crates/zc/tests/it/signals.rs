@@ -180,7 +180,8 @@ fn commands_of_zc() -> Vec<String> {
 
 /// The subcommands that the help of a command lists.
 fn subcommands(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let is_heading = |line: &str| line == "Commands:" || line.starts_with("Experiments with");
+    let lines = help.lines().skip_while(|line| !is_heading(line)).skip(1);
     names(lines.take_while(|line| line.starts_with("  ")))
 }
 
@@ -214,14 +215,10 @@ fn every_place_that_takes_a_name_is_in_the_table() {
     let mut commands = Vec::new();
     for command in commands_of_zc() {
         let further = subcommands(&help_of(&[&command]));
-        match further.is_empty() || command == "help" {
-            true => commands.push(command),
-            false => commands.extend(
-                further
-                    .iter()
-                    .filter(|name| *name != "help")
-                    .map(|name| format!("{command} {name}")),
-            ),
+        let names = further.iter().filter(|name| *name != "help" && command != "help");
+        commands.extend(names.map(|name| format!("{command} {name}")));
+        if further.is_empty() || command == "run" {
+            commands.push(command);
         }
     }
     commands.retain(|command| command != "help");
@@ -232,9 +229,11 @@ fn every_place_that_takes_a_name_is_in_the_table() {
             continue;
         }
         let words: Vec<&str> = command.split(' ').collect();
+        // The table has the options of all experiments under `run`.
+        let command = if words[0] == "run" { "run" } else { command };
         for (place, value) in places(&help_of(&words)) {
             if !PLAIN.contains(&value.as_str()) {
-                found.insert((command.clone(), place));
+                found.insert((command.to_owned(), place));
             }
         }
     }
