@@ -145,7 +145,9 @@ impl JsonSchema for NfsCall {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names: Vec<String> = Self::all().map(|call| call.to_string()).collect();
-        json_schema!({ "type": "string", "enum": names })
+        let description = "Version of NFS, and operation: READs, WRITEs that the server may keep \
+                           in memory, or WRITEs that are on stable storage when they are answered.";
+        json_schema!({ "description": description, "type": "string", "enum": names })
     }
 }
 

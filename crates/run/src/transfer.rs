@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for Sender {
             return Ok(Self::Server);
         }
         let known = name.parse().map(Self::Path).or_else(|_| name.parse().map(Self::Nfs));
-        known.map_err(|_| de::Error::custom(format_args!("unknown sender `{name}`")))
+        known.map_err(|_| de::Error::custom(format_args!("unknown send path `{name}`")))
     }
 }
 
@@ -137,11 +137,12 @@ impl JsonSchema for Sender {
         "Sender".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let own = SendPath::NAMES.iter().map(ToString::to_string);
-        let calls = NfsCall::all().map(|call| call.to_string());
-        let names: Vec<String> = own.chain([SERVER.to_owned()]).chain(calls).collect();
-        json_schema!({ "type": "string", "enum": names })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            generator.subschema_for::<SendPath>(),
+            { "description": "Send path of a server other than zc.", "const": SERVER },
+            generator.subschema_for::<NfsCall>(),
+        ] })
     }
 }
 

@@ -310,7 +310,7 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     let output = show(&text);
     assert_eq!(output.status.code(), Some(3));
     let stderr = stderr(&output);
-    assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
+    assert!(stderr.contains("unknown send path `teleport`"), "{stderr}");
     assert!(stderr.ends_with(&format!(
         "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
          read it\n"

@@ -388,7 +388,7 @@ fn manual_changes_to_a_run_are_reported() {
         unknown.starts_with("it is a saved run that cannot be read: line 1, column "),
         "{unknown}"
     );
-    assert!(unknown.contains("unknown variant `teleport`"), "{unknown}");
+    assert!(unknown.contains("unknown send path `teleport`"), "{unknown}");
     let unknown = said(&|edited| edited["plan"]["fixed"]["link"] = json!("wet string"));
     assert!(unknown.contains("unknown variant `wet string`"), "{unknown}");
     let negative = said(&|edited| edited["blocks"][3]["slots"][1]["whole_bytes"] = json!(-1));
