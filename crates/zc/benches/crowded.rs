@@ -62,7 +62,7 @@ fn main() {
     for link in links.split_whitespace() {
         let runs = runs(link, &folder);
         for (kind, _) in &KINDS[..] {
-            rows.extend(Row::of(link, kind, &runs));
+            rows.extend(Row::from_runs(link, kind, &runs));
         }
     }
     println!(
@@ -141,7 +141,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(link: &str, kind: &'static str, runs: &[Crowded]) -> Option<Self> {
+    fn from_runs(link: &str, kind: &'static str, runs: &[Crowded]) -> Option<Self> {
         let own: Vec<usize> = (0..runs.len()).filter(|at| runs[*at].kind == kind).collect();
         let mut row = Self {
             link: link.to_owned(),

@@ -113,7 +113,7 @@ pub(super) enum NamedBy {
 impl Question {
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): the rate is none.
-    pub(super) fn of(args: &CostArgs) -> Result<Self> {
+    pub(super) fn from_args(args: &CostArgs) -> Result<Self> {
         let asked = args.rate.as_deref().map(rate).transpose()?;
         Ok(Self { today: args.today.clone(), asked })
     }

@@ -232,7 +232,8 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
     let responses = counts.responses as f64;
     let cpu_s = phase.cpu_ns as f64 / 1e9;
     // What this end did not do is not the server's latency.
-    let told = |latencies: &Latencies| times(latencies).filter(|_| phase.stalled_ns == 0);
+    let unstalled_times =
+        |latencies: &Latencies| times(latencies).filter(|_| phase.stalled_ns == 0);
     HttpResult {
         url: fetched.url.clone(),
         load,
@@ -260,9 +261,9 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
         reconnects: counts.reconnects,
         unclosed: phase.drained.unclosed,
         stalled_seconds: phase.stalled_ns as f64 / 1e9,
-        latency: told(&phase.latency),
-        late: is_paced.then(|| told(&phase.late)).flatten(),
-        own_late: is_paced.then(|| told(&phase.own_late)).flatten(),
+        latency: unstalled_times(&phase.latency),
+        late: is_paced.then(|| unstalled_times(&phase.late)).flatten(),
+        own_late: is_paced.then(|| unstalled_times(&phase.own_late)).flatten(),
         statuses: phase.statuses.clone(),
         faults: phase
             .drained

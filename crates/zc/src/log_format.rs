@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such format or key.
-pub(super) fn of(
+pub(super) fn parse(
     format: Option<&str>,
     named_fields: &[String],
     of: &str,

@@ -133,7 +133,7 @@ impl Progress for Watcher {
     }
 
     fn block_done(&mut self, run: &Run) {
-        if let Some(busy) = Busy::of(run).filter(|busy| busy.judged > 1) {
+        if let Some(busy) = Busy::detect(run).filter(|busy| busy.judged > 1) {
             self.current = format!("; {busy}");
             return;
         }

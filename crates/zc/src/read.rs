@@ -85,14 +85,14 @@ impl Saved {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or has not the size of a run.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        Self::of(path, regular(path, |what| unreadable(path, what))?)
+        Self::from_file(path, regular(path, |what| unreadable(path, what))?)
     }
 
     /// A regular file that is open already.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it has not the size of a run.
-    pub(super) fn of(path: &Path, file: File) -> Result<Self> {
+    pub(super) fn from_file(path: &Path, file: File) -> Result<Self> {
         let wrong = |what: &str| unreadable(path, what);
         // First by the size that the file system reports, so that a huge file is not read at all.
         // The file may grow meanwhile.

@@ -134,7 +134,7 @@ impl ReplayArgs {
     }
 
     fn format(&self) -> Result<Option<Format>> {
-        log_format::of(self.log_format.as_deref(), &self.log_field, OPTIONS)
+        log_format::parse(self.log_format.as_deref(), &self.log_field, OPTIONS)
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
             Form::OpenMetrics => zc_report::trend::openmetrics(&trend),
             Form::Html => zc_report::trend::html(&trend, &events),
         };
-        Ok(apart::Document::of(text, exit_code(&trend)))
+        Ok(apart::Document::with_code(text, exit_code(&trend)))
     })?;
     args.form.write(&document.bytes)?;
     Ok(document.code)

@@ -23,7 +23,7 @@ fn here() -> &'static Path {
 pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let options = CyclesoakOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Cyclesoak);
+        return usage::print(Tool::Cyclesoak);
     }
     if options.calibrate {
         return calibrate(options.nr_cpus, options.debug, &interrupt::flag()?);
@@ -34,7 +34,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let mut failed = None;
     let mut doubts = Doubts::default();
     zc_classic::cyclesoak(&calibration, options.period_ns, &stop, &mut |window| {
-        let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
+        let Some(load) = window_load(&window, &rates) else { return ControlFlow::Continue(()) };
         debug(options.debug > 0, || {
             let counts = window.closed.soak.units.iter().zip(&window.opened.soak.units);
             let each: Vec<String> =
@@ -151,7 +151,7 @@ fn share(load: &Load) -> f64 {
 }
 
 /// The load of a window; `None` if it cannot be computed.
-pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
+pub(super) fn window_load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     soak::load(window, rates)
 }
 

@@ -13,7 +13,7 @@ use zc_run::escape;
 pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
     let options = TtcpOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Ttcp);
+        return usage::print(Tool::Ttcp);
     }
     let me = if options.transmit { "ttcp-t" } else { "ttcp-r" };
     let mut failed = None;

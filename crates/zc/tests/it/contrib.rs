@@ -107,7 +107,7 @@ impl Recipe {
     }
 
     fn measures(mut self, run: &Run) -> Self {
-        self.then("json", &zc_run::whole(run));
+        self.then("json", &zc_run::run_lines(run));
         self
     }
 

@@ -62,7 +62,7 @@ fn folder_with_stand_in() -> tempfile::TempDir {
     run.header.host.hostname = "@NEAR@".to_owned();
     let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
     far.host.hostname = "@FAR@".to_owned();
-    std::fs::write(at.path().join("run.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(at.path().join("run.json"), zc_run::run_lines(&run)).unwrap();
     at
 }
 
@@ -339,7 +339,8 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     let at = fleet_by_kubernetes();
     let here = at.path();
     let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
-    let run = zc_run::whole(&two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run()));
+    let run =
+        zc_run::run_lines(&two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run()));
     let log = |run: &str| {
         let lines: Vec<&str> = run.lines().collect();
         let (head, rest) = lines.split_first().unwrap();
@@ -655,7 +656,7 @@ fn archive_of_twelve_nights(folder: &Path, more: f64) {
             run.header.host.kernel_release = if night < 8 { "6.1.0" } else { "6.12.1" }.to_owned();
             let far = run.header.remote.as_mut().and_then(|far| far.machine.as_mut()).unwrap();
             far.host.hostname = format!("n{}", (host + 1) % 3);
-            std::fs::write(day.join(format!("{host}.json")), zc_run::whole(&run)).unwrap();
+            std::fs::write(day.join(format!("{host}.json")), zc_run::run_lines(&run)).unwrap();
         }
     }
 }

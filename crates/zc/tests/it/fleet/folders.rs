@@ -312,7 +312,7 @@ fn doubtful_run(folder: &Path) {
     let mut run = two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run());
     run.header.host.hostname = "@NEAR@".to_owned();
     run.end.as_mut().unwrap().warnings.push(Warning::new("sniffer", Severity::Withhold, "x"));
-    fs::write(folder.join("run.json"), zc_run::whole(&run)).unwrap();
+    fs::write(folder.join("run.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 #[test]

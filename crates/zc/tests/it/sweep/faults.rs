@@ -164,7 +164,7 @@ fn nothing(_: &Path) {}
 
 fn a_saved_run(folder: &Path) {
     let run = zc_testkit::synthetic::Synthetic { blocks: 12, ..Default::default() }.run();
-    std::fs::write(folder.join("run.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.join("run.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 fn two_saved_runs(folder: &Path) {
@@ -172,7 +172,7 @@ fn two_saved_runs(folder: &Path) {
     let mut run =
         zc_testkit::synthetic::Synthetic { blocks: 12, seed: 2, ..Default::default() }.run();
     run.header.started_at = "2026-11-22T10:00:00Z".to_owned();
-    std::fs::write(folder.join("other.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.join("other.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 fn a_file(folder: &Path) {

@@ -38,17 +38,17 @@ struct Door {
 
 impl Door {
     fn new() -> Self {
-        Self::of(Command::new(ZC))
+        Self::start(Command::new(ZC))
     }
 
     /// The same, started by another program with a limit.
     fn limited(words: &[&str]) -> Self {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg(ZC);
-        Self::of(command)
+        Self::start(command)
     }
 
-    fn of(mut command: Command) -> Self {
+    fn start(mut command: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut token = OpenOptions::new()
             .write(true)
