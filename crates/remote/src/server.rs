@@ -689,10 +689,10 @@ mod tests {
             stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
-            assert!(
-                matches!(&said, Received::Message(Reply::Error { message, .. }) if message == STOPPED),
-                "{wait:?}: {said:?}"
-            );
+            let Received::Message(Reply::Error { message, .. }) = &said else {
+                panic!("{wait:?}: {said:?}")
+            };
+            assert_eq!(message, STOPPED, "{wait:?}");
             drop(open);
 
             let (mut connection, left) = session();

@@ -74,7 +74,8 @@ fn main() {
         }
     }
     println!(
-        "| program | lines/s, median of {rounds} | CPU s | by `zc advise` | memory, MB |\n|---|---|---|---|---|"
+        "| program | lines/s, median of {rounds} | CPU s | by `zc advise` | memory, MB |\n\
+         |---|---|---|---|---|"
     );
     for (place, (name, _)) in commands.iter().enumerate() {
         if times[place].len() < rounds {

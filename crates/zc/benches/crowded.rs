@@ -66,9 +66,9 @@ fn main() {
         }
     }
     println!(
-        "| link | beside | runs | blocks | ratios that hold the truth of the minute | intervals that hold \
-         the median of all | half-width, median | by the truth, median | A/A held | positive held \
-         | withheld |\n|---|---|---|---|---|---|---|---|---|---|---|"
+        "| link | beside | runs | blocks | ratios that hold the truth of the minute | intervals \
+         that hold the median of all | half-width, median | by the truth, median | A/A held | \
+         positive held | withheld |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
     rows.iter().for_each(Row::print);
     let held = |rows: &mut dyn Iterator<Item = &Row>| {
@@ -288,7 +288,8 @@ fn nice_loops() {
 /// Compiles a small program again and again. A compilation that is left when this ends takes less
 /// than a second.
 fn compile() {
-    let source = "fn main() { let all: Vec<String> = std::env::args().map(|one| one.repeat(2)).collect(); \
+    let source = "fn main() { \
+                  let all: Vec<String> = std::env::args().map(|one| one.repeat(2)).collect(); \
                   println!(\"{all:?}\"); }";
     std::fs::write("small.rs", source).expect("a source");
     loop {

@@ -116,7 +116,9 @@ not a line of a log
 
     proptest! {
         #[test]
-        fn whatever_a_log_has_what_is_taken_is_a_path(log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}") {
+        fn whatever_a_log_has_what_is_taken_is_a_path(
+            log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}"
+        ) {
             for target in read_text(&log).targets {
                 prop_assert!(is_plain(target.as_bytes()));
             }

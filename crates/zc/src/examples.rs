@@ -98,7 +98,8 @@ const ADVISE: &[Example] = &[
         "costs of a run, also at a rate",
     ),
     (
-        "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status $bytes_sent'",
+        "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status \
+         $bytes_sent'",
         "a log_format of your own",
     ),
     ("zc advise requests.jsonl --field bytes=resp_size", "JSON lines with a key of your own"),

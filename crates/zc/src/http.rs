@@ -165,13 +165,13 @@ fn from_log(log: &Log, options: &mut LoadOptions) -> Result<HttpFrom> {
     let requests = asked.targets.len() as u64;
     let Some(targets) = Targets::in_turn(asked.targets) else {
         let message = format!(
-            "no request of the log \"{name}\" can be repeated: {} are of another method than GET or were \
-             not answered with 200, and {} lines have no request",
+            "no request of the log \"{name}\" can be repeated: {} are of another method than GET \
+             or were not answered with 200, and {} lines have no request",
             asked.left_out, asked.unreadable
         );
         return Err(Error::input(message).help(
-            "formats are common and combined, as Apache and nginx write them; of a compressed log it is \
-             --from <(zcat LOG)",
+            "formats are common and combined, as Apache and nginx write them; of a compressed log \
+             it is --from <(zcat LOG)",
         ));
     };
     for origin in &mut options.origins {

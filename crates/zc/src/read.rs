@@ -14,8 +14,8 @@ use super::zstd_frames::ZstdFrames;
 use zc_kernel::named_file;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
-/// The largest run that is read. A run of many hours has some hundreds of megabytes of text; a larger
-/// file is something else, or would not fit into memory.
+/// The largest run that is read. A run of many hours has some hundreds of megabytes of text; a
+/// larger file is something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 4 << 30;
 
 /// Largest ratio of a run that zstd compressed to its file, above the minimum: some kilobytes could

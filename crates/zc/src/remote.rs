@@ -29,7 +29,8 @@ const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 pub(super) struct RemoteArgs {
     /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to
     /// take bytes also iperf3://HOST or discard://HOST:PORT
-    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, conflicts_with = "via")]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname,
+          conflicts_with = "via")]
     remote: Option<String>,
     /// The token that `zc serve` there has printed; ZC_TOKEN and --token-file do not show it to the
     /// users of this machine

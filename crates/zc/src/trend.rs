@@ -40,8 +40,9 @@ pub(super) struct TrendArgs {
 /// Prints the trend, and returns the exit code.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: it is no archive, or the file of events is none; [`ErrorKind::NothingKept`]: none of
-/// its runs is of use; [`ErrorKind::Incomparable`]: they are of several experiments.
+/// [`ErrorKind::Input`]: it is no archive, or the file of events is none;
+/// [`ErrorKind::NothingKept`]: none of its runs is of use; [`ErrorKind::Incomparable`]: they are of
+/// several experiments.
 pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let form = args.form.checked()?;
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();

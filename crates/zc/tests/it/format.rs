@@ -293,8 +293,8 @@ fn a_later_minor_version_is_read_with_a_warning() {
     assert_eq!(
         stderr(&output),
         format!(
-            "warning: file \"x.json\" is of format 4.1, and this zc knows {MAJOR}.{MINOR}: what the \
-             newer one added is not shown\n\
+            "warning: file \"x.json\" is of format 4.1, and this zc knows {MAJOR}.{MINOR}: what \
+             the newer one added is not shown\n\
              hint: zc 0.9.0 and later read it\n"
         )
     );
@@ -312,8 +312,8 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
     assert!(stderr.ends_with(&format!(
-        "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
-         read it\n"
+        "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and \
+         later read it\n"
     )));
 }
 

@@ -532,8 +532,10 @@ fn the_tools_of_2001_end_well_whatever_call_fails() {
 
 #[test]
 fn calls_are_counted_by_thread_and_resumed_ones_are_not_counted_twice() {
-    let trace = "7 mmap(NULL, 1) = 0\n7 sigaltstack(0) = 0\n7 read(3, \"\", 1) = 0\n7 read(3, <unfinished ...>\n\
-                 8 read(3) = 0\n7 <... read resumed>) = 0\n8 mmap(NULL, 1) = 1\n9 mmap(NULL, 1) = 1\n\
+    let trace = "7 mmap(NULL, 1) = 0\n7 sigaltstack(0) = 0\n7 read(3, \"\", 1) = 0\n\
+                 7 read(3, <unfinished ...>\n\
+                 8 read(3) = 0\n7 <... read resumed>) = 0\n8 mmap(NULL, 1) = 1\n\
+                 9 mmap(NULL, 1) = 1\n\
                  8 mmap(NULL, 1) = 1\n8 +++ exited with 0 +++\n7 close(3) = 0\n";
     let counted = calls_in(trace);
     assert_eq!(counted, BTreeMap::from([("mmap".to_owned(), 2..=2), ("read".to_owned(), 1..=2)]));
