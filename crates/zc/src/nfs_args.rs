@@ -34,7 +34,7 @@ pub(super) fn about() -> String {
     )
 }
 
-/// What `zc run nfs` takes.
+/// The options of `zc run nfs`.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("budget", budget_of(Experiment::Nfs.definition().budget)))]
 pub(super) struct NfsArgs {

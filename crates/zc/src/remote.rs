@@ -100,7 +100,7 @@ impl RemoteArgs {
         self.via.is_given()
     }
 
-    /// What has to be done about another machine, `end`, if there is one.
+    /// The steps towards another machine, `end`; `None` without one.
     pub(super) fn towards(
         &self,
         end: Option<&RemoteEnd>,
@@ -149,7 +149,7 @@ impl RemoteArgs {
 pub(super) struct Towards {
     /// The work whose rights this process keeps.
     pub(super) work: Work,
-    /// What is waited for before the measurement: host and port, and at most how long.
+    /// The host and port that is waited for before the measurement, and at most how long.
     awaited: Option<(String, u16, Duration)>,
 }
 

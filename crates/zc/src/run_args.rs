@@ -83,7 +83,7 @@ pub(super) fn question(experiment: Experiment) -> &'static str {
     experiment.definition().question
 }
 
-/// What an experiment that sends by a plan takes.
+/// The options of experiments that send by a plan.
 #[derive(Debug, Clone, Default, Args)]
 #[command(mut_args(not_with_a_link))]
 pub(super) struct StreamArgs {
@@ -209,7 +209,7 @@ pub(super) struct TransferArgs {
     pub(super) responses: Option<Reuse>,
 }
 
-/// What a plan may hold fixed.
+/// The options that a plan may hold fixed.
 #[derive(Debug, Args)]
 pub(super) struct HeldArgs {
     #[command(flatten)]

@@ -37,14 +37,14 @@ pub struct Outcome {
     pub error: Option<Error>,
 }
 
-/// What is measured, with its options.
+/// The kind of a measurement, with its options.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
     /// Sending by a plan.
     Plan(&'a RunOptions),
-    /// What a request costs a server.
+    /// The cost of requests to a server.
     Server(&'a ServerOptions),
-    /// What READs and WRITEs of NFS cost server and client.
+    /// The cost of READs and WRITEs of NFS to server and client.
     Nfs(&'a NfsOptions),
 }
 
