@@ -12,14 +12,13 @@ use std::path::PathBuf;
 use clap::ValueHint;
 
 use super::apart::{self, Document};
-use super::archive;
 use super::busy::nothing_kept;
 use super::known::duration;
 use super::option_groups::S;
 use super::read::Saved;
 use super::run::{Measured, measured};
 use super::run_args::StreamArgs;
-use super::{planned, resolve, tell};
+use super::{archive, planned, resolve, tell};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::{Asked, Unfit};
 use zc_analysis::estimate;

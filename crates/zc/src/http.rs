@@ -21,8 +21,7 @@ use zc_report::Layout;
 use zc_report::http::{
     HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
-use zc_rig::meter::bind_to;
-use zc_rig::meter::is_emulated;
+use zc_rig::meter::{bind_to, is_emulated};
 use zc_rig::privileges::{self, Work};
 use zc_run::address::ip_text;
 use zc_run::{Error, ErrorKind, Result, in_words, units};

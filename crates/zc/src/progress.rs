@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use super::busy::{Busy, others_left_out};
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::{Carried, Next, Progress};
-use zc_run::escape;
-use zc_run::{Run, Severity, Warning};
+use zc_run::{Run, Severity, Warning, escape};
 
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);

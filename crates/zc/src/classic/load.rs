@@ -12,8 +12,7 @@ use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use zc_kernel::stop::Stop;
-use zc_run::escape;
-use zc_run::{Error, Result, SoakWindow};
+use zc_run::{Error, Result, SoakWindow, escape};
 
 /// The folder of the calibration: the current one.
 fn here() -> &'static Path {

@@ -7,8 +7,7 @@ use super::output::line;
 use super::{transfer, usage};
 use crate::tell;
 use zc_classic::{KBYTE, Tool, TtcpOptions, TtcpSaid, TtcpTally};
-use zc_run::Result;
-use zc_run::escape;
+use zc_run::{Result, escape};
 
 pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
     let options = TtcpOptions::read(words)?;
