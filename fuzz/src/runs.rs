@@ -155,7 +155,7 @@ pub fn seeds() -> Vec<String> {
         vec![CpuShare { cpu: 0, task: SampledTask::Sender, stack, share: 0.1 }]
     });
     let all = [whole, sampled, two_machines(short().run()), null_link(short().run())];
-    all.iter().map(zc_run::whole).collect()
+    all.iter().map(zc_run::run_lines).collect()
 }
 
 impl EditedRun {
@@ -204,11 +204,11 @@ pub fn read(bytes: &[u8]) -> Option<(Run, usize)> {
 /// A run that was read, written and read again is the same, compressed or not; and so is every
 /// beginning of the file, up to its last whole block.
 pub fn check_format(run: &Run, cut: u16) {
-    let text = zc_run::whole(run);
+    let text = zc_run::run_lines(run);
     let (again, broken) = read(text.as_bytes()).expect("zc reads what it writes");
     assert_eq!(broken, 0);
     assert!(again == *run, "another run is read than was written");
-    assert_eq!(zc_run::whole(&again), text);
+    assert_eq!(zc_run::run_lines(&again), text);
 
     let (unzipped, _) = read(&zc_run::gzip_members(&text)).expect("zc reads what it compresses");
     assert!(unzipped == *run, "another run is read compressed");
@@ -226,7 +226,7 @@ pub fn check_format(run: &Run, cut: u16) {
 /// three of them: all of them take longer than the rest of an input together.
 pub fn check_reports(run: &Run, which: [u8; 3]) {
     let estimates = estimate(run);
-    let number = documents::words_without_number(&zc_run::whole(run));
+    let number = documents::words_without_number(&zc_run::run_lines(run));
     let mut length = 0;
     for which in which {
         if let Some(document) = report(run, &estimates, which) {
@@ -288,7 +288,7 @@ impl Comparison {
     /// Compares, calibrates, and writes all documents about it.
     pub fn check(&self) {
         let (Some(old), Some(new)) = (self.old.read(), self.new.read()) else { return };
-        let text = zc_run::whole(&old) + &zc_run::whole(&new);
+        let text = zc_run::run_lines(&old) + &zc_run::run_lines(&new);
         let number = documents::words_without_number(&text);
         let select = |run, cell: Option<u8>, state: Option<bool>| selection(run, cell, state);
         let (old, new) =

@@ -8,11 +8,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use zc_kernel::tcp;
-
 use super::control::{Control, cookie, meaning};
 use super::inbox::{COOKIE_BYTES, Inbox, Lost, State};
 use super::messages::{Parameters, Results, StreamResults};
+use zc_kernel::tcp;
 use zc_run::{Error, Result};
 
 /// Limit of streams in an iperf3 test.

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use zc_kernel::tcp;
 
 use super::inbox::{COOKIE_BYTES, COOKIE_LETTERS, Inbox, Lost, State};
+use zc_kernel::tcp;
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 4096;

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use zc_kernel::tcp;
-use zc_run::address::ip_text;
-use zc_run::{Error, Result, in_words};
 
 use super::options::LoadOptions;
 use super::origin::Origin;
 use super::tls;
+use zc_kernel::tcp;
+use zc_run::address::ip_text;
+use zc_run::{Error, Result, in_words};
 
 /// Time for which one of several addresses is tried.
 const TO_TRY: Duration = Duration::from_secs(3);

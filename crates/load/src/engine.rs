@@ -11,8 +11,6 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use crc32fast::Hasher;
-use zc_kernel::clock::monotonic_ns;
-use zc_run::{Error, Result, escape};
 
 use super::counts::Fault;
 use super::exchange::{Fetch, Purpose};
@@ -23,6 +21,8 @@ use super::poller::{Happened, Poller};
 use super::pool::{Answer, Outcome, Pool};
 use super::running::Running;
 use super::shared::Shared;
+use zc_kernel::clock::monotonic_ns;
+use zc_run::{Error, Result, escape};
 
 /// Interval at which timeouts are checked.
 const TICK: Duration = Duration::from_millis(50);

@@ -3,9 +3,9 @@
 use std::sync::mpsc::Sender;
 
 use crc32fast::Hasher;
-use zc_run::Result;
 
 use super::phase::Fetched;
+use zc_run::Result;
 
 /// A request from when it was due.
 #[derive(Debug)]

@@ -5,15 +5,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use zc_kernel::clock::monotonic_ns;
-use zc_kernel::sched;
-use zc_run::{Error, Result};
-
 use super::counts::HttpCounts;
 use super::engine::{Command, Engine};
 use super::options::{LoadOptions, Pace};
 use super::phase::{Fetched, Phase};
 use super::shared::Shared;
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::sched;
+use zc_run::{Error, Result};
 
 /// Beyond the timeout of requests, how long the thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

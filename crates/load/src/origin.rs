@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 
+use super::targets::Targets;
 use zc_kernel::names;
 use zc_run::address::{in_brackets, with_plain_zone, with_port, without_zone};
 use zc_run::{Error, Result, escape, in_words};
-
-use super::targets::Targets;
 
 /// The longest URL. Servers refuse less: nginx 8 KiB.
 const LONGEST: usize = 16 << 10;

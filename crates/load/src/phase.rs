@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use zc_run::{Error, Result, escape};
 
 use super::counts::{Fault, HttpCounts};
 use super::latencies::Latencies;
 use super::options::Pace;
+use zc_run::{Error, Result, escape};
 
 /// A phase: from [`Load::go`](super::Load::go) to [`Load::pause`](super::Load::pause).
 #[derive(Debug, Clone)]

@@ -11,9 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use zc_kernel::clock::monotonic_ns;
-use zc_kernel::tcp;
-use zc_run::{Error, Result, in_words};
 
 use super::address::{cannot_connect, choose_address};
 use super::counts::Fault;
@@ -28,7 +25,10 @@ use super::shared::Shared;
 use super::slot::{Slot, State};
 use super::tls::{self, Sessions};
 use super::wire::Wire;
+use zc_kernel::clock::monotonic_ns;
 use zc_kernel::descriptors::{self, Room};
+use zc_kernel::tcp;
+use zc_run::{Error, Result, in_words};
 
 /// Calls on one connection before others get their turn.
 const CALLS_IN_A_ROW: usize = 16;

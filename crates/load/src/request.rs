@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use zc_run::{Error, Result, escape};
-
 use super::options::{LoadOptions, Reuse};
 use super::origin::Origin;
+use zc_run::{Error, Result, escape};
 
 /// The longest request. Servers refuse less: nginx 8 KiB for each header.
 const LONGEST: usize = 64 << 10;

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
-use zc_kernel::clock::{monotonic_ns, own_cpu_ns};
-use zc_run::Result;
-
 use super::counts::{Fault, HttpCounts};
 use super::latencies::Latencies;
 use super::options::Pace;
 use super::phase::Phase;
 use super::schedule::Schedule;
 use super::stalls::Stalls;
+use zc_kernel::clock::{monotonic_ns, own_cpu_ns};
+use zc_run::Result;
 
 /// A phase that goes on, or whose last responses are waited for.
 #[derive(Debug)]

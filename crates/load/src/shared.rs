@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use zc_run::{Error, Result};
 
 use super::counts::Counting;
+use zc_run::{Error, Result};
 
 /// Counts, the flag that ends the thread, and what ends its sleep.
 #[derive(Debug)]

@@ -21,13 +21,13 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible, RootCertStore,
     SignatureScheme,
 };
-use zc_run::address::without_zone;
-use zc_run::{Error, Result, escape, in_words, without_bom};
 
 use super::options::{LoadOptions, Trust};
 use super::origin::Origin;
 use super::wire::Wire;
 use zc_kernel::named_file;
+use zc_run::address::without_zone;
+use zc_run::{Error, Result, escape, in_words, without_bom};
 
 /// The longest file of certificates. That of all authorities of a system has some 200 KiB.
 const MOST_CERTIFICATES: u64 = 16 << 20;

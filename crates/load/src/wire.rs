@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
-use zc_kernel::tcp;
 
 use super::counts::Counting;
+use zc_kernel::tcp;
 
 /// The most that one call discards. It only bounds how long the call takes.
 const DISCARD_AT_A_TIME: u64 = 4 << 20;

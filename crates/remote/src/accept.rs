@@ -6,11 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use zc_kernel::spawn::wait_readable;
-
 use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
 use super::secret::{BYTES as ANSWER_BYTES, SessionKey, random};
+use zc_kernel::spawn::wait_readable;
 use zc_rig::trial::{GLANCE, StillWanted};
 use zc_run::{Error, Result};
 

@@ -13,12 +13,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use elf::Elf;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 use super::hex::hex;
-use elf::Elf;
 use zc_run::{Error, Result, in_words};
 
 /// This program, also where its file has been replaced or removed since it was started.

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 
 use super::lines::{Lines, TooLong};
 use super::secret::SessionKey;
+use zc_kernel::spawn::{is_hung_up, wait_readable, wait_writable};
 use zc_rig::stderr_tail::shown;
 use zc_rig::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result};

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use zc_kernel::spawn::{pidfd, wait_readable};
-
 use super::carry::{Carry, Program};
 use super::connection::{Connection, Received};
 use super::handshake::VERSION;
 use super::server::Duties;
 use super::stdio;
 use super::via::{OwnFile, Start, Via};
+use zc_kernel::spawn::{pidfd, wait_readable};
 use zc_run::{Error, Result};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);

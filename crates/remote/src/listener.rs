@@ -12,14 +12,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use zc_kernel::spawn::wait_readable;
-use zc_kernel::stop::Stop;
-
 use super::connection::Connection;
 use super::guesses::{Guesses, Source};
 use super::handshake::{Answer, Challenge, Heard, Known, Line, MOST_BYTES};
 use super::reject_log::{ListenerEvent, RejectLog, RejectReason};
 use super::secret::Secret;
+use zc_kernel::spawn::wait_readable;
+use zc_kernel::stop::Stop;
 use zc_run::{Error, Result};
 
 /// Limit of pending connections.

@@ -5,9 +5,8 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use zc_kernel::tcp;
-
 use zc_iperf3::{Test, settle};
+use zc_kernel::tcp;
 use zc_rig::trial::{Limit, RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, ErrorKind, RemoteReport, Result};
 

@@ -3,16 +3,15 @@
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use zc_kernel::clock::monotonic_ns;
-use zc_kernel::netlink::Devices;
-use zc_kernel::source_filter::{accept_only_from, lift};
-use zc_kernel::stop::Stop;
-
 use super::accept::{Greeting, gather};
 use super::asking::Asking;
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use super::reading::Reads;
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::netlink::Devices;
+use zc_kernel::source_filter::{accept_only_from, lift};
+use zc_kernel::stop::Stop;
 use zc_rig::link::device_towards;
 use zc_rig::meter::{self, Environment, InstanceLock, checks};
 use zc_rig::path::receive_memory_bytes;
@@ -689,10 +688,10 @@ mod tests {
             stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
-            assert!(
-                matches!(&said, Received::Message(Reply::Error { message, .. }) if message == STOPPED),
-                "{wait:?}: {said:?}"
-            );
+            let Received::Message(Reply::Error { message, .. }) = &said else {
+                panic!("{wait:?}: {said:?}")
+            };
+            assert_eq!(message, STOPPED, "{wait:?}");
             drop(open);
 
             let (mut connection, left) = session();

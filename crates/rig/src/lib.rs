@@ -1,5 +1,5 @@
-//! The test rig and the trials on it. Reading meters never writes to the host, nothing here computes
-//! an estimate or prints.
+//! The test rig and the trials on it. Reading meters never writes to the host, nothing here
+//! computes an estimate or prints.
 //!
 //! The modules are in the order in which bytes pass through them: [`workload`], [`link`], [`path`],
 //! [`meter`], [`trial`].

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use zc_kernel::spawn::wait_readable;
 
+use zc_kernel::spawn::wait_readable;
 use zc_run::{Error, Result};
 
 /// Lines kept.

@@ -15,6 +15,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
 use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
 use zc_rig::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};

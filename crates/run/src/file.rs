@@ -40,7 +40,7 @@ pub fn end_line(end: &End) -> String {
 }
 
 /// All lines of a run.
-pub fn whole(run: &Run) -> String {
+pub fn run_lines(run: &Run) -> String {
     let end = run.end.iter().map(end_line);
     let lines = run.blocks.iter().map(block_line).chain(end);
     std::iter::once(header_line(&run.header)).chain(lines).collect()

@@ -49,7 +49,7 @@ impl<R: BufRead> Read for Gunzip<R> {
     }
 }
 
-/// What is wrong with a compressed file.
+/// The damage of a compressed file.
 #[derive(Debug, thiserror::Error)]
 enum Damage {
     #[error("{0}")]

@@ -54,7 +54,7 @@ pub use factor::{
     Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push,
     RecvPath, SendPath, Value,
 };
-pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, schema, whole};
+pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, run_lines, schema};
 pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
     MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,

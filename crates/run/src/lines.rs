@@ -28,7 +28,7 @@ pub(super) struct Lines {
     pub(super) blocks: Vec<Block>,
     /// The first line that is not a block.
     pub(super) bad: Option<Bad>,
-    /// What follows the blocks, from the line that ends them, and the number of that line.
+    /// The text behind the blocks, from the line that ends them, and the number of that line.
     pub(super) rest: Option<(usize, Vec<u8>)>,
 }
 
@@ -58,7 +58,7 @@ struct Done {
     bad: Option<Bad>,
 }
 
-/// What the file has besides its batches.
+/// Facts of the file besides its batches.
 struct Given {
     /// The number of the last line.
     last: usize,

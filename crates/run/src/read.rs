@@ -78,7 +78,7 @@ pub fn end_reason(tail: &[u8]) -> Option<EndReason> {
     end.map(|end| end.reason)
 }
 
-/// What is read.
+/// The text of a run, compressed or not.
 enum Source<R: Read> {
     Text(BufReader<R>),
     Gzip(Gunzip<BufReader<R>>),

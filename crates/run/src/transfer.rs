@@ -1,5 +1,5 @@
-//! What a cell transfers, and what sends and receives it: zc's own paths, or programs that are
-//! not zc's.
+//! The transfer of a cell, and who sends and receives it: zc's own paths, or programs that are not
+//! zc's.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -104,7 +104,7 @@ impl From<SavedTransfer> for Transfer {
     }
 }
 
-/// What sends.
+/// The sending side of a saved transfer.
 enum Sender {
     Path(SendPath),
     Server,

@@ -81,7 +81,8 @@ impl Found {
             return Some(Ok(()));
         }
         let message = format!(
-            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} to {MAJOR}",
+            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} to \
+             {MAJOR}",
             self.zc_run_minor
         );
         Some(Err(Error::input(message).help(readers(&self.read_by, &self.zc_version))))

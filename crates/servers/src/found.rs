@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use zc_kernel::clock;
-
 use super::nfs::NFS_PORT;
+use zc_kernel::clock;
 use zc_rig::meter::{kernel_threads, socket_inodes, with_descendants};
 use zc_rig::root::{numbered, read};
 

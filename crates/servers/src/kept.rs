@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
-use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable};
-use zc_kernel::{clock, process, sched};
 
 use super::own_state;
+use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable};
+use zc_kernel::{clock, process, sched};
 use zc_rig::internal::{INTERNAL, KEEPER};
 use zc_rig::meter::descendants;
 use zc_rig::stderr_tail::StderrTail;

@@ -13,7 +13,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use zc_kernel::{clock, sched, spawn, tcp};
-
 use zc_rig::link::Link;
 use zc_rig::path::{SendSetup, Sender, open_sender};
 use zc_rig::workload::Walk;

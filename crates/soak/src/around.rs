@@ -1,10 +1,9 @@
 //! Measurements around an execution of a command: idle windows, and the CPU clocks of all other
 //! processes.
 
+use super::setup::idle;
 use zc_rig::meter::{ByName, LoadMeter, Processes};
 use zc_run::{ProcessTime, ProcessTimes, Result, SoakWindow};
-
-use super::setup::idle;
 
 /// Idle windows, with the processes as they were before and after them.
 #[derive(Debug, Clone)]

@@ -14,7 +14,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use zc_kernel::{clock, sched};
-
 use zc_run::{BurnShape, Error, Result};
 
 /// Iterations between two readings of the clock: a microsecond or so.

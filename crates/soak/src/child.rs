@@ -7,11 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
-use zc_kernel::clock;
-use zc_kernel::spawn::{Ended, HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
 use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
+use zc_kernel::clock;
+use zc_kernel::spawn::{Ended, HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 use zc_run::{CommandEnd, Error, Result};
 
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.

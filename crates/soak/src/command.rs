@@ -8,9 +8,6 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 
-use zc_kernel::clock;
-use zc_kernel::spawn::Ended;
-
 use super::around::{Idle, times};
 use super::child::{Signals, end_of};
 use super::counter::Counter;
@@ -18,6 +15,8 @@ use super::fault::{CommandFault, Outcome};
 use super::printed::Printed;
 use super::setup::{IDLE_WINDOWS, Soaked, interrupted, set_up, start};
 use super::stdin::Stdin;
+use zc_kernel::clock;
+use zc_kernel::spawn::Ended;
 use zc_rig::meter::LoadMeter;
 use zc_rig::trial::GLANCE;
 use zc_run::{CommandEnd, CommandRun, Did, Error, Result, SoakCommand, SoakStart, SoakWindow};

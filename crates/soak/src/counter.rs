@@ -1,8 +1,7 @@
 //! A counter outside of a command, which says how much each of its executions did.
 
-use zc_kernel::netlink::Devices;
-
 use super::status::StatusUrl;
+use zc_kernel::netlink::Devices;
 use zc_run::{Did, Error, Result, escape, in_words};
 
 /// A counter of a command's work.

@@ -2,10 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use zc_kernel::clock::sleep_until_or_stop;
 use zc_kernel::stop::Stop;
-
-use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use zc_rig::meter::loads_can_be_told;
 use zc_run::{Result, SoakStart, SoakWindow};
 

@@ -4,11 +4,10 @@
 //! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their
 //! units that nothing interrupts ([`SoakerProcess::undisturbed`](zc_rig::meter::SoakerProcess)).
 
-use zc_kernel::clock::{self, sleep_until_or_stop};
-use zc_kernel::stop::Stop;
-
 use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use super::status::{Served, StatusUrl};
+use zc_kernel::clock::{self, sleep_until_or_stop};
+use zc_kernel::stop::Stop;
 use zc_rig::meter::{LoadMeter, NetReading, Network, Processes, Target, TargetReading};
 use zc_run::{Error, ProcessTime, Result, ServiceWindow, SoakService, SoakWindow, Span};
 

@@ -1,9 +1,8 @@
 //! Set-up of a measurement of `zc soak`: soakers on the chosen CPUs, the probe of what they take
 //! from another process, and idle windows.
 
-use zc_kernel::sched;
-
 use super::taken::try_out;
+use zc_kernel::sched;
 use zc_rig::meter::LoadMeter;
 use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
 

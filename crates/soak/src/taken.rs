@@ -3,7 +3,6 @@
 //! each CPU, once with soakers and once without.
 
 use zc_kernel::clock;
-
 use zc_rig::meter::{CompetingProcess, SoakerProcess};
 use zc_run::{Result, SoakReading, Taken};
 

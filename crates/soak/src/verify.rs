@@ -8,11 +8,11 @@
 use rand::seq::SliceRandom;
 use rand::{RngExt as _, SeedableRng};
 use rand_pcg::Pcg64;
-use zc_kernel::stop::Stop;
-use zc_kernel::{clock, sched};
 
 use super::burner::Burner;
 use super::setup::{Soaked, interrupted};
+use zc_kernel::stop::Stop;
+use zc_kernel::{clock, sched};
 use zc_rig::meter::{IdleClock, KernelMeters, Soakers, loads_can_be_told};
 use zc_run::{
     BurnShape, IdleSpan, Result, SoakEdge, SoakReading, SoakVerify, SoakWindow, StatReading,

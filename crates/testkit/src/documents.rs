@@ -9,7 +9,7 @@ use zc_run::Run;
 /// The output of zc is not JSON.
 #[must_use]
 pub fn value(run: &Run) -> Value {
-    from_lines(&zc_run::whole(run))
+    from_lines(&zc_run::run_lines(run))
 }
 
 /// The lines of a saved run as one JSON value: see [`value`].

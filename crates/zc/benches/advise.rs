@@ -74,7 +74,8 @@ fn main() {
         }
     }
     println!(
-        "| program | lines/s, median of {rounds} | CPU s | by `zc advise` | memory, MB |\n|---|---|---|---|---|"
+        "| program | lines/s, median of {rounds} | CPU s | by `zc advise` | memory, MB |\n\
+         |---|---|---|---|---|"
     );
     for (place, (name, _)) in commands.iter().enumerate() {
         if times[place].len() < rounds {
@@ -94,7 +95,7 @@ fn main() {
 
 /// Repeats the sample until there are so many lines: how many bytes that takes.
 fn write(sample: &[u8], lines: usize, path: &Path) -> std::io::Result<u64> {
-    let sample: Vec<_> = sample.split_inclusive(|byte| *byte == b'\n').map(Dated::of).collect();
+    let sample: Vec<_> = sample.split_inclusive(|byte| *byte == b'\n').map(Dated::parse).collect();
     assert!(!sample.is_empty(), "a sample without a line");
     let mut out = BufWriter::new(File::create(path)?);
     for (line, turn) in sample.iter().cycle().take(lines).zip(0..) {
@@ -112,7 +113,7 @@ struct Dated<'l> {
 }
 
 impl<'l> Dated<'l> {
-    fn of(line: &'l [u8]) -> Self {
+    fn parse(line: &'l [u8]) -> Self {
         let open = line.iter().position(|byte| *byte == b'[').expect("a time in brackets") + 1;
         let (before, rest) = line.split_at(open);
         let (date, after) = rest.split_at("17/May/2015".len());

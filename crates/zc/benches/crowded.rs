@@ -62,13 +62,13 @@ fn main() {
     for link in links.split_whitespace() {
         let runs = runs(link, &folder);
         for (kind, _) in &KINDS[..] {
-            rows.extend(Row::of(link, kind, &runs));
+            rows.extend(Row::from_runs(link, kind, &runs));
         }
     }
     println!(
-        "| link | beside | runs | blocks | ratios that hold the truth of the minute | intervals that hold \
-         the median of all | half-width, median | by the truth, median | A/A held | positive held \
-         | withheld |\n|---|---|---|---|---|---|---|---|---|---|---|"
+        "| link | beside | runs | blocks | ratios that hold the truth of the minute | intervals \
+         that hold the median of all | half-width, median | by the truth, median | A/A held | \
+         positive held | withheld |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
     rows.iter().for_each(Row::print);
     let held = |rows: &mut dyn Iterator<Item = &Row>| {
@@ -141,7 +141,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(link: &str, kind: &'static str, runs: &[Crowded]) -> Option<Self> {
+    fn from_runs(link: &str, kind: &'static str, runs: &[Crowded]) -> Option<Self> {
         let own: Vec<usize> = (0..runs.len()).filter(|at| runs[*at].kind == kind).collect();
         let mut row = Self {
             link: link.to_owned(),
@@ -288,7 +288,8 @@ fn nice_loops() {
 /// Compiles a small program again and again. A compilation that is left when this ends takes less
 /// than a second.
 fn compile() {
-    let source = "fn main() { let all: Vec<String> = std::env::args().map(|one| one.repeat(2)).collect(); \
+    let source = "fn main() { \
+                  let all: Vec<String> = std::env::args().map(|one| one.repeat(2)).collect(); \
                   println!(\"{all:?}\"); }";
     std::fs::write("small.rs", source).expect("a source");
     loop {

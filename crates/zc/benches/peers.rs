@@ -39,7 +39,8 @@ fn main() {
     let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
 
     println!(
-        "| path | zc Gbit/s | other | Gbit/s | zc / other | 95 % interval |\n|---|---|---|---|---|---|"
+        "| path | zc Gbit/s | other | Gbit/s | zc / other | 95 % interval |\n\
+         |---|---|---|---|---|---|"
     );
     let mut walking = rig(&set, seconds);
     trial::touch_memory(cpus.0, Duration::MAX);

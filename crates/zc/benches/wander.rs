@@ -35,7 +35,7 @@ fn main() {
     for (name, of) in [("ratios", ratios as fn(&Run) -> Vec<Vec<f64>>), ("costs", costs)] {
         let all: Vec<Vec<Series>> = runs
             .iter()
-            .map(|(_, run)| of(run).into_iter().filter_map(Series::of).collect())
+            .map(|(_, run)| of(run).into_iter().filter_map(Series::from_logs).collect())
             .collect();
         let within = PARTS.map(|parts| {
             deviation(all.iter().flatten().flat_map(|series| series.neighbours(parts)))
@@ -45,7 +45,7 @@ fn main() {
             deviation(
                 pairs
                     .flat_map(|(old, new)| old.iter().zip(new))
-                    .map(|(old, new)| excess(old.whole(), new.whole())),
+                    .map(|(old, new)| excess(old.overall_mean(), new.overall_mean())),
             )
         });
         let row: Vec<String> = within.iter().chain(&between).cloned().collect();
@@ -67,7 +67,7 @@ struct Series {
 }
 
 impl Series {
-    fn of(mut logs: Vec<f64>) -> Option<Self> {
+    fn from_logs(mut logs: Vec<f64>) -> Option<Self> {
         let order = sorted(logs.iter().copied());
         let last = order.len().checked_sub(1)?;
         let at = |share: f64| order[(share * last as f64) as usize];
@@ -87,7 +87,7 @@ impl Series {
         (stretch.iter().sum::<f64>() / n, self.scatter / n)
     }
 
-    fn whole(&self) -> (f64, f64) {
+    fn overall_mean(&self) -> (f64, f64) {
         self.mean(&self.logs)
     }
 

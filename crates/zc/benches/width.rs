@@ -115,7 +115,8 @@ impl Row {
             self.lags.iter().map(|lags| lags[lag]).sum::<f64>() / self.lags.len() as f64
         };
         println!(
-            "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} ({:.1} %) | {:+.2} | {:+.2} |",
+            "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} ({:.1} %) | {:+.2} | {:+.2} \
+             |",
             self.median.map_or_else(String::new, |median| format!("{:.3}", median.exp())),
             between.sqrt() * 100.0,
             promised.sqrt() * 100.0,

@@ -77,13 +77,13 @@ mod tests {
 
     use super::*;
 
-    fn of(log: &str) -> Asked {
+    fn read_text(log: &str) -> Asked {
         read(log.as_bytes()).unwrap()
     }
 
     #[test]
     fn requests_that_can_be_repeated_are_taken_in_order() {
-        let asked = of(
+        let asked = read_text(
             r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "http://a.test/" "Mozilla/5.0 (X11)"
 a.test:80 192.0.2.1 - - [17/May/2015:10:05:43 +0000] "GET / HTTP/1.0" 200 17 "-" "a \"GET /no HTTP/1.1\" b"
 192.0.2.1 - "GET /name HTTP/1.1" [17/May/2015:10:05:47 +0000] "GET /c HTTP/2.0" 200 2
@@ -104,20 +104,22 @@ not a line of a log
     #[test]
     fn a_line_without_an_end_is_passed_over() {
         let long = format!("{}\n\"GET /a HTTP/1.1\" 200 1\n", "x".repeat(200_000));
-        let asked = of(&long);
+        let asked = read_text(&long);
         assert_eq!((asked.targets, asked.unreadable), (vec!["/a".to_owned()], 1));
     }
 
     #[test]
     fn of_a_long_log_the_first_million_is_taken() {
-        let asked = of(&"\"GET /a HTTP/1.1\" 200 1\n".repeat(MOST_REQUESTS + 1));
+        let asked = read_text(&"\"GET /a HTTP/1.1\" 200 1\n".repeat(MOST_REQUESTS + 1));
         assert!(asked.targets.len() == MOST_REQUESTS && asked.is_cut);
     }
 
     proptest! {
         #[test]
-        fn whatever_a_log_has_what_is_taken_is_a_path(log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}") {
-            for target in of(&log).targets {
+        fn whatever_a_log_has_what_is_taken_is_a_path(
+            log in "(\"?(GET|/[a-z]{1,3}|HTTP/1.1|200|\\PC{0,3}|\"| |\n)){0,60}"
+        ) {
+            for target in read_text(&log).targets {
                 prop_assert!(is_plain(target.as_bytes()));
             }
         }

@@ -56,8 +56,8 @@ pub(super) struct AdviseArgs {
 /// - [`ErrorKind::Output`](zc_run::ErrorKind): the page cannot be written.
 /// - What `zc run` fails with, where costs are measured.
 pub(super) fn run(args: &AdviseArgs) -> Result<()> {
-    let format = log_format::of(args.format.as_deref(), &args.field, OPTIONS)?;
-    let question = (!args.costs.no_costs).then(|| Question::of(&args.costs)).transpose()?;
+    let format = log_format::parse(args.format.as_deref(), &args.field, OPTIONS)?;
+    let question = (!args.costs.no_costs).then(|| Question::from_args(&args.costs)).transpose()?;
     if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
         return Err(Error::usage("stdin (-) is named twice").help("it can be read once"));
     }

@@ -12,14 +12,13 @@ use std::path::PathBuf;
 use clap::ValueHint;
 
 use super::apart::{self, Document};
-use super::archive;
 use super::busy::nothing_kept;
 use super::known::duration;
 use super::option_groups::S;
 use super::read::Saved;
 use super::run::{Measured, measured};
 use super::run_args::StreamArgs;
-use super::{planned, resolve, tell};
+use super::{archive, planned, resolve, tell};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::{Asked, Unfit};
 use zc_analysis::estimate;
@@ -113,7 +112,7 @@ pub(super) enum NamedBy {
 impl Question {
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): the rate is none.
-    pub(super) fn of(args: &CostArgs) -> Result<Self> {
+    pub(super) fn from_args(args: &CostArgs) -> Result<Self> {
         let asked = args.rate.as_deref().map(rate).transpose()?;
         Ok(Self { today: args.today.clone(), asked })
     }
@@ -189,8 +188,8 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
     let Measured { run, out, error } =
         measured(spec, run_args, command).map_err(|error| match error.kind {
             ErrorKind::Output => error.help(
-                "the run would be saved in this folder: change to another one, or leave costs out with \
-                 --no-costs",
+                "the run would be saved in this folder: change to another one, or leave costs out \
+                 with --no-costs",
             ),
             _ => error,
         })?;
@@ -207,7 +206,8 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
             ))
         }
         Some(error) if error.help.as_deref().is_some_and(|help| help.contains(CPUS)) => Err(error
-            .help("zc run requests --cpus S,R measures on other CPUs, and zc advise takes that run")),
+            .help("zc run requests --cpus S,R measures on other CPUs, and zc advise takes that \
+                   run")),
         Some(error) => Err(error),
         None => Ok(CostSource::Measured { run: Box::new(run), name }),
     }
@@ -323,7 +323,8 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
         ))
         .help(MEASURES),
         Unfit::SameLength([one, other]) => Error::input(format!(
-            "states {} and {} of the run \"{name}\" ask one address for responses of the same length",
+            "states {} and {} of the run \"{name}\" ask one address for responses of the same \
+             length",
             zc_run::escape(&one, 40),
             zc_run::escape(&other, 40)
         ))
@@ -332,8 +333,8 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
              another configuration at another host or port",
         ),
         Unfit::NoCosts => Error::input(format!(
-            "the run \"{name}\" has no cost of the {} that is used today: none of its blocks counts, \
-             or a length is missing",
+            "the run \"{name}\" has no cost of the {} that is used today: none of its blocks \
+             counts, or a length is missing",
             if is_server { "configuration" } else { "path" }
         ))
         .help(match is_server {
@@ -347,8 +348,10 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
             error.message = format!("--today: {}", error.message);
             error
         }
-        Unfit::NoBytes => Error::usage("--rate: no response of the log has a byte, so bits per second \
-                                        are no rate of its requests")
-            .help("requests per second, as in 2000/s"),
+        Unfit::NoBytes => Error::usage(
+            "--rate: no response of the log has a byte, so bits per \
+                                        second are no rate of its requests",
+        )
+        .help("requests per second, as in 2000/s"),
     }
 }

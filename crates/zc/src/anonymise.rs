@@ -95,7 +95,8 @@ mod tests {
     fn numbers_and_names_of_zc_stay_and_all_other_values_go() {
         for (line, expected) in [
             (
-                &["/home/jo/zc", "run", "--via", "ssh box", "--budget", "2m", "--verbose", "-v"][..],
+                &["/home/jo/zc", "run", "--via", "ssh box", "--budget", "2m", "--verbose", "-v"]
+                    as &[&str],
                 "zc run --via (left out) --budget 2m --verbose -v",
             ),
             (

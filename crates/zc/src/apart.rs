@@ -16,13 +16,13 @@ pub(super) struct Document {
 
 impl<T: Into<Vec<u8>>> From<T> for Document {
     fn from(bytes: T) -> Self {
-        Self::of(bytes, 0)
+        Self::with_code(bytes, 0)
     }
 }
 
 impl Document {
     /// A document without a text to store.
-    pub(super) fn of(bytes: impl Into<Vec<u8>>, code: u8) -> Self {
+    pub(super) fn with_code(bytes: impl Into<Vec<u8>>, code: u8) -> Self {
         Self { bytes: bytes.into(), code, aside: String::new() }
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_comes_back_is_what_was_made() {
         let text = "a line\nand {\"another\"}\n";
-        let made = || Ok(Document { aside: "kept".to_owned(), ..Document::of(text, 14) });
+        let made = || Ok(Document { aside: "kept".to_owned(), ..Document::with_code(text, 14) });
         let document = decoded(encoded(made())).unwrap().unwrap();
         assert_eq!((document.bytes.as_slice(), document.code), (text.as_bytes(), 14));
         assert_eq!(document.aside, "kept");

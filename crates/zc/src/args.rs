@@ -93,8 +93,9 @@ pub(super) enum Command {
     Trend(TrendArgs),
     /// Write the figures of an archive of runs as one table
     ///
-    /// CSV or Parquet, for DuckDB, pandas or a spreadsheet: a line for each run, path and end: when, between which hosts, of which kernel, CPU and
-    /// features, and the cost with its standard error.
+    /// CSV or Parquet, for DuckDB, pandas or a spreadsheet: a line for each run, path and end:
+    /// when, between which hosts, of which kernel, CPU and features, and the cost with its standard
+    /// error.
     Export(ExportArgs),
     /// Show this machine's load, or what a command costs all of it
     ///

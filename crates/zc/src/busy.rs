@@ -30,7 +30,7 @@ pub(super) struct Busy {
 
 impl Busy {
     /// `None` while half of the blocks are kept.
-    pub(super) fn of(run: &Run) -> Option<Self> {
+    pub(super) fn detect(run: &Run) -> Option<Self> {
         let judged: Vec<&Block> = judged(run).collect();
         let kept = judged.iter().filter(|block| block.dropped.is_none()).count();
         if kept * 2 >= judged.len() {
@@ -92,7 +92,7 @@ pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
         };
         return Some(error(message).help("choose other CPUs with --cpus, or lower their priority"));
     }
-    Some(match Busy::of(run) {
+    Some(match Busy::detect(run) {
         Some(busy) => known_cause(run, &busy).unwrap_or_else(|| {
             error(busy.to_string())
                 .help("find what it is with top, or let zc wait for it: --wait-until-quiet 10min")
@@ -162,7 +162,7 @@ mod tests {
     use zc_testkit::synthetic::Synthetic;
 
     fn said(run: &Run) -> Option<String> {
-        Busy::of(run).map(|busy| busy.to_string())
+        Busy::detect(run).map(|busy| busy.to_string())
     }
 
     #[test]

@@ -144,7 +144,10 @@ fn costs(
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
         () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns(args.width)),
     };
-    Ok(Document::of(text, exit_code(&compared, judgement.map(|judgement| judgement.outcome))))
+    Ok(Document::with_code(
+        text,
+        exit_code(&compared, judgement.map(|judgement| judgement.outcome)),
+    ))
 }
 
 /// Calibration from the runs given with `--calibration`, without those compared as new.
@@ -206,7 +209,7 @@ fn profiles(args: &CompareArgs, old: &Selection<'_>, new: &[Selection<'_>]) -> D
         () => zc_report::profile::compared(&pairs, render::columns(args.width)),
     };
     let nothing = pairs.iter().all(|(_, found)| found.is_empty());
-    Document::of(text, if nothing { ErrorKind::Incomparable.exit_code() } else { 0 })
+    Document::with_code(text, if nothing { ErrorKind::Incomparable.exit_code() } else { 0 })
 }
 
 /// The files that the arguments name, each opened once.

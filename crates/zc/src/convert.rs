@@ -41,7 +41,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<()> {
         }
         let saved = Saved::open(file)?;
         let document = apart::document(|| {
-            let lines = zc_run::whole(&saved.read()?);
+            let lines = zc_run::run_lines(&saved.read()?);
             Ok(match zc_run::is_compressed(&out) {
                 true => Document::from(zc_run::gzip_members(&lines)),
                 false => Document::from(lines),

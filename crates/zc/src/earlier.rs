@@ -81,7 +81,7 @@ mod tests {
         run.header.plan.fixed.rate_chosen = true;
         change(&mut run);
         let path = folder.join(name);
-        std::fs::write(&path, zc_run::whole(&run)).unwrap();
+        std::fs::write(&path, zc_run::run_lines(&run)).unwrap();
         let file = File::options().write(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
     }

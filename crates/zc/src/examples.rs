@@ -98,7 +98,8 @@ const ADVISE: &[Example] = &[
         "costs of a run, also at a rate",
     ),
     (
-        "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status $bytes_sent'",
+        "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status \
+         $bytes_sent'",
         "a log_format of your own",
     ),
     ("zc advise requests.jsonl --field bytes=resp_size", "JSON lines with a key of your own"),
@@ -127,7 +128,7 @@ const GENERATE: &[Example] = &[
 ];
 
 /// The examples of a command by its whole name, as in `zc run nfs`.
-pub(super) fn of(command: &str) -> &'static [Example] {
+pub(super) fn for_command(command: &str) -> &'static [Example] {
     match command {
         "zc" => ZC,
         "zc run" => RUN,
@@ -163,7 +164,7 @@ pub(super) fn with(command: Command, name: &str) -> Command {
         let name = format!("{name} {}", each.get_name());
         with(each, &name)
     });
-    match of(name) {
+    match for_command(name) {
         [] => command,
         examples => command.after_long_help(text(examples)),
     }
@@ -187,7 +188,7 @@ mod tests {
         fn all(command: &Command, name: &str) -> Vec<Example> {
             let nested = command.get_subcommands();
             let nested = nested.flat_map(|each| all(each, &format!("{name} {}", each.get_name())));
-            of(name).iter().copied().chain(nested).collect()
+            for_command(name).iter().copied().chain(nested).collect()
         }
         let examples = all(&Cli::command(), "zc");
         assert!(examples.len() > 40, "{}", examples.len());

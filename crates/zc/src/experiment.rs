@@ -46,7 +46,7 @@ pub(super) fn conduct(
 ///
 /// # Errors
 /// stdout is closed, the run ended early, or none of its blocks counts.
-pub(super) fn told(outcome: Outcome, out: &Path, format: FormatArgs) -> Result<()> {
+pub(super) fn print_outcome(outcome: Outcome, out: &Path, format: FormatArgs) -> Result<()> {
     let Outcome { run, error } = outcome;
     render::saved(&run, out, format)?;
     error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)

@@ -23,7 +23,8 @@ pub(super) struct ExportArgs {
     #[arg(long, requires = "out", help_heading = "Output")]
     parquet: bool,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          help_heading = "Output")]
     out: Option<PathBuf>,
 }
 

@@ -21,8 +21,7 @@ use zc_report::Layout;
 use zc_report::http::{
     HttpCpu, HttpFault, HttpFrom, HttpLoad, HttpResponse, HttpResult, HttpTimes, json, text,
 };
-use zc_rig::meter::bind_to;
-use zc_rig::meter::is_emulated;
+use zc_rig::meter::{bind_to, is_emulated};
 use zc_rig::privileges::{self, Work};
 use zc_run::address::ip_text;
 use zc_run::{Error, ErrorKind, Result, in_words, units};
@@ -165,13 +164,13 @@ fn from_log(log: &Log, options: &mut LoadOptions) -> Result<HttpFrom> {
     let requests = asked.targets.len() as u64;
     let Some(targets) = Targets::in_turn(asked.targets) else {
         let message = format!(
-            "no request of the log \"{name}\" can be repeated: {} are of another method than GET or were \
-             not answered with 200, and {} lines have no request",
+            "no request of the log \"{name}\" can be repeated: {} are of another method than GET \
+             or were not answered with 200, and {} lines have no request",
             asked.left_out, asked.unreadable
         );
         return Err(Error::input(message).help(
-            "formats are common and combined, as Apache and nginx write them; of a compressed log it is \
-             --from <(zcat LOG)",
+            "formats are common and combined, as Apache and nginx write them; of a compressed log \
+             it is --from <(zcat LOG)",
         ));
     };
     for origin in &mut options.origins {
@@ -232,7 +231,8 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
     let responses = counts.responses as f64;
     let cpu_s = phase.cpu_ns as f64 / 1e9;
     // What this end did not do is not the server's latency.
-    let told = |latencies: &Latencies| times(latencies).filter(|_| phase.stalled_ns == 0);
+    let unstalled_times =
+        |latencies: &Latencies| times(latencies).filter(|_| phase.stalled_ns == 0);
     HttpResult {
         url: fetched.url.clone(),
         load,
@@ -260,9 +260,9 @@ fn result(load: HttpLoad, fetched: &Fetched, phase: &Phase, interrupted: bool) -
         reconnects: counts.reconnects,
         unclosed: phase.drained.unclosed,
         stalled_seconds: phase.stalled_ns as f64 / 1e9,
-        latency: told(&phase.latency),
-        late: is_paced.then(|| told(&phase.late)).flatten(),
-        own_late: is_paced.then(|| told(&phase.own_late)).flatten(),
+        latency: unstalled_times(&phase.latency),
+        late: is_paced.then(|| unstalled_times(&phase.late)).flatten(),
+        own_late: is_paced.then(|| unstalled_times(&phase.own_late)).flatten(),
         statuses: phase.statuses.clone(),
         faults: phase
             .drained

@@ -49,7 +49,7 @@ impl Interim for Planned {
         if self.has_costs || !PATIENCE.into_iter().any(is_over) {
             return None;
         }
-        if let Some(busy) = Busy::of(run).filter(|busy| busy.kept == 0) {
+        if let Some(busy) = Busy::detect(run).filter(|busy| busy.kept == 0) {
             return Some(Hopeless::NothingKept(busy.to_string()));
         }
         let starved = starved_cpus(run).first().copied();

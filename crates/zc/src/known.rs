@@ -1,5 +1,5 @@
-//! Value parsers of arguments. A value is parsed once, by clap, into its type. What a parser refuses
-//! is an error of zc's own, which `wrong_arguments` takes out of clap's.
+//! Value parsers of arguments. A value is parsed once, by clap, into its type. What a parser
+//! refuses is an error of zc's own, which `wrong_arguments` takes out of clap's.
 
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;

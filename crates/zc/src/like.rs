@@ -128,7 +128,7 @@ mod tests {
         run.header.link.kind = LinkKind::Veth;
         change(&mut run);
         let path = folder.path().join("old.json");
-        std::fs::write(&path, zc_run::whole(&run)).unwrap();
+        std::fs::write(&path, zc_run::run_lines(&run)).unwrap();
         repeated(&path, typed)
     }
 

@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): there is no such format or key.
-pub(super) fn of(
+pub(super) fn parse(
     format: Option<&str>,
     named_fields: &[String],
     of: &str,
@@ -73,7 +73,8 @@ pub(super) fn say(name: &str, summary: &LogSummary, of: &str) {
     let LogSummary { format, lines, unreadable, is_cut, broken, nuls, .. } = summary;
     if *nuls > 0 {
         let message = format!(
-            "\"{name}\" has {nuls} NULs before lines, as logrotate's copytruncate leaves them: passed over"
+            "\"{name}\" has {nuls} NULs before lines, as logrotate's copytruncate leaves them: \
+             passed over"
         );
         tell::note(&message);
     }
@@ -111,8 +112,8 @@ fn say_durations(name: &str, summary: &LogSummary, of: &str) {
         )),
         DurationUnit::Doubtful => tell::warning(
             &format!(
-                "the durations of \"{name}\" ({format}) are left out: whether they are in s, ms or ns \
-                 cannot be told"
+                "the durations of \"{name}\" ({format}) are left out: whether they are in s, ms or \
+                 ns cannot be told"
             ),
             Some(&format!("--{of}field duration_ms=duration names the unit")),
         ),
@@ -123,7 +124,8 @@ fn say_durations(name: &str, summary: &LogSummary, of: &str) {
     }
     if let Some(Offer { behind, log_format }) = &summary.offer {
         let message = format!(
-            "what follows {format} on the lines of \"{name}\" looks like a duration, and is not read: {}",
+            "what follows {format} on the lines of \"{name}\" looks like a duration, and is not \
+             read: {}",
             escape(behind, SHOWN)
         );
         tell::warning(&message, Some(&format!("--{of}format '{}'", escape(log_format, 400))));
@@ -146,8 +148,8 @@ pub(super) fn refused(name: &str, unusable: Unusable, of: &str) -> Error {
         Unusable::Unknown => {
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
             Error::input(format!("the log \"{name}\" is of no format that zc knows")).help(format!(
-                "--{of}format takes a log_format of nginx or a LogFormat of Apache, --{of}field a key of \
-                 JSON lines; known are {}",
+                "--{of}format takes a log_format of nginx or a LogFormat of Apache, --{of}field a \
+                 key of JSON lines; known are {}",
                 names.join(", ")
             ))
         }

@@ -90,11 +90,11 @@ fn main() -> ExitCode {
     // Before there is a second thread. Without memory for two words, names are looked up as the
     // host's settings say.
     let _ = without_modules_of_the_host();
-    zc_kernel::stack::at_least(STACK_BYTES, whole)
+    zc_kernel::stack::at_least(STACK_BYTES, run_program)
 }
 
-/// The whole program.
-fn whole() -> ExitCode {
+/// Runs the program, and prints the error that ends it.
+fn run_program() -> ExitCode {
     let ready =
         rights::refuse_those_of_the_file().and_then(|()| interrupt::survive_file_size_limit());
     match ready.and_then(|()| perform()) {

@@ -46,7 +46,7 @@ fn family(command: &Command, name: &str) -> Vec<(String, Command)> {
 /// The sections that clap does not make.
 fn more(command: &Command, name: &str) -> Roff {
     let mut page = Roff::new();
-    let examples = examples::of(name);
+    let examples = examples::for_command(name);
     if !examples.is_empty() {
         page.control("SH", ["EXAMPLES"]);
         for (line, what) in examples {

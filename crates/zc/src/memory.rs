@@ -11,7 +11,7 @@ use zc_analysis::memory::{memory as estimate, roofline};
 use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
 use zc_run::{Experiment, MemoryRun, Result};
 
-/// What `zc run memory` takes.
+/// The options of `zc run memory`.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("budget", budget_of(Experiment::Memory.definition().budget)))]
 pub(super) struct MemoryArgs {

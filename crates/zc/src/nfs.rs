@@ -1,7 +1,7 @@
 //! `zc run nfs`: what a READ or WRITE of NFS costs server and client, by its size.
 
 use super::earlier;
-use super::experiment::{command, conduct, told};
+use super::experiment::{command, conduct, print_outcome};
 use super::nfs_args::{Each, NfsArgs};
 use super::remote::Towards;
 use zc_measure::session::{Kind, NfsOptions, RemoteEnd};
@@ -22,7 +22,7 @@ pub(super) fn run(args: &NfsArgs) -> Result<()> {
     args.measuring.check(&options.out)?;
     let towards = options.remote.is_some().then(Towards::by_command);
     let outcome = conduct(Kind::Nfs(&options), &args.measuring.length.quiet, towards)?;
-    told(outcome, &options.out, args.measuring.format)
+    print_outcome(outcome, &options.out, args.measuring.format)
 }
 
 fn options(args: &NfsArgs, command: Vec<String>) -> Result<NfsOptions> {

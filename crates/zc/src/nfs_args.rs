@@ -28,13 +28,13 @@ const MOST_THREADS: u64 = 8192;
 /// The question of the experiment, and what it needs.
 pub(super) fn about() -> String {
     format!(
-        "{}\n\nNeeds gcc and libnfs-dev for the client that zc compiles, or --nfs-client kernel; and \
-         for a server of its own root and nfs-ganesha, or --nfs-server knfsd.",
+        "{}\n\nNeeds gcc and libnfs-dev for the client that zc compiles, or --nfs-client kernel; \
+         and for a server of its own root and nfs-ganesha, or --nfs-server knfsd.",
         Experiment::Nfs.definition().question
     )
 }
 
-/// What `zc run nfs` takes.
+/// The options of `zc run nfs`.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("budget", budget_of(Experiment::Nfs.definition().budget)))]
 pub(super) struct NfsArgs {
@@ -52,7 +52,8 @@ pub(super) struct NfsArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) nfs_file: Option<String>,
     /// Versions of NFS, separated by commas: 3, 4.0, 4.1, 4.2 [default: 3,4.0; of a mount 3,4.2]
-    #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true, value_parser = typed(versions))]
+    #[arg(long, value_name = "VERSIONS", allow_hyphen_values = true,
+          value_parser = typed(versions))]
     pub(super) vers: Option<Each<NfsVersion>>,
     /// Transports, separated by commas: tcp, udp, rdma. What cannot be had is a row with the reason
     /// [default: tcp]

@@ -148,7 +148,7 @@ pub(super) struct StateCommandArgs {
     pub(super) verify_state: Option<String>,
 }
 
-/// What an experiment that measures blocks and saves a run takes.
+/// The options of experiments that measure blocks and save a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct MeasuringArgs {
     #[command(flatten)]
@@ -174,7 +174,7 @@ impl MeasuringArgs {
     /// Checks that a run can be saved at `out`, before anything is measured.
     ///
     /// # Errors
-    /// Those of [`run_out::check`].
+    /// Same as for [`run_out::check`].
     pub(super) fn check(&self, out: &Path) -> Result<()> {
         run_out::check(out, self.out.is_some(), self.format)
     }

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use super::busy::{Busy, others_left_out};
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::{Carried, Next, Progress};
-use zc_run::escape;
-use zc_run::{Run, Severity, Warning};
+use zc_run::{Run, Severity, Warning, escape};
 
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -133,7 +132,7 @@ impl Progress for Watcher {
     }
 
     fn block_done(&mut self, run: &Run) {
-        if let Some(busy) = Busy::of(run).filter(|busy| busy.judged > 1) {
+        if let Some(busy) = Busy::detect(run).filter(|busy| busy.judged > 1) {
             self.current = format!("; {busy}");
             return;
         }

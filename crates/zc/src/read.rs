@@ -14,8 +14,8 @@ use super::zstd_frames::ZstdFrames;
 use zc_kernel::named_file;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words, without_bom};
 
-/// The largest run that is read. A run of many hours has some hundreds of megabytes of text; a larger
-/// file is something else, or would not fit into memory.
+/// The largest run that is read. A run of many hours has some hundreds of megabytes of text; a
+/// larger file is something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 4 << 30;
 
 /// Largest ratio of a run that zstd compressed to its file, above the minimum: some kilobytes could
@@ -85,14 +85,14 @@ impl Saved {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be opened, or has not the size of a run.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        Self::of(path, regular(path, |what| unreadable(path, what))?)
+        Self::from_file(path, regular(path, |what| unreadable(path, what))?)
     }
 
     /// A regular file that is open already.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it has not the size of a run.
-    pub(super) fn of(path: &Path, file: File) -> Result<Self> {
+    pub(super) fn from_file(path: &Path, file: File) -> Result<Self> {
         let wrong = |what: &str| unreadable(path, what);
         // First by the size that the file system reports, so that a huge file is not read at all.
         // The file may grow meanwhile.

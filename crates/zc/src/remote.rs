@@ -29,7 +29,8 @@ const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 pub(super) struct RemoteArgs {
     /// Another machine that takes the bytes, or that asks a server: HOST, where `zc serve` runs; to
     /// take bytes also iperf3://HOST or discard://HOST:PORT
-    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, conflicts_with = "via")]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname,
+          conflicts_with = "via")]
     remote: Option<String>,
     /// The token that `zc serve` there has printed; ZC_TOKEN and --token-file do not show it to the
     /// users of this machine
@@ -99,7 +100,7 @@ impl RemoteArgs {
         self.via.is_given()
     }
 
-    /// What has to be done about another machine, `end`, if there is one.
+    /// The steps towards another machine, `end`; `None` without one.
     pub(super) fn towards(
         &self,
         end: Option<&RemoteEnd>,
@@ -148,7 +149,7 @@ impl RemoteArgs {
 pub(super) struct Towards {
     /// The work whose rights this process keeps.
     pub(super) work: Work,
-    /// What is waited for before the measurement: host and port, and at most how long.
+    /// The host and port that is waited for before the measurement, and at most how long.
     awaited: Option<(String, u16, Duration)>,
 }
 

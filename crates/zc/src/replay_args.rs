@@ -73,7 +73,8 @@ impl ReplayArgs {
         let is_replay = plan == Experiment::Replay.name();
         match self {
             Self { log: None, .. } if is_replay => {
-                Err(Error::usage("there is no log to replay").help("zc run replay --log access.log"))
+                Err(Error::usage("there is no log to replay")
+                    .help("zc run replay --log access.log"))
             }
             Self { log: Some(_), .. } if !of_responses => Err(Error::usage(format!(
                 "--log: the plan \"{plan}\" sends streams, and a log has responses"
@@ -85,8 +86,8 @@ impl ReplayArgs {
                 Ok(())
             }
             Self { log: None, .. } => Err(Error::usage(
-                "\"--log-format\", \"--log-field\", \"--draw\" and \"--speedup\" are about a log, and no \
-                 \"--log\" names one",
+                "\"--log-format\", \"--log-field\", \"--draw\" and \"--speedup\" are about a log, \
+                 and no \"--log\" names one",
             )
             .help("zc run replay --log access.log")),
             Self { log: Some(_), .. } => Ok(()),
@@ -115,7 +116,8 @@ impl ReplayArgs {
         if too_long > 0 {
             tell::warning(
                 &format!(
-                    "{too_long} of {requests} responses of \"{log}\" are longer than {}, and are not replayed",
+                    "{too_long} of {requests} responses of \"{log}\" are longer than {}, and are \
+                     not replayed",
                     units::size_text(LONGEST_REPLAYED)
                 ),
                 None,
@@ -134,7 +136,7 @@ impl ReplayArgs {
     }
 
     fn format(&self) -> Result<Option<Format>> {
-        log_format::of(self.log_format.as_deref(), &self.log_field, OPTIONS)
+        log_format::parse(self.log_format.as_deref(), &self.log_field, OPTIONS)
     }
 }
 

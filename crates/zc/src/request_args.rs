@@ -9,7 +9,7 @@ use super::known::typed;
 use zc_load::{Trust, check_header};
 use zc_run::{Error, Result, escape};
 
-/// What every request says, and to whom.
+/// The options of every request: its headers and whom it trusts.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RequestArgs {
     /// A header of every request, as in 'Accept-Encoding: gzip'; may be given more than once

@@ -1,5 +1,5 @@
-//! Resolves the options of experiments that send by a plan: what goes together, and the defaults. It
-//! does not examine the machine.
+//! Resolves the options of experiments that send by a plan: what goes together, and the defaults.
+//! It does not examine the machine.
 
 use std::path::PathBuf;
 
@@ -114,8 +114,8 @@ fn states(args: &StreamArgs, plan: &Spec) -> Result<Option<HostStates>> {
         }
         [] if args.state_commands.is_given() => {
             return wrong(
-                "\"--ab-restore\", \"--ab-settle\", \"--ab-limit\" and \"--verify-state\" are about \
-                 commands, and no \"--ab\" names any",
+                "\"--ab-restore\", \"--ab-settle\", \"--ab-limit\" and \"--verify-state\" are \
+                 about commands, and no \"--ab\" names any",
             );
         }
         [] => return Ok(None),

@@ -53,7 +53,7 @@ enum Job {
     Memory(MemoryArgs),
 }
 
-/// What a command line asks for.
+/// The job that a command line asks for.
 fn job(args: RunArgs) -> Result<Job> {
     let experiment = args.experiment();
     Ok(match args {

@@ -83,7 +83,7 @@ pub(super) fn question(experiment: Experiment) -> &'static str {
     experiment.definition().question
 }
 
-/// What an experiment that sends by a plan takes.
+/// The options of experiments that send by a plan.
 #[derive(Debug, Clone, Default, Args)]
 #[command(mut_args(not_with_a_link))]
 pub(super) struct StreamArgs {
@@ -173,7 +173,8 @@ pub(super) struct TransferArgs {
     /// Where the bytes travel; auto chooses null if this user may use it, else veth, else
     /// loopback [default: auto]
     #[arg(long, value_name = "LINK", allow_hyphen_values = true,
-          value_parser = one_of(LinkChoice::names(), LinkChoice::parse), hide_possible_values = true)]
+          value_parser = one_of(LinkChoice::names(), LinkChoice::parse),
+          hide_possible_values = true)]
     pub(super) link: Option<LinkChoice>,
     /// Version of the Internet Protocol: 4 or 6 [default: 4]
     #[arg(long, value_name = "VERSION", allow_hyphen_values = true,
@@ -184,10 +185,12 @@ pub(super) struct TransferArgs {
     pub(super) ack_every: Option<u64>,
     /// Least time between two acknowledgements of the null link's far end [default: 50us; 0s with
     /// --ack-every]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration(0..=S))]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true,
+          value_parser = duration(0..=S))]
     pub(super) ack_interval: Option<u64>,
     /// Round-trip time that the far end of the null link simulates [default: 0s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration(0..=S))]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true,
+          value_parser = duration(0..=S))]
     pub(super) rtt: Option<u64>,
     /// Receive buffer of the sockets (SO_RCVBUF) [default: as the kernel tunes it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true,
@@ -206,7 +209,7 @@ pub(super) struct TransferArgs {
     pub(super) responses: Option<Reuse>,
 }
 
-/// What a plan may hold fixed.
+/// The options that a plan may hold fixed.
 #[derive(Debug, Args)]
 pub(super) struct HeldArgs {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use clap::{Arg, Args as _, Command, Parser, Subcommand};
 use super::run_args::RunArgs;
 use zc_run::Experiment;
 
-/// What a word of a command line is.
+/// The kind of a word of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// An option, by its name without dashes, with its value or without one.
@@ -58,7 +58,7 @@ pub(super) fn options() -> Vec<Arg> {
     all(&command)
 }
 
-/// What each of these words is, where `others` are options with a value besides those of `zc run`.
+/// The kind of each of these words; `others` are options with a value besides those of `zc run`.
 pub(super) fn classify<'a>(words: impl IntoIterator<Item = &'a str>, others: &[&str]) -> Vec<Word> {
     let options = options();
     let mut open: Option<(String, bool)> = None;
@@ -93,8 +93,8 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-') && word.len() > 1
 }
 
-/// The command line of `zc run`, once for each experiment that it names, whose name comes first; any
-/// other as it is.
+/// The command line of `zc run`, once for each experiment that it names, whose name comes first;
+/// any other as it is.
 pub(super) fn one_each(words: Vec<OsString>) -> Vec<Vec<OsString>> {
     if words.first().is_none_or(|word| word != "run") {
         return vec![words];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::earlier;
-use super::experiment::{command, conduct, told};
+use super::experiment::{command, conduct, print_outcome};
 use super::remote::without_token;
 use super::server_args::{ServerArgs, StateArg};
 use zc_load::Reuse;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ServerArgs) -> Result<()> {
     args.measuring.check(&options.out)?;
     let towards = args.remote.towards(options.remote.as_ref(), true, false);
     let outcome = conduct(Kind::Server(&options), &args.measuring.length.quiet, towards)?;
-    told(outcome, &options.out, args.measuring.format)
+    print_outcome(outcome, &options.out, args.measuring.format)
 }
 
 fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {

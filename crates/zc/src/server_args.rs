@@ -11,7 +11,7 @@ use zc_run::{Error, Experiment, HostState, Result, units};
 /// More than any server's workers hold.
 const MOST_CONNECTIONS: u64 = 10_000;
 
-/// What `zc run server` takes.
+/// The options of `zc run server`.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("budget", budget_of(Experiment::Server.definition().budget)))]
 pub(super) struct ServerArgs {

@@ -82,7 +82,8 @@ pub(super) struct OfCommandArgs {
     #[arg(long, value_name = "URL", requires = "costing", conflicts_with = "per_regex")]
     status_url: Option<String>,
     /// Network device that counts the bytes of --per bytes: sent and received, headers included
-    #[arg(long, value_name = "DEVICE", requires = "command", conflicts_with_all = ["per_regex", "status_url"])]
+    #[arg(long, value_name = "DEVICE", requires = "command",
+          conflicts_with_all = ["per_regex", "status_url"])]
     link: Option<String>,
     /// Go on when an execution ends with another exit code than 0
     #[arg(long, requires = "command")]
@@ -242,8 +243,8 @@ impl Until {
             if self.runs.is_none() && stdin_is_read_once() {
                 self.runs = Some(1);
                 tell::note(
-                    "the command is executed once: stdin is a pipe, which can be read once; --runs N or \
-                     </dev/null executes it more often",
+                    "the command is executed once: stdin is a pipe, which can be read once; --runs \
+                     N or </dev/null executes it more often",
                 );
             }
             self.begun = Some(Instant::now());

@@ -133,9 +133,12 @@ fn wanted(unit: &str, has_status: bool) -> Result<Unit> {
         "bytes" => Ok(Unit::Bytes),
         "requests" if has_status => Ok(Unit::Requests),
         "requests" => Err(Error::usage("nobody counts the requests of the service").help(
-            "--status-url http://127.0.0.1/stub_status has nginx count them (ngx_http_stub_status_module)",
+            "--status-url http://127.0.0.1/stub_status has nginx count them \
+             (ngx_http_stub_status_module)",
         )),
-        _ => Err(Error::usage(format!("cannot count \"{}\" of a service", zc_run::escape(unit, 40)))
-            .help("--per takes bytes or requests here")),
+        _ => {
+            Err(Error::usage(format!("cannot count \"{}\" of a service", zc_run::escape(unit, 40)))
+                .help("--per takes bytes or requests here"))
+        }
     }
 }

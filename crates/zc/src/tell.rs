@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use zc_run::escape;
-use zc_run::{Error, Result, in_words};
+use zc_run::{Error, Result, escape, in_words};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -40,8 +40,9 @@ pub(super) struct TrendArgs {
 /// Prints the trend, and returns the exit code.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: it is no archive, or the file of events is none; [`ErrorKind::NothingKept`]: none of
-/// its runs is of use; [`ErrorKind::Incomparable`]: they are of several experiments.
+/// [`ErrorKind::Input`]: it is no archive, or the file of events is none;
+/// [`ErrorKind::NothingKept`]: none of its runs is of use; [`ErrorKind::Incomparable`]: they are of
+/// several experiments.
 pub(super) fn run(args: &TrendArgs) -> Result<u8> {
     let form = args.form.checked()?;
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
@@ -61,7 +62,7 @@ pub(super) fn run(args: &TrendArgs) -> Result<u8> {
             Form::OpenMetrics => zc_report::trend::openmetrics(&trend),
             Form::Html => zc_report::trend::html(&trend, &events),
         };
-        Ok(apart::Document::of(text, exit_code(&trend)))
+        Ok(apart::Document::with_code(text, exit_code(&trend)))
     })?;
     args.form.write(&document.bytes)?;
     Ok(document.code)

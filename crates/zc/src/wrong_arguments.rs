@@ -70,12 +70,15 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
             let live_load =
                 command == Some("soak") && words.iter().any(|word| is_of(word, "--for"));
             match asking_for_more(words) {
-                Some(option) => Error::usage(format!("\"{option}\" needs {missing}")).help(
-                    match live_load {
-                        true => "live load ends after --count windows of --period; --for is of a service",
+                Some(option) => {
+                    Error::usage(format!("\"{option}\" needs {missing}")).help(match live_load {
+                        true => {
+                            "live load ends after --count windows of --period; --for is of a \
+                                 service"
+                        }
                         false => &help,
-                    },
-                ),
+                    })
+                }
                 None => Error::usage(format!("{missing} is missing")).help(help),
             }
         }

@@ -160,7 +160,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_follows_the_magic_number_there_is_an_end(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn whatever_follows_the_magic_number_there_is_an_end(
+            bytes in prop::collection::vec(any::<u8>(), 0..300)
+        ) {
             let _ = read(&[&[0x28, 0xb5, 0x2f, 0xfd][..], &bytes].concat());
         }
     }

@@ -3,11 +3,10 @@
 
 use std::hint::black_box;
 
-use zc_kernel::checksum::Avx2;
-use zc_kernel::movsb;
-
 use super::checksum::{checksum, fold_portable};
 use super::lmbench;
+use zc_kernel::checksum::Avx2;
+use zc_kernel::movsb;
 use zc_run::{MemoryLoop, Support, SupportRow, Unavailable};
 
 /// The word that `write` stores. Its bytes differ; if they were equal the compiler would use

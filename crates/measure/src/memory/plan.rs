@@ -7,9 +7,8 @@
 //! cannot fit by that measure is not touched: the first touch of its pages may take longer than
 //! everything else.
 
-use zc_run::MemorySet;
-
 use super::sets::{grain, least, mib};
+use zc_run::MemorySet;
 
 /// Minimum time of the passes before a visit: they bring caches, branch predictors and the clock of
 /// the CPU into their steady state.

@@ -323,7 +323,7 @@ mod tests {
             end.reason = EndReason::Failed { reason: "lost 192.0.2.9:4000".to_owned() };
             anonymous.end(end);
         }
-        let text = zc_run::whole(&run);
+        let text = zc_run::run_lines(&run);
         for name in ["nearby", "farther", "192.0.2", "jo@", "/home"] {
             assert!(!text.contains(name), "{name} in {text}");
         }

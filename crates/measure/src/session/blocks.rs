@@ -4,6 +4,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::budget::Budget;
+use super::copied::CopiedShares;
+use super::interim::Interim;
+use super::other_programs::{self, OtherPrograms};
+use super::progress::{Next, Progress};
+use super::sessions::Sessions;
+use super::states::States;
 use crate::plan::time::IDLE_APART_NS;
 use crate::plan::{self, Turn};
 use zc_kernel::clock::monotonic_ns;
@@ -13,14 +20,6 @@ use zc_run::{
     Block, Dropped, Error, ErrorKind, FailedTrial, Header, Latencies, LinkKind, OtherProgram,
     Result, Slot, Warning,
 };
-
-use super::budget::Budget;
-use super::copied::CopiedShares;
-use super::interim::Interim;
-use super::other_programs::{self, OtherPrograms};
-use super::progress::{Next, Progress};
-use super::sessions::Sessions;
-use super::states::States;
 
 /// A cell that fails this many times in a row is not run any more: its time goes to the others.
 const FAILURES: usize = 5;

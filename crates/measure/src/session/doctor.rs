@@ -4,15 +4,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::options::RunOptions;
+use super::prepare::{Standing, set_up};
+use super::proving::try_out;
 use crate::plan::Spec;
 use zc_kernel::stop::Stop;
 use zc_rig::meter;
 use zc_rig::trial::{self, Rig};
 use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
-
-use super::options::RunOptions;
-use super::prepare::{Standing, set_up};
-use super::proving::try_out;
 
 /// Time for which each path may send for its proof.
 const PROOF_TIME: Duration = Duration::from_secs(1);

@@ -1,12 +1,11 @@
 //! The positive control: the reference once more, with a known cost on top. A run that does not
 //! find what was added would not find a real difference of that size either.
 
+use super::rates::TopSpeed;
 use crate::plan::spec::{Cells, POSITIVE_SUFFIX};
 use zc_rig::meter::unit_time;
-use zc_run::Cell;
-
-use super::rates::TopSpeed;
 use zc_rig::trial::Rig;
+use zc_run::Cell;
 
 /// Added cost as a share of the reference's: large enough to be found within a minute, and of the
 /// size of the differences that are asked about. It is approximate, because the cost is not known

@@ -3,6 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::budget::Budget;
+use super::options::{CpuPair, RunOptions};
+use super::prepared::Prepared;
+use super::progress::Progress;
+use super::proving::prove;
+use super::states::States;
+use super::steps::{Steps, go_on};
+use super::{harness, positive, rates, remote, seed};
 use crate::plan::spec::Cells;
 use zc_kernel::stop::Stop;
 use zc_remote::carry::Carried;
@@ -14,15 +22,6 @@ use zc_run::{
     HostState, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push, RecvPath,
     RemoteFacts, Result, Severity, SoakerKind, Timing, Traffic, Warning,
 };
-
-use super::budget::Budget;
-use super::options::{CpuPair, RunOptions};
-use super::prepared::Prepared;
-use super::progress::Progress;
-use super::proving::prove;
-use super::states::States;
-use super::steps::{Steps, go_on};
-use super::{harness, positive, rates, remote, seed};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.

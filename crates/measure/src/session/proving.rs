@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use super::steps::Steps;
 use crate::plan::spec::Cells;
 use zc_rig::trial::Rig;
 use zc_run::{Cell, Probe, Result, Support, SupportRow, Unavailable};
-
-use super::steps::Steps;
 
 /// The share of the budget that all proofs may take: over a slow link, or by calls of a byte, all
 /// files take longer than the whole run may.

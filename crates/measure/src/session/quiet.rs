@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_kernel::stop::Stop;
-
 use super::other_programs::OtherPrograms;
 use super::progress::Progress;
+use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_kernel::stop::Stop;
 use zc_rig::meter::KernelMeters;
 use zc_rig::meter::checks::Shares;
 use zc_rig::trial::allowed_cpus;

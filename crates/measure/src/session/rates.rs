@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::plan::spec::{Cells, Rates};
-use zc_rig::trial::Rig;
-use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
-
 use super::earlier::{EarlierRates, KnownRates};
 use super::options::RunOptions;
 use super::proving::{cannot_run, to_try};
 use super::steps::Steps;
+use crate::plan::spec::{Cells, Rates};
+use zc_rig::trial::Rig;
+use zc_run::{Cell, Error, ErrorKind, Factor, Result, SupportRow, Timing, Unavailable, Warning};
 
 /// The rates to choose from: few and far apart, and the first one such that most machines hold it
 /// with room, so that runs on one machine have the same rate and are comparable.

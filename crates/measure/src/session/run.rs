@@ -5,10 +5,6 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use zc_kernel::stop::Stop;
-use zc_rig::meter::checks;
-use zc_run::{Dropped, End, EndReason, Error, ErrorKind, HostStates, Result, Run};
-
 use super::anonymous::Anonymous;
 use super::blocks::{BlockEnd, Blocks};
 use super::budget::Budget;
@@ -21,6 +17,9 @@ use super::saving::Saving;
 use super::server::{self, NfsOptions, ServerOptions};
 use super::sessions::Sessions;
 use super::states::States;
+use zc_kernel::stop::Stop;
+use zc_rig::meter::checks;
+use zc_run::{Dropped, End, EndReason, Error, ErrorKind, HostStates, Result, Run};
 
 /// Consecutive failed blocks after which the run ends.
 const FAILURES: usize = 5;
@@ -37,14 +36,14 @@ pub struct Outcome {
     pub error: Option<Error>,
 }
 
-/// What is measured, with its options.
+/// The kind of a measurement, with its options.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
     /// Sending by a plan.
     Plan(&'a RunOptions),
-    /// What a request costs a server.
+    /// The cost of requests to a server.
     Server(&'a ServerOptions),
-    /// What READs and WRITEs of NFS cost server and client.
+    /// The cost of READs and WRITEs of NFS to server and client.
     Nfs(&'a NfsOptions),
 }
 

@@ -1,9 +1,9 @@
 //! The file that a run is saved in, after every block.
 //!
 //! A run is lines (see `zc_run::file`), and each is appended in one write, so saving costs the same
-//! at the end of a long run as at its beginning. In a file whose name ends with `.gz` each line is a
-//! gzip member. The file is created before anything is measured, and never over an existing one: a
-//! run that cannot be saved should fail before the measurement and not after it.
+//! at the end of a long run as at its beginning. In a file whose name ends with `.gz` each line is
+//! a gzip member. The file is created before anything is measured, and never over an existing one:
+//! a run that cannot be saved should fail before the measurement and not after it.
 //!
 //! A run that goes to stdout is the same lines, not compressed.
 

@@ -1,12 +1,11 @@
 //! The steps before the first block: each is announced, and can be interrupted.
 
-use zc_kernel::clock::{monotonic_ns, sleep_until_or_stop};
-use zc_kernel::stop::Stop;
-use zc_run::{Cell, Error, ErrorKind, HostState, Result};
-
 use super::budget::Budget;
 use super::progress::Progress;
 use super::states::States;
+use zc_kernel::clock::{monotonic_ns, sleep_until_or_stop};
+use zc_kernel::stop::Stop;
+use zc_run::{Cell, Error, ErrorKind, HostState, Result};
 
 /// State that the steps before the first block share.
 pub(super) struct Steps<'a> {

@@ -8,12 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::root::read;
 use zc_kernel::device_settings::DeviceSettings;
 use zc_kernel::driver_info;
 use zc_kernel::ethtool::{Ethtool, Numbers};
 use zc_kernel::netlink::Devices;
-
-use crate::root::read;
 
 /// The settings of device number `index` of `devices`, which the calling thread's network namespace
 /// has under the name `name`.

@@ -2,7 +2,6 @@
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::netlink::Devices;
-
 use zc_run::{Error, LinkCounters, Result};
 
 /// The counters of device `name` with interface number `index`, and the time of reading.

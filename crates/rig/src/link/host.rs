@@ -3,12 +3,10 @@
 
 use std::net::IpAddr;
 
-use zc_kernel::netlink::{Device, Devices};
-
-use super::card;
 use super::counters::read_counters;
 use super::link_trait::Link;
-use super::offloads;
+use super::{card, offloads};
+use zc_kernel::netlink::{Device, Devices};
 use zc_run::{IpVersion, LinkCounters, LinkFacts, LinkKind, Result};
 
 /// See the module.

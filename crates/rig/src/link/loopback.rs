@@ -4,10 +4,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-use zc_kernel::netlink::Devices;
-
 use super::host::OfHost;
 use super::link_trait::Link;
+use zc_kernel::netlink::Devices;
 use zc_run::{IpVersion, LinkKind, LinkOptions, Unavailable};
 
 const DEVICE: &str = "lo";

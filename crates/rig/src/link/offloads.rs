@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zc_kernel::ethtool::Ethtool;
-
 use zc_run::{OffloadSwitch, Offloads, Unavailable};
 
 /// Offloads that decide what packets look like. They are listed even when they are off.

@@ -7,7 +7,6 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use zc_kernel::bpf::{BpfError, Stage as BpfStage};
-
 use zc_run::Unavailable;
 
 /// The step that failed.

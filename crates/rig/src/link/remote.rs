@@ -3,12 +3,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use zc_kernel::netlink::Devices;
-
-use super::card;
 use super::host::OfHost;
 use super::link_trait::Link;
-use super::offloads;
+use super::{card, offloads};
+use zc_kernel::netlink::Devices;
 use zc_run::address::ip_text;
 use zc_run::{DeviceFacts, Error, IpVersion, LinkKind, Result};
 

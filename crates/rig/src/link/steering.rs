@@ -12,9 +12,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use zc_kernel::netns::{NetNs, mount_own_sysfs};
-
 use super::sides::Sides;
+use zc_kernel::netns::{NetNs, mount_own_sysfs};
 
 const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 

@@ -7,19 +7,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use zc_kernel::netlink::{Device, Devices};
-use zc_kernel::netns::{NetNs, unshare_user};
-use zc_kernel::process;
-
-use super::card;
 use super::counters::read_counters;
 use super::link_trait::Link;
-use super::offloads;
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
 use super::steering::{self, Steering, on_thread};
-
+use super::{card, offloads};
+use zc_kernel::netlink::{Device, Devices};
+use zc_kernel::netns::{NetNs, unshare_user};
+use zc_kernel::process;
 use zc_run::{
     Error, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Result,
     Severity, Unavailable, Warning,

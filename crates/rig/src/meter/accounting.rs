@@ -3,10 +3,9 @@
 //! Task clocks run by the clock of their CPU's run queue, from which the kernel may take interrupts
 //! and steal (`update_rq_clock_task` in kernel/sched/core.c).
 
+use super::conditions::is_built_in;
 use zc_kernel::clock;
 use zc_run::Host;
-
-use super::conditions::is_built_in;
 
 /// Steps of a thread clock that are looked at.
 const STEPS: usize = 9;

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use zc_kernel::clock;
-
 use super::unit::unit;
+use zc_kernel::clock;
 
 /// Units whose time is taken at once, some 60 us.
 const TIMED: u64 = 32;

@@ -1,13 +1,12 @@
 //! Conditions that invalidate or weaken results. Each check is a small function from facts to a
 //! warning or `None`; nothing is read here.
 
+use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
+use super::environment::Environment;
 use zc_run::{
     CPU_QUOTA, EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, LinkFacts,
     LinkKind, OffloadSwitch, Severity, StatReading, WHY_EMULATED, Warning, why_throttled,
 };
-
-use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
-use super::environment::Environment;
 
 /// All checks of the sender's machine that are possible before the first block.
 pub fn before(

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use zc_kernel::spawn;
-
 use zc_run::{Error, Result, SoakerRank};
 
 /// Name of the soakers' cgroup.

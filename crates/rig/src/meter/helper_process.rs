@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use zc_kernel::words::SharedWords;
-use zc_kernel::{clock, sched, spawn};
 
 use super::counter::words_for;
 use super::group::{self, Group};
 use super::soakers::{Soakers, read_undisturbed, read_words};
 use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
+use zc_kernel::words::SharedWords;
+use zc_kernel::{clock, sched, spawn};
 use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
 
 /// The descriptor at which the process finds the memory for its counters.

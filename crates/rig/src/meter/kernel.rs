@@ -6,9 +6,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use zc_kernel::clock;
-
 use super::proc;
+use zc_kernel::clock;
 use zc_run::{Error, Reading, Result, StatReading};
 
 /// Open files of /proc, read for a set of CPUs.

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use zc_kernel::clock;
-
 use crate::root::{numbered, read};
+use zc_kernel::clock;
 
 /// The ksoftirqd threads of a set of CPUs.
 #[derive(Debug)]

@@ -5,9 +5,8 @@
 //! scheduler's RUN_TO_PARITY), which delays wake-ups by milliseconds. Because of backports version
 //! numbers are no help, so it is measured.
 
-use zc_kernel::{clock, sched};
-
 use super::pinning::cannot_pin;
+use zc_kernel::{clock, sched};
 use zc_run::{Error, ErrorKind, Probe, Result, Severity, Warning};
 
 /// Length of each sleep, and so the time from one wake-up to the next.

@@ -3,6 +3,7 @@
 use std::io;
 
 use rustix::io::Errno;
+
 use zc_kernel::sched;
 use zc_run::{Error, ErrorKind, Result};
 

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zc_kernel::clock;
-
 use super::pid_stat::{PidStat, last_cpus};
+use zc_kernel::clock;
 use zc_run::ProcessKind;
 
 /// The processes of one moment. Those of other users are missing where /proc is mounted with

@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 use std::io;
 
+use super::functions::Functions;
 use zc_kernel::perf::{Event, Record, Sample, Sampler as CpuSampler};
 use zc_kernel::sched;
-
-use super::functions::Functions;
 use zc_run::{
     BlockSamples, Error, Result, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
     in_words,

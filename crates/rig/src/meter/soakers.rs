@@ -13,13 +13,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use zc_kernel::words::SharedWords;
-use zc_kernel::{clock, sched};
-
 use super::counter::{Counter, Done, UNITS_PER_ENTRY, words_for};
 use super::pinning::cannot_pin;
 use super::undisturbed::Undisturbed;
 use super::unit::{Dirt, unit};
+use zc_kernel::words::SharedWords;
+use zc_kernel::{clock, sched};
 use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, in_words};
 
 /// The name of a soaker's thread, before the number of its CPU.

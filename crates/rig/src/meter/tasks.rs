@@ -4,10 +4,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use zc_kernel::clock;
-
 use super::proc;
 use crate::root::{numbered, read};
+use zc_kernel::clock;
 use zc_run::{Error, Result, TaskReading};
 
 /// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two fields of interest are on

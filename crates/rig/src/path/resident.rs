@@ -18,12 +18,11 @@ use std::sync::{Arc, OnceLock};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
-use zc_kernel::pages::Pages;
-
-use crate::workload::{FileSet, Piece, available_bytes};
-use zc_run::{CopyPages, Unavailable};
 
 use super::huge_pages;
+use crate::workload::{FileSet, Piece, available_bytes};
+use zc_kernel::pages::Pages;
+use zc_run::{CopyPages, Unavailable};
 
 /// Alignment of the files, so that a piece spans no more pages than in the page cache.
 const ALIGNMENT: usize = 4096;

@@ -3,12 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::link::Link;
-use crate::path::SendSetup;
-use zc_kernel::bpf::AckBurn;
-use zc_kernel::descriptors::{self, Room};
-use zc_run::{Cell, Error, FixedParams, RecvPath, SendPath, SocketFacts, Transfer, Unavailable};
-
 use super::bursts::Bursts;
 use super::factor::EFFECTS;
 use super::limit::Limit;
@@ -16,6 +10,11 @@ use super::placement::thread_cpus;
 use super::receiving::RecvConfig;
 use super::sockets;
 use super::worker::TrialError;
+use crate::link::Link;
+use crate::path::SendSetup;
+use zc_kernel::bpf::AckBurn;
+use zc_kernel::descriptors::{self, Room};
+use zc_run::{Cell, Error, FixedParams, RecvPath, SendPath, SocketFacts, Transfer, Unavailable};
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
 /// and the trial have their own), four of pipes, two of rings, two to meter its threads.

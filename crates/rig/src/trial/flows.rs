@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zc_kernel::clock::monotonic_ns;
-
 use super::cell_config::CellConfig;
 use super::flow::Flow;
 use super::links::Links;
 use super::remote_side::{RemoteSide, SentFlow};
 use super::sending::{SendConfig, Target};
 use super::worker::TrialError;
+use zc_kernel::clock::monotonic_ns;
 use zc_run::{Error, FragmentCounts, RemoteReport, SendCounts, Usage};
 
 /// Result of the flows of a trial that have ended.

@@ -1,11 +1,10 @@
 //! The meters of one machine, at either end of a link: soakers on its CPUs and the kernel's own
 //! counters.
 
-use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
-
 use crate::meter::{
     Below, KernelMeters, Ksoftirqd, Soaking, TopCgroups, WakeLatency, checks, wake_latency,
 };
+use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 use zc_run::{Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// Time for which the idle machine is observed before a run: 20 ticks of 10 ms.

@@ -5,17 +5,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{path, workload};
-use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Transfer, Unavailable};
-
-use zc_kernel::clock::monotonic_ns;
-
 use super::cell_config::CellConfig;
 use super::flows::Ended;
 use super::priority::Priority;
 use super::rig::Rig;
 use super::sending::SendConfig;
 use super::worker::TrialError;
+use crate::{path, workload};
+use zc_kernel::clock::monotonic_ns;
+use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Transfer, Unavailable};
 
 /// Enough for two rounds of the generated set; of larger sets the first part is proven.
 const PROOF_BYTES: u64 = 48 << 20;

@@ -4,8 +4,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zc_kernel::clock::{monotonic_ns, sleep_until};
-
 use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
@@ -13,6 +11,7 @@ use super::worker::{
     Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive, sleep,
     spawn, timed_out,
 };
+use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
 
 /// Receivers that run.

@@ -4,18 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::link::{AckGenerator, Link};
-use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
-use crate::path::SendSetup;
-use zc_kernel::bpf::AckBurn;
-use zc_kernel::clock::{monotonic_ns, sleep_until};
-
-use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
-    LinkFacts, Reading, RemoteWindow, Result, Sampling, SocketFacts, Timing, Trial, TrialKind,
-    Warning,
-};
-
 use super::bench::Bench;
 use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
@@ -34,6 +22,16 @@ use super::window::{
     edge, edge_ns, flow_counts, looks, settle_ns, socket_facts, tcp_reading,
 };
 use super::worker::TrialError;
+use crate::link::{AckGenerator, Link};
+use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
+use crate::path::SendSetup;
+use zc_kernel::bpf::AckBurn;
+use zc_kernel::clock::{monotonic_ns, sleep_until};
+use zc_run::{
+    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, Latencies,
+    LinkFacts, Reading, RemoteWindow, Result, Sampling, SocketFacts, Timing, Trial, TrialKind,
+    Warning,
+};
 
 /// Everything that [`Rig::new`] takes.
 pub struct RigSetup {

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use std::time::Duration;
 
-use zc_kernel::tcp::Unconnected;
-
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::counting::Counting;
@@ -20,6 +18,7 @@ use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::meter::Burner;
 use crate::path;
 use crate::workload::Pacer;
+use zc_kernel::tcp::Unconnected;
 use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
 
 /// Configuration of a flow's sender.

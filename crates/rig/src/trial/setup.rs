@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::links::Links;
+use super::placement::choose_cpus;
+use super::rig::on_senders_side;
 use crate::link::{self, Link, Sides, Steering};
 use crate::path::SendSetup;
 use crate::workload::{self, FileSet};
 use zc_run::factor::UNSET;
 use zc_run::{Error, FileSetFacts, LinkKind, LinkOptions, Result, Support, Unavailable};
-
-use super::links::Links;
-use super::placement::choose_cpus;
-use super::rig::on_senders_side;
 
 /// Congestion controls to try, in this order. Paths are compared under a loss-based one: BBR's
 /// pacing timers cost CPU of their own.

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::net::TcpStream;
 
 use zc_kernel::tcp;
-
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 

@@ -1,5 +1,8 @@
 //! Trials of cells with levels of their own, over the loopback interface.
 
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
 use super::cell_config::CellConfig;
 use super::limit::Limit;
 use super::machine::Machine;
@@ -11,9 +14,6 @@ use super::testing::{files, fixed, loopback, rig, rig_to};
 use super::window::edge_ns;
 use super::worker::TrialError;
 use crate::link::Link;
-use std::net::TcpListener;
-
-use std::time::{Duration, Instant};
 use zc_kernel::stop::Stop;
 use zc_run::{
     Align, Cell, ErrorKind, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement,

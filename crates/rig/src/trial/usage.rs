@@ -3,7 +3,6 @@
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::process::{self, own_thread_usage};
-
 use zc_run::Usage;
 
 /// A moment, and the usage until then.

@@ -5,15 +5,14 @@
 //! before the window opens and right after it has closed, so that this work is outside of the
 //! window. Each reading carries its own time.
 
+use super::flow::Flow;
+use super::sockets;
 use crate::meter::{TaskMeter, workers_of};
 use zc_kernel::clock::monotonic_ns;
 use zc_run::{
     Error, ErrorKind, LinkCounters, Reading, RecvCounts, Result, SendCounts, SocketFacts,
     TcpReading,
 };
-
-use super::flow::Flow;
-use super::sockets;
 
 /// Time between a trial and the next window: the threads have ended, but frees, timers and RCU
 /// callbacks are still due.

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use zc_kernel::clock::{monotonic_ns, sleep_until};
-
 use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
+use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{Error, ErrorKind, Result, Unavailable};
 
 /// Time allowed to a thread for connecting and opening its path, or for draining, before the trial

@@ -5,9 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
 
-use zc_kernel::mapping::FileMapping;
-
 use super::memory::available_bytes;
+use zc_kernel::mapping::FileMapping;
 use zc_run::{Align, Error, FileSetFacts, Result, Unavailable};
 
 /// An open regular file and the length it had when it was opened.

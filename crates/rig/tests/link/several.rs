@@ -5,6 +5,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
+
+use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
 use zc_rig::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_rig::trial::{self, Rig, RigSetup};
 use zc_run::{
@@ -12,10 +15,6 @@ use zc_run::{
     Timing, TrialKind, UnavailableKind,
 };
 use zc_testkit::synthetic::Synthetic;
-
-use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
-
-use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
 
 /// Time for a whole proof.
 const PROOF: Duration = Duration::from_secs(60);

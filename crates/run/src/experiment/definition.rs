@@ -1,5 +1,4 @@
-//! What an experiment is made of: its texts, its plan, and what its report adds to the table of
-//! cells.
+//! The parts of an experiment: its texts, its plan, and what its report adds to the table of cells.
 
 use crate::Factor;
 
@@ -23,7 +22,7 @@ pub struct Definition {
     pub conclusion: &'static [Clause],
     /// The page of the documentation below docs/, unless it is experiments/NAME.md.
     pub document: Option<&'static str>,
-    /// What its saved runs hold that `--anonymise` cannot leave out.
+    /// The data of its saved runs that `--anonymise` cannot leave out.
     pub private: Option<&'static str>,
     /// Command lines for its help, each with what it does; without any, those of `zc run` are
     /// shown.
@@ -72,7 +71,7 @@ pub enum Clause {
 }
 
 impl Definition {
-    /// What most experiments have; the texts and the plan are each one's own.
+    /// The values of most experiments; the texts and the plan are each one's own.
     pub(super) const DEFAULT: Self = Self {
         name: "",
         question: "",

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::definition::{Definition, FactorOption, Parameter};
 use super::value::Value;
-use crate::units;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result, units};
 
 /// More threads than these would be a test of the scheduler.
 const FLOWS: RangeInclusive<u64> = 1..=1024;

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
 use super::value::Value;
-use crate::units;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result, units};
 
 /// Valid MTUs: from the minimum of RFC 791 to the largest length of a packet.
 pub const MTU_BYTES: RangeInclusive<u64> = 576..=65_535;

@@ -14,7 +14,7 @@ use crate::{Block, BlockSamples, Dropped, FailedTrial, SoftirqCounts};
 /// The line is not a block. The error's column is that of the line.
 pub(crate) fn read_block(line: &[u8], known: &mut SoftirqCounts) -> serde_json::Result<Block> {
     let line = line.strip_suffix(b",").unwrap_or(line);
-    serde_json::from_slice::<BlockLine<'_>>(line)?.block(known, &mut Room::of(line.len()))
+    serde_json::from_slice::<BlockLine<'_>>(line)?.block(known, &mut Room::for_text(line.len()))
 }
 
 /// A block.

@@ -154,7 +154,7 @@ impl Decoder {
     ) -> Result<Reading, String> {
         self.flows = Flows::default();
         let reading = self.read(edge, room)?;
-        self.flows = Flows::of(&reading);
+        self.flows = Flows::from_reading(&reading);
         Ok(reading)
     }
 
@@ -282,7 +282,7 @@ impl Decoder {
 }
 
 impl Flows {
-    fn of(reading: &Reading) -> Self {
+    fn from_reading(reading: &Reading) -> Self {
         Self {
             sender: of_task(&reading.sender),
             receiver: of_task(&reading.receiver),

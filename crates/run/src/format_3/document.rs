@@ -53,7 +53,7 @@ struct Document<'a> {
 /// A run whose JSON does not have one block per line.
 pub(crate) fn read_document(text: &[u8]) -> serde_json::Result<Run> {
     let Document { header, blocks, end } = serde_json::from_slice(text)?;
-    let (mut known, mut room) = (SoftirqCounts::default(), Room::of(text.len()));
+    let (mut known, mut room) = (SoftirqCounts::default(), Room::for_text(text.len()));
     let blocks = blocks
         .into_iter()
         .map(|block| block.block(&mut known, &mut room))

@@ -13,7 +13,7 @@ impl Room {
     const LEAST: usize = 4096;
 
     /// The room of a text of so many bytes.
-    pub(super) fn of(bytes: usize) -> Self {
+    pub(super) fn for_text(bytes: usize) -> Self {
         Self(bytes.saturating_mul(Self::PER_BYTE).saturating_add(Self::LEAST))
     }
 

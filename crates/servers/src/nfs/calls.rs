@@ -15,10 +15,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::pattern;
 use super::words::{Done, Order};
 use zc_kernel::clock::monotonic_ns;
-use zc_kernel::sched;
 use zc_kernel::spawn::wait_readable;
 use zc_kernel::words::SharedWords;
-use zc_kernel::writeback;
+use zc_kernel::{sched, writeback};
 use zc_load::Latencies;
 use zc_run::{NfsOperation, in_words};
 

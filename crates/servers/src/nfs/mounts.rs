@@ -18,11 +18,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::calls::Calls;
-use super::mountinfo;
-use super::mountstats;
-use super::pattern;
-use super::place;
 use super::words::{NEVER, NO, Opened, Order, READY, STOP, ToOpen};
+use super::{mountinfo, mountstats, pattern, place};
 use zc_kernel::words::SharedWords;
 use zc_run::{Error, NfsOperation, in_words};
 

@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use zc_kernel::spawn::wait_readable;
-use zc_kernel::words::SharedWords;
 
 use super::super::kept::{Kept, OWN_PROGRAM, Wanted};
 use super::super::own_state::may_mount;
 use super::program::has_file_system;
 use super::words::{Done, NEVER, NO, NUMBERS, Opened, Order, READY, STOP, ToOpen};
+use zc_kernel::spawn::wait_readable;
+use zc_kernel::words::SharedWords;
 use zc_rig::internal::{INTERNAL, NFS_READ};
 use zc_run::{Error, ErrorKind, Result, Unavailable, escape, in_words};
 

@@ -35,12 +35,12 @@ type Read = (Option<Stamp>, Result<RunFigures, String>);
 
 fn one(file: &RunFile, known: &Known) -> Read {
     // Before it is read: a file that grows meanwhile is read again the next time.
-    let stamp = Stamp::of(&file.path());
+    let stamp = Stamp::read(&file.path());
     if let Some(figures) = stamp.and_then(|stamp| known.get(&file.name, stamp)) {
         return (stamp, figures.clone());
     }
     let open = |error: io::Error| Error::input(in_words(&error));
-    let opened = file.open().map_err(open).and_then(|open| Saved::of(&file.path(), open));
+    let opened = file.open().map_err(open).and_then(|open| Saved::from_file(&file.path(), open));
     let run = opened.and_then(Saved::read_silently);
     let figures = match run {
         Ok(run) => figures(file.name.clone(), &run),

@@ -61,7 +61,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// Stamp of a file now; `None` if its metadata cannot be read.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn read(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok()?;
         let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Self { bytes: metadata.len(), modified_ns: u64::try_from(since.as_nanos()).ok()? })

@@ -12,8 +12,7 @@ use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use zc_kernel::stop::Stop;
-use zc_run::escape;
-use zc_run::{Error, Result, SoakWindow};
+use zc_run::{Error, Result, SoakWindow, escape};
 
 /// The folder of the calibration: the current one.
 fn here() -> &'static Path {
@@ -23,7 +22,7 @@ fn here() -> &'static Path {
 pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let options = CyclesoakOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Cyclesoak);
+        return usage::print(Tool::Cyclesoak);
     }
     if options.calibrate {
         return calibrate(options.nr_cpus, options.debug, &interrupt::flag()?);
@@ -34,7 +33,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let mut failed = None;
     let mut doubts = Doubts::default();
     zc_classic::cyclesoak(&calibration, options.period_ns, &stop, &mut |window| {
-        let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
+        let Some(load) = window_load(&window, &rates) else { return ControlFlow::Continue(()) };
         debug(options.debug > 0, || {
             let counts = window.closed.soak.units.iter().zip(&window.opened.soak.units);
             let each: Vec<String> =
@@ -151,7 +150,7 @@ fn share(load: &Load) -> f64 {
 }
 
 /// The load of a window; `None` if it cannot be computed.
-pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
+pub(super) fn window_load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     soak::load(window, rates)
 }
 

@@ -41,7 +41,7 @@ pub(super) fn asked_for() -> Option<(Tool, Vec<OsString>)> {
 /// An argument is not valid, or the tool failed.
 pub(super) fn run(tool: Tool, words: &[OsString]) -> Result<u8> {
     if words.first().is_some_and(|word| word == "--help") {
-        return usage::of(tool).map(|()| 0);
+        return usage::print(tool).map(|()| 0);
     }
     if tool != Tool::RunRr {
         rights::refuse_new_ones();
@@ -75,7 +75,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<()> {
 fn run_rr(words: &[OsString]) -> Result<u8> {
     let options = RunRrOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::RunRr).map(|()| 0);
+        return usage::print(Tool::RunRr).map(|()| 0);
     }
     if let Err(error) = zc_classic::take_policy() {
         tell::error(&error);

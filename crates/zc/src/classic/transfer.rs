@@ -20,7 +20,7 @@ use zc_run::Result;
 pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     let options = ZcsOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Zcs);
+        return usage::print(Tool::Zcs);
     }
     privileges::keep_for(Work::Discarding)?;
     let mut failed = None;
@@ -105,7 +105,7 @@ fn tell_untold(came: Option<u64>, wrong: Option<u64>) {
 pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     let options = ZccOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Zcc);
+        return usage::print(Tool::Zcc);
     }
     let mut failed = None;
     if options.calibrate {
@@ -119,7 +119,7 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     let rates = calibration.as_ref().map(|calibration| calibration.rates());
     let mut doubts = load::Doubts::default();
     let mut load = |window| {
-        let load = rates.as_deref().and_then(|rates| load::of(&window, rates));
+        let load = rates.as_deref().and_then(|rates| load::window_load(&window, rates));
         load.inspect(|load| doubts.look(load))
     };
     zc_classic::zcc(&options, calibration.as_ref(), &mut |said| match said {

@@ -7,13 +7,12 @@ use super::output::line;
 use super::{transfer, usage};
 use crate::tell;
 use zc_classic::{KBYTE, Tool, TtcpOptions, TtcpSaid, TtcpTally};
-use zc_run::Result;
-use zc_run::escape;
+use zc_run::{Result, escape};
 
 pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
     let options = TtcpOptions::read(words)?;
     if options.help {
-        return usage::of(Tool::Ttcp);
+        return usage::print(Tool::Ttcp);
     }
     let me = if options.transmit { "ttcp-t" } else { "ttcp-r" };
     let mut failed = None;

@@ -4,11 +4,11 @@ use crate::tell;
 use zc_classic::Tool;
 use zc_run::Result;
 
-/// Prints it.
+/// Prints the help of a tool.
 ///
 /// # Errors
 /// stdout cannot be written.
-pub(super) fn of(tool: Tool) -> Result<()> {
+pub(super) fn print(tool: Tool) -> Result<()> {
     tell::result(match tool {
         Tool::Zcs => ZCS,
         Tool::Zcc => ZCC,

@@ -169,7 +169,8 @@ fn in_words_of(
 ) -> String {
     let all = plan.cells().count();
     let mut text = format!(
-        "{}: {} of {all} measurements have a run; {copied} copied to \"{}\", {known} there already\n",
+        "{}: {} of {all} measurements have a run; {copied} copied to \"{}\", {known} there \
+         already\n",
         plan.name,
         copied + known,
         tell::path(archive)

@@ -70,8 +70,12 @@ impl FolderArgs {
             let bytes = named_by.bytes(file::LARGEST_BYTES).map_err(|error| {
                 let what = in_words(&error);
                 let program = if plan.engine == Engine::Ssh { "ssh" } else { "kubectl" };
-                Error::input(format!("\"{name}\", which names the {program} command, is not used: {what}"))
-                .help("--programs FLEET.toml takes the command from that file; it is not saved in the folder")
+                let message =
+                    format!("\"{name}\", which names the {program} command, is not used: {what}");
+                Error::input(message).help(
+                    "--programs FLEET.toml takes the command from that file; it is not saved in \
+                     the folder",
+                )
             })?;
             plan.programs = file::parsed(&bytes, &name, engine)?.programs();
         }

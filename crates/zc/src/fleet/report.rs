@@ -59,7 +59,8 @@ pub(crate) struct FleetForm {
     #[command(flatten)]
     width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          help_heading = "Output")]
     out: Option<PathBuf>,
 }
 
@@ -195,7 +196,8 @@ impl Found {
         let error = refused(NoFleet::NoRun { left_out });
         match has_withheld {
             true => error.help(
-                "zc fleet submit DIR measures them again; --include-withheld shows what they say all the same",
+                "zc fleet submit DIR measures them again; --include-withheld shows what they say \
+                 all the same",
             ),
             false => error,
         }

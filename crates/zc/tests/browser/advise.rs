@@ -26,7 +26,8 @@ fn page(folder: &Path) -> PathBuf {
 /// Texts of the table of cores below a field.
 fn cores(browser: &Browser, field: usize) -> Vec<String> {
     strings(&browser.script(&format!(
-        "return Array.from(document.querySelectorAll('.cores')[{field}].querySelectorAll('tbody td'))\
+        "return Array.from(document.querySelectorAll('.cores')[{field}]\
+         .querySelectorAll('tbody td'))\
          .map(cell => cell.textContent)"
     )))
 }

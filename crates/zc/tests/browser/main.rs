@@ -125,7 +125,7 @@ fn written(folder: &Path, args: &[&str], runs: &[Run]) -> PathBuf {
     command.args(args).current_dir(folder);
     for (place, run) in runs.iter().enumerate() {
         let name = format!("{place}.json");
-        std::fs::write(folder.join(&name), zc_run::whole(run)).unwrap();
+        std::fs::write(folder.join(&name), zc_run::run_lines(run)).unwrap();
         command.arg(name);
     }
     let output = command.args(["-o", "page.html"]).finish().unwrap();

@@ -288,8 +288,8 @@ fn a_state_that_becomes_another_one_ends_the_run_with_what_was_measured() {
     let output = zc.wait_with_output().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let sentence = "state \"B\" has become another: the command of --verify-state said \"B\" in it, \
-                    and says \"A\"";
+    let sentence = "state \"B\" has become another: the command of --verify-state said \"B\" in \
+                    it, and says \"A\"";
     assert!(said.contains(sentence), "{said}");
     assert_eq!(log(folder.path()), ["restored"]);
     let run = saved(folder.path());
@@ -437,13 +437,13 @@ fn a_state_that_an_option_of_the_run_replaces_is_an_error() {
     let cases: [(&[&str], &str); 2] = [
         (
             &["--congestion", "reno", "--ab", congestion, "--ab", congestion],
-            "the states change net.ipv4.tcp_congestion_control, which is not that of the sockets of \
-             \"read+send A\": the run gives them congestion control reno",
+            "the states change net.ipv4.tcp_congestion_control, which is not that of the sockets \
+             of \"read+send A\": the run gives them congestion control reno",
         ),
         (
             &["--sndbuf", "64k", "--ab", &wmem[0], "--ab", &wmem[1]],
-            "the states change net.ipv4.tcp_wmem, which is not that of the sockets of \"read+send A\": \
-             the run gives them SO_SNDBUF of 64k",
+            "the states change net.ipv4.tcp_wmem, which is not that of the sockets of \"read+send \
+             A\": the run gives them SO_SNDBUF of 64k",
         ),
     ];
     at_once(&cases, |(args, sentence)| {

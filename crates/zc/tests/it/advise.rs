@@ -250,14 +250,38 @@ fn what_cannot_be_used_is_refused_with_a_hint() {
         (of_stdin(&binary, &[]), 3, "is of no format that zc knows"),
         (of_stdin(b"", &[]), 3, "has no requests"),
         (advise(&[combined, "--format", "caddy"]), 3, "can be read as caddy: 20 were tried"),
-        (of_stdin(b"#Fields: date time cs-method sc-status sc-bytes time-taken\n2014-01-01 02:01:09 GET 200 5 4\n", &[]), 3, "could be iis or w3c"),
-        (of_stdin(b"#Fields: date time cs-method sc-status\n2014-01-01 02:01:09 GET 200\n", &[]), 3, "has no column sc-bytes"),
+        (
+            of_stdin(
+                b"#Fields: date time cs-method sc-status sc-bytes time-taken\n\
+                  2014-01-01 02:01:09 GET 200 5 4\n",
+                &[],
+            ),
+            3,
+            "could be iis or w3c",
+        ),
+        (
+            of_stdin(b"#Fields: date time cs-method sc-status\n2014-01-01 02:01:09 GET 200\n", &[]),
+            3,
+            "has no column sc-bytes",
+        ),
         (advise(&[combined, "--format", "combinde"]), 2, "did you mean \"combined\"?"),
-        (advise(&[combined, "--format", "$time_local $status"]), 2, "lacks the bytes of a response"),
-        (advise(&[combined, "--format", "%t %r %>s %b"]), 2, "has the request without quotes around it"),
+        (
+            advise(&[combined, "--format", "$time_local $status"]),
+            2,
+            "lacks the bytes of a response",
+        ),
+        (
+            advise(&[combined, "--format", "%t %r %>s %b"]),
+            2,
+            "has the request without quotes around it",
+        ),
         (advise(&[combined, "--format", "%t%Y"]), 2, "has \"%Y\", which is not known"),
         (advise(&[combined, "--field", "colour=red"]), 2, "WHAT is one of time, status"),
-        (advise(&[combined, "--field", "bytes=b", "--format", "s3"]), 2, "--field is for JSON lines"),
+        (
+            advise(&[combined, "--field", "bytes=b", "--format", "s3"]),
+            2,
+            "--field is for JSON lines",
+        ),
         (advise(&["-", "-"]), 2, "stdin (-) is named twice"),
         (advise(&[]), 2, "LOG"),
     ] {

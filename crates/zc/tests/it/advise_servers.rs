@@ -214,8 +214,10 @@ fn what_haproxy_logs_is_what_was_received() {
     let site = Site::new();
     let conf = site.write(
         "haproxy.cfg",
-        "global\n log stdout format raw local0\ndefaults\n mode http\n log global\n option httplog\n \
-         timeout client 60s\n timeout connect 60s\n timeout server 60s\nfrontend www\n bind 127.0.0.1:PORT\n \
+        "global\n log stdout format raw local0\n\
+         defaults\n mode http\n log global\n option httplog\n \
+         timeout client 60s\n timeout connect 60s\n timeout server 60s\n\
+         frontend www\n bind 127.0.0.1:PORT\n \
          capture request header User-Agent len 64\n option dontlognull\n \
          http-request return status 404 content-type text/plain string none if { path /none }\n \
          http-request return status 200 content-type text/plain file DIR/www/b\n",

@@ -70,10 +70,10 @@ struct Server {
 
 impl Server {
     fn start(words: &[&str]) -> Self {
-        Self::of(zc(words))
+        Self::spawn(zc(words))
     }
 
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -281,7 +281,7 @@ fn a_server_in_python_gets_every_byte_in_order_from_every_way_of_sending() {
     let files = files(&LENS);
     let Some(digest) = sha256(&files.bare(2)) else { return };
     for way in [&["-n2"][..], &["-Sn2"], &["-Swn2"], &["-kn2"], &["-Skb4093", "-n2"]] {
-        let mut server = Server::of(python(PYTHON_SERVER, &[]).unwrap());
+        let mut server = Server::spawn(python(PYTHON_SERVER, &[]).unwrap());
         let words = [&["zcc", "-s", "127.0.0.1", "-p", &server.port][..], way, &["--"]].concat();
         fine(&zc(&files.words(&words)).finish().unwrap());
         let received: serde_json::Value = serde_json::from_str(&server.line()).unwrap();
@@ -930,7 +930,7 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     // The port of 2001, unless it is taken; `exec`, as this test ends what it started.
     let taken = TcpListener::bind(("::", 2222)).is_err();
     let (zcs, port) = if taken { ("exec ./zcs -p 0", "-p ") } else { ("exec ./zcs", "") };
-    let mut server = Server::of(sh(zcs));
+    let mut server = Server::spawn(sh(zcs));
     let port = if taken { format!("{port}{}", server.port) } else { port.to_owned() };
     let sent = |loops: usize| {
         format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops)

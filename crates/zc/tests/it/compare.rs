@@ -15,7 +15,7 @@ use crate::support::{Bounded as _, three_paths, zc_in};
 fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&mut Run)) {
     let mut run = three_paths(seed, factor, TrueCell::new(SendPath::Splice, 210.0, 390.0));
     change(&mut run);
-    std::fs::write(folder.join(name), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.join(name), zc_run::run_lines(&run)).unwrap();
 }
 
 fn compare(folder: &Path, args: &[&str]) -> Output {

@@ -107,7 +107,7 @@ impl Recipe {
     }
 
     fn measures(mut self, run: &Run) -> Self {
-        self.then("json", &zc_run::whole(run));
+        self.then("json", &zc_run::run_lines(run));
         self
     }
 
@@ -319,7 +319,8 @@ fn the_nightly_service_repeats_its_first_run_that_found_a_quiet_block() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     // Writes what it is asked for, and ends as a run does for which there was no quiet block.
-    let zc = "#!/bin/sh\necho \"$@\" >> log\nfor to; do :; done\necho made > \"$to\"\nexit $(cat code)\n";
+    let zc = "#!/bin/sh\necho \"$@\" >> log\nfor to; do :; done\necho made > \"$to\"\n\
+              exit $(cat code)\n";
     std::fs::write(path("zc"), zc).unwrap();
     std::fs::set_permissions(path("zc"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let script = script_of_unit("zc-nightly.service", &path("zc").display().to_string());

@@ -62,13 +62,14 @@ fn folder_with_stand_in() -> tempfile::TempDir {
     run.header.host.hostname = "@NEAR@".to_owned();
     let far = run.header.remote.as_mut().and_then(|remote| remote.machine.as_mut()).unwrap();
     far.host.hostname = "@FAR@".to_owned();
-    std::fs::write(at.path().join("run.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(at.path().join("run.json"), zc_run::run_lines(&run)).unwrap();
     at
 }
 
 fn fleet_file(folder: &Path, pairs: &str, zc: &str) {
     let text = format!(
-        "name = \"nightly\"\nseed = 3\nzc = \"{zc}\"\n[pairs]\n{pairs}\n[slurm]\npartition = \"bench\"\n\
+        "name = \"nightly\"\nseed = 3\nzc = \"{zc}\"\n[pairs]\n{pairs}\n[slurm]\n\
+         partition = \"bench\"\n\
          [[hosts]]\nwith_feature = \"gen1\"\nfeatures = {{ generation = \"gen1\" }}\n\
          [[hosts]]\nwith_feature = \"gen2\"\nfeatures = {{ generation = \"gen2\" }}\n\
          [[plans]]\nname = \"paths\"\noptions = [\"--paths\", \"sendfile\"]\nbudget = \"2s\"\n"
@@ -255,15 +256,18 @@ fn fleet_by_kubernetes() -> tempfile::TempDir {
     std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
     let node = |name: &str| {
         format!(
-            "{{\"metadata\":{{\"name\":\"{name}\"}},\"status\":{{\"allocatable\":{{\"zc/host\":\"1\"}}}}}}"
+            "{{\"metadata\":{{\"name\":\"{name}\"}},\
+             \"status\":{{\"allocatable\":{{\"zc/host\":\"1\"}}}}}}"
         )
     };
     let nodes = format!("{{\"items\":[{},{}]}}", node("n2"), node("n3"));
     std::fs::write(here.join("nodes.json"), nodes).unwrap();
     std::fs::write(here.join("jobs.json"), "{\"items\":[]}").unwrap();
     let text = format!(
-        "name = \"few\"\nengine = \"kubernetes\"\nseed = 1\n[kubernetes]\nimage = \"zc:1\"\nresource = \"zc/host\"\n\
-         kubectl = \"{}\"\n[[hosts]]\nnames = \"n[2-3]\"\n[[plans]]\nname = \"paths\"\nbudget = \"2s\"\n",
+        "name = \"few\"\nengine = \"kubernetes\"\nseed = 1\n[kubernetes]\nimage = \"zc:1\"\n\
+         resource = \"zc/host\"\n\
+         kubectl = \"{}\"\n[[hosts]]\nnames = \"n[2-3]\"\n[[plans]]\nname = \"paths\"\n\
+         budget = \"2s\"\n",
         kubectl.display()
     );
     std::fs::write(here.join("fleet.toml"), text).unwrap();
@@ -319,7 +323,8 @@ fn in_kubernetes_what_cannot_run_is_refused_or_waits_with_a_sentence() {
         said.contains("do not have exactly one \"zc/host\" each") && said.contains(": n2 has 4\n"),
         "{said}"
     );
-    let down = "The connection to the server 192.0.2.1:6443 was refused - did you specify the right host or port?\n";
+    let down = "The connection to the server 192.0.2.1:6443 was refused - did you specify the \
+                right host or port?\n";
     std::fs::write(here.join("refuse"), down).unwrap();
     assert!(refused(&zc(&["submit", "out"]), 6).contains("the cluster does not answer"));
     let status = zc(&["status", "out"]);
@@ -339,7 +344,8 @@ fn from_kubernetes_a_run_comes_home_by_the_log_whole_or_cut_off() {
     let at = fleet_by_kubernetes();
     let here = at.path();
     let zc = |words: &[&str]| zc_in(here, &[&["fleet"], words].concat()).finish().unwrap();
-    let run = zc_run::whole(&two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run()));
+    let run =
+        zc_run::run_lines(&two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run()));
     let log = |run: &str| {
         let lines: Vec<&str> = run.lines().collect();
         let (head, rest) = lines.split_first().unwrap();
@@ -655,7 +661,7 @@ fn archive_of_twelve_nights(folder: &Path, more: f64) {
             run.header.host.kernel_release = if night < 8 { "6.1.0" } else { "6.12.1" }.to_owned();
             let far = run.header.remote.as_mut().and_then(|far| far.machine.as_mut()).unwrap();
             far.host.hostname = format!("n{}", (host + 1) % 3);
-            std::fs::write(day.join(format!("{host}.json")), zc_run::whole(&run)).unwrap();
+            std::fs::write(day.join(format!("{host}.json")), zc_run::run_lines(&run)).unwrap();
         }
     }
 }
@@ -760,7 +766,8 @@ fn compressed_runs_of_an_archive_are_read_once_or_named_with_the_reason() {
     }
     std::fs::write(here.join("runs/other.json.xz"), b"\xfd7zXZ\0 and so on").unwrap();
     let said = stderr(&zc(&["export", "runs"]));
-    let why = "\"other.json.xz\" is left out: it cannot be read: it is compressed with xz, which zc does not read";
+    let why = "\"other.json.xz\" is left out: it cannot be read: it is compressed with xz, which \
+               zc does not read";
     assert!(said.contains(why), "{said}");
 }
 
@@ -776,7 +783,8 @@ fn on_a_full_disk_nothing_that_came_back_is_lost_and_collecting_goes_on() {
     // Of four runs one has room.
     let size = std::fs::metadata(&saved_in_folder(&here.join("out/runs"))[0]).unwrap().len();
     let script = format!(
-        "cd {here} && {ZC} fleet collect out --archive \"$OLDPWD/archive\"; echo $?; find \"$OLDPWD\" -type f | wc -l",
+        "cd {here} && {ZC} fleet collect out --archive \"$OLDPWD/archive\"; echo $?; find \
+         \"$OLDPWD\" -type f | wc -l",
         here = here.display()
     );
     let size = format!("{}k", (size + size / 2) >> 10);

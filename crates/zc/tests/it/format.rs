@@ -65,7 +65,7 @@ fn edited(change: impl FnOnce(&mut Value)) -> String {
 fn of_version(start: &str) -> String {
     let FormatVersion { major, minor, read_by } = FormatVersion::current();
     let now = format!("{{\"zc_run\":{major},\"zc_run_minor\":{minor},\"read_by\":\"{read_by}\",");
-    let text = zc_run::whole(&synthetic());
+    let text = zc_run::run_lines(&synthetic());
     assert!(text.starts_with(&now), "{}", &text[..100]);
     text.replacen(&now, start, 1)
 }
@@ -169,7 +169,7 @@ fn a_run_of_an_older_format_is_compared_with_a_newer_one_by_the_account_that_bot
         assert!(is_own, "{name}");
         let folder = tempfile::tempdir().unwrap();
         let save = |file: &str, run: &Run| {
-            std::fs::write(folder.path().join(file), zc_run::whole(run)).unwrap();
+            std::fs::write(folder.path().join(file), zc_run::run_lines(run)).unwrap();
         };
         save("old.json", &old);
         save("new.json", &new);
@@ -293,8 +293,8 @@ fn a_later_minor_version_is_read_with_a_warning() {
     assert_eq!(
         stderr(&output),
         format!(
-            "warning: file \"x.json\" is of format 4.1, and this zc knows {MAJOR}.{MINOR}: what the \
-             newer one added is not shown\n\
+            "warning: file \"x.json\" is of format 4.1, and this zc knows {MAJOR}.{MINOR}: what \
+             the newer one added is not shown\n\
              hint: zc 0.9.0 and later read it\n"
         )
     );
@@ -312,8 +312,8 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown send path `teleport`"), "{stderr}");
     assert!(stderr.ends_with(&format!(
-        "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
-         read it\n"
+        "hint: its format 4.1 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and \
+         later read it\n"
     )));
 }
 
@@ -471,7 +471,7 @@ fn older_runs_are_converted_and_are_the_same_in_memory() {
         assert_eq!(onto.status.code(), Some(5), "{}", stderr(&onto));
         assert_eq!(std::fs::read(folder.path().join(file)).unwrap(), std::fs::read(&path).unwrap());
         let lines = printed(&zc(folder.path(), &["convert", file, "-o", "-"]));
-        assert_eq!(lines, zc_run::whole(&run), "{name}");
+        assert_eq!(lines, zc_run::run_lines(&run), "{name}");
     }
 }
 
@@ -487,9 +487,9 @@ fn a_run_of_format_3_that_another_program_has_laid_out_is_read() {
 #[test]
 fn the_output_for_programs_is_as_its_schema_says() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.json"), zc_run::whole(&synthetic())).unwrap();
+    std::fs::write(folder.path().join("a.json"), zc_run::run_lines(&synthetic())).unwrap();
     let other = Synthetic { blocks: 9, seed: 3, ..Synthetic::default() }.run();
-    std::fs::write(folder.path().join("b.json"), zc_run::whole(&other)).unwrap();
+    std::fs::write(folder.path().join("b.json"), zc_run::run_lines(&other)).unwrap();
     let document = |args: &[&str]| -> Value {
         serde_json::from_str(&printed(&zc(folder.path(), args))).unwrap()
     };
@@ -502,7 +502,7 @@ fn the_output_for_programs_is_as_its_schema_says() {
     valid(&compared, &document(&["compare", "a.json", "b.json", "--json"]), "zc compare");
     for (name, seed) in [("1.json", 11), ("2.json", 12), ("3.json", 13)] {
         let run = Synthetic { blocks: 9, seed, ..Synthetic::default() }.run();
-        std::fs::write(folder.path().join(name), zc_run::whole(&run)).unwrap();
+        std::fs::write(folder.path().join(name), zc_run::run_lines(&run)).unwrap();
     }
     let (_, calibrated) = schema(&["calibrate"]);
     let words = ["calibrate", "1.json", "2.json", "3.json", "--json"];

@@ -295,7 +295,7 @@ fn survive(text: &str) -> Option<Run> {
             }
             // What has been read can be written and read again.
             assert_eq!(
-                zc_run::parse(&zc_run::whole(&run)).map(|(again, _)| again),
+                zc_run::parse(&zc_run::run_lines(&run)).map(|(again, _)| again),
                 Ok(run.clone())
             );
             Some(run)
@@ -306,7 +306,7 @@ fn survive(text: &str) -> Option<Run> {
 #[test]
 fn runs_of_every_shape_come_back_whole_and_can_be_shown() {
     for run in &*RUNS {
-        let text = zc_run::whole(run);
+        let text = zc_run::run_lines(run);
         assert_eq!(survive(&text).as_ref(), Some(run));
         assert_eq!(survive(&by_lines(&value(run))).as_ref(), Some(run), "keys in another order");
         let parts = std::iter::once(zc_run::gzip_members(&text)).chain([gzipped_once(&text)]);
@@ -465,7 +465,7 @@ fn windows_that_contradict_themselves_give_no_figures_and_no_panic() {
 #[test]
 fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
     let run = Synthetic { blocks: 4, ..Synthetic::default() }.run();
-    let text = zc_run::whole(&run);
+    let text = zc_run::run_lines(&run);
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let last_line = ends[ends.len() - 2] + 1..text.len();
     let edges = ends.iter().flat_map(|end| [end - 1, *end, end + 1]);
@@ -490,7 +490,7 @@ fn a_compressed_file_that_is_cut_anywhere_loses_one_block_at_most() {
     run.blocks.iter_mut().for_each(|block| block.slots.truncate(2));
     let mut starts = vec![0];
     let mut bytes = Vec::new();
-    for line in zc_run::whole(&run).split_inclusive('\n') {
+    for line in zc_run::run_lines(&run).split_inclusive('\n') {
         bytes.extend(zc_run::gzip_members(line));
         starts.push(bytes.len());
     }
@@ -512,7 +512,7 @@ fn a_compressed_file_that_is_cut_anywhere_loses_one_block_at_most() {
 #[test]
 fn a_compressed_file_that_is_damaged_is_an_error_that_says_so() {
     let run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
-    let bytes = zc_run::gzip_members(&zc_run::whole(&run));
+    let bytes = zc_run::gzip_members(&zc_run::run_lines(&run));
     // In the checksum of the header's member, in a member, and behind the last one.
     let header = zc_run::gzip_members(&zc_run::header_line(&run.header)).len();
     let changed = |at: usize| {
@@ -532,7 +532,7 @@ fn a_compressed_file_that_is_damaged_is_an_error_that_says_so() {
 
 #[test]
 fn what_follows_the_end_of_a_run_is_an_error() {
-    let text = zc_run::whole(&RUNS[0]);
+    let text = zc_run::run_lines(&RUNS[0]);
     let line = text.lines().count();
     let error = zc_run::parse(&(text.clone() + &text)).unwrap_err();
     assert_eq!(error.message, format!("line {line} ends the run, and others follow"));
@@ -571,7 +571,7 @@ proptest! {
         which in 0_usize..5,
         changes in prop::collection::vec((any::<Index>(), "[\\x00-\\x7f]{0,3}", 0_usize..4), 1..4),
     ) {
-        let mut text = zc_run::whole(&RUNS[which]);
+        let mut text = zc_run::run_lines(&RUNS[which]);
         for (at, new, gone) in changes {
             let at = at.index(text.len());
             text.replace_range(at..(at + gone).min(text.len()), &new); // it is ASCII throughout
@@ -584,7 +584,7 @@ proptest! {
 #[test]
 fn the_head_begins_with_the_version() {
     let run = &RUNS[0];
-    let text = zc_run::whole(run);
+    let text = zc_run::run_lines(run);
     assert!(text.starts_with(&format!("{{\"zc_run\":{},", zc_run::MAJOR)));
     let keys: Map<String, Value> = value(run).as_object().cloned().unwrap();
     assert!(["plan", "host", "link", "blocks", "end"].iter().all(|key| keys.contains_key(*key)));

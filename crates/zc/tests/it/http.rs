@@ -47,7 +47,7 @@ impl Server {
         Self { address, requests, stop }
     }
 
-    fn of(head: &str, body_bytes: usize) -> Self {
+    fn with_body(head: &str, body_bytes: usize) -> Self {
         let mut answer =
             format!("HTTP/1.1 {head}\r\nContent-Length: {body_bytes}\r\n\r\n").into_bytes();
         answer.resize(answer.len() + body_bytes, b'x');
@@ -101,7 +101,7 @@ fn refused(output: &Output, code: i32) -> String {
 
 #[test]
 fn a_number_of_requests_is_sent_and_told() {
-    let server = Server::of("200 OK\r\nServer: test/1", 4096);
+    let server = Server::with_body("200 OK\r\nServer: test/1", 4096);
     let output = server.zc(&["--requests", "200", "--connections", "3"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let printed = text(&output.stdout);
@@ -120,7 +120,7 @@ fn a_number_of_requests_is_sent_and_told() {
 
 #[test]
 fn the_document_is_valid_and_counts_what_was_sent() {
-    let server = Server::of("200 OK", 100_000);
+    let server = Server::with_body("200 OK", 100_000);
     let output = server.zc(&["--requests", "50", "--rate", "500/s", "--json", "--cpu", "0"]);
     let result = document(&output);
     is_as_described("http", &result);
@@ -138,7 +138,7 @@ fn the_document_is_valid_and_counts_what_was_sent() {
 
 #[test]
 fn on_an_emulated_machine_sending_has_no_cost() {
-    let server = Server::of("200 OK", 100);
+    let server = Server::with_body("200 OK", 100);
     let folder = tempfile::tempdir().unwrap();
     let script = format!("exec {ZC} http {} --requests 20 --json", server.url());
     let Some(output) = on_emulated_cpu(folder.path(), &script) else { return };
@@ -149,7 +149,7 @@ fn on_an_emulated_machine_sending_has_no_cost() {
 
 #[test]
 fn what_a_log_asked_for_is_asked_for_again() {
-    let server = Server::of("200 OK", 4096);
+    let server = Server::with_body("200 OK", 4096);
     let base = format!("http://{}", server.address);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
@@ -200,7 +200,7 @@ fn a_rate_that_is_not_reached_is_told_and_exit_code_1() {
     let said = refused(&server.zc(&["--timeout", "50ms"]), 6);
     assert!(said.contains("the server does not answer after 0.05 s"), "{said}");
 
-    let server = Server::of("200 OK", 1_000_000);
+    let server = Server::with_body("200 OK", 1_000_000);
     let output = server.zc(&["--rate", "1000000/s", "--for", "200ms"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("error: the rate was not reached: "), "{}", stderr(&output));
@@ -217,7 +217,7 @@ fn what_the_server_answers_is_refused_before_a_load_begins() {
         ("404 Not Found", "with status 404"),
         ("200 OK\r\nContent-Encoding: gzip", "with the encoding \"gzip\""),
     ] {
-        let server = Server::of(head, 10);
+        let server = Server::with_body(head, 10);
         let said = refused(&server.zc(&[]), 6);
         assert!(said.contains(says), "{said}");
         assert_eq!(server.requests.load(Ordering::Relaxed), 1);
@@ -233,7 +233,7 @@ fn servers_that_cannot_be_reached_are_exit_code_6() {
     assert!(said.contains("connection refused"), "{said}");
     let said = refused(&zc(&["http", "http://no-such-host.invalid/"]).finish().unwrap(), 6);
     assert!(said.contains("cannot find host \"no-such-host.invalid\""), "{said}");
-    let server = Server::of("200 OK", 1);
+    let server = Server::with_body("200 OK", 1);
     let https = server.url().replace("http:", "https:");
     let said = refused(&zc(&["http", &https, "--cacert", "/dev/null"]).finish().unwrap(), 3);
     assert!(said.contains("cannot use the certificates of \"/dev/null\""), "{said}");
@@ -289,7 +289,7 @@ fn a_fault_during_the_load_is_told_and_exit_code_1() {
 
 #[test]
 fn ctrl_c_ends_it_with_what_was_measured() {
-    let server = Server::of("200 OK", 10);
+    let server = Server::with_body("200 OK", 10);
     let mut zc = zc(&["http", &server.url(), "--for", "600s", "--rate", "100/s", "--json"]);
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     until("it sends", || {
@@ -310,7 +310,7 @@ fn ctrl_c_ends_it_with_what_was_measured() {
 
 #[test]
 fn a_load_that_was_stopped_says_so_and_tells_no_latency() {
-    let server = Server::of("200 OK", 10);
+    let server = Server::with_body("200 OK", 10);
     let mut zc = zc(&["http", &server.url(), "--requests", "400", "--rate", "200/s", "--json"]);
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     until("it sends", || {

@@ -43,7 +43,7 @@ fn two_seconds_are_enough_for_a_table_its_sentences_and_the_shares_of_a_saved_ru
     let folder = tempfile::tempdir().unwrap();
     let run = zc_testkit::synthetic::Synthetic::default().run();
     let file = folder.path().join("run.json");
-    std::fs::write(&file, zc_run::whole(&run)).unwrap();
+    std::fs::write(&file, zc_run::run_lines(&run)).unwrap();
     let output = memory(&["--budget", "2s", "--with", file.to_str().unwrap()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);

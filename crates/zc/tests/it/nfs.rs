@@ -60,8 +60,11 @@ EXPORT_DEFAULTS { SecType = sys; Squash = No_Root_Squash; Access_Type = RO; Priv
 EXPORT { Export_Id = 1; Path = /run/export; Pseudo = /data; Protocols = 4; FSAL { Name = VFS; } }
 "#;
         std::fs::write(folder.join("ganesha.conf"), config).unwrap();
-        let script = "ip link set lo up && ip address add $0/32 dev lo && mount -t tmpfs zc /run && mount -t tmpfs zc /var/lib &&
-            mkdir -p /run/ganesha /run/export /var/lib/nfs/ganesha && mount -t tmpfs zc /run/export &&
+        let script =
+            "ip link set lo up && ip address add $0/32 dev lo && mount -t tmpfs zc /run && \
+             mount -t tmpfs zc /var/lib &&
+            mkdir -p /run/ganesha /run/export /var/lib/nfs/ganesha && \
+             mount -t tmpfs zc /run/export &&
             head -c 2097152 /dev/urandom >/run/export/file &&
             exec ganesha.nfsd -F -L STDERR -N NIV_CRIT -f ganesha.conf -p /run/ganesha.pid";
         let mut command = Command::new("unshare");

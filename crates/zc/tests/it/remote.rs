@@ -432,7 +432,7 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
         eprintln!("skipped: no iperf3");
         return;
     };
-    let mut server = Far::of(server);
+    let mut server = Far::from_child(server);
     let folder = tempfile::tempdir().unwrap();
     // zc waits for it as between two tests.
     let address = format!("iperf3://127.0.0.1:{free}");
@@ -457,7 +457,7 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
 
 impl Far {
     /// A server of another program that does not answer.
-    fn of(child: Running) -> Self {
+    fn from_child(child: Running) -> Self {
         let mut echo = Command::new("true").stderr(Stdio::piped()).start().unwrap();
         let says = BufReader::new(echo.stderr.take().unwrap());
         echo.wait().unwrap();
@@ -742,7 +742,7 @@ fn ends_that_start_in_any_order_leave_the_run_on_stdout_and_no_server() {
     let saved = text(&output.stdout);
     let (run, _) = zc_run::parse(&saved).unwrap();
     assert!(!run.blocks.is_empty() && run.end.is_some(), "{said}");
-    assert_eq!(zc_run::whole(&run), saved, "the lines that a file would hold");
+    assert_eq!(zc_run::run_lines(&run), saved, "the lines that a file would hold");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file is made");
     assert_eq!(far.child.wait().unwrap().code(), Some(0));
 }

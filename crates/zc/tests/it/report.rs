@@ -14,13 +14,13 @@ use crate::support::{Bounded as _, ZC, zc_in};
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-    put("paths.json", &zc_run::whole(&Synthetic { blocks: 8, ..Synthetic::default() }.run()));
+    put("paths.json", &zc_run::run_lines(&Synthetic { blocks: 8, ..Synthetic::default() }.run()));
     let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
     let cells = size_sweep(&paths, &[256, 4096, 65_536]);
     let factors = vec![Factor::Message, Factor::Send];
     let mut sizes = Synthetic { blocks: 8, cells, factors, ..Synthetic::default() }.run();
     sizes.header.plan.experiment = "sizes".to_owned();
-    put("sizes.json", &zc_run::whole(&sizes));
+    put("sizes.json", &zc_run::run_lines(&sizes));
     put("old.html", "the old report");
     folder
 }

@@ -645,7 +645,7 @@ fn a_run_has_the_rate_of_the_one_before_it_in_its_folder() {
     // One that is never chosen, near to one that was.
     let earlier = 0.9 * first.header.plan.fixed.rate_bytes_per_s;
     first.header.plan.fixed.rate_bytes_per_s = earlier;
-    std::fs::write(folder.path().join("first.json"), zc_run::whole(&first)).unwrap();
+    std::fs::write(folder.path().join("first.json"), zc_run::run_lines(&first)).unwrap();
     let second = run("second.json", &[]);
     assert_eq!(second.header.plan.fixed.rate_bytes_per_s, earlier);
     let note = second.header.warnings.iter().find(|warning| warning.name == "earlier-rate");

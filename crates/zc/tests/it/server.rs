@@ -560,8 +560,9 @@ const ALIKE: [Alike; 3] = [
         settings: |logs, run, www, port| {
             format!(
                 "pid {run}/server.pid; error_log {logs}/error.log; events {{}}\n\
-                 http {{ access_log {logs}/access.log; client_body_temp_path {logs}/body; proxy_temp_path {logs}/proxy; \
-                 fastcgi_temp_path {logs}/fastcgi; uwsgi_temp_path {logs}/uwsgi; scgi_temp_path {logs}/scgi;\n\
+                 http {{ access_log {logs}/access.log; client_body_temp_path {logs}/body; \
+                 proxy_temp_path {logs}/proxy; fastcgi_temp_path {logs}/fastcgi; uwsgi_temp_path \
+                 {logs}/uwsgi; scgi_temp_path {logs}/scgi;\n\
                  server {{ listen {port}; root {www}; }} }}",
                 logs = logs.display(),
                 run = run.display(),
@@ -580,7 +581,8 @@ const ALIKE: [Alike; 3] = [
                  LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
                  DefaultRuntimeDir {run}\nErrorLog {logs}/error.log\n\
                  LogFormat \"%r\" plain\nCustomLog {logs}/access.log plain\n\
-                 DocumentRoot {www}\n<Directory {www}>\nRequire all granted\n</Directory>\nUser nobody\nGroup nogroup\n",
+                 DocumentRoot {www}\n<Directory {www}>\nRequire all granted\n</Directory>\n\
+                 User nobody\nGroup nogroup\n",
                 logs = logs.display(),
                 run = run.display(),
                 www = www.display()
@@ -594,8 +596,10 @@ const ALIKE: [Alike; 3] = [
         settings: |logs, run, _, port| {
             format!(
                 "global\n  stats socket {run}/admin.sock\n  pidfile {run}/server.pid\n\
-                 defaults\n  mode http\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n\
-                 frontend f\n  bind :{port}\n  http-request return status 200 content-type text/plain lf-string {logs}\n",
+                 defaults\n  mode http\n  timeout client 5s\n  timeout server 5s\n  timeout \
+                 connect 5s\n\
+                 frontend f\n  bind :{port}\n  http-request return status 200 content-type \
+                 text/plain lf-string {logs}\n",
                 logs = logs.display(),
                 run = run.display()
             )

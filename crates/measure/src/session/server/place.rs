@@ -5,11 +5,10 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zc_kernel::netlink::Devices;
-
 use super::super::options::CpuPair;
 use super::super::remote::Control;
 use super::options::ServerOptions;
+use zc_kernel::netlink::Devices;
 use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
 use zc_remote::{Client, FarOrigin, LoadWanted, Transport};
 use zc_rig::link::Link;

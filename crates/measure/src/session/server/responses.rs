@@ -24,8 +24,7 @@ use crate::plan::spec::Cells;
 use zc_kernel::stop::Stop;
 use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
 use zc_rig::link::Link;
-use zc_rig::meter::bind_to;
-use zc_rig::meter::{self, InstanceLock, checks};
+use zc_rig::meter::{self, InstanceLock, bind_to, checks};
 use zc_rig::trial::{self, SendSetup};
 use zc_run::factor::UNSET;
 use zc_run::{

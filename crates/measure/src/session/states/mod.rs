@@ -28,13 +28,12 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use zc_kernel::process::may_make_namespaces;
-use zc_kernel::spawn::wait_readable;
-
 use self::differences::{Found, Seen, all_differ, is_unchanged, readings};
 use self::shell::{CONGESTION, Setting, named, sysctls_alone};
 use self::traffic::Traffic;
 use self::watchdog::{Reply, Request};
+use zc_kernel::process::may_make_namespaces;
+use zc_kernel::spawn::wait_readable;
 use zc_rig::internal::{INTERNAL, WATCHDOG};
 use zc_run::{Error, FixedParams, HostState, HostStates, Result, StatePlace, StateReading};
 

@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::shell::{CONGESTION, Group, Setting, sysctl_name};
 use zc_kernel::ethtool::{Ethtool, Numbers};
 use zc_kernel::netns::NetNs;
-
-use super::shell::{CONGESTION, Group, Setting, sysctl_name};
 use zc_run::{Error, Result, StatePlace, in_words};
 
 const SYSCTLS: &str = "/proc/sys";

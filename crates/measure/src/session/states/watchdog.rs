@@ -16,9 +16,9 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
+
 use zc_kernel::netns::enter_mounts;
 use zc_kernel::spawn::{HeldSignals, kill_group, new_session, pidfd, wait_readable};
-
 use zc_run::{Error, Result};
 
 /// Largest part of a command's stderr that is passed on, in bytes.

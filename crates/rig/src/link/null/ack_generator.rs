@@ -9,14 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::answer::{Answer, Answers, Noted};
+use super::segment::{Ends, Kind, Segment, SynOptions, syn_options, write_frame};
 use zc_kernel::bpf::{Cell, Egress, SWALLOWED_PORT};
 use zc_kernel::clock::{monotonic_ns, thread_cpu_ns};
 use zc_kernel::packet::FrameSender;
-
 use zc_run::{AckOptions, FragmentCounts};
-
-use super::answer::{Answer, Answers, Noted};
-use super::segment::{Ends, Kind, Segment, SynOptions, syn_options, write_frame};
 
 /// The window scale (RFC 7323) that the ACK generator offers: 64 KiB << 10 is more than any send
 /// buffer.

@@ -8,11 +8,10 @@ use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::root::read;
 use zc_kernel::clock;
 use zc_kernel::inet_diag::{TcpSocket, tcp_sockets};
 use zc_kernel::netns::NetNs;
-
-use crate::root::read;
 use zc_run::{Error, Result, Span, TcpSpan, in_words};
 
 /// The network namespace of a service.

@@ -13,10 +13,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use zc_kernel::clock;
-
 use crate::meter::pid_stat::{PidStat, tree};
 use crate::root::read;
+use zc_kernel::clock;
 use zc_run::{Error, Result, ServiceTarget, Span, escape};
 
 /// A service.

@@ -2,12 +2,11 @@
 
 use std::os::fd::BorrowedFd;
 
-use zc_kernel::pages::Pages;
-use zc_kernel::tcp;
-
 use super::definition::Definition;
 use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, buffer};
+use zc_kernel::pages::Pages;
+use zc_kernel::tcp;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

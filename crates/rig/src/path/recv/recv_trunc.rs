@@ -3,11 +3,10 @@
 
 use std::os::fd::BorrowedFd;
 
-use zc_kernel::tcp;
-
 use super::definition::Definition;
 use super::receiver::{Inspect, Receiver};
 use super::socket_reader::SocketReader;
+use zc_kernel::tcp;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use zc_kernel::pages::Pages;
-
 use zc_run::{Error, RecvCounts, Result, Unavailable};
 
 /// The socket and the counts.

@@ -4,11 +4,10 @@
 use std::fs::{File, OpenOptions};
 use std::os::fd::BorrowedFd;
 
-use zc_kernel::splice::Pipe;
-
 use super::definition::Definition;
 use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, broken};
+use zc_kernel::splice::Pipe;
 use zc_run::{Error, RecvCounts, Result, Unavailable};
 
 /// The default of fs.pipe-max-size. Each slot of the pipe holds one reference, often to less than a

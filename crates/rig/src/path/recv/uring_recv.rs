@@ -2,12 +2,11 @@
 
 use std::os::fd::BorrowedFd;
 
-use zc_kernel::uring::Receive;
-
 use super::definition::Definition;
 use super::receiver::{Inspect, Receiver};
 use super::socket_reader::broken;
 use crate::path::uring::{no, own};
+use zc_kernel::uring::Receive;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

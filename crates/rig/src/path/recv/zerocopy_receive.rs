@@ -5,13 +5,12 @@
 
 use std::os::fd::BorrowedFd;
 
-use zc_kernel::pages::Pages;
-use zc_kernel::tcp;
-use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
-
 use super::definition::Definition;
 use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, broken, buffer};
+use zc_kernel::pages::Pages;
+use zc_kernel::tcp;
+use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

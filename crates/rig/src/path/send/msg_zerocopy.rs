@@ -5,8 +5,6 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use zc_kernel::errqueue::send_zerocopy;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
@@ -14,6 +12,7 @@ use super::socket_writer::broken;
 use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
+use zc_kernel::errqueue::send_zerocopy;
 use zc_run::{Result, SendCounts, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

@@ -4,13 +4,12 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use zc_kernel::tcp;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
 use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
+use zc_kernel::tcp;
 use zc_run::{Result, SendCounts, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

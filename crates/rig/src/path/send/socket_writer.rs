@@ -5,11 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use zc_kernel::mapping::FileMapping;
-use zc_kernel::pages::Pages;
-
 use super::setup::SendSetup;
 use crate::workload::{FileSet, Piece, SourceFile};
+use zc_kernel::mapping::FileMapping;
+use zc_kernel::pages::Pages;
 use zc_run::{Align, Error, Result, SendCounts, Unavailable};
 
 /// The socket and the counts.

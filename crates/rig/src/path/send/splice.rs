@@ -4,13 +4,12 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use zc_kernel::splice::Pipe;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
 use super::socket_writer::{SocketWriter, broken, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
+use zc_kernel::splice::Pipe;
 use zc_run::{Result, SendCounts, Unavailable};
 
 /// The default of fs.pipe-max-size: what a user without privileges may have.

@@ -1,9 +1,8 @@
 //! Errors of io_uring transfers as errors of the send path.
 
-use zc_kernel::uring::TransferError;
-
 use super::socket_writer::broken;
 use crate::workload::SourceFile;
+use zc_kernel::uring::TransferError;
 use zc_run::Error;
 
 /// The error of a transfer from `file` to the socket.

@@ -6,8 +6,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zc_kernel::uring::ZeroCopy;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
@@ -15,6 +13,7 @@ use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
 use crate::workload::Piece;
+use zc_kernel::uring::ZeroCopy;
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
 /// After this time without a notification and without an acknowledged byte the peer is considered

@@ -4,8 +4,6 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use zc_kernel::uring::Splice;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
@@ -14,6 +12,7 @@ use super::splice::{PIPE_BYTES, pipe, probe};
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
 use crate::workload::{FileSet, Piece};
+use zc_kernel::uring::Splice;
 use zc_run::{Result, SendCounts, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

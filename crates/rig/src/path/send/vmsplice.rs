@@ -9,8 +9,6 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use zc_kernel::splice::Pipe;
-
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
@@ -18,6 +16,7 @@ use super::socket_writer::{SocketWriter, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
 use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
+use zc_kernel::splice::Pipe;
 use zc_run::{Result, SendCounts, Unavailable};
 
 pub(super) const PATH: Definition = Definition {

@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
+
+use super::socket_writer::{SocketWriter, broken, takes_nothing};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::errqueue::{Woken, next_completion, wait_for_completion};
 use zc_kernel::tcp::AckProgress;
 use zc_kernel::{mapping, tcp};
-
-use super::socket_writer::{SocketWriter, broken, takes_nothing};
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
 /// Sends between two reads of completions. With the 20,480 bytes of net.core.optmem_max that older

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use zc_kernel::uring::disabled_sysctl;
-
 use zc_run::Unavailable;
 
 /// A duplicate of the socket for a ring, so that a path owns the descriptors of its requests.

@@ -1,8 +1,7 @@
 //! `congestion`: TCP congestion control of the sender. `trial::setup` chooses the default.
 
-use zc_kernel::tcp::{self, Unconnected};
-
 use super::effect::Effect;
+use zc_kernel::tcp::{self, Unconnected};
 use zc_run::{Error, FixedParams, Result};
 
 pub(super) struct Congestion;

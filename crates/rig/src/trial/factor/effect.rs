@@ -2,9 +2,8 @@
 
 use std::net::TcpStream;
 
-use zc_kernel::tcp::Unconnected;
-
 use crate::path::SendSetup;
+use zc_kernel::tcp::Unconnected;
 use zc_run::{Cell, FixedParams, LinkKind, Result, Unavailable};
 
 /// The hooks of one factor, in the order in which a trial calls them. `fixed` holds the parameters

@@ -4,7 +4,6 @@
 use std::net::TcpStream;
 
 use zc_kernel::tcp;
-
 use zc_run::{Error, Factor, FixedParams, Result};
 
 /// Sets the TCP options that the factors' levels ask for, before the first byte of a file. The

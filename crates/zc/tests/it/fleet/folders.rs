@@ -292,8 +292,8 @@ fn a_plan_that_found_a_full_disk_is_made_by_the_same_command_once_there_is_room(
     let disk = tempfile::tempdir().unwrap();
     let plan = format!("{ZC} fleet plan {}/fleet.toml -o out", at.path().display());
     let script = format!(
-        "{plan} >/dev/null; echo $?; ls out; mount -o remount,size=64M . || exit 77; {plan} >/dev/null; echo $?; \
-         {ZC} fleet submit out --dry-run | wc -l; {plan}; echo $?"
+        "{plan} >/dev/null; echo $?; ls out; mount -o remount,size=64M . || exit 77; {plan} \
+         >/dev/null; echo $?; {ZC} fleet submit out --dry-run | wc -l; {plan}; echo $?"
     );
     let Some(output) = on_small_disk(disk.path(), "200k", &script) else { return };
     let (said, printed) = (stderr(&output), text(&output.stdout));
@@ -312,7 +312,7 @@ fn doubtful_run(folder: &Path) {
     let mut run = two_machines(Synthetic { blocks: 8, ..Synthetic::default() }.run());
     run.header.host.hostname = "@NEAR@".to_owned();
     run.end.as_mut().unwrap().warnings.push(Warning::new("sniffer", Severity::Withhold, "x"));
-    fs::write(folder.join("run.json"), zc_run::whole(&run)).unwrap();
+    fs::write(folder.join("run.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(crate) fn stderr(output: &Output) -> String {
 
 /// A saved run of five synthetic blocks, as `zc run` would have written it.
 pub(crate) fn saved_run() -> String {
-    zc_run::whole(&Synthetic { blocks: 5, ..Synthetic::default() }.run())
+    zc_run::run_lines(&Synthetic { blocks: 5, ..Synthetic::default() }.run())
 }
 
 /// A run to compare: `read+send`, `sendfile` at `factor` times its cost, and a third path.

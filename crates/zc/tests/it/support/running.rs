@@ -47,7 +47,7 @@ impl Bounded for Command {
             self.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         self.get_args().for_each(|arg| write!(what, " {}", arg.to_string_lossy()).unwrap());
         let child = self.spawn()?;
-        Ok(Running { watchdog: Watchdog::of(&child, what), child })
+        Ok(Running { watchdog: Watchdog::start(&child, what), child })
     }
 
     fn finish(&mut self) -> io::Result<Output> {
@@ -113,7 +113,7 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    fn of(child: &Child, what: String) -> Self {
+    fn start(child: &Child, what: String) -> Self {
         let pid = Pid::from_child(child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty());
         let what: Arc<str> = what.into();

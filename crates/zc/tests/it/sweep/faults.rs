@@ -164,7 +164,7 @@ fn nothing(_: &Path) {}
 
 fn a_saved_run(folder: &Path) {
     let run = zc_testkit::synthetic::Synthetic { blocks: 12, ..Default::default() }.run();
-    std::fs::write(folder.join("run.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.join("run.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 fn two_saved_runs(folder: &Path) {
@@ -172,7 +172,7 @@ fn two_saved_runs(folder: &Path) {
     let mut run =
         zc_testkit::synthetic::Synthetic { blocks: 12, seed: 2, ..Default::default() }.run();
     run.header.started_at = "2026-11-22T10:00:00Z".to_owned();
-    std::fs::write(folder.join("other.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.join("other.json"), zc_run::run_lines(&run)).unwrap();
 }
 
 fn a_file(folder: &Path) {
@@ -532,8 +532,10 @@ fn the_tools_of_2001_end_well_whatever_call_fails() {
 
 #[test]
 fn calls_are_counted_by_thread_and_resumed_ones_are_not_counted_twice() {
-    let trace = "7 mmap(NULL, 1) = 0\n7 sigaltstack(0) = 0\n7 read(3, \"\", 1) = 0\n7 read(3, <unfinished ...>\n\
-                 8 read(3) = 0\n7 <... read resumed>) = 0\n8 mmap(NULL, 1) = 1\n9 mmap(NULL, 1) = 1\n\
+    let trace = "7 mmap(NULL, 1) = 0\n7 sigaltstack(0) = 0\n7 read(3, \"\", 1) = 0\n\
+                 7 read(3, <unfinished ...>\n\
+                 8 read(3) = 0\n7 <... read resumed>) = 0\n8 mmap(NULL, 1) = 1\n\
+                 9 mmap(NULL, 1) = 1\n\
                  8 mmap(NULL, 1) = 1\n8 +++ exited with 0 +++\n7 close(3) = 0\n";
     let counted = calls_in(trace);
     assert_eq!(counted, BTreeMap::from([("mmap".to_owned(), 2..=2), ("read".to_owned(), 1..=2)]));

@@ -38,17 +38,17 @@ struct Door {
 
 impl Door {
     fn new() -> Self {
-        Self::of(Command::new(ZC))
+        Self::start(Command::new(ZC))
     }
 
     /// The same, started by another program with a limit.
     fn limited(words: &[&str]) -> Self {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg(ZC);
-        Self::of(command)
+        Self::start(command)
     }
 
-    fn of(mut command: Command) -> Self {
+    fn start(mut command: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut token = OpenOptions::new()
             .write(true)
@@ -173,7 +173,8 @@ fn unhex(digits: &str) -> Vec<u8> {
 /// Answers the server's first line. It may be too late.
 fn knock(stream: &mut TcpStream, nonce: &str, proof: &str) {
     let knock = format!(
-        "{{\"zc\":\"knock\",\"protocol\":5,\"version\":\"0\",\"nonce\":\"{nonce}\",\"proof\":\"{proof}\"}}\n"
+        "{{\"zc\":\"knock\",\"protocol\":5,\"version\":\"0\",\
+         \"nonce\":\"{nonce}\",\"proof\":\"{proof}\"}}\n"
     );
     let _ = stream.write_all(knock.as_bytes());
 }
@@ -363,7 +364,8 @@ fn during_a_session_few_are_accepted_whatever_comes() {
     let lasted = began.elapsed();
     let share = (on_cpu() - before) as f64 / lasted.as_nanos() as f64;
     eprintln!(
-        "floods: {tried} connections within {lasted:?} of a session, {greeted} of them accepted, {:.2} % of a CPU",
+        "floods: {tried} connections within {lasted:?} of a session, {greeted} of them accepted, \
+         {:.2} % of a CPU",
         share * 100.0
     );
     // Those that the kernel had in the backlog when the session began were accepted before.

@@ -440,7 +440,7 @@ fn a_lost_block_and_a_host_that_is_not_put_back_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = zc_testkit::synthetic::Synthetic { blocks: 3, ..Default::default() }.run();
     run.end = None;
-    std::fs::write(folder.path().join("run.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.path().join("run.json"), zc_run::run_lines(&run)).unwrap();
     let ended = |status| Output {
         status: std::process::ExitStatus::from_raw(status),
         stdout: Vec::new(),

@@ -97,7 +97,7 @@ fn under_any_limit_zc_works_or_ends_with_a_sentence() {
 fn one(case: &Case) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let run = zc_testkit::synthetic::Synthetic { blocks: 12, ..Default::default() }.run();
-    std::fs::write(folder.path().join("saved.json"), zc_run::whole(&run)).unwrap();
+    std::fs::write(folder.path().join("saved.json"), zc_run::run_lines(&run)).unwrap();
     let output = match limited(case, folder.path())? {
         Ended::With(output) => output,
         Ended::Skipped(why) => {

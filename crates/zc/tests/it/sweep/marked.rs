@@ -347,7 +347,8 @@ impl Host {
         let until = Instant::now() + AFTERWARDS;
         loop {
             let now = Self::now();
-            let has_more_cgroups = !now.cgroups.is_subset(&self.cgroups); // another zc's may have gone
+            // Those of another zc may have gone.
+            let has_more_cgroups = !now.cgroups.is_subset(&self.cgroups);
             if now.interfaces == self.interfaces
                 && now.settings == self.settings
                 && !has_more_cgroups
@@ -363,7 +364,8 @@ impl Host {
                     })
                     .collect();
                 return Err(format!(
-                    "the host has changed: interfaces {:?} and now {:?}, cgroups {:?} and now {:?}, settings {settings:?}",
+                    "the host has changed: interfaces {:?} and now {:?}, cgroups {:?} and now \
+                     {:?}, settings {settings:?}",
                     self.interfaces, now.interfaces, self.cgroups, now.cgroups
                 ));
             }

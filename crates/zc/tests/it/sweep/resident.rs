@@ -7,8 +7,7 @@ use zc_run::RecvPath;
 
 use super::faults::address_in;
 use super::marked::{finished, signal, start};
-use super::verdict;
-use super::{is_long, turn};
+use super::{is_long, turn, verdict};
 use crate::support::ZC;
 
 /// Memory of a server besides buffers: the program itself, soakers, stacks, the machine's facts.

@@ -155,11 +155,11 @@ fn what_is_wrong_with_a_saved_run_is_found() {
     assert!(saved_run(folder.path(), End::Succeeded).unwrap_err().starts_with("no run was saved"));
     assert_eq!(saved_run(folder.path(), End::Failed(4)), Ok(()));
     let mut run = zc_testkit::synthetic::Synthetic { blocks: 3, ..Default::default() }.run();
-    assert_eq!(after(&zc_run::whole(&run), End::Succeeded), Ok(()));
-    let text = zc_run::whole(&run);
+    assert_eq!(after(&zc_run::run_lines(&run), End::Succeeded), Ok(()));
+    let text = zc_run::run_lines(&run);
     assert!(after(&text[..text.len() / 2], End::Succeeded).is_err());
     assert!(after("", End::Succeeded).is_err());
     assert_eq!(after("", End::Failed(1)), Ok(()));
     run.end = None;
-    assert!(after(&zc_run::whole(&run), End::Succeeded).is_err());
+    assert!(after(&zc_run::run_lines(&run), End::Succeeded).is_err());
 }

@@ -22,10 +22,11 @@ use zc_servers::{CallsOf, OriginOf, ServerRig};
 /// so wakes nobody, and 2.5 of 3.7 % that were added were found.
 const SHARE: f64 = 1.0 / 3.0;
 
-/// What is compared with the calls: the same bytes from zc's own server.
+/// The transfer that calls are compared with: the same bytes from zc's own server.
 const SENDFILE: Transfer = Transfer::Paths { send: SendPath::Sendfile, recv: RecvPath::Recv };
 
-/// Requests from which the cells are made: each kind of call at each size and number of connections.
+/// Requests from which the cells are made: each kind of call at each size and number of
+/// connections.
 pub(super) struct Asked<'a> {
     /// The first is the one that others are compared with.
     pub(super) calls: &'a [NfsCall],
