@@ -68,8 +68,7 @@ enum Content {
 const SECRET: &str = "hunter2-hunter2";
 
 /// The last lines of a run.
-const RUN: &str =
-    "{\"zc_run\":4}\n{\"x\":1}\n{\"reason\":{\"why\":\"budget-spent\"}}\n";
+const RUN: &str = "{\"zc_run\":4}\n{\"x\":1}\n{\"reason\":{\"why\":\"budget-spent\"}}\n";
 
 const ENGINES: [Engine; 3] = [Engine::Slurm, Engine::Ssh, Engine::Kubernetes];
 
