@@ -136,7 +136,7 @@ impl Question {
             }
         };
         let today = self.today.as_deref();
-        Costs::of(&run, &estimate(&run), &name, mix, today, self.asked)
+        Costs::estimate(&run, &estimate(&run), &name, mix, today, self.asked)
             .map_err(|unfit| refused(unfit, &run, &name, today))
     }
 }

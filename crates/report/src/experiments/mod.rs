@@ -52,7 +52,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     if let Traffic::Server(server) = &plan.traffic {
         return withheld(server::section(estimates, server), estimates);
     }
-    let Some(pivot) = Pivot::of(run, estimates) else {
+    let Some(pivot) = Pivot::build(run, estimates) else {
         let parts = match definition.and_then(|definition| definition.tables) {
             Some(Tables::PathsOf2001) => paths::parts(run, estimates),
             _ => Vec::new(),

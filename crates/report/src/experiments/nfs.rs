@@ -368,7 +368,7 @@ mod tests {
                 String::new(),
             )
         };
-        let told = |mounts| {
+        let sentence = |mounts| {
             let plan = NfsPlan {
                 server: NfsServer::Knfsd,
                 server_version: "the kernel's server, 8 threads".to_owned(),
@@ -383,14 +383,14 @@ mod tests {
             };
             about(&plan).text
         };
-        let text = told(vec![mount(None, None)]);
+        let text = sentence(vec![mount(None, None)]);
         assert!(
             text.contains("client over 4 connections, one READ") && text.ends_with("of the files")
         );
-        let text = told(vec![mount(Some(5), Some(0)), mount(None, None)]);
+        let text = sentence(vec![mount(Some(5), Some(0)), mount(None, None)]);
         assert!(text.ends_with("splices them from its page cache, without a copy"), "{text}");
-        assert!(told(vec![mount(Some(0), Some(5))]).ends_with("the server copies them"));
-        let text = told(vec![mount(Some(3), Some(0)), mount(Some(0), Some(1))]);
+        assert!(sentence(vec![mount(Some(0), Some(5))]).ends_with("the server copies them"));
+        let text = sentence(vec![mount(Some(3), Some(0)), mount(Some(0), Some(1))]);
         assert!(text.ends_with("copies 25.0 % of its READs, and splices the others"), "{text}");
     }
 }

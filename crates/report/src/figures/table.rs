@@ -16,11 +16,11 @@ pub(crate) struct Field {
 }
 
 /// The columns of the main table, all of them.
-pub(crate) fn whole() -> Vec<Field> {
+pub(crate) fn main_columns() -> Vec<Field> {
     fields(&|column| column.group != Group::Traffic)
 }
 
-/// The columns of the main table where those of [`whole`] do not fit.
+/// The columns of the main table where those of [`main_columns`] do not fit.
 pub(crate) fn costs() -> Vec<Field> {
     fields(&|column| matches!(column.group, Group::Name | Group::Main))
 }

@@ -102,7 +102,7 @@ fn costs(page: &mut Page, costs: &Costs) {
 fn cores(page: &mut Page, costs: &Costs) {
     let paths = &costs.advice.paths;
     let today = paths.iter().find(|path| path.today).map(|path| path.cores.value.value);
-    let unit = Unit::of(today.unwrap_or(0.0));
+    let unit = Unit::for_cores(today.unwrap_or(0.0));
     let row = |path: &PathAdvice| {
         let figure = scaled(path.cores.value, unit.by);
         let text = with_half_width(figure.value, figure.half_width);

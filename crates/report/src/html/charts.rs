@@ -24,7 +24,7 @@ const HOLLOW: &str = " Hollow: the rate was not reached, or a zero-copy send was
 
 /// The charts of a run's costs.
 pub(super) fn charts(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let Some(pivot) = Pivot::of(run, estimates) else {
+    let Some(pivot) = Pivot::build(run, estimates) else {
         return paths(page, run, estimates);
     };
     let each = pivot_tables::sides(run, estimates);
@@ -85,7 +85,7 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
         "sender, receiver and both ends"
     };
     let whose = if sides.len() == 1 && !estimates.sender_alone {
-        pivot_tables::whole(estimates)
+        pivot_tables::measured_side(estimates)
     } else {
         whose
     };
@@ -193,7 +193,7 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     let whose = if senders || estimates.sender_alone {
         pivot_tables::alone(run)
     } else {
-        pivot_tables::whole(estimates)
+        pivot_tables::measured_side(estimates)
     };
     let any_hollow = run
         .header

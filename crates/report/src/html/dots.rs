@@ -44,7 +44,7 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
     let scale = match axis {
-        Axis::Costs { .. } | Axis::Fixed { .. } => Scale::of(reach),
+        Axis::Costs { .. } | Axis::Fixed { .. } => Scale::for_values(reach),
         Axis::Ratios => Scale::log(reach.chain([1.0])),
     };
     let Some(scale) = scale else { return };

@@ -44,7 +44,7 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
     let reports: Vec<RunReport> =
-        runs.iter().map(|(run, estimates)| RunReport::of(run, estimates)).collect();
+        runs.iter().map(|(run, estimates)| RunReport::new(run, estimates)).collect();
     head(&mut page, &runs);
     let places: Vec<(String, String)> =
         names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();

@@ -136,7 +136,7 @@ pub(super) struct RunReport<'a> {
 }
 
 impl<'a> RunReport<'a> {
-    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+    pub(super) fn new(run: &'a Run, estimates: &'a Estimates) -> Self {
         if let Some(sampled) = sampled(run) {
             let sentences = profile::sentences(run, estimates, &sampled);
             let parts = profile::parts(run, &sampled);
@@ -188,7 +188,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
         }
     }
 
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     let (above, below) = match &report.profile {
         Some(sampled) => {
             crate::html::profile::charts(page, run, sampled);
@@ -212,7 +212,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
                 (Some(rough), ..) => table::part(page, &rough),
                 (None, Some(pivot), _) => table::grids(page, run, estimates, pivot),
                 (None, None, Some(server)) => server::states(page, estimates, server),
-                (None, None, None) => table::whole(page, run, estimates),
+                (None, None, None) => table::main_table(page, run, estimates),
             }
             footnotes(page, run, estimates);
             if let Some(server) = server {

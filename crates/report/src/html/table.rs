@@ -23,7 +23,7 @@ pub(crate) struct Behind {
 }
 
 /// The main table of a plan of one factor.
-pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
+pub(crate) fn main_table(page: &mut Page, run: &Run, estimates: &Estimates) {
     let mut fields = cells::page();
     fields.retain(|field| field.has_place(estimates));
     let rows = rows::sorted(estimates);

@@ -26,7 +26,7 @@ pub(crate) enum Baseline {
 }
 
 impl Baseline {
-    pub(crate) fn of(pivot: &Pivot) -> Self {
+    pub(crate) fn from_pivot(pivot: &Pivot) -> Self {
         let factors: Vec<Factor> = pivot.keys.iter().copied().chain([pivot.across]).collect();
         let mut levels: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in &pivot.rows {

@@ -60,9 +60,9 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
 /// An array with one element per run; for one run its document.
 pub fn json(runs: &[(&Run, &Estimates)]) -> String {
     match runs {
-        [(run, estimates)] => text(&Document::of(run, estimates)),
+        [(run, estimates)] => text(&Document::new(run, estimates)),
         runs => text(
-            &runs.iter().map(|(run, estimates)| Document::of(run, estimates)).collect::<Vec<_>>(),
+            &runs.iter().map(|(run, estimates)| Document::new(run, estimates)).collect::<Vec<_>>(),
         ),
     }
 }

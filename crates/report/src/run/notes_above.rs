@@ -1,7 +1,7 @@
 //! The notes above the tables: file set, rate, link, machines and how the run ended.
 
 use super::pivot::level;
-use super::pivot_tables::whole;
+use super::pivot_tables::measured_side;
 use super::rates::{each, rates, several_rates};
 use crate::digits::{bytes, percent, seconds, significant, size};
 use crate::experiments;
@@ -246,7 +246,7 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
     let more = if run.header.plan.factors.len() > 1 {
         "- where there is no figure".to_owned()
     } else {
-        let of = if estimates.sender_alone { sender(run) } else { whole(estimates) };
+        let of = if estimates.sender_alone { sender(run) } else { measured_side(estimates) };
         format!(
             "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
             shown(&estimates.reference)

@@ -449,7 +449,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
         let whose = match (estimates.requests.is_empty(), estimates.sender_alone) {
             (false, _) => "the CPU clocks of the server's processes".to_owned(),
             (true, true) => "getrusage of the sender".to_owned(),
-            (true, false) => format!("getrusage of {}", pivot_tables::whole(estimates)),
+            (true, false) => format!("getrusage of {}", pivot_tables::measured_side(estimates)),
         };
         parts.push(format!("{whose} in the same windows {text}"));
     }

@@ -56,7 +56,7 @@ pub(crate) fn alone(run: &Run) -> &'static str {
 }
 
 /// The side that has all of the measured cost, if that is not the sender's alone.
-pub(crate) fn whole(estimates: &Estimates) -> &'static str {
+pub(crate) fn measured_side(estimates: &Estimates) -> &'static str {
     if estimates.client_alone { CLIENT } else { BOTH }
 }
 
@@ -72,7 +72,9 @@ pub(crate) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part
     parts.extend(ratios(run, estimates, pivot));
     if pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
         parts.extend(
-            Baseline::of(pivot).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])),
+            Baseline::from_pivot(pivot)
+                .listed()
+                .map(|text| Part::Text(vec![format!("Compared: {text}.")])),
         );
     }
 
@@ -105,9 +107,9 @@ pub(crate) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = match estimates.sender_alone {
         true => format!("{}'s cost", alone(run)),
-        false => format!("the cost of {}", whole(estimates)),
+        false => format!("the cost of {}", measured_side(estimates)),
     };
-    let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());
+    let caption = format!("Ratio of {of} to that of {}", Baseline::from_pivot(pivot).text());
     let mut part = table(run, pivot, caption, false, |placed| {
         let cell = placed.figures;
         if cell.ratio.both.is_some() {

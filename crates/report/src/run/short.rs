@@ -20,7 +20,7 @@ use zc_run::{Run, ServerPlan, Severity};
 pub(crate) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let mut out = note::terminal(&above(run, estimates), layout);
     out.push('\n');
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     let rough = rough::part(estimates);
     let server = run.header.plan.traffic.server();
     let responses = run.header.plan.traffic.responses().zip(pivot.as_ref());

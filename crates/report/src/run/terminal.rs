@@ -34,7 +34,7 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
         out.push_str(&rough.terminal(layout));
         out.push_str(&under(run, estimates, layout.columns));
         out.push('\n');
-    } else if let Some(pivot) = Pivot::of(run, estimates) {
+    } else if let Some(pivot) = Pivot::build(run, estimates) {
         for part in pivot_tables::grids(run, estimates, &pivot) {
             out.push_str(&part.terminal(layout));
             out.push('\n');
@@ -63,7 +63,7 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
 /// The tables of a plan whose cells are the rows; `main` are those of its experiment, if it has its
 /// own.
 fn main_table(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layout: Layout) {
-    let whole = cells::grid(run, estimates, &cells::whole());
+    let whole = cells::grid(run, estimates, &cells::main_columns());
     if !main.is_empty() {
         let parts = main.iter().map(|part| part.terminal(layout));
         out.push_str(&parts.collect::<Vec<_>>().join("\n"));

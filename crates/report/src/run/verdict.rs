@@ -2,7 +2,7 @@
 
 use super::notes_above;
 use super::pivot::Pivot;
-use super::pivot_tables::whole;
+use super::pivot_tables::measured_side;
 use super::rates::rates;
 use super::verdict_by_level;
 use crate::digits::{bound, percent, significant};
@@ -114,7 +114,7 @@ pub(crate) fn missed(expected: f64, found: f64) -> String {
 /// The sentences about the comparisons of paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     let place = place(run, estimates);
-    if let Some(pivot) = Pivot::of(run, estimates) {
+    if let Some(pivot) = Pivot::build(run, estimates) {
         return verdict_by_level::summary(estimates, &pivot, &place).into_iter().collect();
     }
     let reference = shown(&estimates.reference);
@@ -209,7 +209,7 @@ pub(crate) fn place(run: &Run, estimates: &Estimates) -> String {
     let whose = if estimates.sender_alone {
         format!("{} alone", notes_above::sender(run))
     } else if estimates.client_alone {
-        whole(estimates).to_owned()
+        measured_side(estimates).to_owned()
     } else {
         "both ends together".to_owned()
     };

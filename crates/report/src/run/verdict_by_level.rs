@@ -36,7 +36,7 @@ pub(crate) fn summary(estimates: &Estimates, pivot: &Pivot, place: &str) -> Opti
     (!each.is_empty()).then(|| {
         format!(
             "{place} the cost compared with {}: {}.",
-            Baseline::of(pivot).text(),
+            Baseline::from_pivot(pivot).text(),
             each.join("; ")
         )
     })

@@ -23,7 +23,7 @@ struct Path {
 }
 
 impl Path {
-    fn of(send: SendPath, cost: (f64, f64), half: f64, is: Comparison) -> Self {
+    fn new(send: SendPath, cost: (f64, f64), half: f64, is: Comparison) -> Self {
         Self { send, cost, half, is }
     }
 }
@@ -33,14 +33,14 @@ impl Path {
 pub(crate) fn veth() -> (Run, Estimates) {
     use Comparison::{Cheaper, Dearer, Same, Undecided};
     let paths = [
-        Path::of(SendPath::Sendfile, (180.0, 420.0), 0.011, Cheaper { by: 0.333 }),
-        Path::of(SendPath::Splice, (186.0, 421.0), 0.014, Cheaper { by: 0.326 }),
-        Path::of(SendPath::ReadSend, (450.0, 450.0), 0.009, Undecided),
-        Path::of(SendPath::ReadWrite, (452.0, 449.0), 0.012, Same { within: 0.013 }),
-        Path::of(SendPath::MmapWrite, (470.0, 452.0), 0.031, Undecided),
-        Path::of(SendPath::Vmsplice, (600.0, 451.0), 0.02, Dearer { by: 0.168 }),
-        Path::of(SendPath::MsgZerocopy, (455.0, 610.0), 0.02, Dearer { by: 0.183 }),
-        Path::of(SendPath::UringSendZcFixed, (440.0, 612.0), 0.018, Dearer { by: 0.169 }),
+        Path::new(SendPath::Sendfile, (180.0, 420.0), 0.011, Cheaper { by: 0.333 }),
+        Path::new(SendPath::Splice, (186.0, 421.0), 0.014, Cheaper { by: 0.326 }),
+        Path::new(SendPath::ReadSend, (450.0, 450.0), 0.009, Undecided),
+        Path::new(SendPath::ReadWrite, (452.0, 449.0), 0.012, Same { within: 0.013 }),
+        Path::new(SendPath::MmapWrite, (470.0, 452.0), 0.031, Undecided),
+        Path::new(SendPath::Vmsplice, (600.0, 451.0), 0.02, Dearer { by: 0.168 }),
+        Path::new(SendPath::MsgZerocopy, (455.0, 610.0), 0.02, Dearer { by: 0.183 }),
+        Path::new(SendPath::UringSendZcFixed, (440.0, 612.0), 0.018, Dearer { by: 0.169 }),
     ];
     let reference = 900.0;
     let mut cells: Vec<CellEstimate> = paths.iter().map(|path| cell(path, reference)).collect();
@@ -59,7 +59,7 @@ pub(crate) fn veth() -> (Run, Estimates) {
         }
     }
     let mut control =
-        cell(&Path::of(SendPath::ReadSend, (451.0, 450.5), 0.012, Undecided), reference);
+        cell(&Path::new(SendPath::ReadSend, (451.0, 450.5), 0.012, Undecided), reference);
     control.label = "read+send (A/A)".to_owned();
     control.reference = false;
     control.control = true;

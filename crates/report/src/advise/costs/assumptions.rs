@@ -18,9 +18,9 @@ pub struct Assumption {
     pub would_change: String,
 }
 
-pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
+pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
     let server = run.header.plan.traffic.server();
-    let in_every = Priced::of(server.is_some()).in_every;
+    let in_every = Priced::new(server.is_some()).in_every;
     let mut all = vec![connections(advice, server), bytes(mix, in_every)];
     all.extend(match server {
         None => of_zc_s_own(),
@@ -179,7 +179,7 @@ fn congestion(run: &Run) -> Option<Assumption> {
 }
 
 fn connections(advice: &CostAdvice, server: Option<&ServerPlan>) -> Assumption {
-    let by = Priced::of(server.is_some()).in_every;
+    let by = Priced::new(server.is_some()).in_every;
     let (closing, keeping, option) = match server {
         None => ("zc run requests --responses close", "zc run requests", "--from-run"),
         Some(_) => ("zc run server --close", "zc run server without --close", "--server-run"),

@@ -55,7 +55,7 @@ pub(crate) fn advice_of(log: &str, run: &Run, asked: Option<Asked>) -> Advice {
     let mut mix = MixBuilder::default();
     let summary = read_log(log.as_bytes(), None, &mut mix).unwrap();
     let mix = mix.finish().unwrap();
-    let costs = Costs::of(run, &estimate(run), "zc-a\u{1b}.json", &mix, None, asked).unwrap();
+    let costs = Costs::estimate(run, &estimate(run), "zc-a\u{1b}.json", &mix, None, asked).unwrap();
     let log = AdvisedLog {
         log: "access.log".to_owned(),
         format: summary.format,
@@ -84,8 +84,8 @@ fn a_small_log_has_a_unit_of_its_own() {
     let told = text(&small, Layout::plain(1000));
     let last = told.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.contains(" us of CPU time per second ("), "{last}");
-    assert_eq!(Unit::of(0.02).name, "% of a core");
-    assert_eq!(Unit::of(1.9).name, "cores");
+    assert_eq!(Unit::for_cores(0.02).name, "% of a core");
+    assert_eq!(Unit::for_cores(1.9).name, "cores");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
         for path in advice.paths.iter_mut().filter(|path| !path.today) {
             path.verdict = Some(PathVerdict::Untold { why });
         }
-        let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
+        let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
         assert!(
             sentence.starts_with(
                 "What sendfile and mmap+write instead of read+send save cannot be told: "
@@ -164,7 +164,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
     assert_eq!(said.len(), reasons.len());
     // One that is known comes first.
     advice.paths[2].verdict = Some(PathVerdict::CostsMore { share: 0.1 });
-    let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
+    let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
     let begins = "At the log's 5.00/s mmap+write instead of read+send costs ";
     assert!(sentence.starts_with(begins), "{sentence}");
     assert!(sentence.contains("; what sendfile saves cannot be told: "), "{sentence}");

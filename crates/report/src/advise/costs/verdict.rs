@@ -24,7 +24,7 @@ struct Basis {
 
 impl Basis {
     /// The rate that was asked for, or else that of the log.
-    fn of(advice: &CostAdvice) -> Self {
+    fn from_advice(advice: &CostAdvice) -> Self {
         match advice.rates.asked {
             Some(rate) => Self { whose: "", rate, cores: |path| path.asked_cores },
             None => {
@@ -66,10 +66,10 @@ pub(super) fn sentence(
             withheld_because.join("; ")
         );
     }
-    let basis = Basis::of(advice);
+    let basis = Basis::from_advice(advice);
     let cores = advice.paths.iter().find(|path| path.today).and_then(basis.cores);
     let cores = cores.map(|cores| cores.value);
-    let unit = Unit::of(cores.map_or(0.0, |cores| cores.value));
+    let unit = Unit::for_cores(cores.map_or(0.0, |cores| cores.value));
     let of = cores.map_or_else(String::new, |cores| {
         format!("{} {}", crate::digits::significant(cores.value * unit.by), unit.of)
     });
