@@ -212,14 +212,15 @@ fn doubts(mix: &RequestMix) -> Vec<String> {
     let unmeasured = mix.classes.unmeasured.requests;
     if unmeasured * 100 >= mix.all.requests && unmeasured > 0 {
         doubts.push(format!(
-            "{} of the requests have no length (-) and count as 0 bytes: a server writes that for an \
-             empty body, or where it did not know the length (chunked)",
+            "{} of the requests have no length (-) and count as 0 bytes: a server writes that for \
+             an empty body, or where it did not know the length (chunked)",
             share(unmeasured, mix.all.requests)
         ));
     }
     if let Some(durations) = mix.durations.filter(|_| mix.durations_exceed_the_log()) {
         doubts.push(format!(
-            "requests took {} s on average, longer than the log is: durations may have another unit",
+            "requests took {} s on average, longer than the log is: durations may have another \
+             unit",
             significant(durations.sum_us as f64 / 1e6 / durations.requests as f64)
         ));
     }

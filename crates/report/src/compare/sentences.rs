@@ -118,8 +118,8 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     if let AccountKind::WallTime { because: WhyWallTime::ComparedRun } = compared.account {
         notes.push(note(
             "account",
-            "one run has costs by wall time alone, so those of the other are by wall time too: what \
-             other programs took is in them, and blocks in which that was much do not count",
+            "one run has costs by wall time alone, so those of the other are by wall time too: \
+             what other programs took is in them, and blocks in which that was much do not count",
         ));
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);

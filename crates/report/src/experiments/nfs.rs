@@ -80,12 +80,14 @@ pub(crate) fn table(
     let cpus = End::Sender.cpus(run).unwrap_or(1);
     let beside = match has_2001 {
         true => {
-            ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy patch, NFS over UDP, at the client's MB/s)"
+            ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy \
+             patch, NFS over UDP, at the client's MB/s)"
         }
         false => "",
     };
     let caption = format!(
-        "Load of all {cpus} CPUs at {}, softirqs included{beside}; packets and interrupts with {first}",
+        "Load of all {cpus} CPUs at {}, softirqs included{beside}; packets and interrupts with \
+         {first}",
         rates(run)
     );
     any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })
@@ -172,8 +174,8 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
     };
     let of = if nfs.is_of_the_client() { "the client" } else { "both ends" };
     let caption = format!(
-        "Whose the cost of {of} with {first} is, us/MB: {programs}, \
-         what /proc/stat counts besides (interrupts, softirqs, threads of the kernel), and the share in no account"
+        "Whose the cost of {of} with {first} is, us/MB: {programs}, what /proc/stat counts besides \
+         (interrupts, softirqs, threads of the kernel), and the share in no account"
     );
     let keys = pivot.keys.len();
     (!rows.is_empty()).then(|| Part::Table { caption, keys, grid: Grid::new(columns, rows) })
@@ -276,8 +278,8 @@ fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let widest = placed.iter().filter_map(half_width).fold(0.0, f64::max);
     run.header.plan.fixed.rate_chosen.then(|| {
         format!(
-            "The rate, {}, is what {}s of {} leave, and ratios of larger ones are known to ±{} only: \
-             --rsize {} measures these at a higher one.",
+            "The rate, {}, is what {}s of {} leave, and ratios of larger ones are known to ±{} \
+             only: --rsize {} measures these at a higher one.",
             rates(run),
             operation(nfs).name(),
             sizes(&placed[..1]).join(""),
@@ -317,8 +319,8 @@ fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Opti
         several => format!(", and is not told apart at {several} sizes"),
     };
     Some(format!(
-        "A byte by {first} costs {told} what it costs as a response of that length by sendfile, client and \
-         server together{rest}."
+        "A byte by {first} costs {told} what it costs as a response of that length by sendfile, \
+         client and server together{rest}."
     ))
 }
 

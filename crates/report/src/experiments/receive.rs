@@ -62,7 +62,8 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     match best {
         _ if compared == 0 => None,
         Some((by, label)) => Some(format!(
-            "The most that was shown to be saved is {} of the CPU of both ends with {against}, by {}.",
+            "The most that was shown to be saved is {} of the CPU of both ends with {against}, by \
+             {}.",
             percent(by),
             escape(label, 80)
         )),

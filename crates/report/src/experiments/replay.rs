@@ -91,8 +91,8 @@ pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
         (right, _) => {
             let off = if is_off { format!("; they cost {}", list(&off)) } else { String::new() };
             Some(format!(
-                "What the responses of the log cost by {right} is what their lengths tell, within the \
-                 intervals{off}."
+                "What the responses of the log cost by {right} is what their lengths tell, within \
+                 the intervals{off}."
             ))
         }
     }

@@ -78,7 +78,8 @@ pub(super) const REQUEST: &[Entry<RequestCost>] = &[
     },
     Entry {
         name: "latency, median",
-        what: "Half of the requests took no longer from when they were due to the end of their response.",
+        what: "Half of the requests took no longer from when they were due to the end of their \
+            response.",
         unit: NS,
         value: Value::One(|state| state.latency.map(|latency| bare(latency.p50_ns as f64))),
         json: "latency/p50_ns",

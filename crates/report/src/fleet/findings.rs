@@ -136,8 +136,8 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
         let rows = lines(&mut fleet.conditions.iter().take(ROWS).flat_map(condition));
         let caption = format!(
             "Facts that hosts of a group differ in and that correlate with their costs: {} of {}, \
-             the surest first. Times the first: cost divided by that of hosts with the fact's first \
-             value. Explains: share of the variance between hosts of a group",
+             the surest first. Times the first: cost divided by that of hosts with the fact's \
+             first value. Explains: share of the variance between hosts of a group",
             words::facts(fleet),
             fleet.conditions_examined
         );

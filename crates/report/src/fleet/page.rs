@@ -163,13 +163,14 @@ fn method(page: &mut Page, fleet: &Fleet) {
     let rate = percent_of(fleet.false_discovery_rate);
     let paragraphs = [
         format!(
-            "Each run measures the CPU time of a pair of hosts. The logarithms of its costs are the \
-             data of a model with random effects: the host whose cost it is, the host at the other \
-             end, the session, and the error of the run by its own blocks. Variances are estimated \
-             by REML over all groups together. The cost of a group is the mean over its hosts, with \
-             a {confidence} interval by Hartung and Knapp; \u{201c}one more host\u{201d} is where \
-             another host of the group lies in another session, with a probability of {confidence}. \
-             Ratios are taken within runs, so that what slows down a whole host cancels."
+            "Each run measures the CPU time of a pair of hosts. The logarithms of its costs are \
+             the data of a model with random effects: the host whose cost it is, the host at the \
+             other end, the session, and the error of the run by its own blocks. Variances are \
+             estimated by REML over all groups together. The cost of a group is the mean over its \
+             hosts, with a {confidence} interval by Hartung and Knapp; \u{201c}one more \
+             host\u{201d} is where another host of the group lies in another session, with a \
+             probability of {confidence}. Ratios are taken within runs, so that what slows down a \
+             whole host cancels."
         ),
         format!(
             "Hosts are compared with their group, pairs with what the effects of their two hosts \

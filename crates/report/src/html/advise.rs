@@ -86,8 +86,8 @@ fn costs(page: &mut Page, costs: &Costs) {
     page.out.raw(by).raw("</h2>\n");
     notes(page, &costs.notes());
     cores(page, costs);
-    let caption = "CPU time of a request, and cores, each with the half-width of its 95 % interval; \
-                   saved below 0 costs more";
+    let caption = "CPU time of a request, and cores, each with the half-width of its 95 % \
+                   interval; saved below 0 costs more";
     table::table(page, caption, 1, &costs.grid(), |_, _| Behind::default());
     own_rate(page, costs);
     page.out.raw("<h3>What is assumed, and what it would change</h3>\n<dl>\n");
@@ -114,8 +114,8 @@ fn cores(page: &mut Page, costs: &Costs) {
     let caption = Caption {
         title: format!("CPU that the log's requests keep busy, {}", unit.name),
         note: format!(
-            "Line: 95 % interval. Broken line: {}, the {} of today. The intervals of what is saved are \
-             narrower than these, as {} are compared in the same blocks and slices of time.",
+            "Line: 95 % interval. Broken line: {}, the {} of today. The intervals of what is saved \
+             are narrower than these, as {} are compared in the same blocks and slices of time.",
             escape(&costs.advice.today, 40),
             costs.priced().one,
             costs.priced().several
@@ -244,19 +244,20 @@ fn method(page: &mut Page, costs: Option<&Costs>) {
         let Priced { one, several, .. } = costs.priced();
         page.out.raw(
             "<p>The cost of a response of any length comes from those that were measured, by a \
-             monotone curve on logarithmic axes. Cores are the sum of what all responses cost, divided \
-             by the time. ",
+             monotone curve on logarithmic axes. Cores are the sum of what all responses cost, \
+             divided by the time. ",
         );
         page.out.text(&format!(
-            "Intervals resample the blocks of the run, the same ones for all {several} and lengths, and \
-             slices of time of the log, and are widened by what costs wander during the run. Whether a \
-             {one} saves is decided by intervals that are corrected for the number of {several}."
+            "Intervals resample the blocks of the run, the same ones for all {several} and \
+             lengths, and slices of time of the log, and are widened by what costs wander during \
+             the run. Whether a {one} saves is decided by intervals that are corrected for the \
+             number of {several}."
         ));
         page.out.raw("</p>\n");
         if costs.run.server.is_some() {
             page.out.raw(
-                "<p>The costs are those of a server that zc run server measured. States of it that ask \
-                 one address are one configuration, at several lengths of responses.</p>\n",
+                "<p>The costs are those of a server that zc run server measured. States of it that \
+                 ask one address are one configuration, at several lengths of responses.</p>\n",
             );
         }
     }

@@ -111,7 +111,8 @@ pub(crate) fn table(
     of_groups(page, caption, keys, grid, &behind, &|_| None);
 }
 
-/// The same for rows of groups, which the choices of [`crate::html::filters`] above it show or hide.
+/// Prints a table whose rows belong to groups; [`crate::html::filters`] above it shows and hides
+/// them.
 pub(crate) fn of_groups(
     page: &mut Page,
     caption: &str,

@@ -104,8 +104,8 @@ fn parts((compared, found): &ComparedCells) -> Vec<Part> {
         .collect();
     let note = (!unresolved.is_empty()).then(|| {
         Part::Text(vec![format!(
-            "Not resolved without a counter of cycles (PMU): {}; cpu-clock samples code that runs with \
-             interrupts off where they are enabled again.",
+            "Not resolved without a counter of cycles (PMU): {}; cpu-clock samples code that runs \
+             with interrupts off where they are enabled again.",
             list(&unresolved)
         )])
     });

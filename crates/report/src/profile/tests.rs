@@ -200,7 +200,8 @@ fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
         "{folded}"
     );
     assert!(folded.contains(
-        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name\\n7;_copy_from_iter "
+        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name\\n7;\
+         _copy_from_iter "
     ));
     assert!(!folded.contains("(A/A)"));
 }

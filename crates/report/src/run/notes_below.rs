@@ -108,14 +108,14 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
         )
     } else if let Some(from) = server.and_then(|server| server.load_from.as_ref()) {
         format!(
-            "every figure is what all CPUs of the server's machine lost; the load comes from {} and is \
-             not counted",
+            "every figure is what all CPUs of the server's machine lost; the load comes from {} \
+             and is not counted",
             escape(from, 80)
         )
     } else if let Some(client_at) = far_client {
         format!(
-            "every figure is the server's: the loss of all CPUs of this machine; the client is at {} and is \
-             not counted",
+            "every figure is the server's: the loss of all CPUs of this machine; the client is at \
+             {} and is not counted",
             escape(client_at, 80)
         )
     } else if server.is_some_and(ServerPlan::ran_already) {
@@ -135,7 +135,8 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             fixed.link
         )
     } else if estimates.client_alone {
-        "every figure is the client's: the loss of all CPUs of this machine, and the server is on another"
+        "every figure is the client's: the loss of all CPUs of this machine, and the server is on \
+         another"
             .to_owned()
     } else if (run.header.remote.is_some() || nfs.is_some_and(|nfs| nfs.shares_machine))
         && !estimates.sides_apart
@@ -289,18 +290,20 @@ pub(crate) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
     let rate_bytes_per_s = plan.fixed.rate_bytes_per_s;
     let cpus = cost_ns_per_kib * rate_bytes_per_s / 1024.0 / 1e9;
     let is_little = cpus < 5.0 * SCATTER_CPUS;
-    (is_wide && is_little && !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_))).then(|| {
-        note(
-            "traffic",
-            format!(
-                "at {} it takes some {} of a CPU, and idle windows scatter by as much as {}: a higher \
-                 --rate, over a faster link, tells more than a longer run",
-                rate(rate_bytes_per_s),
-                percent(cpus.max(0.0)),
-                percent(SCATTER_CPUS)
-            ),
-        )
-    })
+    (is_wide && is_little && !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_))).then(
+        || {
+            note(
+                "traffic",
+                format!(
+                    "at {} it takes some {} of a CPU, and idle windows scatter by as much as {}: a \
+                     higher --rate, over a faster link, tells more than a longer run",
+                    rate(rate_bytes_per_s),
+                    percent(cpus.max(0.0)),
+                    percent(SCATTER_CPUS)
+                ),
+            )
+        },
+    )
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {

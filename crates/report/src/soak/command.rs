@@ -66,7 +66,8 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
 
 const BESIDE_IT: &str = "and softirqs, beside it; those on a task's time are in that task's";
 
-const ON_SOAKERS_ALONE: &str = "and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing";
+const ON_SOAKERS_ALONE: &str = "and softirqs, on the soakers' time alone: they hardly ran, and \
+    those on other programs' are missing";
 
 const NOT_FOR_IT: &str =
     "not in the cost: other tasks beyond the idle windows; not shown to work for it";
@@ -77,10 +78,11 @@ const ELSE_IT_IS: &str =
 /// Description of the wall time that the soakers lost and that is in no account.
 fn unattributed(add_up: bool) -> &'static str {
     if add_up {
-        "that the soakers lost by wall time beyond all this; within its interval: nothing is missing"
+        "that the soakers lost by wall time beyond all this; within its interval: nothing is \
+         missing"
     } else {
-        "that the soakers lost by wall time beyond all this: processes that ended meanwhile and were \
-         not its children, or a slower CPU"
+        "that the soakers lost by wall time beyond all this: processes that ended meanwhile and \
+         were not its children, or a slower CPU"
     }
 }
 

@@ -100,7 +100,8 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let mut text = format!(
         "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 \
          % interval;\n\
-         /proc/stat in the same windows; without soakers, its busy time, and the idle time of the machine\n\n"
+         /proc/stat in the same windows; without soakers, its busy time, and the idle time of the \
+         machine\n\n"
     );
     text += &verified_line([
         "load",

@@ -273,8 +273,14 @@ proptest! {
     ) {
         let rate_bytes_per_s = 2e8;
         let idle_noise = 0.001;
-        let world =
-            Synthetic { seed, noise, block_drift, idle_noise, rate_bytes_per_s, ..Default::default() };
+        let world = Synthetic {
+            seed,
+            noise,
+            block_drift,
+            idle_noise,
+            rate_bytes_per_s,
+            ..Synthetic::default()
+        };
         check(EXPERIMENTS[which], &times, world);
     }
 }

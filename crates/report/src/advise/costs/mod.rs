@@ -218,8 +218,8 @@ impl Costs {
         if !advice.without_cost.is_empty() {
             let names = advice.without_cost.iter().map(|name| escape(name, 40));
             doubts.push(format!(
-                "the run has no cost of {}: a length of it was measured in no block that counts, or \
-                 scatter made its cost less than nothing",
+                "the run has no cost of {}: a length of it was measured in no block that counts, \
+                 or scatter made its cost less than nothing",
                 list(&names.collect::<Vec<_>>())
             ));
         }

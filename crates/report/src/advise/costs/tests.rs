@@ -43,7 +43,8 @@ pub(crate) fn a_log(per_s: u64) -> String {
         let (second, size) = (at / per_s, sizes[(at % sizes.len() as u64) as usize]);
         let status = if size == "-" { 304 } else { 200 };
         format!(
-            "192.0.2.1 - - [17/May/2015:10:{:02}:{:02} +0000] \"GET /secret HTTP/1.1\" {status} {size}\n",
+            "192.0.2.1 - - [17/May/2015:10:{:02}:{:02} +0000] \"GET /secret HTTP/1.1\" {status} \
+             {size}\n",
             second / 60,
             second % 60
         )
@@ -92,7 +93,8 @@ fn a_small_log_has_a_unit_of_its_own() {
 fn what_saves_too_little_to_matter_says_so_and_from_which_rate_it_would() {
     let verdict = |log: &str, asked| advice_of(log, &a_run(30), asked).costs.unwrap().verdict;
     let little = verdict(&a_log(1), None);
-    let says = "That does not matter at this rate, not even in the busiest minute (1.00/s): it would be 1 % of a core from ";
+    let says = "That does not matter at this rate, not even in the busiest minute (1.00/s): it \
+        would be 1 % of a core from ";
     assert!(
         little.starts_with("At the log's 1.00/s sendfile instead of read+send saves "),
         "{little}"

@@ -127,8 +127,8 @@ pub(super) fn sentence(
     }
     if is_told && over_tls > 0.0 {
         text += &format!(
-            " But {} of the requests went over TLS, where a path that does not copy saves nothing unless \
-             the kernel encrypts (kTLS): zc run server measures yours with TLS.",
+            " But {} of the requests went over TLS, where a path that does not copy saves nothing \
+             unless the kernel encrypts (kTLS): zc run server measures yours with TLS.",
             percent(over_tls)
         );
     }

@@ -39,19 +39,20 @@ pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
     if some(|server| server.load_from.is_some()) {
         out.raw(
             " Where the load comes from another machine, it is what all CPUs of the server&#39;s \
-             machine lost; the responses of a window are the rate at which they came, times its length.",
+             machine lost; the responses of a window are the rate at which they came, times its \
+             length.",
         );
     }
     if some(|server| !server.generator.is_empty()) {
         out.raw(
-            " Where a load generator asked, responses are the bytes that the server sent, divided by \
-             those of one response to zc itself; latencies are not known.",
+            " Where a load generator asked, responses are the bytes that the server sent, divided \
+             by those of one response to zc itself; latencies are not known.",
         );
     }
     if some(|server| server.generator.is_empty()) {
         out.raw(
-            " zc&#39;s own requests are due at constant spacing, whatever the server does, and latency \
-             counts from when a request was due.",
+            " zc&#39;s own requests are due at constant spacing, whatever the server does, and \
+             latency counts from when a request was due.",
         );
     }
     out.raw("</p>\n");
