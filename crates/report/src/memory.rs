@@ -71,8 +71,8 @@ checksum+memcpy        the checksum in a pass of its own, then memcpy
 folded                 checksum and copy in one pass: portable code; AVX2; AVX2 with \
 stores past the caches (streaming), which
                        zc takes for sets that no cache holds
-rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, written, \
-read and written, copied
+rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, \
+written, read and written, copied
 frd fwr fcp            every one of which is read, written, copied
 bzero bcopy            memset, memmove. lmbench's size is that of one buffer: \
 half of the set for cp, fcp and bcopy
