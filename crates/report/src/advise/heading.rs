@@ -8,7 +8,6 @@ use crate::terminal::note::{Note, note};
 use zc_access_log::{Minute, RequestMix, Tally, Tls};
 use zc_run::escape;
 
-/// The lines.
 pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
     let mix = &advice.mix;
     let mut notes: Vec<_> = advice.logs.iter().map(|log| note("log", self::log(log))).collect();
@@ -143,7 +142,7 @@ fn named<'m>(
     tallies.iter().map(|(name, tally)| ((*name).to_owned(), *tally))
 }
 
-/// The five with most requests, with their shares.
+/// The five entries with most requests, with their shares.
 fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
     const SHOWN: usize = 5;
     let mut tallies: Vec<_> = tallies.collect();

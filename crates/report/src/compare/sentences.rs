@@ -152,7 +152,7 @@ pub(super) fn gross() -> Note {
     )
 }
 
-/// In one run: differences left undecided by a control that misses.
+/// Says which differences within one run a failed control leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, doubt.why.error().filter(|error| *error > 1.0 && error.is_finite())) {
         (Basis::OneRun, Some(error)) => verdict::unjudged(error - 1.0),

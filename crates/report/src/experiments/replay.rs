@@ -36,7 +36,7 @@ pub(crate) fn about(run: &Run) -> Option<Note> {
     Some(note("log", text))
 }
 
-/// `None` where no response of the log has a cost.
+/// The table of costs by path; `None` where no response of the log has a cost.
 pub(crate) fn table(estimates: &Estimates) -> Option<Part> {
     let replay = estimates.replay.as_ref()?;
     if replay.paths.iter().all(|path| path.replayed_us.is_none()) {

@@ -28,7 +28,7 @@ pub(super) fn section(
     Section { parts, conclusion: replay::conclusion(estimates) }
 }
 
-/// `None` where no response has a cost.
+/// The table of costs per response; `None` where no response has a cost.
 pub(crate) fn table(
     run: &Run,
     estimates: &Estimates,

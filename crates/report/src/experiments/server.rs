@@ -10,7 +10,7 @@ use crate::text::{list, shown};
 use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
 use zc_run::{ServerPlan, ServerState, escape};
 
-/// Above this many times the first state's, a state's p99 is told with its saving. From run to run
+/// A p99 above this multiple of the first state's is reported with the saving. From run to run
 /// it moves by half on a machine with neighbours.
 const SLOWER: f64 = 2.0;
 

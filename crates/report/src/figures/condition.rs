@@ -4,7 +4,6 @@ use super::entry::{Entry, Value, bare, metric};
 use super::unit::{BYTES_PER_S, RATIO};
 use zc_analysis::Estimates;
 
-/// All of them.
 pub(super) const CONDITION: &[Entry<Estimates>] = &[
     Entry {
         name: "memcpy",

@@ -5,7 +5,6 @@ use super::entry::{Entry, Part, Value, bare, csv, metric, metric_with_interval};
 use super::unit::{BYTES, NONE, NS, REQUESTS_PER_S, US_PER_REQUEST};
 use zc_analysis::RequestCost;
 
-/// All of them.
 pub(super) const REQUEST: &[Entry<RequestCost>] = &[
     Entry {
         name: "response size",

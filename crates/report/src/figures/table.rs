@@ -1,5 +1,5 @@
-//! The tables of cells, on terminals, in Markdown and in HTML: which figures are their columns, and
-//! what stands in them.
+//! The tables of cells, on terminals, in Markdown and in HTML: the figures that are their columns,
+//! and the text of each cell.
 
 use super::entry::{Column, Entry, Group, Needs, Side, Text, Widths};
 use super::registry::cell_figures;
@@ -15,7 +15,7 @@ pub(crate) struct Field {
     column: &'static Column,
 }
 
-/// The columns of the main table, all of them.
+/// All columns of the main table.
 pub(crate) fn main_columns() -> Vec<Field> {
     fields(&|column| column.group != Group::Traffic)
 }

@@ -5,7 +5,6 @@ use super::unit::{BYTES, CALLS_PER_MB, INTERRUPTS_PER_S, NONE, PACKETS_PER_S, SW
 use crate::digits::significant;
 use zc_analysis::{CellEstimate, Figure};
 
-/// All of them.
 pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
     Entry {
         name: "packets",

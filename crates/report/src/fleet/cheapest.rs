@@ -1,4 +1,4 @@
-//! Which path costs least in each group, and whether groups differ in that. Two paths of a group
+//! The path that costs least in each group, and whether groups differ in that. Two paths of a group
 //! cannot be distinguished where their intervals overlap.
 
 use super::names::{Names, cell, some, strings, the, unique};
@@ -74,7 +74,7 @@ fn cheapest_of(fleet: &Fleet, group: usize, end: End, relative: bool) -> Option<
     Some(Cheapest { group, paths, relative })
 }
 
-/// Which path costs least, and whether groups differ in that.
+/// Names the path that costs least, and says whether groups differ in that.
 pub(super) fn cheapest(fleet: &Fleet) -> String {
     let end = compared_end(fleet);
     // Ratios are within runs, so that what hosts differ in cancels.

@@ -42,7 +42,7 @@ pub(crate) fn measured([experiment, link]: &[&str; 2], runs: usize, hosts: usize
     format!("{experiment} over {link}: {} of {}", count(runs, "run"), count(hosts, "host"))
 }
 
-/// When the first and the last run began.
+/// The times at which the first and the last run began.
 fn begun(first: &str, last: &str) -> String {
     let [first, last] = [first, last].map(|at| to_the_second(&escape(at, MOST)));
     if first == last { first } else { format!("from {first} to {last}") }

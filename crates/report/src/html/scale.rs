@@ -20,8 +20,8 @@ pub(crate) struct Tick {
 const LINEAR_UP_TO: f64 = 20.0;
 
 impl Scale {
-    /// Linear from 0, so that lengths compare as values do; logarithmic where small values would be
-    /// indistinguishable. `None` where there is nothing to show.
+    /// Chooses a linear axis from 0, so that lengths compare as values do, or a logarithmic one
+    /// where small values would be indistinguishable. `None` where there is nothing to show.
     pub(crate) fn for_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> =
             values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -29,12 +29,12 @@ impl Scale {
         if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
     }
 
-    /// Linear from 0 to the largest value. `None` where that is not positive.
+    /// A linear axis from 0 to the largest value. `None` where that is not positive.
     pub(crate) fn linear(most: f64) -> Option<Self> {
         (most.is_finite() && most > 0.0).then_some(Self { log: false, low: 0.0, high: most * 1.04 })
     }
 
-    /// Logarithmic, with a margin at both ends.
+    /// A logarithmic axis with a margin at both ends.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> =
             values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -43,7 +43,7 @@ impl Scale {
         Some(Self { log: true, low: least / room, high: most * room })
     }
 
-    /// Logarithmic between two ends.
+    /// A logarithmic axis between two ends.
     pub(crate) fn log_between(low: f64, high: f64) -> Self {
         Self { log: true, low, high }
     }

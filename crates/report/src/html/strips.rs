@@ -77,7 +77,7 @@ pub(super) fn strips(
     }
 }
 
-/// For a plan of several factors one heading per row with its columns below; otherwise one strip
+/// One heading per row of a plan of several factors, with its columns below; otherwise one strip
 /// per cell. The controls come last.
 fn lines<'a>(
     estimates: &Estimates,

@@ -150,7 +150,7 @@ fn stands_out(difference: &Figure) -> bool {
     difference.interval.is_some_and(|interval| !interval.contains(0.0))
 }
 
-/// With two paths: the difference, by its largest classes, where the verdict on the second is one.
+/// The difference between two paths, by its largest classes, if the verdict on the second is one.
 pub(super) fn where_it_went(
     run: &Run,
     estimates: &Estimates,

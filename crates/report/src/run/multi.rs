@@ -7,7 +7,7 @@ use crate::json::text;
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// One section per run, in lines of at most `columns` where possible.
+/// Renders one section per run, in lines of at most `columns` where possible.
 pub fn markdown(runs: &[(&Run, &Estimates)], columns: usize) -> String {
     let sections: Vec<String> =
         runs.iter().map(|(run, estimates)| page::narrow(run, estimates, columns)).collect();

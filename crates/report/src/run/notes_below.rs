@@ -94,7 +94,7 @@ pub(crate) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes
 }
 
-/// Which side's cost the figures are, where the sides are not separate.
+/// Names the side whose cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let (fixed, server) = (&run.header.plan.fixed, run.header.plan.traffic.server());
     let nfs = run.header.plan.traffic.nfs();
@@ -195,7 +195,7 @@ pub(crate) fn control(estimates: &Estimates) -> Note {
     note("A/A control", text)
 }
 
-/// Why a control was compared with nothing.
+/// The reason for which a control was compared with nothing.
 fn without_ratio(estimates: &Estimates, label: &str) -> String {
     let cell = estimates.cells.iter().find(|cell| cell.label == label);
     match cell

@@ -10,7 +10,7 @@ use zc_run::escape;
 pub(crate) struct Mark {
     pub(crate) sign: &'static str,
     pub(crate) meaning: &'static str,
-    /// The same in a few words.
+    /// The meaning in a few words.
     pub(crate) brief: &'static str,
     applies: fn(&CellEstimate) -> bool,
 }

@@ -221,7 +221,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     })
 }
 
-/// Why blocks were dropped: `4 steal`, `2 idle drift`.
+/// The reasons for which blocks were dropped: `4 steal`, `2 idle drift`.
 fn dropped(estimates: &Estimates) -> Vec<String> {
     let dropped = &estimates.blocks.dropped;
     let reasons = [

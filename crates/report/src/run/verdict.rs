@@ -10,7 +10,7 @@ use crate::text::{list, was};
 use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
 use zc_run::{Run, escape};
 
-/// Two or three sentences.
+/// The verdict in two or three sentences.
 pub(crate) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
     let mut sentences = if estimates.verdict.stands() {
         comparisons(run, estimates)
@@ -21,12 +21,12 @@ pub(crate) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
     sentences
 }
 
-/// The reasons for which verdicts are withheld.
+/// The sentence that verdicts are withheld, with its reasons.
 pub(crate) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     vec![format!("Verdict withheld: {}.", why_withheld(run, estimates).join("; "))]
 }
 
-/// Why verdicts are withheld, each reason as a part of a sentence.
+/// The reasons for which verdicts are withheld, each as a part of a sentence.
 pub(crate) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(

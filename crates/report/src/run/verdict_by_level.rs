@@ -112,7 +112,7 @@ impl Tally {
     }
 }
 
-/// The least and the greatest.
+/// The least and the greatest ratio as text.
 fn range(ratios: &[RatioFigure]) -> String {
     let text = |ratio: &RatioFigure| {
         bound(ratio.value, ratio.half_width.map_or(0.01, |half| ratio.value * half))

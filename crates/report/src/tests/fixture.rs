@@ -163,7 +163,7 @@ pub(crate) fn veth() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same over loopback, without separate sides.
+/// The run of [`veth`] over loopback, without separate sides.
 pub(crate) fn loopback() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Loopback;
@@ -183,7 +183,7 @@ pub(crate) fn loopback() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same between two machines.
+/// The run of [`veth`] between two machines.
 pub(crate) fn remote() -> (Run, Estimates) {
     let (mut run, estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Remote;
@@ -208,7 +208,7 @@ pub(crate) fn remote() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same to an iperf3 server, which does not measure.
+/// The run of [`remote`] to an iperf3 server, which does not measure.
 pub(crate) fn iperf3() -> (Run, Estimates) {
     let (mut run, mut estimates) = remote();
     let facts = run.header.remote.as_mut().unwrap();
@@ -227,7 +227,7 @@ pub(crate) fn iperf3() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same over the null link, without a receiver and without copied zero-copy sends.
+/// The run of [`veth`] over the null link, without a receiver and without copied zero-copy sends.
 pub(crate) fn null() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Null;

@@ -253,7 +253,7 @@ pub(crate) fn receive() -> (Run, Estimates) {
     )
 }
 
-/// One cell is not available, one failed.
+/// A plan in which one cell is not available and one failed.
 pub(crate) fn offloads() -> (Run, Estimates) {
     let levels = ["all", "no-tso", "no-tso+no-gso", "no-sg+no-checksum"];
     let sends = ["read+send", "sendfile", "msg-zerocopy"];
@@ -326,7 +326,7 @@ pub(crate) fn cork() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Over loopback, without separate sides.
+/// A plan over loopback, without separate sides.
 pub(crate) fn affinity() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 2] = [
         (Factor::Placement, &["free", "separate", "same"]),
@@ -353,8 +353,8 @@ pub(crate) fn affinity() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Four factors, with both accounts: one that did not reach its confidence, one from a run with
-/// separate user and system time.
+/// A plan of four factors with both accounts: one that did not reach its confidence, one from a
+/// run with separate user and system time.
 pub(crate) fn sockbuf() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 4] = [
         (Factor::Offloads, &["all", "no-tso+no-gso"]),
@@ -422,7 +422,7 @@ pub(crate) fn sockbuf() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Three factors.
+/// A plan of three factors.
 pub(crate) fn mtu() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 3] = [
         (Factor::Align, &["page", "byte"]),
@@ -435,7 +435,7 @@ pub(crate) fn mtu() -> (Run, Estimates) {
     })
 }
 
-/// Two factors and the send path, 60 cells, in a user-defined plan.
+/// A user-defined plan of 60 cells with two factors and the send path.
 pub(crate) fn sixty() -> (Run, Estimates) {
     let sends: Vec<&str> = SendPath::ALL.iter().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];

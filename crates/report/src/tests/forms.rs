@@ -14,7 +14,7 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
     made.iter().map(|(run, estimates)| (run, estimates)).collect()
 }
 
-/// No line is wider than that.
+/// Asserts that no line is wider than `columns`.
 pub(crate) fn fits(text: &str, columns: usize) {
     assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
 }

@@ -17,7 +17,7 @@ use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 
 /// At most this many lines of an occasion have a chart of their own.
 const DRAWN: usize = 4;
-/// And at most this many of all.
+/// At most this many lines of all occasions have a chart of their own.
 const ALL_DRAWN: usize = 16;
 
 /// The trend as one self-contained page of HTML.

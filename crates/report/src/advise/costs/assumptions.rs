@@ -12,7 +12,7 @@ use zc_run::{Run, ServerPlan, ServerState, escape};
 /// An assumption of the costs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Assumption {
-    /// What, in a few words.
+    /// The assumption in a few words.
     pub assumed: String,
     /// Effect if it were otherwise: a sentence or two.
     pub would_change: String,
@@ -162,7 +162,7 @@ fn fixed(assumed: &str, would_change: &str) -> Assumption {
     Assumption { assumed: assumed.to_owned(), would_change: would_change.to_owned() }
 }
 
-/// `None` where it is not known.
+/// The assumption about congestion control; `None` where that is not known.
 fn congestion(run: &Run) -> Option<Assumption> {
     let name = escape(&run.header.plan.fixed.congestion, 20);
     let (unless, how) = match run.header.plan.traffic.server() {

@@ -1,6 +1,6 @@
 //! Words for the things that have costs: send paths, or configurations of a server.
 
-/// The words for it.
+/// The nouns for one kind of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Priced {
     /// Singular.

@@ -97,7 +97,7 @@ fn apart<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     (values, there)
 }
 
-/// Since 1970, UTC; `None` of what is no time.
+/// Microseconds since 1970, UTC; `None` if `time` is not a time.
 fn microseconds(time: &str) -> Option<i64> {
     time.parse().ok().map(jiff::Timestamp::as_microsecond)
 }
