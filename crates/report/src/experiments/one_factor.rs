@@ -19,7 +19,7 @@ pub(super) fn sentence(estimates: &Estimates, pivot: &Pivot, clauses: &[Clause])
     let clause = |clause: &Clause| {
         let (text, what) = match clause {
             Clause::Levels(factor, what) => (effect(estimates, pivot, *factor), what),
-            Clause::Uncompared(factor, what) => (apart(estimates, pivot, *factor), what),
+            Clause::Uncompared(factor, what) => (disjoint_levels(estimates, pivot, *factor), what),
         };
         Some(format!("{what}: {}", text?))
     };
@@ -147,7 +147,7 @@ fn differences(compared: &[Compared]) -> Option<(f64, String)> {
 
 /// The levels of a factor that no cell is compared by: those whose costs have disjoint intervals.
 /// `None` where none have.
-fn apart(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
+fn disjoint_levels(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
     let place = pivot.keys.iter().position(|key| *key == factor)?;
     let each = pivot.columns.iter().enumerate().filter_map(|(column, name)| {
         let cells = levels(pivot, place, column);

@@ -142,7 +142,7 @@ fn caption(estimates: &Estimates, server: &ServerPlan) -> String {
         return format!(
             "{rates} requests per second by {}. {}{each}:",
             escape(program(&server.generator), 60),
-            whose(server)
+            measured_processes(server)
         );
     }
     let connections = match (server.connections, server.keepalive) {
@@ -150,7 +150,7 @@ fn caption(estimates: &Estimates, server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
-    format!("{rates} requests per second over {connections}. {}{each}:", whose(server))
+    format!("{rates} requests per second over {connections}. {}{each}:", measured_processes(server))
 }
 
 /// The name of a command's program, without its folder.
@@ -159,7 +159,7 @@ fn program(words: &[String]) -> &str {
 }
 
 /// The processes and softirqs whose CPU time the cost is, in words.
-pub(crate) fn whose(server: &ServerPlan) -> &'static str {
+pub(crate) fn measured_processes(server: &ServerPlan) -> &'static str {
     match (server.ran_already(), &server.load_from) {
         (false, _) => "CPU of the server's side, softirqs included",
         (true, None) => {

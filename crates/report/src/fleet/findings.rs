@@ -2,7 +2,7 @@
 //! is missing. Long lists are cut, and it is said by how much.
 
 use super::missing::Missing;
-use super::names::{Names, end as end_name, lines, some, strings, times};
+use super::names::{Names, abbreviated_list, end as end_name, lines, strings, times};
 use super::parts::{list, more, section};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
@@ -59,7 +59,7 @@ pub(super) fn odd(page: &mut Page, fleet: &Fleet) {
                 end_name(host.end).to_owned(),
                 host.runs.to_string(),
                 times(host.by, host.low, host.high),
-                words::most(host).unwrap_or_default(),
+                words::largest_difference(host).unwrap_or_default(),
                 sureness(host.q_value),
             ]);
             row
@@ -152,7 +152,7 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
 /// A row for each value of a fact.
 fn condition(condition: &Condition) -> Vec<Vec<String>> {
     let mut same = condition.same_as.iter().map(|fact| escape(fact, LONG));
-    let same = some(&mut same, condition.same_as.len(), 3);
+    let same = abbreviated_list(&mut same, condition.same_as.len(), 3);
     let row = |value: &zc_analysis::fleet::ConditionValue| {
         let by = match (value.by, value.low, value.high) {
             (Some(by), Some(low), Some(high)) => times(by, low, high),
@@ -173,8 +173,8 @@ fn condition(condition: &Condition) -> Vec<Vec<String>> {
     lines(&mut condition.values.iter().take(VALUES).map(row))
 }
 
-pub(super) fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
-    let notes = words::absent(fleet, missing);
+pub(super) fn missing_runs(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
+    let notes = words::missing_runs(fleet, missing);
     if notes.is_empty() {
         return;
     }

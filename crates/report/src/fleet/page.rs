@@ -2,11 +2,11 @@
 //! and filtered, how costs differ, what is odd, what conditions explain, and what is missing. The
 //! texts are those of the terminal.
 
-use super::findings::{absent, conditions, odd};
+use super::findings::{conditions, missing_runs, odd};
 use super::group_choices::{choices, ranks};
 use super::missing::Missing;
-use super::names::{Names, cell, count, strings, the, unique};
-use super::parts::{answer, figure, more, said, section};
+use super::names::{Names, cell, count, end_with_article, strings, unique};
+use super::parts::{answer, figure, more, note_line, section};
 use super::tables::{self, ENDS};
 use super::words::{self, percent_of};
 use crate::html::dots::{self, Axis, Lane};
@@ -30,7 +30,7 @@ const CHARTED: usize = 40;
 pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs on {}", count(fleet.hosts, "host"));
-    let about = strings(&mut words::heading(fleet).into_iter().map(said));
+    let about = strings(&mut words::heading(fleet).into_iter().map(note_line));
     begin(&mut page, &title, &about);
     let mut sections = vec![
         ("by-group", "Costs"),
@@ -38,7 +38,7 @@ pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
         ("odd", "Odd"),
         ("conditions", "Conditions"),
     ];
-    if !words::absent(fleet, missing).is_empty() {
+    if !words::missing_runs(fleet, missing).is_empty() {
         sections.push(("missing", "Missing"));
     }
     let named = sections.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned()));
@@ -49,7 +49,7 @@ pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
     spreads(&mut page, fleet);
     odd(&mut page, fleet);
     conditions(&mut page, fleet);
-    absent(&mut page, fleet, missing);
+    missing_runs(&mut page, fleet, missing);
     method(&mut page, fleet);
     page.out.raw("</main>\n");
     end(&mut page, "Reported", env!("CARGO_PKG_VERSION"));
@@ -138,7 +138,7 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
     }
     let shown = if by_path { all.len() } else { all.len().min(CHARTED) };
     let caption = Caption {
-        title: format!("What each path costs {}, us/MB", the(end)),
+        title: format!("What each path costs {}, us/MB", end_with_article(end)),
         note,
         description: String::new(),
     };

@@ -2,7 +2,7 @@
 
 use super::cheapest::cheapest;
 use super::missing::Missing;
-use super::names::{MOST, Names, cell, count, end, some, strings, times, unique};
+use super::names::{MOST, Names, abbreviated_list, cell, count, end, strings, times, unique};
 use crate::digits::percent;
 use crate::run::notes_above::to_the_second;
 use crate::terminal::note::{Note, note};
@@ -31,7 +31,7 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
         note("begun", begun(&fleet.first_at, &fleet.last_at)),
     ];
     if !versions.is_empty() {
-        notes.push(note("zc", some(&mut versions.iter().cloned(), versions.len(), 10)));
+        notes.push(note("zc", abbreviated_list(&mut versions.iter().cloned(), versions.len(), 10)));
     }
     notes
 }
@@ -201,13 +201,13 @@ fn odd_host(fleet: &Fleet, host: &OddHost) -> String {
         escape(&host.host, LONG),
         times(host.by, host.low, host.high),
         as_what(host.end),
-        most(host).map_or_else(String::new, |most| format!(", most in {most}")),
+        largest_difference(host).map_or_else(String::new, |most| format!(", most in {most}")),
         count(host.runs, "run")
     )
 }
 
 /// The cell in which a host differs most, with the ratio.
-pub(crate) fn most(host: &OddHost) -> Option<String> {
+pub(crate) fn largest_difference(host: &OddHost) -> Option<String> {
     host.most.as_ref().map(|(label, ratio)| format!("{} ({ratio:.2})", cell(label)))
 }
 
@@ -252,18 +252,18 @@ fn condition(condition: &Condition) -> String {
         escape(&condition.fact, MOST * 2),
         percent(condition.explains),
         as_what(condition.end),
-        some(&mut values, all, VALUES)
+        abbreviated_list(&mut values, all, VALUES)
     );
     if !condition.same_as.is_empty() {
         let mut same = condition.same_as.iter().map(|fact| escape(fact, MOST * 2));
         text.push_str("; cannot be distinguished from ");
-        text.push_str(&some(&mut same, condition.same_as.len(), NAMES));
+        text.push_str(&abbreviated_list(&mut same, condition.same_as.len(), NAMES));
     }
     text
 }
 
 /// Notes on missing, left-out and doubtful runs, by reason.
-pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
+pub(crate) fn missing_runs(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
     let missing: Vec<(&str, &str)> =
         missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
     let mut notes: Vec<Note> =
@@ -303,7 +303,7 @@ pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
             "{}, {}: {}",
             count(places.len(), thing),
             escape(of(places[0]).0, LONG),
-            some(&mut places.iter().map(name), places.len(), NAMES)
+            abbreviated_list(&mut places.iter().map(name), places.len(), NAMES)
         ));
         more -= places.len();
     }

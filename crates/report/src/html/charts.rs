@@ -191,7 +191,7 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     let crossings: Vec<Crossing> =
         if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
     let whose = if senders || estimates.sender_alone {
-        pivot_tables::alone(run)
+        pivot_tables::sole_side(run)
     } else {
         pivot_tables::measured_side(estimates)
     };

@@ -33,7 +33,9 @@ pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
     let mut numbers = vec![String::new(); runs.len()];
     for places in alike.values().filter(|places| places.len() > 1) {
         let of_experiment: Vec<&Run> = places.iter().map(|place| runs[*place].0).collect();
-        for (before, (place, apart)) in places.iter().zip(apart(&of_experiment)).enumerate() {
+        for (before, (place, apart)) in
+            places.iter().zip(distinguishing_names(&of_experiment)).enumerate()
+        {
             numbers[*place] = format!(" {} ({apart})", before + 1);
         }
     }
@@ -53,7 +55,7 @@ const MOST_APART: usize = 4;
 
 /// Names that distinguish each of these runs of an experiment from the others: the settings in
 /// which they differ, and when it began where another one has the same.
-fn apart(runs: &[&Run]) -> Vec<String> {
+fn distinguishing_names(runs: &[&Run]) -> Vec<String> {
     let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
     let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in all.iter().flatten() {

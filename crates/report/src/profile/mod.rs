@@ -58,7 +58,7 @@ pub(super) fn brief(
         out.push('\n');
     }
     let mut controls = short::controls(run, estimates);
-    controls.extend(sentences::unseen(run, profile));
+    controls.extend(sentences::unsampled_code(run, profile));
     controls.extend(sentences::unknown(profile));
     out.push_str(&note::terminal(&controls, layout));
     out.push('\n');

@@ -63,7 +63,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
             format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen)),
         ));
     }
-    notes.extend(unseen(run, profile));
+    notes.extend(unsampled_code(run, profile));
     notes.extend(unknown(profile));
     notes.extend(same(run, profile));
     if profile.irq_time_accounting == Some(true) {
@@ -77,7 +77,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
 }
 
 /// Code that the samples of a timer miss.
-pub(super) fn unseen(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
+pub(super) fn unsampled_code(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     if profile.event != SampledEvent::CpuClock {
         return None;
     }

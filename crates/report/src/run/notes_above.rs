@@ -24,7 +24,7 @@ pub(crate) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(run.header.plan.traffic.nfs().map(experiments::about_nfs));
     notes.push(note("link", link_in_full(run)));
     notes.push(note("machine", machines(run, estimates)));
-    notes.extend(card(run).map(|text| note("card", text)));
+    notes.extend(sending_device(run).map(|text| note("card", text)));
     notes.extend(far_machine(run));
     notes.extend(factors(run).map(|text| note("plan", text)));
     notes.extend(states(run));
@@ -151,7 +151,7 @@ fn link_in_full(run: &Run) -> String {
 }
 
 /// The settings of the sending device, where it is not zc's own.
-fn card(run: &Run) -> Option<String> {
+fn sending_device(run: &Run) -> Option<String> {
     let link = &run.header.link;
     if link.kind != LinkKind::Remote || link.settings.is_empty() {
         return None;

@@ -26,7 +26,7 @@ pub(crate) type CostOf = fn(&CellEstimate) -> Option<Figure>;
 /// The sides whose costs a run has; the sum of both comes first.
 pub(crate) fn sides(run: &Run, estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
     if estimates.sender_alone {
-        match alone(run) {
+        match sole_side(run) {
             SERVER => &[(SERVER, |cell| cell.cost_ns_per_kib.both)],
             _ => &[(SENDER, |cell| cell.cost_ns_per_kib.both)],
         }
@@ -50,7 +50,7 @@ const CLIENT: &str = "the client";
 
 /// The side that has all of the measured cost, if that is the sender's alone: in the run of a
 /// server of NFS it is the server.
-pub(crate) fn alone(run: &Run) -> &'static str {
+pub(crate) fn sole_side(run: &Run) -> &'static str {
     let nfs = run.header.plan.traffic.nfs();
     if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }
 }
@@ -106,7 +106,7 @@ pub(crate) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     let bases: BTreeSet<&str> =
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = match estimates.sender_alone {
-        true => format!("{}'s cost", alone(run)),
+        true => format!("{}'s cost", sole_side(run)),
         false => format!("the cost of {}", measured_side(estimates)),
     };
     let caption = format!("Ratio of {of} to that of {}", Baseline::from_pivot(pivot).text());

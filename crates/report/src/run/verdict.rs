@@ -213,11 +213,11 @@ pub(crate) fn place(run: &Run, estimates: &Estimates) -> String {
     } else {
         "both ends together".to_owned()
     };
-    format!("{} at {}, for {whose},", way(run), rates(run))
+    format!("{} at {}, for {whose},", route(run), rates(run))
 }
 
 /// The machines and the link, in words.
-fn way(run: &Run) -> String {
+fn route(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {
         None => format!("On this machine, over {}", header.plan.fixed.link),

@@ -16,7 +16,7 @@ pub(crate) fn note(label: &'static str, text: impl Into<String>) -> Note {
 }
 
 /// Removes the label of each note that follows one with the same label.
-pub(crate) fn once(mut notes: Vec<Note>) -> Vec<Note> {
+pub(crate) fn remove_repeated_labels(mut notes: Vec<Note>) -> Vec<Note> {
     let mut last = "";
     for note in &mut notes {
         let label = note.label;

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 
 use super::words;
 use crate::digits::signed_percent;
-use crate::fleet::names::{Names, cell, end as end_name, lines, plus_minus, the};
+use crate::fleet::names::{Names, cell, end as end_name, end_with_article, lines, plus_minus};
 use crate::fleet::parts::{figure, section};
 use crate::fleet::tables::ENDS;
 use crate::fleet::words::percent_of;
@@ -122,7 +122,7 @@ pub(super) fn charts(page: &mut Page, trend: &Trend, sheet: &Sheet) {
     let every = points.sum::<usize>().div_ceil(MARKS).max(1);
     for panel in shown {
         let group = Names::of_trend(trend).group(panel.group);
-        let title = format!("{group}: what each path costs {}, us/MB", the(panel.end));
+        let title = format!("{group}: what each path costs {}, us/MB", end_with_article(panel.end));
         chart(page, trend, sheet, title, &panel.lines, every);
         table(page, trend, panel, every == 1);
     }

@@ -5,7 +5,7 @@
 use super::charts::{Sheet, charts, cost, each};
 use super::{tables, words};
 use crate::fleet::names::{count, strings};
-use crate::fleet::parts::{answer, list, said, section};
+use crate::fleet::parts::{answer, list, note_line, section};
 use crate::fleet::words::percent_of;
 use crate::html::page::Page;
 use crate::html::skeleton::{begin, end, navigation};
@@ -24,7 +24,7 @@ const ALL_DRAWN: usize = 16;
 pub fn html(trend: &Trend, events: &[Event]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs over {}", count(trend.nights.len(), "night"));
-    let about = strings(&mut words::heading(trend).into_iter().map(said));
+    let about = strings(&mut words::heading(trend).into_iter().map(note_line));
     begin(&mut page, &title, &about);
     let mut sections =
         vec![("changes", "Changes"), ("nights", "Nights"), ("lines", "Without a change")];

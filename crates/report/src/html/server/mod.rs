@@ -101,7 +101,7 @@ fn costs(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
     let caption = Caption {
         title: format!(
             "{}: per request, at {rate} requests per second",
-            experiments::whose(server)
+            experiments::measured_processes(server)
         ),
         note,
         description: String::new(),
