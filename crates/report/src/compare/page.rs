@@ -110,7 +110,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
                             _ => None,
                         }
                     });
-                table::Behind { cost, ..table::Behind::default() }
+                table::CellValues { cost, ..table::CellValues::default() }
             });
         }
     }

@@ -80,12 +80,12 @@ impl Field {
     }
 
     /// Whether the short report leaves it out in this step.
-    pub(crate) fn goes_in(&self, step: u8) -> bool {
+    pub(crate) fn is_dropped_in(&self, step: u8) -> bool {
         self.column.widths == Widths::Until(step)
     }
 
     /// Whether a table of these estimates has the column.
-    pub(crate) fn has_place(&self, estimates: &Estimates) -> bool {
+    pub(crate) fn applies_to(&self, estimates: &Estimates) -> bool {
         self.column.needs.iter().all(|need| match need {
             Needs::Receiver => !estimates.sender_alone,
             Needs::OwnCalls => estimates.requests.is_empty(),
@@ -128,7 +128,7 @@ impl Field {
 /// factor. Columns that are empty in every row stay.
 pub(crate) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
-    let fields: Vec<&Field> = fields.iter().filter(|field| field.has_place(estimates)).collect();
+    let fields: Vec<&Field> = fields.iter().filter(|field| field.applies_to(estimates)).collect();
     let mut columns: Vec<table::Column> = fields.iter().map(|field| field.heading()).collect();
     match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
         ([factor], [first, ..]) if *factor != Factor::Send => {

@@ -105,7 +105,7 @@ pub(super) fn cheapest(fleet: &Fleet) -> String {
             let least = labels.first().copied().unwrap_or_default();
             let (place, costs) = match of.as_slice() {
                 [only] => {
-                    let name = Names::of_fleet(fleet).group(only.group);
+                    let name = Names::from_fleet(fleet).group(only.group);
                     (name, only.figure(least) + &times)
                 }
                 several => {
@@ -159,7 +159,7 @@ fn times_of(fleet: &Fleet, relative: bool) -> String {
 
 /// Costs of a path in several groups: in each, or the range in many. `times` is printed once.
 fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> String {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let figure = |group: &Cheapest, times: &str| {
         format!("{}{times} in {}", group.figure(label), names.group(group.group))
     };

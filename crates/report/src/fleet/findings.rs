@@ -7,7 +7,7 @@ use super::parts::{list, more, section};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
 use crate::html::page::Page;
-use crate::html::table::{Behind, of_groups};
+use crate::html::table::{CellValues, grouped_table};
 use crate::terminal::note::Note;
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::fleet::{Condition, Fleet};
@@ -22,7 +22,7 @@ const LONG: usize = 80;
 
 /// A table of the first rows, and a sentence that says how many more there are of `all`.
 fn capped(page: &mut Page, caption: &str, keys: usize, grid: &Grid, all: usize) {
-    of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
+    grouped_table(page, caption, keys, grid, &|_, _| CellValues::default(), &|_| None);
     more(page, all.saturating_sub(grid.rows.len()), "JSON");
 }
 
@@ -39,7 +39,7 @@ pub(super) fn odd(page: &mut Page, fleet: &Fleet) {
         let sentence = format!("{}.", words::capital(text.unwrap_or_default()));
         page.out.element("p", &[], &sentence).raw("\n");
     };
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     if fleet.odd_hosts.is_empty() {
         none(page, "odd hosts");
     } else {
@@ -141,9 +141,14 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
             words::facts(fleet),
             fleet.conditions_examined
         );
-        of_groups(page, &caption, 2, &Grid::new(columns, rows), &|_, _| Behind::default(), &|_| {
-            None
-        });
+        grouped_table(
+            page,
+            &caption,
+            2,
+            &Grid::new(columns, rows),
+            &|_, _| CellValues::default(),
+            &|_| None,
+        );
         more(page, fleet.conditions.len().saturating_sub(ROWS), "JSON");
     }
     page.out.raw("</section>\n");

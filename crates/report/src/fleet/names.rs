@@ -16,11 +16,11 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn of_fleet(fleet: &'a Fleet) -> Self {
+    pub(crate) fn from_fleet(fleet: &'a Fleet) -> Self {
         Self { by: &fleet.by, groups: &fleet.groups }
     }
 
-    pub(crate) fn of_trend(trend: &'a Trend) -> Self {
+    pub(crate) fn from_trend(trend: &'a Trend) -> Self {
         Self { by: &trend.by, groups: &trend.groups }
     }
 

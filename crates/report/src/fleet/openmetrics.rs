@@ -31,7 +31,7 @@ const TAKEN: [&str; 12] = [
 /// The whole exposition.
 pub fn openmetrics(fleet: &Fleet, missing: &[Missing]) -> String {
     let mut out = Exposition::default();
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let by = label_names(names.by);
     let plan = plan(&fleet.experiment, &fleet.link);
     let grouped = |labels: Labels, group: usize| -> Labels {

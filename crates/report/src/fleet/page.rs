@@ -14,7 +14,7 @@ use crate::html::filters;
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::table::{Behind, of_groups, part};
+use crate::html::table::{CellValues, grouped_table, part};
 use crate::html::units;
 use zc_analysis::Figure;
 use zc_analysis::fleet::{End, Fleet, Row};
@@ -63,7 +63,7 @@ fn cost(fleet: &Fleet, row: &Row) -> Figure {
 
 fn costs(page: &mut Page, fleet: &Fleet) {
     section(page, "by-group", "Costs by path and group");
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let ranks: Vec<Vec<usize>> = (0..fleet.by.len()).map(|fact| self::ranks(names, fact)).collect();
     let ends: Vec<(End, Vec<&Row>)> = ENDS
         .into_iter()
@@ -82,18 +82,18 @@ fn costs(page: &mut Page, fleet: &Fleet) {
     for (end, all) in &ends {
         let rows = &all[..all.len().min(ROWS)];
         let grid = tables::costs_of(fleet, rows);
-        let behind = |row: usize, column: usize| {
-            let Some(of) = rows.get(row) else { return Behind::default() };
+        let cell_values = |row: usize, column: usize| {
+            let Some(of) = rows.get(row) else { return CellValues::default() };
             if column == tables::cost_column(fleet) {
-                return Behind { cost: Some(cost(fleet, of)), ..Behind::default() };
+                return CellValues { cost: Some(cost(fleet, of)), ..CellValues::default() };
             }
             let rank = column.checked_sub(1).and_then(|fact| ranks.get(fact));
             let sort = rank.and_then(|ranks| ranks.get(of.group)).map(|rank| *rank as f64);
-            Behind { sort, ..Behind::default() }
+            CellValues { sort, ..CellValues::default() }
         };
         let group = |row: usize| rows.get(row).map(|row| row.group);
         let keys = 1 + fleet.by.len();
-        of_groups(page, tables::caption(*end), keys, &grid, &behind, &group);
+        grouped_table(page, tables::caption(*end), keys, &grid, &cell_values, &group);
         more(page, all.len() - rows.len(), "CSV");
     }
     page.out.raw("</section>\n");
@@ -101,7 +101,7 @@ fn costs(page: &mut Page, fleet: &Fleet) {
 
 /// The costs of an end.
 fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let labels = unique(&mut rows.iter().map(|row| row.label.clone()));
     let by_path = fleet.groups.len() <= LANES;
     let lane = |row: &&&Row| Lane {

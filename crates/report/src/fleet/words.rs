@@ -26,7 +26,7 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
         note(
             "fleet",
             measured(&[&fleet.experiment, &fleet.link], fleet.runs, fleet.hosts)
-                + &Names::of_fleet(fleet).grouping(),
+                + &Names::from_fleet(fleet).grouping(),
         ),
         note("begun", begun(&fleet.first_at, &fleet.last_at)),
     ];
@@ -194,7 +194,7 @@ fn odd_host(fleet: &Fleet, host: &OddHost) -> String {
     let group = if fleet.by.is_empty() {
         String::new()
     } else {
-        format!(" ({})", Names::of_fleet(fleet).group(host.group))
+        format!(" ({})", Names::from_fleet(fleet).group(host.group))
     };
     format!(
         "{}{group} costs {} times its group {}{}; {}",

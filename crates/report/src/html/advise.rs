@@ -6,7 +6,7 @@ use super::dots::{self, Axis, Lane, Row};
 use super::page::Page;
 use super::plot::Caption;
 use super::skeleton::{begin, end, navigation};
-use super::table::{self, Behind};
+use super::table::{self, CellValues};
 use super::units;
 use crate::advise::costs::{Priced, Unit};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
@@ -88,7 +88,7 @@ fn costs(page: &mut Page, costs: &Costs) {
     cores(page, costs);
     let caption = "CPU time of a request, and cores, each with the half-width of its 95 % \
                    interval; saved below 0 costs more";
-    table::table(page, caption, 1, &costs.grid(), |_, _| Behind::default());
+    table::table(page, caption, 1, &costs.grid(), |_, _| CellValues::default());
     own_rate(page, costs);
     page.out.raw("<h3>What is assumed, and what it would change</h3>\n<dl>\n");
     for assumption in &costs.assumptions {
@@ -196,9 +196,9 @@ fn rate_table(
     ];
     let grid = Grid::new(columns, texts.collect());
     let caption = "Cores, each with the half-width of its 95 % interval";
-    table::table(page, caption, 1, &grid, |row, column| Behind {
+    table::table(page, caption, 1, &grid, |row, column| CellValues {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
-        ..Behind::default()
+        ..CellValues::default()
     });
     page.out.raw("</div>\n");
 }
@@ -217,11 +217,11 @@ fn logs(page: &mut Page, advice: &Advice) {
     page.out
         .raw("<section id=\"logs\" aria-labelledby=\"logs-h\">\n<h2 id=\"logs-h\">The logs</h2>\n");
     notes(page, &heading(advice));
-    table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| Behind::default());
+    table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| CellValues::default());
     let whole = &advice.mix.sizes.whole;
     if whole.total().requests > 0 {
         let caption = "Whole responses (GET, 200) by size";
-        table::table(page, caption, 1, &by_size(whole), |_, _| Behind::default());
+        table::table(page, caption, 1, &by_size(whole), |_, _| CellValues::default());
     }
     page.out.raw("</section>\n");
 }

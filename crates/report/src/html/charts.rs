@@ -348,7 +348,7 @@ fn heats(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
         let panel = &mut panels[place];
         let (y, x) =
             (at(&mut panel.rows, text(placed, axis)), at(&mut panel.columns, across_level));
-        put(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
+        set_field(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
     }
     let caption = Caption {
         title: format!("Cost of {whose}, us/MB"),
@@ -366,7 +366,7 @@ fn at(names: &mut Vec<String>, name: String) -> usize {
     })
 }
 
-fn put(panel: &mut Panel, y: usize, x: usize, field: (Figure, String, String)) {
+fn set_field(panel: &mut Panel, y: usize, x: usize, field: (Figure, String, String)) {
     let (rows, columns) = (panel.rows.len(), panel.columns.len());
     panel.fields.resize_with(rows.max(panel.fields.len()), Vec::new);
     for row in &mut panel.fields {

@@ -64,7 +64,7 @@ pub(super) fn brief(
     out.push('\n');
     let mut answer = answer::answer(run, estimates, None);
     if estimates.verdict.stands() {
-        answer.extend(sentences::where_it_went(run, estimates, profile));
+        answer.extend(sentences::largest_class_differences(run, estimates, profile));
     }
     out + &short::closing(&answer, layout)
 }
@@ -137,7 +137,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let mut sentences = verdict::verdict(run, estimates);
     if estimates.verdict.stands() {
-        sentences.extend(sentences::where_it_went(run, estimates, profile));
+        sentences.extend(sentences::largest_class_differences(run, estimates, profile));
     }
     sentences
 }

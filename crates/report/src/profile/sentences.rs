@@ -151,7 +151,7 @@ fn stands_out(difference: &Figure) -> bool {
 }
 
 /// The difference between two paths, by its largest classes, if the verdict on the second is one.
-pub(super) fn where_it_went(
+pub(super) fn largest_class_differences(
     run: &Run,
     estimates: &Estimates,
     profile: &ProfileEstimates,

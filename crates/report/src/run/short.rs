@@ -121,7 +121,9 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
             break;
         }
         let both = fields.iter().any(|field| field.is_cost_of(Side::Both));
-        fields.retain(|field| !field.goes_in(step) || (!both && field.is_cost_of(Side::Sender)));
+        fields.retain(|field| {
+            !field.is_dropped_in(step) || (!both && field.is_cost_of(Side::Sender))
+        });
         grid = cells::grid(run, estimates, &fields);
     }
     grid

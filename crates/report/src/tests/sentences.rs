@@ -111,7 +111,7 @@ fn compared_cells<'e>(
 }
 
 /// The cost of both sides of the cell whose label has these words.
-fn of_costs(estimates: &Estimates, words: &[&str]) -> Bounds {
+fn cost_bounds(estimates: &Estimates, words: &[&str]) -> Bounds {
     let fits = |cell: &&CellEstimate| {
         !cell.control && words.iter().all(|word| cell.label.split(' ').any(|own| own == *word))
     };
@@ -143,7 +143,7 @@ fn check_levels(estimates: &Estimates, text: &str) {
                 let level = level.rsplit_once("at ").unwrap().1;
                 if base == "page" {
                     // No cell is compared by its alignment: their costs are told apart.
-                    let of_level = |level| of_costs(estimates, &[what, level, "1500"]);
+                    let of_level = |level| cost_bounds(estimates, &[what, level, "1500"]);
                     assert!(disjoint(of_level(level), of_level(base)), "{clause}");
                     continue;
                 }

@@ -41,7 +41,7 @@ pub(crate) fn heading(trend: &Trend) -> Vec<Note> {
         note(
             "trend",
             words::measured(&[&trend.experiment, &trend.link], trend.runs, trend.hosts)
-                + &Names::of_trend(trend).grouping(),
+                + &Names::from_trend(trend).grouping(),
         ),
         note("nights", nights),
     ]
@@ -52,7 +52,7 @@ pub(crate) fn line(trend: &Trend, line: &TrendLine) -> String {
     let group = if trend.by.is_empty() {
         String::new()
     } else {
-        format!(" in {}", Names::of_trend(trend).group(line.group))
+        format!(" in {}", Names::from_trend(trend).group(line.group))
     };
     format!("{} ({}){group}", cell(&line.label), end(line.end))
 }

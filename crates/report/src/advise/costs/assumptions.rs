@@ -23,8 +23,8 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
     let in_every = Priced::new(server.is_some()).in_every;
     let mut all = vec![connections(advice, server), bytes(mix, in_every)];
     all.extend(match server {
-        None => of_zc_s_own(),
-        Some(server) => of_a_server(server),
+        None => own_server(),
+        Some(server) => other_server(server),
     });
     all.push(fixed(
         "clients that take what is sent at once",
@@ -35,7 +35,7 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
     ));
     all.extend(match server {
         None => vec![does_little_else()],
-        Some(server) => std::iter::once(as_configured()).chain(where_it_ran(server)).collect(),
+        Some(server) => std::iter::once(as_configured()).chain(placement(server)).collect(),
     });
     if let Some(multiplexed) = multiplexed(mix) {
         all.push(multiplexed);
@@ -64,7 +64,7 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
 }
 
 /// Assumptions for zc's own server.
-fn of_zc_s_own() -> Vec<Assumption> {
+fn own_server() -> Vec<Assumption> {
     vec![
         fixed(
             "every response is a file",
@@ -81,7 +81,7 @@ fn of_zc_s_own() -> Vec<Assumption> {
 }
 
 /// Assumptions for a server that is not zc's, as it was measured.
-fn of_a_server(server: &ServerPlan) -> Vec<Assumption> {
+fn other_server(server: &ServerPlan) -> Vec<Assumption> {
     let mut all = vec![
         fixed(
             "every response like the run's of its length",
@@ -134,7 +134,7 @@ fn as_configured() -> Assumption {
 }
 
 /// The assumption that follows from where the server ran, and from the load.
-fn where_it_ran(server: &ServerPlan) -> Option<Assumption> {
+fn placement(server: &ServerPlan) -> Option<Assumption> {
     if server.ran_already() && server.load_from.is_none() {
         return Some(fixed(
             "what the load took beside its thread is the server's",

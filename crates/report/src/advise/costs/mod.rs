@@ -302,7 +302,7 @@ fn server(CostServer { started_by, load }: &CostServer) -> String {
 }
 
 /// Differences between a run's machine or kernel and this one, in words; empty if there are none.
-pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
+pub fn machine_differences(run: &Host, this: &Host) -> Vec<String> {
     between_machines(run, this).iter().map(aspects::text).collect()
 }
 

@@ -123,7 +123,7 @@ pub(super) fn sentence(
         text = format!("{begin}{rate} {text}");
     }
     if let Some((path, PathVerdict::Saves { .. })) = others.first() {
-        text += &whether_it_matters(advice, basis, path);
+        text += &relevance(advice, basis, path);
     }
     if is_told && over_tls > 0.0 {
         text += &format!(
@@ -136,7 +136,7 @@ pub(super) fn sentence(
 }
 
 /// Says so if what the best path saves is too little to matter, and from which rate it would.
-fn whether_it_matters(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> String {
+fn relevance(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> String {
     let at_most = match advice.rates.asked {
         Some(_) => None,
         None => best.busiest_cores.and_then(|cores| cores.saved).zip(advice.rates.busiest),

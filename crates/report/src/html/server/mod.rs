@@ -8,7 +8,7 @@ use super::markup::Markup;
 use super::page::Page;
 use super::plot::Caption;
 use super::stacked::{self, Bar};
-use super::table::{self, Behind};
+use super::table::{self, CellValues};
 use crate::digits::{significant, with_half_width};
 use crate::experiments::server as experiments;
 use crate::run::rows;
@@ -189,9 +189,9 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
         row.push(rows::cost(cell.cost_ns_per_kib.both));
     }
     let cost = |row: usize| shown.get(row).and_then(|(_, cell)| cell.cost_ns_per_kib.both);
-    table::table(page, &caption, keys, &grid, |row, at| Behind {
+    table::table(page, &caption, keys, &grid, |row, at| CellValues {
         cost: cost(row).filter(|_| at == last),
-        ..Behind::default()
+        ..CellValues::default()
     });
 }
 
