@@ -100,7 +100,8 @@ pub(crate) fn part(page: &mut Page, part: &Part) {
     }
 }
 
-/// Writes a table: `keys` columns name a row; `cell_values` gives cost and sort key by row and column.
+/// Writes a table: `keys` columns name a row; `cell_values` gives cost and sort key by row and
+/// column.
 pub(crate) fn table(
     page: &mut Page,
     caption: &str,
