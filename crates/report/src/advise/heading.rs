@@ -107,15 +107,15 @@ fn sent(mix: &RequestMix) -> String {
 fn counted(mix: &RequestMix) -> String {
     let counted = &mix.counted;
     let mut parts = Vec::new();
-    let of = |tally: Tally, what: &str| match tally.requests {
+    let described = |tally: Tally, what: &str| match tally.requests {
         requests if requests == mix.all.requests => what.to_owned(),
         requests => format!("{what} ({} of the requests)", share(requests, mix.all.requests)),
     };
     if counted.body.requests > 0 {
-        parts.push(of(counted.body, "bodies without headers"));
+        parts.push(described(counted.body, "bodies without headers"));
     }
     if counted.wire.requests > 0 {
-        parts.push(of(counted.wire, "responses with their headers"));
+        parts.push(described(counted.wire, "responses with their headers"));
     }
     if counted.unsaid.requests > 0 {
         let what = match mix.unsaid_are_bodies() {
@@ -127,7 +127,7 @@ fn counted(mix: &RequestMix) -> String {
             }
             None => "bodies or whole responses: the format does not say which",
         };
-        parts.push(of(counted.unsaid, what));
+        parts.push(described(counted.unsaid, what));
     }
     if counted.headers.requests > 0 {
         let each = counted.headers.bytes as f64 / counted.headers.requests as f64;
@@ -173,13 +173,13 @@ fn hours(mix: &RequestMix) -> Option<String> {
     if mix.span_s() < 86_400 {
         return None;
     }
-    let of = |hour: usize| mix.hours.get(hour).map_or(0, |tally| tally.requests);
-    let busiest = (0..24).max_by_key(|hour| (of(*hour), 24 - hour))?;
-    let quietest = (0..24).min_by_key(|hour| (of(*hour), *hour))?;
+    let requests_in = |hour: usize| mix.hours.get(hour).map_or(0, |tally| tally.requests);
+    let busiest = (0..24).max_by_key(|hour| (requests_in(*hour), 24 - hour))?;
+    let quietest = (0..24).min_by_key(|hour| (requests_in(*hour), *hour))?;
     Some(format!(
         "by the server's clock {busiest:02}:00 has {} of the requests, {quietest:02}:00 {}",
-        share(of(busiest), mix.all.requests),
-        share(of(quietest), mix.all.requests)
+        share(requests_in(busiest), mix.all.requests),
+        share(requests_in(quietest), mix.all.requests)
     ))
 }
 

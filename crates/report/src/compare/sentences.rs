@@ -288,14 +288,14 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
         return vec![format!("Verdicts withheld: {}.", why.join("; "))];
     }
     let mut sentences: Vec<String> = repeat_instructions(compared).into_iter().collect();
-    let of = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
+    let names_with = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
         compared.cells.iter().filter(|cell| wanted(&cell.verdict)).map(name).collect()
     };
     let groups = [
-        ("worse", of(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
-        ("better", of(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
-        ("the same", of(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
-        ("undecided", of(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
+        ("worse", names_with(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
+        ("better", names_with(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
+        ("the same", names_with(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
+        ("undecided", names_with(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
     ];
     let all = compared.cells.len();
     for (word, names) in groups.iter().filter(|(_, names)| !names.is_empty()) {

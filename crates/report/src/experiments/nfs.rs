@@ -59,14 +59,15 @@ pub(crate) fn table(
     let mut any = false;
     let mut rows = Vec::new();
     for row in &pivot.rows {
-        let of = |transfer: Transfer| {
+        let placed_at = |transfer: Transfer| {
             row.cells.iter().flatten().copied().find(|placed| placed.cell.transfer == transfer)
         };
-        let Some(read) = of(first) else { continue };
+        let Some(read) = placed_at(first) else { continue };
         let mut texts = row.levels.clone();
         texts.push(per_s(run.header.plan.messages_per_s(read.cell)));
         for (transfer, _, end) in &loads {
-            let load = of(*transfer).and_then(|placed| end.load(run, estimates, placed.figures));
+            let load =
+                placed_at(*transfer).and_then(|placed| end.load(run, estimates, placed.figures));
             any |= load.is_some();
             texts.push(load.unwrap_or_else(|| NONE.to_owned()));
         }

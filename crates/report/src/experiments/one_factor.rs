@@ -95,7 +95,7 @@ fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<C
     if cells.iter().any(|(_, placed)| placed.figures.failed_zero_copy) {
         return Vec::new();
     }
-    let of = |(level, placed): &(&'p str, Placed<'p>)| {
+    let with_base = |(level, placed): &(&'p str, Placed<'p>)| {
         let cell = placed.figures;
         let by = cell.by.as_deref()?;
         let (base, against) = cells.iter().find(|(_, other)| other.cell.label == by)?;
@@ -108,7 +108,7 @@ fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<C
             at_saturation: either.iter().any(|cell| cell.perturbation.saturated),
         })
     };
-    cells.iter().filter_map(of).collect()
+    cells.iter().filter_map(with_base).collect()
 }
 
 /// `0.61 times as much at reno and 1.39 times at bbr as at cubic`: the least and the greatest ratio

@@ -266,9 +266,12 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
 /// with: a saving that costs latency is reported.
 fn slower(estimates: &Estimates) -> Option<String> {
     let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
-    let of = |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);
+    let p99_of_label =
+        |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);
     let each: Vec<String> = states(estimates)
-        .filter_map(|(cost, cell)| Some((p99(cost)?, of(cell.by.as_deref()?)?, &cell.label)))
+        .filter_map(|(cost, cell)| {
+            Some((p99(cost)?, p99_of_label(cell.by.as_deref()?)?, &cell.label))
+        })
         .filter(|(own, first, _)| *own > SLOWER * first)
         .map(|(own, first, label)| {
             let (own, first) = (significant(own), significant(first));

@@ -189,8 +189,8 @@ pub(super) fn missing_runs(page: &mut Page, fleet: &Fleet, missing: &[Missing]) 
         ("left out", "Runs that are not in the figures"),
         ("doubtful", "Runs in the figures whose own verdicts are withheld"),
     ] {
-        let of = |note: &&Note| note.label == label;
-        let sentences = strings(&mut notes.iter().filter(of).map(|note| note.text.clone()));
+        let has_label = |note: &&Note| note.label == label;
+        let sentences = strings(&mut notes.iter().filter(has_label).map(|note| note.text.clone()));
         if !sentences.is_empty() {
             page.out.element("h3", &[], title).raw("\n");
             list(page, &sentences);

@@ -116,17 +116,17 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
     };
     let groups = strings(&mut (0..fleet.groups.len()).map(|group| names.group(group)));
     let (all, legend): (Vec<dots::Row>, Vec<String>) = if by_path {
-        let of = |label: &String| dots::Row {
+        let path_row = |label: &String| dots::Row {
             label: cell(label),
             lanes: rows.iter().filter(|row| row.label == *label).map(|row| lane(&row)).collect(),
         };
-        (labels.iter().map(of).collect(), groups)
+        (labels.iter().map(path_row).collect(), groups)
     } else {
-        let of = |(group, name): (usize, &String)| dots::Row {
+        let group_row = |(group, name): (usize, &String)| dots::Row {
             label: name.clone(),
             lanes: rows.iter().filter(|row| row.group == group).map(|row| lane(&row)).collect(),
         };
-        let all = groups.iter().enumerate().map(of).filter(|row| !row.lanes.is_empty());
+        let all = groups.iter().enumerate().map(group_row).filter(|row| !row.lanes.is_empty());
         (all.collect(), strings(&mut labels.iter().map(|label| cell(label))))
     };
     let mut note = format!("Lines are {} intervals of the mean.", percent_of(fleet.confidence));

@@ -283,7 +283,7 @@ pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
 /// `3 runs: it has too few blocks that count: a.json (2 of 40), b.json (3 of 40) and 1 more`, the
 /// most frequent reason first. A part in brackets at the end of a reason stays with the name.
 pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
-    let of = |at: usize| {
+    let reason_and_detail = |at: usize| {
         let why = all[at].1;
         match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
             Some((reason, _)) => (reason, &why[reason.len()..]),
@@ -291,18 +291,21 @@ pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
         }
     };
     let order: Vec<usize> = (0..all.len()).collect();
-    let order = ordered(&order, &|a, b| of(a).0.cmp(of(b).0));
-    let reasons: Vec<&[usize]> = order.chunk_by(|a, b| of(*a).0 == of(*b).0).collect();
+    let order = ordered(&order, &|a, b| reason_and_detail(a).0.cmp(reason_and_detail(b).0));
+    let reasons: Vec<&[usize]> =
+        order.chunk_by(|a, b| reason_and_detail(*a).0 == reason_and_detail(*b).0).collect();
     // The most frequent first, then in the order of the document.
     let reasons = ordered(&reasons, &|a, b| b.len().cmp(&a.len()).then(a[0].cmp(&b[0])));
     let mut texts = Vec::new();
     let mut more = all.len();
     for places in reasons.into_iter().take(LISTED) {
-        let name = |at: &usize| format!("{}{}", escape(all[*at].0, LONG), escape(of(*at).1, LONG));
+        let name = |at: &usize| {
+            format!("{}{}", escape(all[*at].0, LONG), escape(reason_and_detail(*at).1, LONG))
+        };
         texts.push(format!(
             "{}, {}: {}",
             count(places.len(), thing),
-            escape(of(places[0]).0, LONG),
+            escape(reason_and_detail(places[0]).0, LONG),
             abbreviated_list(&mut places.iter().map(name), places.len(), NAMES)
         ));
         more -= places.len();

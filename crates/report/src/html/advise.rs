@@ -61,12 +61,16 @@ fn answer(page: &mut Page, advice: &Advice) {
 fn shares(page: &mut Page, advice: &Advice) {
     let whole = &advice.mix.sizes.whole;
     let all = whole.total();
-    let of = |part: u64, all: u64| if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 };
+    let share_percent =
+        |part: u64, all: u64| if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 };
     let groups: Vec<Group> = size_classes(whole)
         .into_iter()
         .map(|class| Group {
             label: size_range(class.from_bytes),
-            values: vec![of(class.tally.requests, all.requests), of(class.tally.bytes, all.bytes)],
+            values: vec![
+                share_percent(class.tally.requests, all.requests),
+                share_percent(class.tally.bytes, all.bytes),
+            ],
         })
         .collect();
     let caption = Caption {

@@ -48,10 +48,10 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
             header.started_at.clone(),
         ];
         for line in own_lines {
-            let of = |place: &Option<usize>| {
+            let field = |place: &Option<usize>| {
                 place.and_then(|place| line.get(place)).cloned().unwrap_or_default()
             };
-            lines.push(run_fields.iter().cloned().chain(places.iter().map(of)).collect());
+            lines.push(run_fields.iter().cloned().chain(places.iter().map(field)).collect());
         }
     }
     csv_text(lines)

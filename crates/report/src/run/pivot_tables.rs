@@ -178,13 +178,14 @@ fn rates(run: &Run, pivot: &Pivot) -> Option<Vec<String>> {
     if pivot.across == Factor::Rate || pivot.keys.contains(&Factor::Rate) {
         return None;
     }
-    let of = |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
-    let all: BTreeSet<String> = pivot.cells().map(of).collect();
+    let rate_text =
+        |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
+    let all: BTreeSet<String> = pivot.cells().map(rate_text).collect();
     // Rates in the order of the columns.
     let each = pivot
         .rows
         .iter()
-        .map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
+        .map(|row| distinct(row.cells.iter().flatten().copied().map(rate_text)).join(", "));
     (all.len() > 1).then(|| each.collect())
 }
 

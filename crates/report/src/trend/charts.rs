@@ -44,8 +44,8 @@ fn panels(trend: &Trend) -> Vec<Panel<'_>> {
     for changed in [true, false] {
         for group in 0..trend.groups.len() {
             for end in ENDS {
-                let of = |line: &&TrendLine| line.group == group && line.end == end;
-                let lines: Vec<&TrendLine> = trend.lines.iter().filter(of).collect();
+                let is_in_panel = |line: &&TrendLine| line.group == group && line.end == end;
+                let lines: Vec<&TrendLine> = trend.lines.iter().filter(is_in_panel).collect();
                 let has_changed = lines.iter().any(|line| !line.changes.is_empty());
                 if has_changed == changed && !lines.is_empty() {
                     panels.push(Panel { group, end, lines });
