@@ -29,7 +29,7 @@ pub enum Fitness {
 
 impl Fitness {
     /// Fitness of a machine with these warnings.
-    pub fn of(warnings: &[Warning]) -> Self {
+    pub fn from_warnings(warnings: &[Warning]) -> Self {
         match warnings.iter().map(|warning| warning.severity).max() {
             None => Self::Fit,
             Some(Severity::Note) => Self::WithNotes,
@@ -55,7 +55,12 @@ struct Document<'a> {
 
 /// Returns one JSON document.
 pub fn json(host: &Host, rows: &[SupportRow], warnings: &[Warning]) -> String {
-    crate::json::text(&Document { fitness: Fitness::of(warnings), host, available: rows, warnings })
+    crate::json::text(&Document {
+        fitness: Fitness::from_warnings(warnings),
+        host,
+        available: rows,
+        warnings,
+    })
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].
@@ -100,7 +105,7 @@ pub fn text(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usi
     }
 
     out.push_str("\nfitness\n");
-    let fitness = Fitness::of(warnings);
+    let fitness = Fitness::from_warnings(warnings);
     let mut warnings: Vec<&Warning> = warnings.iter().collect();
     warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
     for warning in &warnings {

@@ -151,7 +151,7 @@ pub struct HttpFault {
     pub kind: &'static str,
     /// Number of faults of this kind.
     pub count: u64,
-    /// The same as a sentence.
+    /// The fault as a sentence.
     pub said: String,
 }
 

@@ -63,15 +63,19 @@ const COLUMNS: usize = 120;
 /// The meaning of the rows.
 const LEGEND: &str = "\
 read, write            all 64-bit words of the set are added up, or stored
-memcpy                 the C library's, from one half of the set to the other; a copied byte counts once
+memcpy                 the C library's, from one half of the set to the other; \
+a copied byte counts once
 rep-movsb              the copy instruction of x86-64, which the kernel copies with where it is fast
 checksum               the Internet checksum (RFC 1071) alone
 checksum+memcpy        the checksum in a pass of its own, then memcpy
-folded                 checksum and copy in one pass: portable code; AVX2; AVX2 with stores past the caches (streaming), which
+folded                 checksum and copy in one pass: portable code; AVX2; AVX2 with \
+stores past the caches (streaming), which
                        zc takes for sets that no cache holds
-rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, written, read and written, copied
+rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, \
+written, read and written, copied
 frd fwr fcp            every one of which is read, written, copied
-bzero bcopy            memset, memmove. lmbench's size is that of one buffer: half of the set for cp, fcp and bcopy
+bzero bcopy            memset, memmove. lmbench's size is that of one buffer: \
+half of the set for cp, fcp and bcopy
 ";
 
 fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {

@@ -1,6 +1,6 @@
-//! The writer of all expositions (runs, fleets, trends), in what OpenMetrics text 1.0 and the Prometheus text format 0.0.4
-//! have in common: gauges only, as the older format knows no info and no state set. `# UNIT` and
-//! `# EOF`, which it does not know either, are comments to it.
+//! The writer of all expositions (runs, fleets, trends), in what OpenMetrics text 1.0 and the
+//! Prometheus text format 0.0.4 have in common: gauges only, as the older format knows no info and
+//! no state set. `# UNIT` and `# EOF`, which it does not know either, are comments to it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

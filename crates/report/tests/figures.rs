@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// With INSTA_UPDATE=always, as for snapshots, the page is brought up to date instead.
+/// INSTA_UPDATE=always updates the page instead, as it does for snapshots.
 #[test]
 fn the_table_of_figures_is_made_from_the_registry() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures.md");

@@ -8,7 +8,7 @@ use zc_testkit::growth::{LIMIT, growth};
 use zc_testkit::synthetic::Synthetic;
 
 /// A run with so many further cells, and its estimates.
-fn of_cells(besides: usize) -> (Run, Estimates) {
+fn run_with_cells(besides: usize) -> (Run, Estimates) {
     let mut run = Synthetic { blocks: 8, ..Synthetic::default() }.run();
     let like = run.header.plan.cells.last().unwrap().clone();
     run.header.plan.cells.extend((0..besides).map(|number| {
@@ -34,7 +34,7 @@ fn every_form_takes_time_in_proportion_to_the_cells() {
         ("html", |run, estimates| zc_report::html(&[(run, estimates)])),
     ];
     for (name, form) in forms {
-        let times = growth(500, of_cells, |(run, estimates)| drop(form(run, estimates)));
+        let times = growth(500, run_with_cells, |(run, estimates)| drop(form(run, estimates)));
         assert!(times < LIMIT, "{name}: {times}");
     }
 }

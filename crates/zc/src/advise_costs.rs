@@ -22,7 +22,7 @@ use super::{archive, planned, resolve, tell};
 use zc_access_log::RequestMix;
 use zc_analysis::advise::{Asked, Unfit};
 use zc_analysis::estimate;
-use zc_report::advise::{Costs, of_another_machine};
+use zc_report::advise::{Costs, machine_differences};
 use zc_rig::meter::host;
 use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
@@ -135,7 +135,7 @@ impl Question {
             }
         };
         let today = self.today.as_deref();
-        Costs::of(&run, &estimate(&run), &name, mix, today, self.asked)
+        Costs::estimate(&run, &estimate(&run), &name, mix, today, self.asked)
             .map_err(|unfit| refused(unfit, &run, &name, today))
     }
 }
@@ -269,11 +269,11 @@ fn fits(run: &Run, here: &Host) -> bool {
     run.header.plan.traffic.responses().is_some()
         && run.header.plan.experiment == Experiment::Requests.name()
         && kept >= LEAST_BLOCKS
-        && of_another_machine(&run.header.host, here).is_empty()
+        && machine_differences(&run.header.host, here).is_empty()
 }
 
 fn warn_of_another_machine(run: &Run, name: &str) {
-    let differences = of_another_machine(&run.header.host, &host());
+    let differences = machine_differences(&run.header.host, &host());
     if !differences.is_empty() {
         let message = format!("the run \"{name}\" is of another machine or kernel than this one");
         tell::warning(&message, Some(&differences.join("; ")));

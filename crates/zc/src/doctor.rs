@@ -29,7 +29,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<()> {
         true => json(&host, &rows, &warnings),
         false => text(&host, &rows, &warnings, render::columns(args.width)),
     })?;
-    match Fitness::of(&warnings) {
+    match Fitness::from_warnings(&warnings) {
         Fitness::Fit | Fitness::WithNotes | Fitness::WithDoubts => Ok(()),
         Fitness::Unfit => {
             let message = "this machine is not fit to measure as it is";

@@ -8,7 +8,6 @@ use crate::terminal::note::{Note, note};
 use zc_access_log::{Minute, RequestMix, Tally, Tls};
 use zc_run::escape;
 
-/// The lines.
 pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
     let mix = &advice.mix;
     let mut notes: Vec<_> = advice.logs.iter().map(|log| note("log", self::log(log))).collect();
@@ -108,15 +107,15 @@ fn sent(mix: &RequestMix) -> String {
 fn counted(mix: &RequestMix) -> String {
     let counted = &mix.counted;
     let mut parts = Vec::new();
-    let of = |tally: Tally, what: &str| match tally.requests {
+    let described = |tally: Tally, what: &str| match tally.requests {
         requests if requests == mix.all.requests => what.to_owned(),
         requests => format!("{what} ({} of the requests)", share(requests, mix.all.requests)),
     };
     if counted.body.requests > 0 {
-        parts.push(of(counted.body, "bodies without headers"));
+        parts.push(described(counted.body, "bodies without headers"));
     }
     if counted.wire.requests > 0 {
-        parts.push(of(counted.wire, "responses with their headers"));
+        parts.push(described(counted.wire, "responses with their headers"));
     }
     if counted.unsaid.requests > 0 {
         let what = match mix.unsaid_are_bodies() {
@@ -128,7 +127,7 @@ fn counted(mix: &RequestMix) -> String {
             }
             None => "bodies or whole responses: the format does not say which",
         };
-        parts.push(of(counted.unsaid, what));
+        parts.push(described(counted.unsaid, what));
     }
     if counted.headers.requests > 0 {
         let each = counted.headers.bytes as f64 / counted.headers.requests as f64;
@@ -143,7 +142,7 @@ fn named<'m>(
     tallies.iter().map(|(name, tally)| ((*name).to_owned(), *tally))
 }
 
-/// The five with most requests, with their shares.
+/// The five entries with most requests, with their shares.
 fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
     const SHOWN: usize = 5;
     let mut tallies: Vec<_> = tallies.collect();
@@ -174,13 +173,13 @@ fn hours(mix: &RequestMix) -> Option<String> {
     if mix.span_s() < 86_400 {
         return None;
     }
-    let of = |hour: usize| mix.hours.get(hour).map_or(0, |tally| tally.requests);
-    let busiest = (0..24).max_by_key(|hour| (of(*hour), 24 - hour))?;
-    let quietest = (0..24).min_by_key(|hour| (of(*hour), *hour))?;
+    let requests_in = |hour: usize| mix.hours.get(hour).map_or(0, |tally| tally.requests);
+    let busiest = (0..24).max_by_key(|hour| (requests_in(*hour), 24 - hour))?;
+    let quietest = (0..24).min_by_key(|hour| (requests_in(*hour), *hour))?;
     Some(format!(
         "by the server's clock {busiest:02}:00 has {} of the requests, {quietest:02}:00 {}",
-        share(of(busiest), mix.all.requests),
-        share(of(quietest), mix.all.requests)
+        share(requests_in(busiest), mix.all.requests),
+        share(requests_in(quietest), mix.all.requests)
     ))
 }
 
@@ -212,14 +211,15 @@ fn doubts(mix: &RequestMix) -> Vec<String> {
     let unmeasured = mix.classes.unmeasured.requests;
     if unmeasured * 100 >= mix.all.requests && unmeasured > 0 {
         doubts.push(format!(
-            "{} of the requests have no length (-) and count as 0 bytes: a server writes that for an \
-             empty body, or where it did not know the length (chunked)",
+            "{} of the requests have no length (-) and count as 0 bytes: a server writes that for \
+             an empty body, or where it did not know the length (chunked)",
             share(unmeasured, mix.all.requests)
         ));
     }
     if let Some(durations) = mix.durations.filter(|_| mix.durations_exceed_the_log()) {
         doubts.push(format!(
-            "requests took {} s on average, longer than the log is: durations may have another unit",
+            "requests took {} s on average, longer than the log is: durations may have another \
+             unit",
             significant(durations.sum_us as f64 / 1e6 / durations.requests as f64)
         ));
     }

@@ -7,7 +7,7 @@ pub(crate) mod rates;
 mod share;
 mod tables;
 
-pub use crate::advise::costs::{Assumption, CostRun, Costs, of_another_machine};
+pub use crate::advise::costs::{Assumption, CostRun, Costs, machine_differences};
 use crate::terminal::layout::Layout;
 use crate::terminal::note;
 use crate::text::wrap;

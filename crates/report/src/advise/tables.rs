@@ -5,7 +5,7 @@ use crate::digits::{bytes, size};
 use crate::terminal::table::{Column, Grid};
 use zc_access_log::{Classes, RequestMix, SizeBin, Sizes, Tally};
 
-/// Responses by kind.
+/// The table of responses by kind.
 pub(crate) fn kinds(mix: &RequestMix) -> Grid {
     let Classes { whole, range, not_modified, head, other, unmeasured } = &mix.classes;
     let rows = [

@@ -79,14 +79,19 @@ fn deviations(calibration: &Calibration) -> Grid {
 }
 
 fn cells(calibration: &Calibration) -> Grid {
-    let of = |spread: Option<&CellSpread>| -> Vec<String> {
+    let spread_cells = |spread: Option<&CellSpread>| -> Vec<String> {
         spread.map_or_else(
             || vec![String::new(); 3],
             |spread| [spread.seen, spread.explained, spread.finds].map(percent).to_vec(),
         )
     };
     let row = |cell: &CalibratedCell| {
-        [vec![escape(&cell.label, 40)], of(Some(&cell.cost)), of(cell.relative.as_ref())].concat()
+        [
+            vec![escape(&cell.label, 40)],
+            spread_cells(Some(&cell.cost)),
+            spread_cells(cell.relative.as_ref()),
+        ]
+        .concat()
     };
     let columns = vec![
         Column::left("cell", ""),

@@ -88,7 +88,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
     chart(page, compared);
     if !compared.cells.is_empty() {
         page.out.raw("<h3>Figures</h3>\n");
-        let requests = rows::of_servers(compared);
+        let requests = rows::compares_servers(compared);
         for (place, grid) in rows::grids(compared).iter().enumerate() {
             let caption = match place {
                 0 if requests => {
@@ -110,7 +110,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
                             _ => None,
                         }
                     });
-                table::Behind { cost, ..table::Behind::default() }
+                table::CellValues { cost, ..table::CellValues::default() }
             });
         }
     }
@@ -188,7 +188,7 @@ fn chart(page: &mut Page, compared: &Compared) {
         false => "No words may be said about it. Every figure is in the tables of this section."
             .to_owned(),
     };
-    let title = match rows::of_servers(compared) {
+    let title = match rows::compares_servers(compared) {
         true => "CPU per request in each state, new by old",
         false => "Cost of each cell, new by old",
     };

@@ -13,7 +13,7 @@ use zc_run::escape;
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
     let separate = |cell: &CellChange| shown(cell).receiver.is_some();
-    if compared.cells.iter().any(separate) && !of_servers(compared) {
+    if compared.cells.iter().any(separate) && !compares_servers(compared) {
         grids.push(sides(compared));
     }
     grids
@@ -21,7 +21,7 @@ pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
 
 fn main(compared: &Compared) -> Grid {
     let relative = compared.basis == Basis::TwoRuns && compared.reference.is_some();
-    let requests = of_servers(compared);
+    let requests = compares_servers(compared);
     let (what, unit) = if requests { ("state", "us/request") } else { ("cell", "us/MB") };
     let mut columns = vec![
         Column::left(what, ""),
@@ -54,7 +54,7 @@ fn main(compared: &Compared) -> Grid {
 }
 
 /// Whether the costs are those of a server's requests.
-pub(super) fn of_servers(compared: &Compared) -> bool {
+pub(super) fn compares_servers(compared: &Compared) -> bool {
     compared.cells.iter().any(|cell| cell.old_us_per_request.is_some())
 }
 

@@ -1,7 +1,7 @@
 //! The notes and sentences around the table of a comparison.
 
 use super::aspects;
-use super::rows::{name, of_servers};
+use super::rows::{compares_servers, name};
 use crate::digits::{percent, rate};
 use crate::run::rows::FAILED_ZERO_COPY;
 use crate::run::verdict::{self, below_zero, missed, unseen};
@@ -111,15 +111,15 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     }
     notes.push(note("ratios", basis(compared)));
     // zc's own pacing is on the load's CPU, which is in no cost of a server.
-    let servers = of_servers(compared);
+    let servers = compares_servers(compared);
     if !compared.net && !servers {
         notes.push(gross());
     }
     if let AccountKind::WallTime { because: WhyWallTime::ComparedRun } = compared.account {
         notes.push(note(
             "account",
-            "one run has costs by wall time alone, so those of the other are by wall time too: what \
-             other programs took is in them, and blocks in which that was much do not count",
+            "one run has costs by wall time alone, so those of the other are by wall time too: \
+             what other programs took is in them, and blocks in which that was much do not count",
         ));
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
@@ -130,7 +130,7 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
                 "{} then, {} now: {} that copy move with it",
                 rate(old),
                 rate(new),
-                things(compared)
+                cell_noun(compared)
             ),
         ));
     }
@@ -141,8 +141,8 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
 }
 
 /// The noun for cells.
-fn things(compared: &Compared) -> &'static str {
-    if of_servers(compared) { "states" } else { "paths" }
+fn cell_noun(compared: &Compared) -> &'static str {
+    if compares_servers(compared) { "states" } else { "paths" }
 }
 
 pub(super) fn gross() -> Note {
@@ -152,7 +152,7 @@ pub(super) fn gross() -> Note {
     )
 }
 
-/// In one run: differences left undecided by a control that misses.
+/// Says which differences within one run a failed control leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, doubt.why.error().filter(|error| *error > 1.0 && error.is_finite())) {
         (Basis::OneRun, Some(error)) => verdict::unjudged(error - 1.0),
@@ -281,21 +281,21 @@ pub(super) fn reason(reason: &Reason) -> String {
 pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
     if !compared.impossible.is_empty() {
         let why = format!("Cannot be compared: {}.", impossible(compared));
-        return [why].into_iter().chain(again(compared)).collect();
+        return [why].into_iter().chain(repeat_instructions(compared)).collect();
     }
     if !compared.withheld.is_empty() {
         let why: Vec<String> = compared.withheld.iter().map(reason).collect();
         return vec![format!("Verdicts withheld: {}.", why.join("; "))];
     }
-    let mut sentences: Vec<String> = again(compared).into_iter().collect();
-    let of = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
+    let mut sentences: Vec<String> = repeat_instructions(compared).into_iter().collect();
+    let names_with = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
         compared.cells.iter().filter(|cell| wanted(&cell.verdict)).map(name).collect()
     };
     let groups = [
-        ("worse", of(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
-        ("better", of(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
-        ("the same", of(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
-        ("undecided", of(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
+        ("worse", names_with(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
+        ("better", names_with(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
+        ("the same", names_with(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
+        ("undecided", names_with(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
     ];
     let all = compared.cells.len();
     for (word, names) in groups.iter().filter(|(_, names)| !names.is_empty()) {
@@ -331,7 +331,7 @@ fn about_reference(compared: &Compared) -> Option<String> {
             "The cost of {reference} itself has changed, so all cells are judged by their absolute \
              costs and not relative to it: the machine, or something that all {} share, has \
              changed.",
-            things(compared)
+            cell_noun(compared)
         ));
     }
     let judged: Vec<f64> = compared
@@ -348,7 +348,7 @@ fn about_reference(compared: &Compared) -> Option<String> {
             "Cells are judged by their cost relative to that of the others in the same blocks; \
              what moves all {} alike is only in the \
              cost of {reference}.",
-            things(compared)
+            cell_noun(compared)
         ));
     }
     let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
@@ -368,13 +368,13 @@ fn about_reference(compared: &Compared) -> Option<String> {
         "Cells are judged by their cost relative to {reference} in the same blocks; what moves all \
          {} alike is only in the cost of \
          {reference} itself.{alone}",
-        things(compared)
+        cell_noun(compared)
     ))
 }
 
 /// Instructions to measure the new run again so that it can be compared, if only rate, link or
 /// soaker are in the way.
-fn again(compared: &Compared) -> Option<String> {
+fn repeat_instructions(compared: &Compared) -> Option<String> {
     let between = compared.incomparable.iter().flat_map(|cell| &cell.differences);
     let mut disqualifying = compared
         .differences

@@ -118,7 +118,7 @@ fn names_from_a_file_never_become_markup() {
 }
 
 /// Runs of one state, between which costs differ by some 3 %.
-fn of_one_state() -> Vec<Run> {
+fn runs_of_one_state() -> Vec<Run> {
     [0.97, 1.0, 1.03, 0.99, 1.02].into_iter().zip(1..).map(|(cost, seed)| run(seed, cost)).collect()
 }
 
@@ -128,7 +128,7 @@ fn parts(runs: &[Run]) -> Vec<Selection<'_>> {
 
 #[test]
 fn a_calibration_on_a_terminal() {
-    let mut runs = of_one_state();
+    let mut runs = runs_of_one_state();
     runs[4].blocks.truncate(5);
     runs[3].header.host.kernel_release = "6.19.0".to_owned();
     let found = calibrate(&parts(&runs), &[]).unwrap();
@@ -142,7 +142,7 @@ fn a_calibration_on_a_terminal() {
 
 #[test]
 fn a_comparison_says_where_the_deviation_between_runs_is_from() {
-    let runs = of_one_state();
+    let runs = runs_of_one_state();
     let found = calibrate(&parts(&runs), &[]).unwrap();
     let (old, new) = (run(7, 1.0), run(8, 1.0));
     let said = |calibration| {
@@ -164,7 +164,7 @@ fn a_comparison_says_where_the_deviation_between_runs_is_from() {
 
 #[test]
 fn what_is_no_calibration_is_a_sentence_and_what_it_lacks() {
-    let mut runs = of_one_state();
+    let mut runs = runs_of_one_state();
     let refused = |runs: &[Run]| calibration::refusal(&calibrate(&parts(runs), &[]).unwrap_err());
     runs[1].blocks.clear();
     let few = "a calibration needs 3 runs of one state, and there are 2".to_owned();

@@ -91,9 +91,9 @@ pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
 /// Speed on one CPU divided by that on two with the patch of 2001, for the path at `place` in
 /// [`PATHS`].
 fn share_then(place: usize) -> Option<f64> {
-    let of = |placement| {
+    let speed_then = |placement| {
         let (_, _, kernels) = HISTORICAL.iter().find(|(wanted, _, _)| *wanted == placement)?;
         kernels.last()?.1.get(place).copied().map(f64::from)
     };
-    Some(of(Placement::Same)? / of(Placement::Separate)?)
+    Some(speed_then(Placement::Same)? / speed_then(Placement::Separate)?)
 }

@@ -55,7 +55,7 @@ fn predicted(estimates: &Estimates) -> Option<String> {
         interval.is_some_and(|ends| ends.low <= 1.0 && ends.high.is_none_or(|high| high >= 1.0))
     };
     let hold = predictions().filter(holds).count();
-    let worst = predictions().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let worst = predictions().max_by(|one, other| log_error(one).total_cmp(&log_error(other)))?;
     Some(format!(
         "Costs at a rate are predicted by those at other rates within their intervals in {hold} of \
          {count} cells; the farthest off costs {} ({}) of what is predicted.",
@@ -108,7 +108,7 @@ fn predictions(series: &[Components]) -> Option<Part> {
     let farthest = |series: &Components, rate: f64| {
         let at_rate = series.predictions.iter().filter(|each| each.rate_bytes_per_s == rate);
         at_rate
-            .max_by(|one, other| off(one).total_cmp(&off(other)))
+            .max_by(|one, other| log_error(one).total_cmp(&log_error(other)))
             .map_or_else(|| NONE.to_owned(), |each| ratio_text(&each.measured_by_predicted))
     };
     let mut columns = vec![Column::left("", "")];
@@ -128,7 +128,7 @@ fn predictions(series: &[Components]) -> Option<Part> {
 }
 
 /// Logarithmic error of a prediction, either way.
-fn off(prediction: &Prediction) -> f64 {
+fn log_error(prediction: &Prediction) -> f64 {
     prediction.measured_by_predicted.value.ln().abs()
 }
 
@@ -164,6 +164,6 @@ mod tests {
             rate_bytes_per_s: 1e6,
             measured_by_predicted: Figure { value, interval: None, half_width: None, blocks: 1 },
         };
-        assert!((off(&prediction(0.5)) - off(&prediction(2.0))).abs() < 1e-12);
+        assert!((log_error(&prediction(0.5)) - log_error(&prediction(2.0))).abs() < 1e-12);
     }
 }

@@ -36,15 +36,16 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
             .map(|end| Column::right("CPU,", end.name(estimates).trim_start_matches("the "))),
     );
     columns.push(Column::right("top", Unit::Gbit.name()));
-    let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
+    let integer =
+        |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
     let mut rows = Vec::new();
     for row in &pivot.rows {
         for (level, placed) in pivot.columns.iter().zip(&row.cells) {
             let Some(placed) = placed else { continue };
             let cell = placed.figures;
             let mut texts: Vec<String> = row.levels.iter().chain([level]).cloned().collect();
-            texts.push(whole(cell.traffic.packets_per_s));
-            texts.push(whole(cell.traffic.packet_bytes));
+            texts.push(integer(cell.traffic.packets_per_s));
+            texts.push(integer(cell.traffic.packet_bytes));
             texts.extend(ends.iter().map(|end| end.load(run, estimates, cell).unwrap_or_default()));
             texts.push(
                 cell.top_speed_bytes_per_s.map_or_else(String::new, |speed| Unit::Gbit.text(speed)),

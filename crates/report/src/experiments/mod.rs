@@ -52,7 +52,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     if let Traffic::Server(server) = &plan.traffic {
         return withheld(server::section(estimates, server), estimates);
     }
-    let Some(pivot) = Pivot::of(run, estimates) else {
+    let Some(pivot) = Pivot::build(run, estimates) else {
         let parts = match definition.and_then(|definition| definition.tables) {
             Some(Tables::PathsOf2001) => paths::parts(run, estimates),
             _ => Vec::new(),
@@ -63,14 +63,14 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         Traffic::Responses(responses) => requests::section(run, estimates, responses, &pivot),
         Traffic::Nfs(nfs) => nfs::section(run, estimates, nfs, &pivot),
         Traffic::Stream | Traffic::Server(_) => {
-            let section = definition.map(|of| of_streams(of, run, estimates, &pivot));
+            let section = definition.map(|of| stream_section(of, run, estimates, &pivot));
             section.unwrap_or_default()
         }
     };
     withheld(section, estimates)
 }
 
-fn of_streams(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
+fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let section = match of.tables {
         None | Some(Tables::PathsOf2001) => Section::default(),
         Some(Tables::Accounts) => sockbuf::section(run, estimates, pivot),

@@ -59,14 +59,15 @@ pub(crate) fn table(
     let mut any = false;
     let mut rows = Vec::new();
     for row in &pivot.rows {
-        let of = |transfer: Transfer| {
+        let placed_at = |transfer: Transfer| {
             row.cells.iter().flatten().copied().find(|placed| placed.cell.transfer == transfer)
         };
-        let Some(read) = of(first) else { continue };
+        let Some(read) = placed_at(first) else { continue };
         let mut texts = row.levels.clone();
         texts.push(per_s(run.header.plan.messages_per_s(read.cell)));
         for (transfer, _, end) in &loads {
-            let load = of(*transfer).and_then(|placed| end.load(run, estimates, placed.figures));
+            let load =
+                placed_at(*transfer).and_then(|placed| end.load(run, estimates, placed.figures));
             any |= load.is_some();
             texts.push(load.unwrap_or_else(|| NONE.to_owned()));
         }
@@ -80,12 +81,14 @@ pub(crate) fn table(
     let cpus = End::Sender.cpus(run).unwrap_or(1);
     let beside = match has_2001 {
         true => {
-            ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy patch, NFS over UDP, at the client's MB/s)"
+            ", beside that of 2001 (Andrew Morton, 27 January: Linux 2.4.1 with the zero-copy \
+             patch, NFS over UDP, at the client's MB/s)"
         }
         false => "",
     };
     let caption = format!(
-        "Load of all {cpus} CPUs at {}, softirqs included{beside}; packets and interrupts with {first}",
+        "Load of all {cpus} CPUs at {}, softirqs included{beside}; packets and interrupts with \
+         {first}",
         rates(run)
     );
     any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })
@@ -172,8 +175,8 @@ fn account(nfs: &NfsPlan, pivot: &Pivot) -> Option<Part> {
     };
     let of = if nfs.is_of_the_client() { "the client" } else { "both ends" };
     let caption = format!(
-        "Whose the cost of {of} with {first} is, us/MB: {programs}, \
-         what /proc/stat counts besides (interrupts, softirqs, threads of the kernel), and the share in no account"
+        "Whose the cost of {of} with {first} is, us/MB: {programs}, what /proc/stat counts besides \
+         (interrupts, softirqs, threads of the kernel), and the share in no account"
     );
     let keys = pivot.keys.len();
     (!rows.is_empty()).then(|| Part::Table { caption, keys, grid: Grid::new(columns, rows) })
@@ -276,8 +279,8 @@ fn narrower(run: &Run, nfs: &NfsPlan, pivot: &Pivot) -> Option<String> {
     let widest = placed.iter().filter_map(half_width).fold(0.0, f64::max);
     run.header.plan.fixed.rate_chosen.then(|| {
         format!(
-            "The rate, {}, is what {}s of {} leave, and ratios of larger ones are known to ±{} only: \
-             --rsize {} measures these at a higher one.",
+            "The rate, {}, is what {}s of {} leave, and ratios of larger ones are known to ±{} \
+             only: --rsize {} measures these at a higher one.",
             rates(run),
             operation(nfs).name(),
             sizes(&placed[..1]).join(""),
@@ -317,8 +320,8 @@ fn against_sendfile(estimates: &Estimates, nfs: &NfsPlan, pivot: &Pivot) -> Opti
         several => format!(", and is not told apart at {several} sizes"),
     };
     Some(format!(
-        "A byte by {first} costs {told} what it costs as a response of that length by sendfile, client and \
-         server together{rest}."
+        "A byte by {first} costs {told} what it costs as a response of that length by sendfile, \
+         client and server together{rest}."
     ))
 }
 
@@ -368,7 +371,7 @@ mod tests {
                 String::new(),
             )
         };
-        let told = |mounts| {
+        let sentence = |mounts| {
             let plan = NfsPlan {
                 server: NfsServer::Knfsd,
                 server_version: "the kernel's server, 8 threads".to_owned(),
@@ -383,14 +386,14 @@ mod tests {
             };
             about(&plan).text
         };
-        let text = told(vec![mount(None, None)]);
+        let text = sentence(vec![mount(None, None)]);
         assert!(
             text.contains("client over 4 connections, one READ") && text.ends_with("of the files")
         );
-        let text = told(vec![mount(Some(5), Some(0)), mount(None, None)]);
+        let text = sentence(vec![mount(Some(5), Some(0)), mount(None, None)]);
         assert!(text.ends_with("splices them from its page cache, without a copy"), "{text}");
-        assert!(told(vec![mount(Some(0), Some(5))]).ends_with("the server copies them"));
-        let text = told(vec![mount(Some(3), Some(0)), mount(Some(0), Some(1))]);
+        assert!(sentence(vec![mount(Some(0), Some(5))]).ends_with("the server copies them"));
+        let text = sentence(vec![mount(Some(3), Some(0)), mount(Some(0), Some(1))]);
         assert!(text.ends_with("copies 25.0 % of its READs, and splices the others"), "{text}");
     }
 }

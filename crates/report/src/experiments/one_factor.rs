@@ -19,7 +19,7 @@ pub(super) fn sentence(estimates: &Estimates, pivot: &Pivot, clauses: &[Clause])
     let clause = |clause: &Clause| {
         let (text, what) = match clause {
             Clause::Levels(factor, what) => (effect(estimates, pivot, *factor), what),
-            Clause::Uncompared(factor, what) => (apart(estimates, pivot, *factor), what),
+            Clause::Uncompared(factor, what) => (disjoint_levels(estimates, pivot, *factor), what),
         };
         Some(format!("{what}: {}", text?))
     };
@@ -95,7 +95,7 @@ fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<C
     if cells.iter().any(|(_, placed)| placed.figures.failed_zero_copy) {
         return Vec::new();
     }
-    let of = |(level, placed): &(&'p str, Placed<'p>)| {
+    let with_base = |(level, placed): &(&'p str, Placed<'p>)| {
         let cell = placed.figures;
         let by = cell.by.as_deref()?;
         let (base, against) = cells.iter().find(|(_, other)| other.cell.label == by)?;
@@ -108,7 +108,7 @@ fn compared<'p>(estimates: &Estimates, cells: &[(&'p str, Placed<'p>)]) -> Vec<C
             at_saturation: either.iter().any(|cell| cell.perturbation.saturated),
         })
     };
-    cells.iter().filter_map(of).collect()
+    cells.iter().filter_map(with_base).collect()
 }
 
 /// `0.61 times as much at reno and 1.39 times at bbr as at cubic`: the least and the greatest ratio
@@ -147,7 +147,7 @@ fn differences(compared: &[Compared]) -> Option<(f64, String)> {
 
 /// The levels of a factor that no cell is compared by: those whose costs have disjoint intervals.
 /// `None` where none have.
-fn apart(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
+fn disjoint_levels(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Option<String> {
     let place = pivot.keys.iter().position(|key| *key == factor)?;
     let each = pivot.columns.iter().enumerate().filter_map(|(column, name)| {
         let cells = levels(pivot, place, column);

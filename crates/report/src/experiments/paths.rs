@@ -29,15 +29,16 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
         let counts = counts.iter().map(ToString::to_string);
         [(*what).to_owned(), format!("{load:.1} %")].into_iter().chain(counts).collect()
     });
-    let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
+    let integer =
+        |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
     let now = sorted(estimates).into_iter().map(|cell| {
         let traffic = &cell.traffic;
         vec![
             escape(&cell.label, 40),
             End::Sender.load(run, estimates, cell).unwrap_or_default(),
-            whole(traffic.interrupts_per_s),
-            whole(traffic.rx_packets_per_s),
-            whole(traffic.packets_per_s),
+            integer(traffic.interrupts_per_s),
+            integer(traffic.rx_packets_per_s),
+            integer(traffic.packets_per_s),
         ]
     });
     let grid = Grid::new(columns, then.chain(now).collect());

@@ -27,8 +27,10 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     });
     // Receiver savings are a smaller share of the cost of both ends, and the sender's noise does
     // not affect them.
-    let caption =
-        format!("Ratio of the receiver's cost alone to that of {}", Baseline::of(pivot).text());
+    let caption = format!(
+        "Ratio of the receiver's cost alone to that of {}",
+        Baseline::from_pivot(pivot).text()
+    );
     let own = table(run, pivot, caption, false, |placed| match placed.figures.ratio.receiver {
         Some(own) => Some(ratio(own.value, own.half_width)),
         None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),
@@ -56,11 +58,12 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
             _ => {}
         }
     }
-    let against = Baseline::of(pivot).text();
+    let against = Baseline::from_pivot(pivot).text();
     match best {
         _ if compared == 0 => None,
         Some((by, label)) => Some(format!(
-            "The most that was shown to be saved is {} of the CPU of both ends with {against}, by {}.",
+            "The most that was shown to be saved is {} of the CPU of both ends with {against}, by \
+             {}.",
             percent(by),
             escape(label, 80)
         )),

@@ -36,7 +36,7 @@ pub(crate) fn about(run: &Run) -> Option<Note> {
     Some(note("log", text))
 }
 
-/// `None` where no response of the log has a cost.
+/// The table of costs by path; `None` where no response of the log has a cost.
 pub(crate) fn table(estimates: &Estimates) -> Option<Part> {
     let replay = estimates.replay.as_ref()?;
     if replay.paths.iter().all(|path| path.replayed_us.is_none()) {
@@ -74,9 +74,9 @@ pub(crate) fn table(estimates: &Estimates) -> Option<Part> {
 /// Comparison of the replay with the prediction.
 pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
     let replay = estimates.replay.as_ref()?;
-    let told = |agrees: bool| replay.paths.iter().filter(move |path| path.agrees == Some(agrees));
-    let right: Vec<String> = told(true).map(|path| shown(&path.path)).collect();
-    let off = told(false).filter_map(|path| {
+    let paths = |agrees: bool| replay.paths.iter().filter(move |path| path.agrees == Some(agrees));
+    let right: Vec<String> = paths(true).map(|path| shown(&path.path)).collect();
+    let off = paths(false).filter_map(|path| {
         let ratio = path.replayed_by_predicted?.value;
         let (by, how) = if ratio > 1.0 { (ratio - 1.0, "more") } else { (1.0 - ratio, "less") };
         Some(format!("{} {how} by {}", percent(by), shown(&path.path)))
@@ -91,8 +91,8 @@ pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
         (right, _) => {
             let off = if is_off { format!("; they cost {}", list(&off)) } else { String::new() };
             Some(format!(
-                "What the responses of the log cost by {right} is what their lengths tell, within the \
-                 intervals{off}."
+                "What the responses of the log cost by {right} is what their lengths tell, within \
+                 the intervals{off}."
             ))
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn section(
     Section { parts, conclusion: replay::conclusion(estimates) }
 }
 
-/// `None` where no response has a cost.
+/// The table of costs per response; `None` where no response has a cost.
 pub(crate) fn table(
     run: &Run,
     estimates: &Estimates,
@@ -67,8 +67,8 @@ pub(crate) fn table(
     }
     let kept = if responses.keepalive { "that are kept" } else { "for one request each" };
     let caption = format!(
-        "Responses over {} connections {kept}, by the length of the body: CPU of the server's side, \
-         softirqs included",
+        "Responses over {} connections {kept}, by the length of the body: CPU of the server's \
+         side, softirqs included",
         responses.connections
     );
     any.then(|| Part::Table { caption, keys: pivot.keys.len(), grid: Grid::new(columns, rows) })

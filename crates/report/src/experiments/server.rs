@@ -10,7 +10,7 @@ use crate::text::{list, shown};
 use zc_analysis::{CellEstimate, Comparison, Estimates, RequestCost};
 use zc_run::{ServerPlan, ServerState, escape};
 
-/// Above this many times the first state's, a state's p99 is told with its saving. From run to run
+/// A p99 above this multiple of the first state's is reported with the saving. From run to run
 /// it moves by half on a machine with neighbours.
 const SLOWER: f64 = 2.0;
 
@@ -142,7 +142,7 @@ fn caption(estimates: &Estimates, server: &ServerPlan) -> String {
         return format!(
             "{rates} requests per second by {}. {}{each}:",
             escape(program(&server.generator), 60),
-            whose(server)
+            measured_processes(server)
         );
     }
     let connections = match (server.connections, server.keepalive) {
@@ -150,7 +150,7 @@ fn caption(estimates: &Estimates, server: &ServerPlan) -> String {
         (some, true) => format!("{some} connections"),
         (_, false) => "a connection for each".to_owned(),
     };
-    format!("{rates} requests per second over {connections}. {}{each}:", whose(server))
+    format!("{rates} requests per second over {connections}. {}{each}:", measured_processes(server))
 }
 
 /// The name of a command's program, without its folder.
@@ -159,7 +159,7 @@ fn program(words: &[String]) -> &str {
 }
 
 /// The processes and softirqs whose CPU time the cost is, in words.
-pub(crate) fn whose(server: &ServerPlan) -> &'static str {
+pub(crate) fn measured_processes(server: &ServerPlan) -> &'static str {
     match (server.ran_already(), &server.load_from) {
         (false, _) => "CPU of the server's side, softirqs included",
         (true, None) => {
@@ -266,9 +266,12 @@ fn clause(cell: &CellEstimate, comparison: Comparison, against: &str) -> Option<
 /// with: a saving that costs latency is reported.
 fn slower(estimates: &Estimates) -> Option<String> {
     let p99 = |cost: &RequestCost| cost.latency.map(|latency| latency.p99_ns as f64 / 1e6);
-    let of = |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);
+    let p99_of_label =
+        |label: &str| p99(estimates.requests.iter().find(|cost| cost.label == label)?);
     let each: Vec<String> = states(estimates)
-        .filter_map(|(cost, cell)| Some((p99(cost)?, of(cell.by.as_deref()?)?, &cell.label)))
+        .filter_map(|(cost, cell)| {
+            Some((p99(cost)?, p99_of_label(cell.by.as_deref()?)?, &cell.label))
+        })
         .filter(|(own, first, _)| *own > SLOWER * first)
         .map(|(own, first, label)| {
             let (own, first) = (significant(own), significant(first));

@@ -229,7 +229,7 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot, sizes: &Sizes) -> Option<Str
         }
     }
     from.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let against = Baseline::of(pivot).text();
+    let against = Baseline::from_pivot(pivot).text();
     match from.first() {
         Some((least, _)) => {
             let where_ = if *least > 0.0 {

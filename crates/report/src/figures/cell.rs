@@ -12,7 +12,7 @@ use crate::run::rows::{
 };
 use zc_analysis::CellEstimate;
 
-/// All of them but those of its traffic.
+/// The figures of a cell without those of its traffic.
 pub(super) const CELL: &[Entry<CellEstimate>] = &[
     Entry {
         name: "path",

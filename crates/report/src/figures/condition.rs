@@ -4,7 +4,6 @@ use super::entry::{Entry, Value, bare, metric};
 use super::unit::{BYTES_PER_S, RATIO};
 use zc_analysis::Estimates;
 
-/// All of them.
 pub(super) const CONDITION: &[Entry<Estimates>] = &[
     Entry {
         name: "memcpy",
@@ -49,8 +48,8 @@ pub(super) const CONDITION: &[Entry<Estimates>] = &[
     },
     Entry {
         name: "resolution of the controls",
-        what: "Share up to which no difference is judged, as a control could not have seen it; absent \
-            where it could have seen none.",
+        what: "Share up to which no difference is judged, as a control could not have seen it; \
+            absent where it could have seen none.",
         unit: RATIO,
         value: Value::One(|run| run.verdict.resolution.map(bare)),
         json: "verdict/resolution",

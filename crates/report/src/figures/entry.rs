@@ -1,5 +1,5 @@
-//! What an entry of the registry says of a figure: what it is, where its value comes from, and in
-//! which forms it appears.
+//! An entry of the registry defines a figure: its meaning, the source of its value, and the forms
+//! in which it appears.
 
 use super::unit::{COST, Unit};
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
@@ -8,7 +8,7 @@ use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
 pub(crate) struct Entry<S: 'static> {
     /// Its name in the registry and in docs/figures.md.
     pub(crate) name: &'static str,
-    /// What it is and how it is had, in a sentence: the help of its metric.
+    /// Meaning and method in a sentence, which is the help of the metric.
     pub(crate) what: &'static str,
     pub(crate) unit: Unit,
     pub(crate) value: Value<S>,
@@ -22,7 +22,7 @@ pub(crate) struct Entry<S: 'static> {
     pub(crate) metric: Option<Metric>,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 pub(crate) enum Value<S: 'static> {
     /// A number.
     One(fn(&S) -> Option<Figure>),
@@ -88,7 +88,7 @@ pub(crate) struct Column {
     pub(crate) text: Text,
     pub(crate) group: Group,
     pub(crate) widths: Widths,
-    /// What a run must have for the column to be in its tables, all of it.
+    /// All conditions that a run must fulfil for the column to be in its tables.
     pub(crate) needs: &'static [Needs],
     /// Cells for which a table shows it.
     pub(crate) shown: fn(&CellEstimate) -> bool,
@@ -100,9 +100,9 @@ pub(crate) struct Column {
 
 /// The text of a table's cell.
 pub(crate) enum Text {
-    /// Of the number, where it is known.
+    /// The text of the number, where that is known.
     Number(fn(Figure) -> String),
-    /// Of more than the number.
+    /// A text that needs more than the number.
     Cell(fn(&Estimates, &CellEstimate) -> String),
 }
 
@@ -129,7 +129,7 @@ pub(crate) enum Widths {
     Always,
     /// The short report leaves it out, in this step, until the table fits.
     Until(u8),
-    /// Only the full report has it.
+    /// The full report alone has it.
     Full,
 }
 

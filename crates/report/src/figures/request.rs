@@ -5,7 +5,6 @@ use super::entry::{Entry, Part, Value, bare, csv, metric, metric_with_interval};
 use super::unit::{BYTES, NONE, NS, REQUESTS_PER_S, US_PER_REQUEST};
 use zc_analysis::RequestCost;
 
-/// All of them.
 pub(super) const REQUEST: &[Entry<RequestCost>] = &[
     Entry {
         name: "response size",
@@ -78,7 +77,8 @@ pub(super) const REQUEST: &[Entry<RequestCost>] = &[
     },
     Entry {
         name: "latency, median",
-        what: "Half of the requests took no longer from when they were due to the end of their response.",
+        what: "Half of the requests took no longer from when they were due to the end of their \
+            response.",
         unit: NS,
         value: Value::One(|state| state.latency.map(|latency| bare(latency.p50_ns as f64))),
         json: "latency/p50_ns",

@@ -1,5 +1,5 @@
-//! The tables of cells, on terminals, in Markdown and in HTML: which figures are their columns, and
-//! what stands in them.
+//! The tables of cells, on terminals, in Markdown and in HTML: the figures that are their columns,
+//! and the text of each cell.
 
 use super::entry::{Column, Entry, Group, Needs, Side, Text, Widths};
 use super::registry::cell_figures;
@@ -15,12 +15,12 @@ pub(crate) struct Field {
     column: &'static Column,
 }
 
-/// The columns of the main table, all of them.
-pub(crate) fn whole() -> Vec<Field> {
+/// All columns of the main table.
+pub(crate) fn main_columns() -> Vec<Field> {
     fields(&|column| column.group != Group::Traffic)
 }
 
-/// The columns of the main table where those of [`whole`] do not fit.
+/// The columns of the main table where those of [`main_columns`] do not fit.
 pub(crate) fn costs() -> Vec<Field> {
     fields(&|column| matches!(column.group, Group::Name | Group::Main))
 }
@@ -80,12 +80,12 @@ impl Field {
     }
 
     /// Whether the short report leaves it out in this step.
-    pub(crate) fn goes_in(&self, step: u8) -> bool {
+    pub(crate) fn is_dropped_in(&self, step: u8) -> bool {
         self.column.widths == Widths::Until(step)
     }
 
     /// Whether a table of these estimates has the column.
-    pub(crate) fn has_place(&self, estimates: &Estimates) -> bool {
+    pub(crate) fn applies_to(&self, estimates: &Estimates) -> bool {
         self.column.needs.iter().all(|need| match need {
             Needs::Receiver => !estimates.sender_alone,
             Needs::OwnCalls => estimates.requests.is_empty(),
@@ -128,7 +128,7 @@ impl Field {
 /// factor. Columns that are empty in every row stay.
 pub(crate) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
-    let fields: Vec<&Field> = fields.iter().filter(|field| field.has_place(estimates)).collect();
+    let fields: Vec<&Field> = fields.iter().filter(|field| field.applies_to(estimates)).collect();
     let mut columns: Vec<table::Column> = fields.iter().map(|field| field.heading()).collect();
     match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
         ([factor], [first, ..]) if *factor != Factor::Send => {

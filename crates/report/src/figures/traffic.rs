@@ -5,7 +5,6 @@ use super::unit::{BYTES, CALLS_PER_MB, INTERRUPTS_PER_S, NONE, PACKETS_PER_S, SW
 use crate::digits::significant;
 use zc_analysis::{CellEstimate, Figure};
 
-/// All of them.
 pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
     Entry {
         name: "packets",
@@ -13,7 +12,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: PACKETS_PER_S,
         value: Value::One(|cell| cell.traffic.packets_per_s.map(bare)),
         json: "traffic/packets_per_s",
-        columns: &[Column::number(Group::Traffic, ["packets", "/s"], whole)],
+        columns: &[Column::number(Group::Traffic, ["packets", "/s"], integer)],
         csv: &[csv("packets_per_s")],
         metric: None,
     },
@@ -23,7 +22,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: BYTES,
         value: Value::One(|cell| cell.traffic.packet_bytes.map(bare)),
         json: "traffic/packet_bytes",
-        columns: &[Column::number(Group::Traffic, ["packet", "bytes"], whole)],
+        columns: &[Column::number(Group::Traffic, ["packet", "bytes"], integer)],
         csv: &[csv("packet_bytes")],
         metric: metric("zc_packet_size"),
     },
@@ -78,7 +77,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: INTERRUPTS_PER_S,
         value: Value::One(|cell| cell.traffic.interrupts_per_s.map(bare)),
         json: "traffic/interrupts_per_s",
-        columns: &[Column::number(Group::Traffic, ["irqs", "/s"], whole)],
+        columns: &[Column::number(Group::Traffic, ["irqs", "/s"], integer)],
         csv: &[csv("interrupts_per_s")],
         metric: metric("zc_device"),
     },
@@ -88,7 +87,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: NONE,
         value: Value::One(|cell| Some(bare(cell.traffic.enobufs as f64))),
         json: "traffic/enobufs",
-        columns: &[Column::number(Group::Traffic, ["ENO-", "BUFS"], whole)
+        columns: &[Column::number(Group::Traffic, ["ENO-", "BUFS"], integer)
             .shown(|cell| cell.blocks > 0)
             .needs(&[Needs::OwnCalls])],
         csv: &[csv("enobufs")],
@@ -100,13 +99,13 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         unit: NONE,
         value: Value::One(|cell| cell.traffic.retransmits.map(|count| bare(count as f64))),
         json: "traffic/retransmits",
-        columns: &[Column::number(Group::Traffic, ["sent", "again"], whole)],
+        columns: &[Column::number(Group::Traffic, ["sent", "again"], integer)],
         csv: &[csv("retransmits")],
         metric: None,
     },
 ];
 
-fn whole(figure: Figure) -> String {
+fn integer(figure: Figure) -> String {
     format!("{:.0}", figure.value)
 }
 

@@ -1,7 +1,7 @@
-//! Which path costs least in each group, and whether groups differ in that. Two paths of a group
+//! The path that costs least in each group, and whether groups differ in that. Two paths of a group
 //! cannot be distinguished where their intervals overlap.
 
-use super::names::{Names, cell, some, strings, the, unique};
+use super::names::{Names, abbreviated_list, cell, end_with_article, strings, unique};
 use crate::digits::{bound, with_half_width};
 use crate::text::ordered;
 use zc_analysis::fleet::{End, Fleet, Row};
@@ -74,7 +74,7 @@ fn cheapest_of(fleet: &Fleet, group: usize, end: End, relative: bool) -> Option<
     Some(Cheapest { group, paths, relative })
 }
 
-/// Which path costs least, and whether groups differ in that.
+/// Names the path that costs least, and says whether groups differ in that.
 pub(super) fn cheapest(fleet: &Fleet) -> String {
     let end = compared_end(fleet);
     // Ratios are within runs, so that what hosts differ in cancels.
@@ -105,7 +105,7 @@ pub(super) fn cheapest(fleet: &Fleet) -> String {
             let least = labels.first().copied().unwrap_or_default();
             let (place, costs) = match of.as_slice() {
                 [only] => {
-                    let name = Names::of_fleet(fleet).group(only.group);
+                    let name = Names::from_fleet(fleet).group(only.group);
                     (name, only.figure(least) + &times)
                 }
                 several => {
@@ -115,14 +115,17 @@ pub(super) fn cheapest(fleet: &Fleet) -> String {
             times.clear(); // said once
             format!("{} in {place} ({costs})", names.join(" or "))
         });
-        let each = some(&mut each, all, SETS);
-        return format!("Groups differ in which path costs {} least: {each}.", the(end));
+        let each = abbreviated_list(&mut each, all, SETS);
+        return format!(
+            "Groups differ in which path costs {} least: {each}.",
+            end_with_article(end)
+        );
     };
     let tied = unique(
         &mut groups.iter().flat_map(Cheapest::labels).filter(|label| *label != common).map(cell),
     );
     let least = if common == fleet.reference && relative {
-        format!("No path was shown to cost {} less than {}", the(end), cell(common))
+        format!("No path was shown to cost {} less than {}", end_with_article(end), cell(common))
     } else {
         let all: Vec<&Cheapest> = groups.iter().collect();
         let times = times_of(fleet, relative);
@@ -136,14 +139,14 @@ pub(super) fn cheapest(fleet: &Fleet) -> String {
                 costs_in(fleet, common, several, &times),
             ),
         };
-        format!("{} costs {} least{place}: {costs}", cell(common), the(end))
+        format!("{} costs {} least{place}: {costs}", cell(common), end_with_article(end))
     };
     let everywhere = groups.iter().all(|group| group.paths.len() > 1);
     let where_tied = if everywhere { "" } else { "in some groups " };
     match tied.len() {
         0 => format!("{least}."),
         all => {
-            let tied = some(&mut tied.into_iter(), all, TIED);
+            let tied = abbreviated_list(&mut tied.into_iter(), all, TIED);
             format!("{least}; {where_tied}{tied} cannot be distinguished from it.")
         }
     }
@@ -156,7 +159,7 @@ fn times_of(fleet: &Fleet, relative: bool) -> String {
 
 /// Costs of a path in several groups: in each, or the range in many. `times` is printed once.
 fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> String {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let figure = |group: &Cheapest, times: &str| {
         format!("{}{times} in {}", group.figure(label), names.group(group.group))
     };
@@ -164,7 +167,7 @@ fn costs_in(fleet: &Fleet, label: &str, groups: &[&Cheapest], times: &str) -> St
         let each = groups.iter().enumerate();
         let mut each =
             each.map(|(place, group)| figure(group, if place == 0 { times } else { "" }));
-        return some(&mut each, groups.len(), NAMED);
+        return abbreviated_list(&mut each, groups.len(), NAMED);
     }
     let value = |group: &Cheapest| group.span(label).map_or(f64::NAN, |span| span.value);
     let by = |a: &&&Cheapest, b: &&&Cheapest| value(a).total_cmp(&value(b));

@@ -25,7 +25,7 @@ const REST: [&str; 12] = [
 
 /// The whole file, with its heading.
 pub fn csv(fleet: &Fleet) -> String {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let mut lines = vec![heading(names, &FIRST, &REST)];
     for row in &fleet.rows {
         let mut line = vec![row.label.clone(), end(row.end).to_owned()];

@@ -2,12 +2,12 @@
 //! is missing. Long lists are cut, and it is said by how much.
 
 use super::missing::Missing;
-use super::names::{Names, end as end_name, lines, some, strings, times};
+use super::names::{Names, abbreviated_list, end as end_name, lines, strings, times};
 use super::parts::{list, more, section};
 use super::words::{self, percent_of};
 use crate::digits::{percent, significant, trimmed};
 use crate::html::page::Page;
-use crate::html::table::{Behind, of_groups};
+use crate::html::table::{CellValues, grouped_table};
 use crate::terminal::note::Note;
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::fleet::{Condition, Fleet};
@@ -22,7 +22,7 @@ const LONG: usize = 80;
 
 /// A table of the first rows, and a sentence that says how many more there are of `all`.
 fn capped(page: &mut Page, caption: &str, keys: usize, grid: &Grid, all: usize) {
-    of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
+    grouped_table(page, caption, keys, grid, &|_, _| CellValues::default(), &|_| None);
     more(page, all.saturating_sub(grid.rows.len()), "JSON");
 }
 
@@ -39,7 +39,7 @@ pub(super) fn odd(page: &mut Page, fleet: &Fleet) {
         let sentence = format!("{}.", words::capital(text.unwrap_or_default()));
         page.out.element("p", &[], &sentence).raw("\n");
     };
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     if fleet.odd_hosts.is_empty() {
         none(page, "odd hosts");
     } else {
@@ -59,7 +59,7 @@ pub(super) fn odd(page: &mut Page, fleet: &Fleet) {
                 end_name(host.end).to_owned(),
                 host.runs.to_string(),
                 times(host.by, host.low, host.high),
-                words::most(host).unwrap_or_default(),
+                words::largest_difference(host).unwrap_or_default(),
                 sureness(host.q_value),
             ]);
             row
@@ -136,14 +136,19 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
         let rows = lines(&mut fleet.conditions.iter().take(ROWS).flat_map(condition));
         let caption = format!(
             "Facts that hosts of a group differ in and that correlate with their costs: {} of {}, \
-             the surest first. Times the first: cost divided by that of hosts with the fact's first \
-             value. Explains: share of the variance between hosts of a group",
+             the surest first. Times the first: cost divided by that of hosts with the fact's \
+             first value. Explains: share of the variance between hosts of a group",
             words::facts(fleet),
             fleet.conditions_examined
         );
-        of_groups(page, &caption, 2, &Grid::new(columns, rows), &|_, _| Behind::default(), &|_| {
-            None
-        });
+        grouped_table(
+            page,
+            &caption,
+            2,
+            &Grid::new(columns, rows),
+            &|_, _| CellValues::default(),
+            &|_| None,
+        );
         more(page, fleet.conditions.len().saturating_sub(ROWS), "JSON");
     }
     page.out.raw("</section>\n");
@@ -152,7 +157,7 @@ pub(super) fn conditions(page: &mut Page, fleet: &Fleet) {
 /// A row for each value of a fact.
 fn condition(condition: &Condition) -> Vec<Vec<String>> {
     let mut same = condition.same_as.iter().map(|fact| escape(fact, LONG));
-    let same = some(&mut same, condition.same_as.len(), 3);
+    let same = abbreviated_list(&mut same, condition.same_as.len(), 3);
     let row = |value: &zc_analysis::fleet::ConditionValue| {
         let by = match (value.by, value.low, value.high) {
             (Some(by), Some(low), Some(high)) => times(by, low, high),
@@ -173,8 +178,8 @@ fn condition(condition: &Condition) -> Vec<Vec<String>> {
     lines(&mut condition.values.iter().take(VALUES).map(row))
 }
 
-pub(super) fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
-    let notes = words::absent(fleet, missing);
+pub(super) fn missing_runs(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
+    let notes = words::missing_runs(fleet, missing);
     if notes.is_empty() {
         return;
     }
@@ -184,8 +189,8 @@ pub(super) fn absent(page: &mut Page, fleet: &Fleet, missing: &[Missing]) {
         ("left out", "Runs that are not in the figures"),
         ("doubtful", "Runs in the figures whose own verdicts are withheld"),
     ] {
-        let of = |note: &&Note| note.label == label;
-        let sentences = strings(&mut notes.iter().filter(of).map(|note| note.text.clone()));
+        let has_label = |note: &&Note| note.label == label;
+        let sentences = strings(&mut notes.iter().filter(has_label).map(|note| note.text.clone()));
         if !sentences.is_empty() {
             page.out.element("h3", &[], title).raw("\n");
             list(page, &sentences);

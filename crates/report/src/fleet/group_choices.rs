@@ -32,7 +32,7 @@ fn pieces(text: &str) -> Vec<Result<u64, &str>> {
 
 /// A choice for each fact that hosts are grouped by.
 pub(crate) fn choices(names: Names) -> Vec<Choice> {
-    let of = |fact: usize| {
+    let choice = |fact: usize| {
         let ranks = ranks(names, fact);
         let mut values: Vec<(String, Vec<usize>)> = Vec::new();
         for rank in 0..ranks.len() {
@@ -43,7 +43,7 @@ pub(crate) fn choices(names: Names) -> Vec<Choice> {
         }
         Choice { name: escape(&names.by[fact], MOST), values }
     };
-    (0..names.by.len()).map(of).collect()
+    (0..names.by.len()).map(choice).collect()
 }
 
 #[cfg(test)]

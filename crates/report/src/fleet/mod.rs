@@ -52,8 +52,9 @@ pub fn text(fleet: &Fleet, missing: &[Missing], columns: usize) -> String {
         out.push_str(&part.terminal(layout));
     }
     out.push('\n');
-    let below = [words::odd(fleet), words::absent(fleet, missing), words::method(fleet)].concat();
-    out.push_str(&note::terminal(&note::once(below), layout));
+    let below =
+        [words::odd(fleet), words::missing_runs(fleet, missing), words::method(fleet)].concat();
+    out.push_str(&note::terminal(&note::remove_repeated_labels(below), layout));
     out
 }
 

@@ -16,11 +16,11 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn of_fleet(fleet: &'a Fleet) -> Self {
+    pub(crate) fn from_fleet(fleet: &'a Fleet) -> Self {
         Self { by: &fleet.by, groups: &fleet.groups }
     }
 
-    pub(crate) fn of_trend(trend: &'a Trend) -> Self {
+    pub(crate) fn from_trend(trend: &'a Trend) -> Self {
         Self { by: &trend.by, groups: &trend.groups }
     }
 
@@ -76,7 +76,7 @@ pub(crate) fn end(end: End) -> &'static str {
 }
 
 /// An end in a sentence.
-pub(crate) fn the(end: End) -> &'static str {
+pub(crate) fn end_with_article(end: End) -> &'static str {
     match end {
         End::Sender => "the sender",
         End::Receiver => "the receiver",
@@ -142,7 +142,11 @@ pub(crate) fn lines(rows: &mut dyn Iterator<Item = Vec<String>>) -> Vec<Vec<Stri
 }
 
 /// At most `most` of the names, and the number of further ones; `all` is the number of names.
-pub(crate) fn some(names: &mut dyn Iterator<Item = String>, all: usize, most: usize) -> String {
+pub(crate) fn abbreviated_list(
+    names: &mut dyn Iterator<Item = String>,
+    all: usize,
+    most: usize,
+) -> String {
     let mut names = strings(&mut names.take(most));
     if all > names.len() {
         let more = format!("{} more", all - names.len());

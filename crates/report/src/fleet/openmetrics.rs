@@ -31,7 +31,7 @@ const TAKEN: [&str; 12] = [
 /// The whole exposition.
 pub fn openmetrics(fleet: &Fleet, missing: &[Missing]) -> String {
     let mut out = Exposition::default();
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let by = label_names(names.by);
     let plan = plan(&fleet.experiment, &fleet.link);
     let grouped = |labels: Labels, group: usize| -> Labels {
@@ -82,7 +82,8 @@ pub fn openmetrics(fleet: &Fleet, missing: &[Missing]) -> String {
         &mut out,
         "zc_fleet_cost_to_reference",
         "ratio",
-        "Cost by the cost of the reference in the same run: geometric mean over the hosts of a group.",
+        "Cost by the cost of the reference in the same run: geometric mean over the hosts of a \
+         group.",
         1.0,
         &ratios,
     );
@@ -179,7 +180,8 @@ fn spreads(out: &mut Exposition, fleet: &Fleet, plan: &Labels) {
     out.family(
         NAME,
         "ratio",
-        "How costs differ within groups: standard deviations as shares of the cost, or of the ratio.",
+        "How costs differ within groups: standard deviations as shares of the cost, or of the \
+         ratio.",
     );
     let each = |spread: &Spread, out: &mut Exposition| {
         for (of, spread_of) in [("cost", Some(spread.cost)), ("ratio", spread.ratio)] {

@@ -2,11 +2,11 @@
 //! and filtered, how costs differ, what is odd, what conditions explain, and what is missing. The
 //! texts are those of the terminal.
 
-use super::findings::{absent, conditions, odd};
+use super::findings::{conditions, missing_runs, odd};
 use super::group_choices::{choices, ranks};
 use super::missing::Missing;
-use super::names::{Names, cell, count, strings, the, unique};
-use super::parts::{answer, figure, more, said, section};
+use super::names::{Names, cell, count, end_with_article, strings, unique};
+use super::parts::{answer, figure, more, note_line, section};
 use super::tables::{self, ENDS};
 use super::words::{self, percent_of};
 use crate::html::dots::{self, Axis, Lane};
@@ -14,7 +14,7 @@ use crate::html::filters;
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::table::{Behind, of_groups, part};
+use crate::html::table::{CellValues, grouped_table, part};
 use crate::html::units;
 use zc_analysis::Figure;
 use zc_analysis::fleet::{End, Fleet, Row};
@@ -30,7 +30,7 @@ const CHARTED: usize = 40;
 pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs on {}", count(fleet.hosts, "host"));
-    let about = strings(&mut words::heading(fleet).into_iter().map(said));
+    let about = strings(&mut words::heading(fleet).into_iter().map(note_line));
     begin(&mut page, &title, &about);
     let mut sections = vec![
         ("by-group", "Costs"),
@@ -38,7 +38,7 @@ pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
         ("odd", "Odd"),
         ("conditions", "Conditions"),
     ];
-    if !words::absent(fleet, missing).is_empty() {
+    if !words::missing_runs(fleet, missing).is_empty() {
         sections.push(("missing", "Missing"));
     }
     let named = sections.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned()));
@@ -49,7 +49,7 @@ pub fn html(fleet: &Fleet, missing: &[Missing]) -> String {
     spreads(&mut page, fleet);
     odd(&mut page, fleet);
     conditions(&mut page, fleet);
-    absent(&mut page, fleet, missing);
+    missing_runs(&mut page, fleet, missing);
     method(&mut page, fleet);
     page.out.raw("</main>\n");
     end(&mut page, "Reported", env!("CARGO_PKG_VERSION"));
@@ -63,7 +63,7 @@ fn cost(fleet: &Fleet, row: &Row) -> Figure {
 
 fn costs(page: &mut Page, fleet: &Fleet) {
     section(page, "by-group", "Costs by path and group");
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let ranks: Vec<Vec<usize>> = (0..fleet.by.len()).map(|fact| self::ranks(names, fact)).collect();
     let ends: Vec<(End, Vec<&Row>)> = ENDS
         .into_iter()
@@ -82,18 +82,18 @@ fn costs(page: &mut Page, fleet: &Fleet) {
     for (end, all) in &ends {
         let rows = &all[..all.len().min(ROWS)];
         let grid = tables::costs_of(fleet, rows);
-        let behind = |row: usize, column: usize| {
-            let Some(of) = rows.get(row) else { return Behind::default() };
+        let cell_values = |row: usize, column: usize| {
+            let Some(of) = rows.get(row) else { return CellValues::default() };
             if column == tables::cost_column(fleet) {
-                return Behind { cost: Some(cost(fleet, of)), ..Behind::default() };
+                return CellValues { cost: Some(cost(fleet, of)), ..CellValues::default() };
             }
             let rank = column.checked_sub(1).and_then(|fact| ranks.get(fact));
             let sort = rank.and_then(|ranks| ranks.get(of.group)).map(|rank| *rank as f64);
-            Behind { sort, ..Behind::default() }
+            CellValues { sort, ..CellValues::default() }
         };
         let group = |row: usize| rows.get(row).map(|row| row.group);
         let keys = 1 + fleet.by.len();
-        of_groups(page, tables::caption(*end), keys, &grid, &behind, &group);
+        grouped_table(page, tables::caption(*end), keys, &grid, &cell_values, &group);
         more(page, all.len() - rows.len(), "CSV");
     }
     page.out.raw("</section>\n");
@@ -101,7 +101,7 @@ fn costs(page: &mut Page, fleet: &Fleet) {
 
 /// The costs of an end.
 fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let labels = unique(&mut rows.iter().map(|row| row.label.clone()));
     let by_path = fleet.groups.len() <= LANES;
     let lane = |row: &&&Row| Lane {
@@ -116,17 +116,17 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
     };
     let groups = strings(&mut (0..fleet.groups.len()).map(|group| names.group(group)));
     let (all, legend): (Vec<dots::Row>, Vec<String>) = if by_path {
-        let of = |label: &String| dots::Row {
+        let path_row = |label: &String| dots::Row {
             label: cell(label),
             lanes: rows.iter().filter(|row| row.label == *label).map(|row| lane(&row)).collect(),
         };
-        (labels.iter().map(of).collect(), groups)
+        (labels.iter().map(path_row).collect(), groups)
     } else {
-        let of = |(group, name): (usize, &String)| dots::Row {
+        let group_row = |(group, name): (usize, &String)| dots::Row {
             label: name.clone(),
             lanes: rows.iter().filter(|row| row.group == group).map(|row| lane(&row)).collect(),
         };
-        let all = groups.iter().enumerate().map(of).filter(|row| !row.lanes.is_empty());
+        let all = groups.iter().enumerate().map(group_row).filter(|row| !row.lanes.is_empty());
         (all.collect(), strings(&mut labels.iter().map(|label| cell(label))))
     };
     let mut note = format!("Lines are {} intervals of the mean.", percent_of(fleet.confidence));
@@ -138,7 +138,7 @@ fn chart(page: &mut Page, fleet: &Fleet, end: End, rows: &[&Row]) {
     }
     let shown = if by_path { all.len() } else { all.len().min(CHARTED) };
     let caption = Caption {
-        title: format!("What each path costs {}, us/MB", the(end)),
+        title: format!("What each path costs {}, us/MB", end_with_article(end)),
         note,
         description: String::new(),
     };
@@ -163,13 +163,14 @@ fn method(page: &mut Page, fleet: &Fleet) {
     let rate = percent_of(fleet.false_discovery_rate);
     let paragraphs = [
         format!(
-            "Each run measures the CPU time of a pair of hosts. The logarithms of its costs are the \
-             data of a model with random effects: the host whose cost it is, the host at the other \
-             end, the session, and the error of the run by its own blocks. Variances are estimated \
-             by REML over all groups together. The cost of a group is the mean over its hosts, with \
-             a {confidence} interval by Hartung and Knapp; \u{201c}one more host\u{201d} is where \
-             another host of the group lies in another session, with a probability of {confidence}. \
-             Ratios are taken within runs, so that what slows down a whole host cancels."
+            "Each run measures the CPU time of a pair of hosts. The logarithms of its costs are \
+             the data of a model with random effects: the host whose cost it is, the host at the \
+             other end, the session, and the error of the run by its own blocks. Variances are \
+             estimated by REML over all groups together. The cost of a group is the mean over its \
+             hosts, with a {confidence} interval by Hartung and Knapp; \u{201c}one more \
+             host\u{201d} is where another host of the group lies in another session, with a \
+             probability of {confidence}. Ratios are taken within runs, so that what slows down a \
+             whole host cancels."
         ),
         format!(
             "Hosts are compared with their group, pairs with what the effects of their two hosts \

@@ -5,7 +5,7 @@ use crate::terminal::note::Note;
 use zc_analysis::{Bounds, Figure};
 
 /// A note of the heading as a line.
-pub(crate) fn said(note: Note) -> String {
+pub(crate) fn note_line(note: Note) -> String {
     match note.label {
         "fleet" | "trend" | "nights" => note.text,
         label => format!("{label} {}", note.text),

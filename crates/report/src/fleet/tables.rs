@@ -47,7 +47,7 @@ pub(crate) fn cost_column(fleet: &Fleet) -> usize {
 
 /// The table of some rows.
 pub(crate) fn costs_of(fleet: &Fleet, rows: &[&Row]) -> Grid {
-    let names = Names::of_fleet(fleet);
+    let names = Names::from_fleet(fleet);
     let mut columns = vec![Column::left("cell", "")];
     columns.extend(names.columns());
     columns.extend([

@@ -277,10 +277,10 @@ proptest! {
     fn a_page_has_the_same_tags_whatever_its_names_contain(
         text in hostile()
     ) {
-        let of = |text: &str| {
+        let page_tags = |text: &str| {
             let (fleet, missing) = containing(text);
             tags(&html(&fleet, &missing))
         };
-        prop_assert_eq!(of(&text), of("text"));
+        prop_assert_eq!(page_tags(&text), page_tags("text"));
     }
 }

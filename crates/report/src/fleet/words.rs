@@ -2,7 +2,7 @@
 
 use super::cheapest::cheapest;
 use super::missing::Missing;
-use super::names::{MOST, Names, cell, count, end, some, strings, times, unique};
+use super::names::{MOST, Names, abbreviated_list, cell, count, end, strings, times, unique};
 use crate::digits::percent;
 use crate::run::notes_above::to_the_second;
 use crate::terminal::note::{Note, note};
@@ -26,12 +26,12 @@ pub(crate) fn heading(fleet: &Fleet) -> Vec<Note> {
         note(
             "fleet",
             measured(&[&fleet.experiment, &fleet.link], fleet.runs, fleet.hosts)
-                + &Names::of_fleet(fleet).grouping(),
+                + &Names::from_fleet(fleet).grouping(),
         ),
         note("begun", begun(&fleet.first_at, &fleet.last_at)),
     ];
     if !versions.is_empty() {
-        notes.push(note("zc", some(&mut versions.iter().cloned(), versions.len(), 10)));
+        notes.push(note("zc", abbreviated_list(&mut versions.iter().cloned(), versions.len(), 10)));
     }
     notes
 }
@@ -42,7 +42,7 @@ pub(crate) fn measured([experiment, link]: &[&str; 2], runs: usize, hosts: usize
     format!("{experiment} over {link}: {} of {}", count(runs, "run"), count(hosts, "host"))
 }
 
-/// When the first and the last run began.
+/// The times at which the first and the last run began.
 fn begun(first: &str, last: &str) -> String {
     let [first, last] = [first, last].map(|at| to_the_second(&escape(at, MOST)));
     if first == last { first } else { format!("from {first} to {last}") }
@@ -194,20 +194,20 @@ fn odd_host(fleet: &Fleet, host: &OddHost) -> String {
     let group = if fleet.by.is_empty() {
         String::new()
     } else {
-        format!(" ({})", Names::of_fleet(fleet).group(host.group))
+        format!(" ({})", Names::from_fleet(fleet).group(host.group))
     };
     format!(
         "{}{group} costs {} times its group {}{}; {}",
         escape(&host.host, LONG),
         times(host.by, host.low, host.high),
         as_what(host.end),
-        most(host).map_or_else(String::new, |most| format!(", most in {most}")),
+        largest_difference(host).map_or_else(String::new, |most| format!(", most in {most}")),
         count(host.runs, "run")
     )
 }
 
 /// The cell in which a host differs most, with the ratio.
-pub(crate) fn most(host: &OddHost) -> Option<String> {
+pub(crate) fn largest_difference(host: &OddHost) -> Option<String> {
     host.most.as_ref().map(|(label, ratio)| format!("{} ({ratio:.2})", cell(label)))
 }
 
@@ -252,18 +252,18 @@ fn condition(condition: &Condition) -> String {
         escape(&condition.fact, MOST * 2),
         percent(condition.explains),
         as_what(condition.end),
-        some(&mut values, all, VALUES)
+        abbreviated_list(&mut values, all, VALUES)
     );
     if !condition.same_as.is_empty() {
         let mut same = condition.same_as.iter().map(|fact| escape(fact, MOST * 2));
         text.push_str("; cannot be distinguished from ");
-        text.push_str(&some(&mut same, condition.same_as.len(), NAMES));
+        text.push_str(&abbreviated_list(&mut same, condition.same_as.len(), NAMES));
     }
     text
 }
 
 /// Notes on missing, left-out and doubtful runs, by reason.
-pub(crate) fn absent(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
+pub(crate) fn missing_runs(fleet: &Fleet, missing: &[Missing]) -> Vec<Note> {
     let missing: Vec<(&str, &str)> =
         missing.iter().map(|each| (each.cell.as_str(), each.why.as_str())).collect();
     let mut notes: Vec<Note> =
@@ -283,7 +283,7 @@ pub(crate) fn left_out(runs: &[LeftOut]) -> Vec<String> {
 /// `3 runs: it has too few blocks that count: a.json (2 of 40), b.json (3 of 40) and 1 more`, the
 /// most frequent reason first. A part in brackets at the end of a reason stays with the name.
 pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
-    let of = |at: usize| {
+    let reason_and_detail = |at: usize| {
         let why = all[at].1;
         match why.strip_suffix(')').and_then(|why| why.rsplit_once(" (")) {
             Some((reason, _)) => (reason, &why[reason.len()..]),
@@ -291,19 +291,22 @@ pub(crate) fn by_reason(all: &[(&str, &str)], thing: &str) -> Vec<String> {
         }
     };
     let order: Vec<usize> = (0..all.len()).collect();
-    let order = ordered(&order, &|a, b| of(a).0.cmp(of(b).0));
-    let reasons: Vec<&[usize]> = order.chunk_by(|a, b| of(*a).0 == of(*b).0).collect();
+    let order = ordered(&order, &|a, b| reason_and_detail(a).0.cmp(reason_and_detail(b).0));
+    let reasons: Vec<&[usize]> =
+        order.chunk_by(|a, b| reason_and_detail(*a).0 == reason_and_detail(*b).0).collect();
     // The most frequent first, then in the order of the document.
     let reasons = ordered(&reasons, &|a, b| b.len().cmp(&a.len()).then(a[0].cmp(&b[0])));
     let mut texts = Vec::new();
     let mut more = all.len();
     for places in reasons.into_iter().take(LISTED) {
-        let name = |at: &usize| format!("{}{}", escape(all[*at].0, LONG), escape(of(*at).1, LONG));
+        let name = |at: &usize| {
+            format!("{}{}", escape(all[*at].0, LONG), escape(reason_and_detail(*at).1, LONG))
+        };
         texts.push(format!(
             "{}, {}: {}",
             count(places.len(), thing),
-            escape(of(places[0]).0, LONG),
-            some(&mut places.iter().map(name), places.len(), NAMES)
+            escape(reason_and_detail(places[0]).0, LONG),
+            abbreviated_list(&mut places.iter().map(name), places.len(), NAMES)
         ));
         more -= places.len();
     }

@@ -6,7 +6,7 @@ use super::dots::{self, Axis, Lane, Row};
 use super::page::Page;
 use super::plot::Caption;
 use super::skeleton::{begin, end, navigation};
-use super::table::{self, Behind};
+use super::table::{self, CellValues};
 use super::units;
 use crate::advise::costs::{Priced, Unit};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
@@ -61,12 +61,16 @@ fn answer(page: &mut Page, advice: &Advice) {
 fn shares(page: &mut Page, advice: &Advice) {
     let whole = &advice.mix.sizes.whole;
     let all = whole.total();
-    let of = |part: u64, all: u64| if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 };
+    let share_percent =
+        |part: u64, all: u64| if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 };
     let groups: Vec<Group> = size_classes(whole)
         .into_iter()
         .map(|class| Group {
             label: size_range(class.from_bytes),
-            values: vec![of(class.tally.requests, all.requests), of(class.tally.bytes, all.bytes)],
+            values: vec![
+                share_percent(class.tally.requests, all.requests),
+                share_percent(class.tally.bytes, all.bytes),
+            ],
         })
         .collect();
     let caption = Caption {
@@ -86,9 +90,9 @@ fn costs(page: &mut Page, costs: &Costs) {
     page.out.raw(by).raw("</h2>\n");
     notes(page, &costs.notes());
     cores(page, costs);
-    let caption = "CPU time of a request, and cores, each with the half-width of its 95 % interval; \
-                   saved below 0 costs more";
-    table::table(page, caption, 1, &costs.grid(), |_, _| Behind::default());
+    let caption = "CPU time of a request, and cores, each with the half-width of its 95 % \
+                   interval; saved below 0 costs more";
+    table::table(page, caption, 1, &costs.grid(), |_, _| CellValues::default());
     own_rate(page, costs);
     page.out.raw("<h3>What is assumed, and what it would change</h3>\n<dl>\n");
     for assumption in &costs.assumptions {
@@ -102,7 +106,7 @@ fn costs(page: &mut Page, costs: &Costs) {
 fn cores(page: &mut Page, costs: &Costs) {
     let paths = &costs.advice.paths;
     let today = paths.iter().find(|path| path.today).map(|path| path.cores.value.value);
-    let unit = Unit::of(today.unwrap_or(0.0));
+    let unit = Unit::for_cores(today.unwrap_or(0.0));
     let row = |path: &PathAdvice| {
         let figure = scaled(path.cores.value, unit.by);
         let text = with_half_width(figure.value, figure.half_width);
@@ -114,8 +118,8 @@ fn cores(page: &mut Page, costs: &Costs) {
     let caption = Caption {
         title: format!("CPU that the log's requests keep busy, {}", unit.name),
         note: format!(
-            "Line: 95 % interval. Broken line: {}, the {} of today. The intervals of what is saved are \
-             narrower than these, as {} are compared in the same blocks and slices of time.",
+            "Line: 95 % interval. Broken line: {}, the {} of today. The intervals of what is saved \
+             are narrower than these, as {} are compared in the same blocks and slices of time.",
             escape(&costs.advice.today, 40),
             costs.priced().one,
             costs.priced().several
@@ -196,9 +200,9 @@ fn rate_table(
     ];
     let grid = Grid::new(columns, texts.collect());
     let caption = "Cores, each with the half-width of its 95 % interval";
-    table::table(page, caption, 1, &grid, |row, column| Behind {
+    table::table(page, caption, 1, &grid, |row, column| CellValues {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
-        ..Behind::default()
+        ..CellValues::default()
     });
     page.out.raw("</div>\n");
 }
@@ -217,11 +221,11 @@ fn logs(page: &mut Page, advice: &Advice) {
     page.out
         .raw("<section id=\"logs\" aria-labelledby=\"logs-h\">\n<h2 id=\"logs-h\">The logs</h2>\n");
     notes(page, &heading(advice));
-    table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| Behind::default());
+    table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| CellValues::default());
     let whole = &advice.mix.sizes.whole;
     if whole.total().requests > 0 {
         let caption = "Whole responses (GET, 200) by size";
-        table::table(page, caption, 1, &by_size(whole), |_, _| Behind::default());
+        table::table(page, caption, 1, &by_size(whole), |_, _| CellValues::default());
     }
     page.out.raw("</section>\n");
 }
@@ -244,19 +248,20 @@ fn method(page: &mut Page, costs: Option<&Costs>) {
         let Priced { one, several, .. } = costs.priced();
         page.out.raw(
             "<p>The cost of a response of any length comes from those that were measured, by a \
-             monotone curve on logarithmic axes. Cores are the sum of what all responses cost, divided \
-             by the time. ",
+             monotone curve on logarithmic axes. Cores are the sum of what all responses cost, \
+             divided by the time. ",
         );
         page.out.text(&format!(
-            "Intervals resample the blocks of the run, the same ones for all {several} and lengths, and \
-             slices of time of the log, and are widened by what costs wander during the run. Whether a \
-             {one} saves is decided by intervals that are corrected for the number of {several}."
+            "Intervals resample the blocks of the run, the same ones for all {several} and \
+             lengths, and slices of time of the log, and are widened by what costs wander during \
+             the run. Whether a {one} saves is decided by intervals that are corrected for the \
+             number of {several}."
         ));
         page.out.raw("</p>\n");
         if costs.run.server.is_some() {
             page.out.raw(
-                "<p>The costs are those of a server that zc run server measured. States of it that ask \
-                 one address are one configuration, at several lengths of responses.</p>\n",
+                "<p>The costs are those of a server that zc run server measured. States of it that \
+                 ask one address are one configuration, at several lengths of responses.</p>\n",
             );
         }
     }

@@ -13,9 +13,9 @@ pub(super) struct Group {
 }
 
 /// The height of a bar in pixels.
-const HIGH: f64 = 11.0;
+const BAR_HEIGHT: f64 = 11.0;
 /// The room below a group in pixels.
-const ROOM: f64 = 9.0;
+const GROUP_PADDING: f64 = 9.0;
 
 pub(super) fn bars(
     page: &mut Page,
@@ -27,7 +27,7 @@ pub(super) fn bars(
 ) {
     let values = groups.iter().flat_map(|group| &group.values).copied();
     let Some(scale) = values.max_by(f64::total_cmp).and_then(Scale::linear) else { return };
-    let high = HIGH * legend.len() as f64 + ROOM;
+    let high = BAR_HEIGHT * legend.len() as f64 + GROUP_PADDING;
     let height = high * groups.len() as f64;
     let mut out = Markup::default();
     plot::fixed_along(&mut out, &scale, height, unit);
@@ -45,9 +45,9 @@ pub(super) fn bars(
                 &[
                     ("class", &format!("seg {}", plot::tint(part))),
                     ("x", "0"),
-                    ("y", &number(top + ROOM / 2.0 + HIGH * part as f64)),
+                    ("y", &number(top + GROUP_PADDING / 2.0 + BAR_HEIGHT * part as f64)),
                     ("width", &percent(scale.at(value.max(0.0)))),
-                    ("height", &number(HIGH - 1.0)),
+                    ("height", &number(BAR_HEIGHT - 1.0)),
                     ("data-n", &name),
                 ],
             );

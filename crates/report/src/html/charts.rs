@@ -24,7 +24,7 @@ const HOLLOW: &str = " Hollow: the rate was not reached, or a zero-copy send was
 
 /// The charts of a run's costs.
 pub(super) fn charts(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let Some(pivot) = Pivot::of(run, estimates) else {
+    let Some(pivot) = Pivot::build(run, estimates) else {
         return paths(page, run, estimates);
     };
     let each = pivot_tables::sides(run, estimates);
@@ -85,7 +85,7 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
         "sender, receiver and both ends"
     };
     let whose = if sides.len() == 1 && !estimates.sender_alone {
-        pivot_tables::whole(estimates)
+        pivot_tables::measured_side(estimates)
     } else {
         whose
     };
@@ -191,9 +191,9 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     let crossings: Vec<Crossing> =
         if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
     let whose = if senders || estimates.sender_alone {
-        pivot_tables::alone(run)
+        pivot_tables::sole_side(run)
     } else {
-        pivot_tables::whole(estimates)
+        pivot_tables::measured_side(estimates)
     };
     let any_hollow = run
         .header
@@ -348,7 +348,7 @@ fn heats(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
         let panel = &mut panels[place];
         let (y, x) =
             (at(&mut panel.rows, text(placed, axis)), at(&mut panel.columns, across_level));
-        put(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
+        set_field(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
     }
     let caption = Caption {
         title: format!("Cost of {whose}, us/MB"),
@@ -366,7 +366,7 @@ fn at(names: &mut Vec<String>, name: String) -> usize {
     })
 }
 
-fn put(panel: &mut Panel, y: usize, x: usize, field: (Figure, String, String)) {
+fn set_field(panel: &mut Panel, y: usize, x: usize, field: (Figure, String, String)) {
     let (rows, columns) = (panel.rows.len(), panel.columns.len());
     panel.fields.resize_with(rows.max(panel.fields.len()), Vec::new);
     for row in &mut panel.fields {

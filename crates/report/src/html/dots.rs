@@ -36,15 +36,15 @@ pub(crate) struct Row {
 }
 
 /// The distance between two dots of a row, in pixels.
-const STEP: f64 = 13.0;
+const DOT_DISTANCE: f64 = 13.0;
 /// The padding above and below the dots of a row, in pixels.
-const ROOM: f64 = 8.0;
+const ROW_PADDING: f64 = 8.0;
 
 pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &[Row], axis: Axis) {
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
     let scale = match axis {
-        Axis::Costs { .. } | Axis::Fixed { .. } => Scale::of(reach),
+        Axis::Costs { .. } | Axis::Fixed { .. } => Scale::for_values(reach),
         Axis::Ratios => Scale::log(reach.chain([1.0])),
     };
     let Some(scale) = scale else { return };
@@ -114,12 +114,12 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
 }
 
 fn high(row: &Row) -> f64 {
-    row.lanes.len().max(1) as f64 * STEP + ROOM
+    row.lanes.len().max(1) as f64 * DOT_DISTANCE + ROW_PADDING
 }
 
 /// The vertical centre of a dot in a row that begins at `top`.
 fn lane_at(top: f64, place: usize) -> f64 {
-    top + ROOM / 2.0 + STEP * (place as f64 + 0.5)
+    top + ROW_PADDING / 2.0 + DOT_DISTANCE * (place as f64 + 0.5)
 }
 
 /// The interval lines, one SVG path per series.

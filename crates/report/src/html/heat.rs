@@ -19,7 +19,7 @@ pub(super) struct Panel {
 
 const SHADES: f64 = 7.0;
 /// The height of a field in pixels.
-const HIGH: f64 = 32.0;
+const FIELD_HEIGHT: f64 = 32.0;
 
 /// Draws all panels in one scale.
 pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
@@ -28,7 +28,7 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
     page.out.raw("<div class=\"panels\">\n");
     for panel in panels {
         let mut out = Markup::default();
-        let height = panel.rows.len() as f64 * HIGH;
+        let height = panel.rows.len() as f64 * FIELD_HEIGHT;
         let wide = 1.0 / panel.columns.len().max(1) as f64;
         for (place, name) in panel.columns.iter().enumerate() {
             let middle = percent((place as f64 + 0.5) * wide);
@@ -49,8 +49,8 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
             &panel.factors[0],
         );
         for (row, name) in panel.rows.iter().enumerate() {
-            let top = row as f64 * HIGH;
-            let text = number(top + HIGH / 2.0 + 4.0);
+            let top = row as f64 * FIELD_HEIGHT;
+            let text = number(top + FIELD_HEIGHT / 2.0 + 4.0);
             out.element("text", &[("x", "-8"), ("y", &text), ("class", "e")], &plot::short(name));
             for (column, field) in panel.fields.get(row).into_iter().flatten().enumerate() {
                 let (x, middle) =
@@ -66,7 +66,7 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
                     ("x", &x),
                     ("y", &number(top + 1.0)),
                     ("width", &percent(wide)),
-                    ("height", &number(HIGH - 2.0)),
+                    ("height", &number(FIELD_HEIGHT - 2.0)),
                     ("data-k", &whole),
                     ("data-n", name),
                 ];

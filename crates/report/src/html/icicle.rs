@@ -16,11 +16,11 @@ pub(super) struct Node {
 }
 
 /// The height of a box in pixels.
-const HIGH: f64 = 18.0;
+const BOX_HEIGHT: f64 = 18.0;
 /// Boxes narrower than this share of the width are left out.
-const NARROW: f64 = 0.006;
+const LEAST_WIDTH: f64 = 0.006;
 /// Boxes deeper than this are left out.
-const DEEP: usize = 22;
+const GREATEST_DEPTH: usize = 22;
 
 /// Draws the tree; the width of its root represents `cost`.
 pub(super) fn icicle(page: &mut Page, caption: &Caption, root: &Node, cost: Figure) {
@@ -30,7 +30,7 @@ pub(super) fn icicle(page: &mut Page, caption: &Caption, root: &Node, cost: Figu
     let mut out = Markup::default();
     let mut drawing = Drawing { out: &mut out, all: root.samples as f64, cost, deepest: 0 };
     drawing.node(page, root, 0.0, 0);
-    let height = (drawing.deepest + 1) as f64 * HIGH;
+    let height = (drawing.deepest + 1) as f64 * BOX_HEIGHT;
     plot::frame(page, caption, &[], 0, height, &out);
 }
 
@@ -44,7 +44,7 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     fn node(&mut self, page: &mut Page, node: &Node, left: f64, depth: usize) {
         let wide = node.samples as f64 / self.all;
-        if wide < NARROW || depth >= DEEP {
+        if wide < LEAST_WIDTH || depth >= GREATEST_DEPTH {
             return;
         }
         self.deepest = self.deepest.max(depth);
@@ -56,7 +56,7 @@ impl Drawing<'_> {
             half_width: None,
             blocks: self.cost.blocks,
         });
-        let y = depth as f64 * HIGH;
+        let y = depth as f64 * BOX_HEIGHT;
         // Each box is a nested `svg`, which clips the name at its edge.
         self.out.open(
             "svg",
@@ -65,7 +65,7 @@ impl Drawing<'_> {
                 ("x", &percent(left)),
                 ("y", &number(y)),
                 ("width", &percent(wide)),
-                ("height", &number(HIGH - 1.0)),
+                ("height", &number(BOX_HEIGHT - 1.0)),
                 ("data-k", &place.to_string()),
                 ("data-n", &node.name),
             ],

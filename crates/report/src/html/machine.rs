@@ -108,15 +108,15 @@ fn machine(host: &Host) -> Vec<(&'static str, String)> {
 fn link(link: &LinkFacts) -> String {
     let mut facts = vec![format!("{}, device {}, MTU {}", link.kind, link.device, link.mtu_bytes)];
     if let Some(offloads) = &link.offloads {
-        let of = |wanted: bool| -> Vec<&str> {
+        let switched = |wanted: bool| -> Vec<&str> {
             offloads
                 .iter()
                 .filter(|(_, on)| **on == wanted)
                 .map(|(name, _)| name.as_str())
                 .collect()
         };
-        facts.push(format!("on: {}", of(true).join(" ")));
-        facts.push(format!("off: {}", of(false).join(" ")));
+        facts.push(format!("on: {}", switched(true).join(" ")));
+        facts.push(format!("off: {}", switched(false).join(" ")));
     }
     facts.extend(link.settings.iter().map(|(name, value)| format!("{name} {value}")));
     facts

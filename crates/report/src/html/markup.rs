@@ -104,7 +104,7 @@ impl Markup {
         }
     }
 
-    /// Valid both in an element and in a quoted attribute.
+    /// Escapes text such that it is valid in an element and in a quoted attribute.
     fn escaped(&mut self, text: &str) {
         for character in escape(text, LONGEST).chars() {
             match character {

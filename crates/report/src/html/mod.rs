@@ -44,7 +44,7 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
     let reports: Vec<RunReport> =
-        runs.iter().map(|(run, estimates)| RunReport::of(run, estimates)).collect();
+        runs.iter().map(|(run, estimates)| RunReport::new(run, estimates)).collect();
     head(&mut page, &runs);
     let places: Vec<(String, String)> =
         names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();
@@ -133,31 +133,28 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     );
     if runs.iter().any(|(_, estimates)| estimates.account == AccountKind::OwnClocks) {
         out.raw(
-            " Costs are CPU time by the clocks of threads: those of the traffic and of ksoftirqd, and \
-             what interrupts and softirqs took from the counting threads, by their speed in idle \
-             windows right before and after. What other programs and the hypervisor take is in no \
-             cost.",
+            " Costs are CPU time by the clocks of threads: those of the traffic and of ksoftirqd, \
+             and what interrupts and softirqs took from the counting threads, by their speed in \
+             idle windows right before and after. What other programs and the hypervisor take is \
+             in no cost.",
         );
     }
     if runs.iter().any(|(_, estimates)| estimates.account != AccountKind::OwnClocks) {
         out.raw(
             " Costs by wall time are measured by subtraction: what was taken from the counting \
-             threads, by their rate in idle windows right before and after, whichever task the kernel \
-             charges it to.",
+             threads, by their rate in idle windows right before and after, whichever task the \
+             kernel charges it to.",
         );
     }
     out.raw(
         "</p>\n\
          <p>Every cell is measured once in every block, in random order; cells are compared within \
-         blocks. A block is dropped only by \
-         rules fixed in advance. Costs are medians over blocks with exact intervals, ratios are \
-         Hodges-Lehmann estimates with \
-         Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure \
-         over all comparisons of a run. \
-         The reference is measured twice, under two names; no difference is judged that its \
-         difference from itself could explain, or that it could not have seen. A third time a known \
-         cost is added to it; where that \
-         is not found, verdicts are withheld.</p>\n",
+         blocks. A block is dropped only by rules fixed in advance. Costs are medians over blocks \
+         with exact intervals, ratios are Hodges-Lehmann estimates with Wilcoxon&#39;s intervals, \
+         and verdicts (less, more, same) follow Holm&#39;s procedure over all comparisons of a \
+         run. The reference is measured twice, under two names; no difference is judged that its \
+         difference from itself could explain, or that it could not have seen. A third time a \
+         known cost is added to it; where that is not found, verdicts are withheld.</p>\n",
     );
     let servers: Vec<_> =
         runs.iter().filter_map(|(run, _)| run.header.plan.traffic.server()).collect();

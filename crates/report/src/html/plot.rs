@@ -77,7 +77,7 @@ pub(crate) fn frame(
     });
 }
 
-/// The same with lettered parts; parts that do not occur are not in the legend.
+/// Writes a chart with lettered parts; parts that do not occur are not in the legend.
 pub(crate) fn lettered(
     page: &mut Page,
     caption: &Caption,

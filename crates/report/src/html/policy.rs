@@ -14,7 +14,7 @@ pub(super) fn policy(style: &str, script: &str) -> String {
     )
 }
 
-/// RFC 4648, section 4.
+/// Encodes in Base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();

@@ -20,21 +20,21 @@ pub(crate) struct Tick {
 const LINEAR_UP_TO: f64 = 20.0;
 
 impl Scale {
-    /// Linear from 0, so that lengths compare as values do; logarithmic where small values would be
-    /// indistinguishable. `None` where there is nothing to show.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    /// Chooses a linear axis from 0, so that lengths compare as values do, or a logarithmic one
+    /// where small values would be indistinguishable. `None` where there is nothing to show.
+    pub(crate) fn for_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> =
             values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
     }
 
-    /// Linear from 0 to the largest value. `None` where that is not positive.
+    /// A linear axis from 0 to the largest value. `None` where that is not positive.
     pub(crate) fn linear(most: f64) -> Option<Self> {
         (most.is_finite() && most > 0.0).then_some(Self { log: false, low: 0.0, high: most * 1.04 })
     }
 
-    /// Logarithmic, with a margin at both ends.
+    /// A logarithmic axis with a margin at both ends.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> =
             values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -43,7 +43,7 @@ impl Scale {
         Some(Self { log: true, low: least / room, high: most * room })
     }
 
-    /// Logarithmic between two ends.
+    /// A logarithmic axis between two ends.
     pub(crate) fn log_between(low: f64, high: f64) -> Self {
         Self { log: true, low, high }
     }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_linear_axis_begins_at_zero_and_has_round_numbers() {
-        let scale = Scale::of([161.0, 305.0]).unwrap();
+        let scale = Scale::for_values([161.0, 305.0]).unwrap();
         assert_eq!(scale.at(0.0), 0.0);
         assert!((scale.at(305.0) - 1.0 / 1.04).abs() < 1e-9);
         assert_eq!(values(&scale.ticks(1.0, 6)), [0.0, 100.0, 200.0, 300.0]);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn values_that_are_far_apart_have_a_logarithmic_axis() {
-        let scale = Scale::of([139.0, 11274.0]).unwrap();
+        let scale = Scale::for_values([139.0, 11274.0]).unwrap();
         assert!(scale.is_log());
         assert_eq!(values(&scale.ticks(1.0, 6)), [200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0]);
         let wide = Scale::log([1.0, 1e6]).unwrap();
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn no_values_have_no_axis() {
-        assert_eq!(Scale::of([]), None);
-        assert_eq!(Scale::of([0.0, -3.0, f64::NAN, f64::INFINITY]), None);
+        assert_eq!(Scale::for_values([]), None);
+        assert_eq!(Scale::for_values([0.0, -3.0, f64::NAN, f64::INFINITY]), None);
     }
 
     proptest! {
@@ -214,7 +214,7 @@ mod tests {
             low in 1e-6..1e9_f64, times in 1.0..1e9_f64, by in 1e-6..1e6_f64, log in any::<bool>()
         ) {
             let values = [low, low * times];
-            let scale = if log { Scale::log(values) } else { Scale::of(values) }.unwrap();
+            let scale = if log { Scale::log(values) } else { Scale::for_values(values) }.unwrap();
             let ticks = scale.ticks(by, 6);
             prop_assert!((1..=14).contains(&ticks.len()), "{scale:?} {ticks:?}");
             for pair in ticks.windows(2) {

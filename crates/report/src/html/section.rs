@@ -33,7 +33,9 @@ pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
     let mut numbers = vec![String::new(); runs.len()];
     for places in alike.values().filter(|places| places.len() > 1) {
         let of_experiment: Vec<&Run> = places.iter().map(|place| runs[*place].0).collect();
-        for (before, (place, apart)) in places.iter().zip(apart(&of_experiment)).enumerate() {
+        for (before, (place, apart)) in
+            places.iter().zip(distinguishing_names(&of_experiment)).enumerate()
+        {
             numbers[*place] = format!(" {} ({apart})", before + 1);
         }
     }
@@ -53,7 +55,7 @@ const MOST_APART: usize = 4;
 
 /// Names that distinguish each of these runs of an experiment from the others: the settings in
 /// which they differ, and when it began where another one has the same.
-fn apart(runs: &[&Run]) -> Vec<String> {
+fn distinguishing_names(runs: &[&Run]) -> Vec<String> {
     let all: Vec<Vec<(String, String)>> = runs.iter().map(|run| settings(run)).collect();
     let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in all.iter().flatten() {
@@ -136,7 +138,7 @@ pub(super) struct RunReport<'a> {
 }
 
 impl<'a> RunReport<'a> {
-    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+    pub(super) fn new(run: &'a Run, estimates: &'a Estimates) -> Self {
         if let Some(sampled) = sampled(run) {
             let sentences = profile::sentences(run, estimates, &sampled);
             let parts = profile::parts(run, &sampled);
@@ -188,7 +190,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
         }
     }
 
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     let (above, below) = match &report.profile {
         Some(sampled) => {
             crate::html::profile::charts(page, run, sampled);
@@ -212,7 +214,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
                 (Some(rough), ..) => table::part(page, &rough),
                 (None, Some(pivot), _) => table::grids(page, run, estimates, pivot),
                 (None, None, Some(server)) => server::states(page, estimates, server),
-                (None, None, None) => table::whole(page, run, estimates),
+                (None, None, None) => table::main_table(page, run, estimates),
             }
             footnotes(page, run, estimates);
             if let Some(server) = server {

@@ -16,7 +16,7 @@ pub(super) struct Bar {
 }
 
 /// The height of a bar in pixels.
-const HIGH: f64 = 30.0;
+const BAR_HEIGHT: f64 = 30.0;
 /// Parts narrower than this share of the width get no letter.
 const LETTERED: f64 = 0.045;
 
@@ -33,7 +33,7 @@ pub(super) fn stacked(
     let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else {
         return;
     };
-    let height = bars.len() as f64 * HIGH;
+    let height = bars.len() as f64 * BAR_HEIGHT;
     let mut out = Markup::default();
     match unit {
         Some(unit) => plot::fixed_along(&mut out, &scale, height, unit),
@@ -41,8 +41,8 @@ pub(super) fn stacked(
     }
     let mut all = Vec::new();
     for (place, bar) in bars.iter().enumerate() {
-        let top = place as f64 * HIGH;
-        let text = number(top + HIGH / 2.0 + 4.0);
+        let top = place as f64 * BAR_HEIGHT;
+        let text = number(top + BAR_HEIGHT / 2.0 + 4.0);
         out.element(
             "text",
             &[("x", "-8"), ("y", &text), ("class", "e l")],
@@ -58,7 +58,8 @@ pub(super) fn stacked(
                 None => (name, Some(page.costs.place(*cost).to_string())),
             };
             let (class, y) = (format!("seg {}", plot::tint(*part)), number(top + 4.0));
-            let (x, width, height) = (percent(left), percent(right - left), number(HIGH - 8.0));
+            let (x, width, height) =
+                (percent(left), percent(right - left), number(BAR_HEIGHT - 8.0));
             let mut attributes = vec![
                 ("class", class.as_str()),
                 ("x", &x),

@@ -11,7 +11,7 @@ use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};
 use zc_run::escape;
 
 /// The height of a strip in pixels.
-const HIGH: f64 = 18.0;
+const STRIP_HEIGHT: f64 = 18.0;
 /// The largest number of dots per run; of more blocks every second, third ... is drawn.
 const MOST: usize = 1500;
 /// The largest number of strips in one picture, so that it fits a printed page.
@@ -77,7 +77,7 @@ pub(super) fn strips(
     }
 }
 
-/// For a plan of several factors one heading per row with its columns below; otherwise one strip
+/// One heading per row of a plan of several factors, with its columns below; otherwise one strip
 /// per cell. The controls come last.
 fn lines<'a>(
     estimates: &Estimates,
@@ -117,7 +117,7 @@ fn lines<'a>(
 }
 
 fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, every: usize) {
-    let height = lines.len() as f64 * HIGH;
+    let height = lines.len() as f64 * STRIP_HEIGHT;
     let mut out = Markup::default();
     let ticks = ticks(scale);
     plot::stretched(&mut out, height, |out| {
@@ -128,12 +128,12 @@ fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, ev
         out.empty("path", &[("class", "grid"), ("d", &grid)]);
         for (place, line) in lines.iter().enumerate() {
             let Line::Strip { strip, cost, .. } = line else { continue };
-            let top = place as f64 * HIGH;
+            let top = place as f64 * STRIP_HEIGHT;
             if let Some((low, high)) =
                 cost.interval.and_then(|bounds| Some((bounds.low, bounds.high?)))
             {
                 let at = |value: f64| plot::along(scale.at(value / cost.value));
-                let (from, to) = (number(top + 1.0), number(top + HIGH - 1.0));
+                let (from, to) = (number(top + 1.0), number(top + STRIP_HEIGHT - 1.0));
                 let bar = format!("M{} {from}H{}V{to}H{}z", at(low), at(high), at(low));
                 out.empty("path", &[("class", "bar"), ("d", &bar)]);
             }
@@ -145,7 +145,7 @@ fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, ev
     });
     out.raw("<g class=\"e\" transform=\"translate(-8 4)\">");
     for (place, line) in lines.iter().enumerate() {
-        let y = number((place as f64 + 0.5) * HIGH);
+        let y = number((place as f64 + 0.5) * STRIP_HEIGHT);
         match line {
             Line::Heading(text) => {
                 out.element("text", &[("class", "l"), ("y", &y)], &plot::short(text))
@@ -182,7 +182,7 @@ fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) 
     let mut from = (0, 0);
     for (place, cost) in strip.ns_per_kib.iter().enumerate().step_by(every) {
         let x = (scale.at(cost / median) * plot::WIDE) as i64;
-        let y = (top + 4.0 + (HIGH - 8.0) * place as f64 / count as f64) as i64;
+        let y = (top + 4.0 + (STRIP_HEIGHT - 8.0) * place as f64 / count as f64) as i64;
         // Relative coordinates are shorter.
         path.push_str(&format!(
             "{}{} {}z",

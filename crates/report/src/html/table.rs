@@ -13,7 +13,7 @@ use zc_run::Run;
 
 /// Values that a cell's text represents.
 #[derive(Default)]
-pub(crate) struct Behind {
+pub(crate) struct CellValues {
     /// Cost in the cell.
     pub(crate) cost: Option<Figure>,
     /// Sort key, where the text does not sort.
@@ -23,17 +23,17 @@ pub(crate) struct Behind {
 }
 
 /// The main table of a plan of one factor.
-pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
+pub(crate) fn main_table(page: &mut Page, run: &Run, estimates: &Estimates) {
     let mut fields = cells::page();
-    fields.retain(|field| field.has_place(estimates));
+    fields.retain(|field| field.applies_to(estimates));
     let rows = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
     let grid = cells::grid(run, estimates, &fields);
     table(page, caption, 1, &grid, |row, column| {
         let (Some(cell), Some(field)) = (rows.get(row), fields.get(column)) else {
-            return Behind::default();
+            return CellValues::default();
         };
-        Behind { cost: field.cost(cell), sort: field.sort_key(cell), ..Behind::default() }
+        CellValues { cost: field.cost(cell), sort: field.sort_key(cell), ..CellValues::default() }
     });
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
         "Traffic: packets, calls and interrupts in the windows of the costs",
         1,
         &grid,
-        |_, _| Behind::default(),
+        |_, _| CellValues::default(),
     );
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &P
                         .rows
                         .get(row)
                         .and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
-                    Behind {
+                    CellValues {
                         cost: placed.and_then(|placed| of(placed.figures)),
-                        ..Behind::default()
+                        ..CellValues::default()
                     }
                 })
             }
@@ -78,7 +78,7 @@ pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &P
 pub(crate) fn part(page: &mut Page, part: &Part) {
     match part {
         Part::Table { caption, keys, grid } => {
-            table(page, caption, *keys, grid, |_, _| Behind::default())
+            table(page, caption, *keys, grid, |_, _| CellValues::default())
         }
         Part::Text(sentences) => {
             page.out.raw("<ul class=\"findings\">");
@@ -100,24 +100,26 @@ pub(crate) fn part(page: &mut Page, part: &Part) {
     }
 }
 
-/// Writes a table: `keys` columns name a row; `behind` gives cost and sort key by row and column.
+/// Writes a table: `keys` columns name a row; `cell_values` gives cost and sort key by row and
+/// column.
 pub(crate) fn table(
     page: &mut Page,
     caption: &str,
     keys: usize,
     grid: &Grid,
-    behind: impl Fn(usize, usize) -> Behind,
+    cell_values: impl Fn(usize, usize) -> CellValues,
 ) {
-    of_groups(page, caption, keys, grid, &behind, &|_| None);
+    grouped_table(page, caption, keys, grid, &cell_values, &|_| None);
 }
 
-/// The same for rows of groups, which the choices of [`crate::html::filters`] above it show or hide.
-pub(crate) fn of_groups(
+/// Prints a table whose rows belong to groups; [`crate::html::filters`] above it shows and hides
+/// them.
+pub(crate) fn grouped_table(
     page: &mut Page,
     caption: &str,
     keys: usize,
     grid: &Grid,
-    behind: &dyn Fn(usize, usize) -> Behind,
+    cell_values: &dyn Fn(usize, usize) -> CellValues,
     group: &dyn Fn(usize) -> Option<usize>,
 ) {
     let id = page.id();
@@ -141,7 +143,7 @@ pub(crate) fn of_groups(
     // Only headings of cost columns change with the unit.
     let costs: Vec<bool> = (0..grid.columns.len())
         .map(|column| {
-            cells().any(|(row, other)| other == column && behind(row, column).cost.is_some())
+            cells().any(|(row, other)| other == column && cell_values(row, column).cost.is_some())
         })
         .collect();
     if costs.contains(&true) {
@@ -172,14 +174,14 @@ pub(crate) fn of_groups(
         page.out.open("tr", &attributes);
         for (&index, column) in shown.iter().map(|index| (index, &grid.columns[*index])) {
             let text = row.get(index).map_or("", String::as_str);
-            let behind = behind(place, index);
-            let cost = behind.cost.map(|cost| page.cost(cost));
+            let cell_values = cell_values(place, index);
+            let cost = cell_values.cost.map(|cost| page.cost(cost));
             // The text behind a cost is its marks.
             let marks = cost
                 .as_ref()
                 .and_then(|(_, written)| text.strip_prefix(written.as_str()))
                 .unwrap_or_default();
-            let sort = behind
+            let sort = cell_values
                 .sort
                 .or_else(|| in_bytes(text))
                 .or_else(|| below(text))
@@ -189,7 +191,7 @@ pub(crate) fn of_groups(
             attributes.extend(column.left.then_some(("class", "w")));
             attributes.extend(cost.as_ref().map(|(key, _)| ("data-v", key.as_str())));
             attributes.extend((!marks.is_empty()).then_some(("data-m", marks)));
-            let per_request = behind.per_request.map(|cost| {
+            let per_request = cell_values.per_request.map(|cost| {
                 let half = cost.half_width.map_or_else(String::new, |half| format!(" {half}"));
                 format!("{}{half}", cost.value)
             });

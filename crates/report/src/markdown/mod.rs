@@ -17,14 +17,18 @@ impl Width {
     pub(super) fn item(self, text: &str) -> String {
         match self {
             Self::Any => format!("- {}\n", markdown_text(text)),
-            Self::Columns(columns) => inert(&wrap("- ", &markdown_text(text), 2, columns - 1), 2),
+            Self::Columns(columns) => {
+                escape_line_starts(&wrap("- ", &markdown_text(text), 2, columns - 1), 2)
+            }
         }
     }
 
     pub(super) fn paragraph(self, text: &str) -> String {
         match self {
             Self::Any => markdown_text(text) + "\n",
-            Self::Columns(columns) => inert(&wrap("", &markdown_text(text), 0, columns - 1), 0),
+            Self::Columns(columns) => {
+                escape_line_starts(&wrap("", &markdown_text(text), 0, columns - 1), 0)
+            }
         }
     }
 
@@ -44,7 +48,7 @@ impl Width {
 }
 
 /// Escapes rewrapped lines that Markdown would read as the beginning of a list, quotation or rule.
-fn inert(text: &str, indent: usize) -> String {
+fn escape_line_starts(text: &str, indent: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for (place, line) in text.lines().enumerate() {
         let (margin, words) = line.split_at(line.len() - line.trim_start().len());
@@ -75,7 +79,7 @@ mod tests {
     fn rewrapped_lines_begin_no_new_markdown_element() {
         let text = "- where there is nothing to say - and 12. of May 7) is > than = or + a\n";
         assert_eq!(
-            inert("a\n- b\n12. c\n3) d\n> e\n+ f\n=== g\n12.5 h\n", 0),
+            escape_line_starts("a\n- b\n12. c\n3) d\n> e\n+ f\n=== g\n12.5 h\n", 0),
             "a\n\\- b\n12\\. c\n3\\) d\n\\> e\n\\+ f\n\\=== g\n12\\.5 h\n"
         );
         let item = Width::Columns(24).item(text.trim_end());

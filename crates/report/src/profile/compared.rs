@@ -35,7 +35,7 @@ pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
-/// The same in Markdown, in at most `columns` columns where possible.
+/// Renders in Markdown, in at most `columns` columns where possible.
 pub fn compared_markdown(pairs: &[ComparedCells], columns: usize) -> String {
     let width = Width::Columns(columns);
     let parts = |pairs: &ComparedCells| {
@@ -44,7 +44,7 @@ pub fn compared_markdown(pairs: &[ComparedCells], columns: usize) -> String {
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
-/// The same as one JSON document.
+/// Returns one JSON document.
 pub fn compared_json(pairs: &[ComparedCells]) -> String {
     let each: Vec<Compared<'_>> = pairs
         .iter()
@@ -104,8 +104,8 @@ fn parts((compared, found): &ComparedCells) -> Vec<Part> {
         .collect();
     let note = (!unresolved.is_empty()).then(|| {
         Part::Text(vec![format!(
-            "Not resolved without a counter of cycles (PMU): {}; cpu-clock samples code that runs with \
-             interrupts off where they are enabled again.",
+            "Not resolved without a counter of cycles (PMU): {}; cpu-clock samples code that runs \
+             with interrupts off where they are enabled again.",
             list(&unresolved)
         )])
     });

@@ -58,13 +58,13 @@ pub(super) fn brief(
         out.push('\n');
     }
     let mut controls = short::controls(run, estimates);
-    controls.extend(sentences::unseen(run, profile));
+    controls.extend(sentences::unsampled_code(run, profile));
     controls.extend(sentences::unknown(profile));
     out.push_str(&note::terminal(&controls, layout));
     out.push('\n');
     let mut answer = answer::answer(run, estimates, None);
     if estimates.verdict.stands() {
-        answer.extend(sentences::where_it_went(run, estimates, profile));
+        answer.extend(sentences::largest_class_differences(run, estimates, profile));
     }
     out + &short::closing(&answer, layout)
 }
@@ -137,7 +137,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let mut sentences = verdict::verdict(run, estimates);
     if estimates.verdict.stands() {
-        sentences.extend(sentences::where_it_went(run, estimates, profile));
+        sentences.extend(sentences::largest_class_differences(run, estimates, profile));
     }
     sentences
 }

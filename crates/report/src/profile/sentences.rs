@@ -63,7 +63,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
             format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen)),
         ));
     }
-    notes.extend(unseen(run, profile));
+    notes.extend(unsampled_code(run, profile));
     notes.extend(unknown(profile));
     notes.extend(same(run, profile));
     if profile.irq_time_accounting == Some(true) {
@@ -77,7 +77,7 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
 }
 
 /// Code that the samples of a timer miss.
-pub(super) fn unseen(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
+pub(super) fn unsampled_code(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     if profile.event != SampledEvent::CpuClock {
         return None;
     }
@@ -150,8 +150,8 @@ fn stands_out(difference: &Figure) -> bool {
     difference.interval.is_some_and(|interval| !interval.contains(0.0))
 }
 
-/// With two paths: the difference, by its largest classes, where the verdict on the second is one.
-pub(super) fn where_it_went(
+/// The difference between two paths, by its largest classes, if the verdict on the second is one.
+pub(super) fn largest_class_differences(
     run: &Run,
     estimates: &Estimates,
     profile: &ProfileEstimates,

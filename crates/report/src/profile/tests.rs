@@ -26,19 +26,19 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
     with_samples(world.run(), |cell| {
         use SampledTask::{Receiver, Sender, Soaker};
         let Some(label) = cell else { return Vec::new() };
-        let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
+        let cpu_share = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
         let way = if label.starts_with("read+send") {
-            of(0, Sender, COPY, 0.20)
+            cpu_share(0, Sender, COPY, 0.20)
         } else {
-            of(0, Sender, SPLICE, 0.04)
+            cpu_share(0, Sender, SPLICE, 0.04)
         };
         vec![
             way,
-            of(0, Sender, SYSCALL, 0.10),
-            of(0, Sender, &[], 0.01),
-            of(0, Sender, UNCLASSIFIED, unknown),
-            of(1, Soaker, SOFTIRQ, 0.06),
-            of(1, Receiver, COPY, 0.05),
+            cpu_share(0, Sender, SYSCALL, 0.10),
+            cpu_share(0, Sender, &[], 0.01),
+            cpu_share(0, Sender, UNCLASSIFIED, unknown),
+            cpu_share(1, Soaker, SOFTIRQ, 0.06),
+            cpu_share(1, Receiver, COPY, 0.05),
         ]
     })
 }
@@ -84,11 +84,11 @@ fn a_headline_names_no_class_that_a_timer_does_not_resolve() {
     let mut run = with_samples(plain, |cell| {
         let Some(label) = cell else { return Vec::new() };
         let times = if label.starts_with("read+send") { 4.0 } else { 1.0 };
-        let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
+        let cpu_share = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
         vec![
-            of(1, Soaker, ENTRY, 0.06 * times),
-            of(0, Sender, IPI, 0.04 * times),
-            of(0, Sender, COPY, 0.03 * times),
+            cpu_share(1, Soaker, ENTRY, 0.06 * times),
+            cpu_share(0, Sender, IPI, 0.04 * times),
+            cpu_share(0, Sender, COPY, 0.03 * times),
         ]
     });
     run.header.link.rps = Some("sysfs".to_owned());
@@ -200,7 +200,8 @@ fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
         "{folded}"
     );
     assert!(folded.contains(
-        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name\\n7;_copy_from_iter "
+        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name\\n7;\
+         _copy_from_iter "
     ));
     assert!(!folded.contains("(A/A)"));
 }

@@ -12,7 +12,8 @@ use zc_run::{Factor, escape};
 pub(crate) enum Baseline {
     /// The cell of this label, for all.
     One(String),
-    /// For each cell the one with this level of this factor and the same levels of all others.
+    /// Each cell has as its baseline the one with this level of this factor and the same levels of
+    /// all others.
     Level { factor: Factor, level: String, same: Vec<Factor> },
     /// Different cells.
     Mixed {
@@ -26,7 +27,8 @@ pub(crate) enum Baseline {
 }
 
 impl Baseline {
-    pub(crate) fn of(pivot: &Pivot) -> Self {
+    /// Finds the baseline of the ratios in the table.
+    pub(crate) fn from_pivot(pivot: &Pivot) -> Self {
         let factors: Vec<Factor> = pivot.keys.iter().copied().chain([pivot.across]).collect();
         let mut levels: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in &pivot.rows {
@@ -115,7 +117,7 @@ impl Difference<'_> {
     }
 }
 
-/// `None` if two cells differ in several factors.
+/// The factor in which two cells differ; `None` if they differ in several.
 fn only_difference<'a>(own: &[&'a str], other: &[&'a str]) -> Option<Difference<'a>> {
     let mut places = own.iter().zip(other).enumerate().filter(|(_, (own, other))| own != other);
     let (place, (own, base)) = places.next()?;

@@ -39,7 +39,7 @@ struct Facts<'a> {
 
 impl<'a> Document<'a> {
     /// The document of a run.
-    pub(crate) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+    pub(crate) fn new(run: &'a Run, estimates: &'a Estimates) -> Self {
         let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
         Self { run: facts, estimates, profile: profile(run) }
     }
@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
 
 /// The whole document, indented, with a line feed at its end.
 pub fn json(run: &Run, estimates: &Estimates) -> String {
-    text(&Document::of(run, estimates))
+    text(&Document::new(run, estimates))
 }
 
 /// The JSON Schema (draft 2020-12) of [`json`].

@@ -30,7 +30,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     out.push('\n');
     let section = experiments::section(run, estimates);
     let (main, parts) = experiments::placed(run, section.parts);
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     match &pivot {
         _ if !estimates.rough.is_empty() => {
             out.extend(rough::part(estimates).map(|rough| rough.markdown(width)));
@@ -87,7 +87,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
 /// The main table of a plan whose cells are the rows.
 fn main_table(run: &Run, estimates: &Estimates, width: Width) -> String {
     match width {
-        Width::Any => cells::grid(run, estimates, &cells::whole()).markdown(),
+        Width::Any => cells::grid(run, estimates, &cells::main_columns()).markdown(),
         // Related columns stay together.
         Width::Columns(_) => [cells::costs(), cells::sides()]
             .map(|fields| width.table(1, cells::grid(run, estimates, &fields)))

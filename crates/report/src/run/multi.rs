@@ -7,7 +7,7 @@ use crate::json::text;
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// One section per run, in lines of at most `columns` where possible.
+/// Renders one section per run, in lines of at most `columns` where possible.
 pub fn markdown(runs: &[(&Run, &Estimates)], columns: usize) -> String {
     let sections: Vec<String> =
         runs.iter().map(|(run, estimates)| page::narrow(run, estimates, columns)).collect();
@@ -48,10 +48,10 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
             header.started_at.clone(),
         ];
         for line in own_lines {
-            let of = |place: &Option<usize>| {
+            let field = |place: &Option<usize>| {
                 place.and_then(|place| line.get(place)).cloned().unwrap_or_default()
             };
-            lines.push(run_fields.iter().cloned().chain(places.iter().map(of)).collect());
+            lines.push(run_fields.iter().cloned().chain(places.iter().map(field)).collect());
         }
     }
     csv_text(lines)
@@ -60,9 +60,9 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
 /// An array with one element per run; for one run its document.
 pub fn json(runs: &[(&Run, &Estimates)]) -> String {
     match runs {
-        [(run, estimates)] => text(&Document::of(run, estimates)),
+        [(run, estimates)] => text(&Document::new(run, estimates)),
         runs => text(
-            &runs.iter().map(|(run, estimates)| Document::of(run, estimates)).collect::<Vec<_>>(),
+            &runs.iter().map(|(run, estimates)| Document::new(run, estimates)).collect::<Vec<_>>(),
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! The notes above the tables: file set, rate, link, machines and how the run ended.
 
 use super::pivot::level;
-use super::pivot_tables::whole;
+use super::pivot_tables::measured_side;
 use super::rates::{each, rates, several_rates};
 use crate::digits::{bytes, percent, seconds, significant, size};
 use crate::experiments;
@@ -24,7 +24,7 @@ pub(crate) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(run.header.plan.traffic.nfs().map(experiments::about_nfs));
     notes.push(note("link", link_in_full(run)));
     notes.push(note("machine", machines(run, estimates)));
-    notes.extend(card(run).map(|text| note("card", text)));
+    notes.extend(sending_device(run).map(|text| note("card", text)));
     notes.extend(far_machine(run));
     notes.extend(factors(run).map(|text| note("plan", text)));
     notes.extend(states(run));
@@ -151,7 +151,7 @@ fn link_in_full(run: &Run) -> String {
 }
 
 /// The settings of the sending device, where it is not zc's own.
-fn card(run: &Run) -> Option<String> {
+fn sending_device(run: &Run) -> Option<String> {
     let link = &run.header.link;
     if link.kind != LinkKind::Remote || link.settings.is_empty() {
         return None;
@@ -246,7 +246,7 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
     let more = if run.header.plan.factors.len() > 1 {
         "- where there is no figure".to_owned()
     } else {
-        let of = if estimates.sender_alone { sender(run) } else { whole(estimates) };
+        let of = if estimates.sender_alone { sender(run) } else { measured_side(estimates) };
         format!(
             "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
             shown(&estimates.reference)

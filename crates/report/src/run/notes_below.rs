@@ -94,7 +94,7 @@ pub(crate) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes
 }
 
-/// Which side's cost the figures are, where the sides are not separate.
+/// Names the side whose cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let (fixed, server) = (&run.header.plan.fixed, run.header.plan.traffic.server());
     let nfs = run.header.plan.traffic.nfs();
@@ -108,14 +108,14 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
         )
     } else if let Some(from) = server.and_then(|server| server.load_from.as_ref()) {
         format!(
-            "every figure is what all CPUs of the server's machine lost; the load comes from {} and is \
-             not counted",
+            "every figure is what all CPUs of the server's machine lost; the load comes from {} \
+             and is not counted",
             escape(from, 80)
         )
     } else if let Some(client_at) = far_client {
         format!(
-            "every figure is the server's: the loss of all CPUs of this machine; the client is at {} and is \
-             not counted",
+            "every figure is the server's: the loss of all CPUs of this machine; the client is at \
+             {} and is not counted",
             escape(client_at, 80)
         )
     } else if server.is_some_and(ServerPlan::ran_already) {
@@ -135,7 +135,8 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             fixed.link
         )
     } else if estimates.client_alone {
-        "every figure is the client's: the loss of all CPUs of this machine, and the server is on another"
+        "every figure is the client's: the loss of all CPUs of this machine, and the server is on \
+         another"
             .to_owned()
     } else if (run.header.remote.is_some() || nfs.is_some_and(|nfs| nfs.shares_machine))
         && !estimates.sides_apart
@@ -194,7 +195,7 @@ pub(crate) fn control(estimates: &Estimates) -> Note {
     note("A/A control", text)
 }
 
-/// Why a control was compared with nothing.
+/// The reason for which a control was compared with nothing.
 fn without_ratio(estimates: &Estimates, label: &str) -> String {
     let cell = estimates.cells.iter().find(|cell| cell.label == label);
     match cell
@@ -289,18 +290,20 @@ pub(crate) fn little_traffic(run: &Run, estimates: &Estimates) -> Option<Note> {
     let rate_bytes_per_s = plan.fixed.rate_bytes_per_s;
     let cpus = cost_ns_per_kib * rate_bytes_per_s / 1024.0 / 1e9;
     let is_little = cpus < 5.0 * SCATTER_CPUS;
-    (is_wide && is_little && !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_))).then(|| {
-        note(
-            "traffic",
-            format!(
-                "at {} it takes some {} of a CPU, and idle windows scatter by as much as {}: a higher \
-                 --rate, over a faster link, tells more than a longer run",
-                rate(rate_bytes_per_s),
-                percent(cpus.max(0.0)),
-                percent(SCATTER_CPUS)
-            ),
-        )
-    })
+    (is_wide && is_little && !matches!(plan.traffic, Traffic::Server(_) | Traffic::Nfs(_))).then(
+        || {
+            note(
+                "traffic",
+                format!(
+                    "at {} it takes some {} of a CPU, and idle windows scatter by as much as {}: a \
+                     higher --rate, over a faster link, tells more than a longer run",
+                    rate(rate_bytes_per_s),
+                    percent(cpus.max(0.0)),
+                    percent(SCATTER_CPUS)
+                ),
+            )
+        },
+    )
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {
@@ -449,7 +452,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
         let whose = match (estimates.requests.is_empty(), estimates.sender_alone) {
             (false, _) => "the CPU clocks of the server's processes".to_owned(),
             (true, true) => "getrusage of the sender".to_owned(),
-            (true, false) => format!("getrusage of {}", pivot_tables::whole(estimates)),
+            (true, false) => format!("getrusage of {}", pivot_tables::measured_side(estimates)),
         };
         parts.push(format!("{whose} in the same windows {text}"));
     }

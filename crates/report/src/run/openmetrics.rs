@@ -99,7 +99,7 @@ fn end(run: &Run) -> &'static str {
     }
 }
 
-/// When each run began, and how long it took.
+/// Writes when each run began, and how long it took.
 fn times(out: &mut Exposition, runs: &[LabelledRun]) {
     const STARTED: &str = "zc_run_started_timestamp_seconds";
     out.family(STARTED, "seconds", "When the run began, since 1970: the age of all its figures.");

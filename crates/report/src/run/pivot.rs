@@ -33,12 +33,13 @@ pub(crate) struct Pivot<'a> {
 }
 
 impl<'a> Pivot<'a> {
-    /// `None` if the plan has fewer than two factors: its cells are then the rows of one table.
+    /// Arranges the cells of a run; `None` if the plan has fewer than two factors: its cells are
+    /// then the rows of one table.
     ///
     /// No cell is dropped, whatever the document contains. If several cells have the same levels,
     /// because they differ in something that is not a factor of the plan, each gets a row of the
     /// same name.
-    pub(crate) fn of(run: &'a Run, estimates: &'a Estimates) -> Option<Self> {
+    pub(crate) fn build(run: &'a Run, estimates: &'a Estimates) -> Option<Self> {
         let (&across, keys) = run.header.plan.factors.split_last()?;
         if keys.is_empty() {
             return None;

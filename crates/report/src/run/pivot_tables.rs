@@ -26,7 +26,7 @@ pub(crate) type CostOf = fn(&CellEstimate) -> Option<Figure>;
 /// The sides whose costs a run has; the sum of both comes first.
 pub(crate) fn sides(run: &Run, estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
     if estimates.sender_alone {
-        match alone(run) {
+        match sole_side(run) {
             SERVER => &[(SERVER, |cell| cell.cost_ns_per_kib.both)],
             _ => &[(SENDER, |cell| cell.cost_ns_per_kib.both)],
         }
@@ -50,13 +50,13 @@ const CLIENT: &str = "the client";
 
 /// The side that has all of the measured cost, if that is the sender's alone: in the run of a
 /// server of NFS it is the server.
-pub(crate) fn alone(run: &Run) -> &'static str {
+pub(crate) fn sole_side(run: &Run) -> &'static str {
     let nfs = run.header.plan.traffic.nfs();
     if nfs.is_some_and(NfsPlan::is_of_the_server) { SERVER } else { SENDER }
 }
 
 /// The side that has all of the measured cost, if that is not the sender's alone.
-pub(crate) fn whole(estimates: &Estimates) -> &'static str {
+pub(crate) fn measured_side(estimates: &Estimates) -> &'static str {
     if estimates.client_alone { CLIENT } else { BOTH }
 }
 
@@ -72,7 +72,9 @@ pub(crate) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part
     parts.extend(ratios(run, estimates, pivot));
     if pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
         parts.extend(
-            Baseline::of(pivot).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])),
+            Baseline::from_pivot(pivot)
+                .listed()
+                .map(|text| Part::Text(vec![format!("Compared: {text}.")])),
         );
     }
 
@@ -104,10 +106,10 @@ pub(crate) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     let bases: BTreeSet<&str> =
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = match estimates.sender_alone {
-        true => format!("{}'s cost", alone(run)),
-        false => format!("the cost of {}", whole(estimates)),
+        true => format!("{}'s cost", sole_side(run)),
+        false => format!("the cost of {}", measured_side(estimates)),
     };
-    let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());
+    let caption = format!("Ratio of {of} to that of {}", Baseline::from_pivot(pivot).text());
     let mut part = table(run, pivot, caption, false, |placed| {
         let cell = placed.figures;
         if cell.ratio.both.is_some() {
@@ -176,13 +178,14 @@ fn rates(run: &Run, pivot: &Pivot) -> Option<Vec<String>> {
     if pivot.across == Factor::Rate || pivot.keys.contains(&Factor::Rate) {
         return None;
     }
-    let of = |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
-    let all: BTreeSet<String> = pivot.cells().map(of).collect();
+    let rate_text =
+        |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
+    let all: BTreeSet<String> = pivot.cells().map(rate_text).collect();
     // Rates in the order of the columns.
     let each = pivot
         .rows
         .iter()
-        .map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
+        .map(|row| distinct(row.cells.iter().flatten().copied().map(rate_text)).join(", "));
     (all.len() > 1).then(|| each.collect())
 }
 

@@ -1,4 +1,4 @@
-//! The table of a run that kept no block: what was seen of each cell all the same, marked as rough.
+//! The table of a run that kept no block: rough figures of each cell from its dropped blocks.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ fn columns() -> Vec<Field> {
     ]
 }
 
-/// The same per request.
+/// The columns of the run of a server, per request.
 fn columns_of_server(estimates: &Estimates) -> Vec<Field> {
     let lengths: BTreeMap<String, u64> =
         estimates.requests.iter().map(|cost| (cost.label.clone(), cost.body_bytes)).collect();

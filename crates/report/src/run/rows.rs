@@ -1,5 +1,4 @@
-//! What stands in the rows of tables of cells, in all of them: their order, marks, costs, ratios and
-//! verdicts.
+//! The rows of all tables of cells: their order, marks, costs, ratios and verdicts.
 
 use crate::digits::{percent, ratio, significant, us_per_mb, with_half_width};
 use crate::terminal::layout::Tone;
@@ -11,7 +10,7 @@ use zc_run::escape;
 pub(crate) struct Mark {
     pub(crate) sign: &'static str,
     pub(crate) meaning: &'static str,
-    /// The same in a few words.
+    /// The meaning in a few words.
     pub(crate) brief: &'static str,
     applies: fn(&CellEstimate) -> bool,
 }
@@ -43,7 +42,8 @@ pub(crate) const MARKS: &[Mark] = &[
     },
     Mark {
         sign: "<",
-        meaning: "other programs had the CPU, and less than the rate was reached: costs are per byte that arrived",
+        meaning: "other programs had the CPU, and less than the rate was reached: costs are per \
+            byte that arrived",
         brief: "rate not reached beside other programs",
         applies: |cell| cell.perturbation.is_held_back(),
     },

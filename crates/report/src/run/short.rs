@@ -20,7 +20,7 @@ use zc_run::{Run, ServerPlan, Severity};
 pub(crate) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let mut out = note::terminal(&above(run, estimates), layout);
     out.push('\n');
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     let rough = rough::part(estimates);
     let server = run.header.plan.traffic.server();
     let responses = run.header.plan.traffic.responses().zip(pivot.as_ref());
@@ -121,7 +121,9 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
             break;
         }
         let both = fields.iter().any(|field| field.is_cost_of(Side::Both));
-        fields.retain(|field| !field.goes_in(step) || (!both && field.is_cost_of(Side::Sender)));
+        fields.retain(|field| {
+            !field.is_dropped_in(step) || (!both && field.is_cost_of(Side::Sender))
+        });
         grid = cells::grid(run, estimates, &fields);
     }
     grid
@@ -221,7 +223,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     })
 }
 
-/// Why blocks were dropped: `4 steal`, `2 idle drift`.
+/// The reasons for which blocks were dropped: `4 steal`, `2 idle drift`.
 fn dropped(estimates: &Estimates) -> Vec<String> {
     let dropped = &estimates.blocks.dropped;
     let reasons = [

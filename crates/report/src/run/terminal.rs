@@ -32,14 +32,14 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let (main, parts) = experiments::placed(run, section.parts);
     if let Some(rough) = rough::part(estimates) {
         out.push_str(&rough.terminal(layout));
-        out.push_str(&under(run, estimates, layout.columns));
+        out.push_str(&footer(run, estimates, layout.columns));
         out.push('\n');
-    } else if let Some(pivot) = Pivot::of(run, estimates) {
+    } else if let Some(pivot) = Pivot::build(run, estimates) {
         for part in pivot_tables::grids(run, estimates, &pivot) {
             out.push_str(&part.terminal(layout));
             out.push('\n');
         }
-        let under = under(run, estimates, layout.columns);
+        let under = footer(run, estimates, layout.columns);
         if !under.is_empty() {
             out.push_str(&under);
             out.push('\n');
@@ -63,17 +63,17 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
 /// The tables of a plan whose cells are the rows; `main` are those of its experiment, if it has its
 /// own.
 fn main_table(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part], layout: Layout) {
-    let whole = cells::grid(run, estimates, &cells::whole());
+    let whole = cells::grid(run, estimates, &cells::main_columns());
     if !main.is_empty() {
         let parts = main.iter().map(|part| part.terminal(layout));
         out.push_str(&parts.collect::<Vec<_>>().join("\n"));
-        out.push_str(&under(run, estimates, layout.columns));
+        out.push_str(&footer(run, estimates, layout.columns));
     } else if whole.columns_wide() <= layout.columns {
         out.push_str(&whole.terminal(layout));
-        out.push_str(&under(run, estimates, layout.columns));
+        out.push_str(&footer(run, estimates, layout.columns));
     } else {
         out.push_str(&cells::grid(run, estimates, &cells::costs()).terminal(layout));
-        out.push_str(&under(run, estimates, layout.columns));
+        out.push_str(&footer(run, estimates, layout.columns));
         out.push('\n');
         out.push_str(&cells::grid(run, estimates, &cells::sides()).terminal(layout));
     }
@@ -85,7 +85,7 @@ fn main_table(out: &mut String, run: &Run, estimates: &Estimates, main: &[Part],
 }
 
 /// Paths that were not available, and the meaning of the marks.
-fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
+fn footer(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let unavailable = notes_below::unavailable(run);
     let names = unavailable.iter().map(|(name, _)| name.chars().count());
     let indent = names.max().unwrap_or(0).min(40) + 2;

@@ -2,7 +2,7 @@
 
 use super::notes_above;
 use super::pivot::Pivot;
-use super::pivot_tables::whole;
+use super::pivot_tables::measured_side;
 use super::rates::rates;
 use super::verdict_by_level;
 use crate::digits::{bound, percent, significant};
@@ -10,7 +10,7 @@ use crate::text::{list, was};
 use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
 use zc_run::{Run, escape};
 
-/// Two or three sentences.
+/// The verdict in two or three sentences.
 pub(crate) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
     let mut sentences = if estimates.verdict.stands() {
         comparisons(run, estimates)
@@ -21,12 +21,12 @@ pub(crate) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
     sentences
 }
 
-/// The reasons for which verdicts are withheld.
+/// The sentence that verdicts are withheld, with its reasons.
 pub(crate) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     vec![format!("Verdict withheld: {}.", why_withheld(run, estimates).join("; "))]
 }
 
-/// Why verdicts are withheld, each reason as a part of a sentence.
+/// The reasons for which verdicts are withheld, each as a part of a sentence.
 pub(crate) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
@@ -114,7 +114,7 @@ pub(crate) fn missed(expected: f64, found: f64) -> String {
 /// The sentences about the comparisons of paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     let place = place(run, estimates);
-    if let Some(pivot) = Pivot::of(run, estimates) {
+    if let Some(pivot) = Pivot::build(run, estimates) {
         return verdict_by_level::summary(estimates, &pivot, &place).into_iter().collect();
     }
     let reference = shown(&estimates.reference);
@@ -209,15 +209,15 @@ pub(crate) fn place(run: &Run, estimates: &Estimates) -> String {
     let whose = if estimates.sender_alone {
         format!("{} alone", notes_above::sender(run))
     } else if estimates.client_alone {
-        whole(estimates).to_owned()
+        measured_side(estimates).to_owned()
     } else {
         "both ends together".to_owned()
     };
-    format!("{} at {}, for {whose},", way(run), rates(run))
+    format!("{} at {}, for {whose},", route(run), rates(run))
 }
 
 /// The machines and the link, in words.
-fn way(run: &Run) -> String {
+fn route(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {
         None => format!("On this machine, over {}", header.plan.fixed.link),

@@ -36,7 +36,7 @@ pub(crate) fn summary(estimates: &Estimates, pivot: &Pivot, place: &str) -> Opti
     (!each.is_empty()).then(|| {
         format!(
             "{place} the cost compared with {}: {}.",
-            Baseline::of(pivot).text(),
+            Baseline::from_pivot(pivot).text(),
             each.join("; ")
         )
     })
@@ -112,7 +112,7 @@ impl Tally {
     }
 }
 
-/// The least and the greatest.
+/// The least and the greatest ratio as text.
 fn range(ratios: &[RatioFigure]) -> String {
     let text = |ratio: &RatioFigure| {
         bound(ratio.value, ratio.half_width.map_or(0.01, |half| ratio.value * half))

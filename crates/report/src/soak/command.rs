@@ -66,7 +66,8 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
 
 const BESIDE_IT: &str = "and softirqs, beside it; those on a task's time are in that task's";
 
-const ON_SOAKERS_ALONE: &str = "and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing";
+const ON_SOAKERS_ALONE: &str = "and softirqs, on the soakers' time alone: they hardly ran, and \
+    those on other programs' are missing";
 
 const NOT_FOR_IT: &str =
     "not in the cost: other tasks beyond the idle windows; not shown to work for it";
@@ -77,10 +78,11 @@ const ELSE_IT_IS: &str =
 /// Description of the wall time that the soakers lost and that is in no account.
 fn unattributed(add_up: bool) -> &'static str {
     if add_up {
-        "that the soakers lost by wall time beyond all this; within its interval: nothing is missing"
+        "that the soakers lost by wall time beyond all this; within its interval: nothing is \
+         missing"
     } else {
-        "that the soakers lost by wall time beyond all this: processes that ended meanwhile and were \
-         not its children, or a slower CPU"
+        "that the soakers lost by wall time beyond all this: processes that ended meanwhile and \
+         were not its children, or a slower CPU"
     }
 }
 
@@ -214,19 +216,7 @@ mod tests {
 
     #[test]
     fn a_command_s_cost_is_divided_among_those_who_had_it() {
-        insta::assert_snapshot!(command(&seen(), &cost(Against::More, 0.39)), @r#"
-        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; mean and 95 % interval of 9 executions
-            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
-            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
-            ksoftirqd        0.019            softirqs that were put off
-            nginx            0.250            another process, by its CPU clock
-            kernel threads   0.021            by their CPU clocks
-          this zc            0.002            not in the cost: which starts it
-          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this; within its interval: nothing is missing
-          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
-        "#);
+        insta::assert_snapshot!(command(&seen(), &cost(Against::More, 0.39)));
         assert!(command(&seen(), &cost(Against::Same, 0.01)).contains("agree within ±0.061"));
         assert!(
             command(&seen(), &cost(Against::Less, -0.5))
@@ -242,34 +232,11 @@ mod tests {
         accounts.others_s = -0.21;
         accounts.interrupts_unseen = true;
         accounts.add_up = false;
-        insta::assert_snapshot!(command(&seen(), &beside), @r#"
-        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; mean and 95 % interval of 9 executions
-            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
-            interrupts       0.100            and softirqs, on the soakers' time alone: they hardly ran, and those on other programs' are missing
-            ksoftirqd        0.019            softirqs that were put off
-          others             -0.210           not in the cost: other tasks beyond the idle windows; not shown to work for it
-          this zc            0.002            not in the cost: which starts it
-          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this: processes that ended meanwhile and were not its children, or a slower CPU
-          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
-        "#);
+        insta::assert_snapshot!(command(&seen(), &beside));
         beside.by = CostBy::WallTime;
         let accounts = beside.accounts.as_mut().unwrap();
         (accounts.others_are_in, accounts.interrupts_unseen) = (true, false);
-        insta::assert_snapshot!(command(&seen(), &beside), @r#"
-        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-          soaked             12.314 ±0.083    CPU s that the soakers lost; mean and 95 % interval of 9 executions
-            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
-            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
-            ksoftirqd        0.019            softirqs that were put off
-            nginx            0.250            another process, by its CPU clock
-            kernel threads   0.021            by their CPU clocks
-            this zc          0.002            which starts it
-            left             0.017            in no account: processes that ended meanwhile and were not its children, or noise
-          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
-        "#);
+        insta::assert_snapshot!(command(&seen(), &beside));
     }
 
     #[test]
@@ -295,19 +262,7 @@ mod tests {
             elapsed_s: PlusMinus { value: 6.4021, half_width: None },
             ..cost(Against::More, 0.39)
         };
-        insta::assert_snapshot!(command(&seen(), &one), @r#"
-        "make -j2 a\nb" exited with 0 after 6.402 s on CPUs 0-1
-          cost               12.314 ±0.083    CPU s by the clocks of its tasks and of the soakers; the interval is this execution's alone: another one may cost something else
-            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
-            interrupts       0.100            and softirqs, beside it; those on a task's time are in that task's
-            ksoftirqd        0.019            softirqs that were put off
-            nginx            0.250            another process, by its CPU clock
-            kernel threads   0.021            by their CPU clocks
-          this zc            0.002            not in the cost: which starts it
-          unattributed       0.017 ±0.090     that the soakers lost by wall time beyond all this; within its interval: nothing is missing
-          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        the machine lost 0.390 ±0.061 CPU s more to it than its own accounts show
-        "#);
+        insta::assert_snapshot!(command(&seen(), &one));
     }
 
     #[test]
@@ -349,12 +304,6 @@ mod tests {
             failed: 1,
             ..cost(Against::Withheld, 0.39)
         };
-        insta::assert_snapshot!(command(&seen(), &withheld), @r#"
-        "make -j2 a\nb" 9 times, 6.402 ±0.011 s each, on CPUs 0-1
-        left out: 1 that did not exit with 0; the last one exited with 0
-          soaked             withheld         something else used 40 % of the CPUs in the idle windows
-            the command      11.924           10.000 user, 1.924 system: it and the children it waited for
-          /proc/stat         12.100           user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
-        "#);
+        insta::assert_snapshot!(command(&seen(), &withheld));
     }
 }

@@ -1,5 +1,4 @@
-//! What texts for a terminal are made of: tables, labelled lines and colours. Markdown is made of
-//! the same parts.
+//! The parts of texts for a terminal and in Markdown: tables, labelled lines and colours.
 
 pub(crate) mod layout;
 pub(crate) mod note;

@@ -15,8 +15,8 @@ pub(crate) fn note(label: &'static str, text: impl Into<String>) -> Note {
     Note { label, text: text.into() }
 }
 
-/// The same notes; of neighbours with the same label only the first one has it.
-pub(crate) fn once(mut notes: Vec<Note>) -> Vec<Note> {
+/// Removes the label of each note that follows one with the same label.
+pub(crate) fn remove_repeated_labels(mut notes: Vec<Note>) -> Vec<Note> {
     let mut last = "";
     for note in &mut notes {
         let label = note.label;

@@ -20,7 +20,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Fits `layout.columns` where the content can be broken.
+    /// Renders for a terminal, within `layout.columns` where the content can be broken.
     pub(crate) fn terminal(&self, layout: Layout) -> String {
         let columns = layout.columns;
         match self {

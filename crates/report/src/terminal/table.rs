@@ -174,7 +174,7 @@ impl Grid {
         out
     }
 
-    /// The same with aligned columns.
+    /// Renders in Markdown with aligned columns.
     pub(crate) fn markdown_in_line(&self) -> String {
         let widths = self.markdown_widths();
         let line = |cells: Vec<String>| {

@@ -11,7 +11,7 @@ use zc_testkit::synthetic::{Synthetic, size_sweep, two_machines};
 
 const WHY: &str = "the CPU of this machine is emulated";
 
-/// The run, if its machine had been emulated.
+/// The run as if its machine had been emulated.
 fn emulated(mut run: Run) -> Run {
     run.header.host.hypervisor = Some(EMULATOR.to_owned());
     run.header.warnings.push(Warning::new(EMULATED, Severity::Withhold, WHY));
@@ -32,7 +32,7 @@ fn forms(run: &Run) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The same run, if its trials had taken a third more CPU time by every account.
+/// The run as if its trials had taken a third more CPU time by every account.
 fn dearer(mut run: Run) -> Run {
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
         let Slot::Trial(trial) = slot else { continue };

@@ -23,7 +23,7 @@ struct Path {
 }
 
 impl Path {
-    fn of(send: SendPath, cost: (f64, f64), half: f64, is: Comparison) -> Self {
+    fn new(send: SendPath, cost: (f64, f64), half: f64, is: Comparison) -> Self {
         Self { send, cost, half, is }
     }
 }
@@ -33,14 +33,14 @@ impl Path {
 pub(crate) fn veth() -> (Run, Estimates) {
     use Comparison::{Cheaper, Dearer, Same, Undecided};
     let paths = [
-        Path::of(SendPath::Sendfile, (180.0, 420.0), 0.011, Cheaper { by: 0.333 }),
-        Path::of(SendPath::Splice, (186.0, 421.0), 0.014, Cheaper { by: 0.326 }),
-        Path::of(SendPath::ReadSend, (450.0, 450.0), 0.009, Undecided),
-        Path::of(SendPath::ReadWrite, (452.0, 449.0), 0.012, Same { within: 0.013 }),
-        Path::of(SendPath::MmapWrite, (470.0, 452.0), 0.031, Undecided),
-        Path::of(SendPath::Vmsplice, (600.0, 451.0), 0.02, Dearer { by: 0.168 }),
-        Path::of(SendPath::MsgZerocopy, (455.0, 610.0), 0.02, Dearer { by: 0.183 }),
-        Path::of(SendPath::UringSendZcFixed, (440.0, 612.0), 0.018, Dearer { by: 0.169 }),
+        Path::new(SendPath::Sendfile, (180.0, 420.0), 0.011, Cheaper { by: 0.333 }),
+        Path::new(SendPath::Splice, (186.0, 421.0), 0.014, Cheaper { by: 0.326 }),
+        Path::new(SendPath::ReadSend, (450.0, 450.0), 0.009, Undecided),
+        Path::new(SendPath::ReadWrite, (452.0, 449.0), 0.012, Same { within: 0.013 }),
+        Path::new(SendPath::MmapWrite, (470.0, 452.0), 0.031, Undecided),
+        Path::new(SendPath::Vmsplice, (600.0, 451.0), 0.02, Dearer { by: 0.168 }),
+        Path::new(SendPath::MsgZerocopy, (455.0, 610.0), 0.02, Dearer { by: 0.183 }),
+        Path::new(SendPath::UringSendZcFixed, (440.0, 612.0), 0.018, Dearer { by: 0.169 }),
     ];
     let reference = 900.0;
     let mut cells: Vec<CellEstimate> = paths.iter().map(|path| cell(path, reference)).collect();
@@ -59,7 +59,7 @@ pub(crate) fn veth() -> (Run, Estimates) {
         }
     }
     let mut control =
-        cell(&Path::of(SendPath::ReadSend, (451.0, 450.5), 0.012, Undecided), reference);
+        cell(&Path::new(SendPath::ReadSend, (451.0, 450.5), 0.012, Undecided), reference);
     control.label = "read+send (A/A)".to_owned();
     control.reference = false;
     control.control = true;
@@ -163,7 +163,7 @@ pub(crate) fn veth() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same over loopback, without separate sides.
+/// The run of [`veth`] over loopback, without separate sides.
 pub(crate) fn loopback() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Loopback;
@@ -183,7 +183,7 @@ pub(crate) fn loopback() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same between two machines.
+/// The run of [`veth`] between two machines.
 pub(crate) fn remote() -> (Run, Estimates) {
     let (mut run, estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Remote;
@@ -208,7 +208,7 @@ pub(crate) fn remote() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same to an iperf3 server, which does not measure.
+/// The run of [`remote`] to an iperf3 server, which does not measure.
 pub(crate) fn iperf3() -> (Run, Estimates) {
     let (mut run, mut estimates) = remote();
     let facts = run.header.remote.as_mut().unwrap();
@@ -227,7 +227,7 @@ pub(crate) fn iperf3() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same over the null link, without a receiver and without copied zero-copy sends.
+/// The run of [`veth`] over the null link, without a receiver and without copied zero-copy sends.
 pub(crate) fn null() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Null;

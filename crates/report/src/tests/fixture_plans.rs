@@ -120,7 +120,7 @@ pub(crate) fn plan(
 }
 
 /// Cost of a call and of a KiB on a path, ns.
-fn of_path(send: SendPath) -> (f64, f64) {
+fn path_cost(send: SendPath) -> (f64, f64) {
     match send {
         SendPath::ReadSend => (700.0, 400.0),
         SendPath::Sendfile => (1500.0, 130.0),
@@ -139,7 +139,7 @@ pub(crate) fn sizes() -> (Run, Estimates) {
         &[(Factor::Message, &messages), (Factor::Send, &sends)],
         Factor::Send,
         |cell| {
-            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
+            let (call, kib) = path_cost(cell.transfer.send_path().unwrap());
             (call * 1024.0 / cell.levels.message_bytes.unwrap() as f64 + kib, 310.0)
         },
     );
@@ -165,7 +165,7 @@ pub(crate) fn sizes() -> (Run, Estimates) {
             size_bytes: 4 << 20,
             call_ns: Some(1e6),
         }],
-        line: (send != SendPath::UringSend).then(|| line(of_path(send), 0.043)),
+        line: (send != SendPath::UringSend).then(|| line(path_cost(send), 0.043)),
     };
     let crossover =
         |of, outcome| Crossover { of, against: 0, outcome, method: Some(CrossoverMethod::Lines) };
@@ -198,7 +198,7 @@ pub(crate) fn components() -> (Run, Estimates) {
         &[(Factor::Rate, &rates), (Factor::Message, &messages), (Factor::Send, &sends)],
         Factor::Send,
         |cell| {
-            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
+            let (call, kib) = path_cost(cell.transfer.send_path().unwrap());
             let wake_ups_per_kib = 1000.0 * 1024.0 / cell.levels.rate_bytes_per_s.unwrap();
             let calls_per_kib = 1024.0 / cell.levels.message_bytes.unwrap() as f64;
             (wake_up_ns * wake_ups_per_kib + call * calls_per_kib + kib, 310.0)
@@ -214,7 +214,7 @@ pub(crate) fn components() -> (Run, Estimates) {
             .cells
             .iter()
             .filter(|cell| cell.transfer.send_path() == Some(send) && !cell.control);
-        let (call, kib) = of_path(send);
+        let (call, kib) = path_cost(send);
         Components {
             name: send.to_string(),
             wake_up_ns: figure(wake_up_ns, 0.09),
@@ -253,7 +253,7 @@ pub(crate) fn receive() -> (Run, Estimates) {
     )
 }
 
-/// One cell is not available, one failed.
+/// A plan in which one cell is not available and one failed.
 pub(crate) fn offloads() -> (Run, Estimates) {
     let levels = ["all", "no-tso", "no-tso+no-gso", "no-sg+no-checksum"];
     let sends = ["read+send", "sendfile", "msg-zerocopy"];
@@ -263,7 +263,7 @@ pub(crate) fn offloads() -> (Run, Estimates) {
         Factor::Offloads,
         |cell| {
             let without = cell.levels.switched_off.as_ref().unwrap();
-            let (call, kib) = of_path(cell.transfer.send_path().unwrap());
+            let (call, kib) = path_cost(cell.transfer.send_path().unwrap());
             let sums = without.contains(&OffloadSwitch::NoChecksum);
             let cuts = without.contains(&OffloadSwitch::NoGso);
             let kib = if sums && cell.transfer.send_path() != Some(SendPath::ReadSend) {
@@ -326,7 +326,7 @@ pub(crate) fn cork() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Over loopback, without separate sides.
+/// A plan over loopback, without separate sides.
 pub(crate) fn affinity() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 2] = [
         (Factor::Placement, &["free", "separate", "same"]),
@@ -338,7 +338,7 @@ pub(crate) fn affinity() -> (Run, Estimates) {
             Placement::Separate => 1.0,
             Placement::Same => 0.8,
         };
-        (of_path(cell.transfer.send_path().unwrap()).1 * by, 310.0 * by)
+        (path_cost(cell.transfer.send_path().unwrap()).1 * by, 310.0 * by)
     });
     let plan = &mut run.header.plan;
     (plan.fixed.link, plan.fixed.buffer_bytes, plan.unsoaked) =
@@ -353,8 +353,8 @@ pub(crate) fn affinity() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Four factors, with both accounts: one that did not reach its confidence, one from a run with
-/// separate user and system time.
+/// A plan of four factors with both accounts: one that did not reach its confidence, one from a
+/// run with separate user and system time.
 pub(crate) fn sockbuf() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 4] = [
         (Factor::Offloads, &["all", "no-tso+no-gso"]),
@@ -368,7 +368,7 @@ pub(crate) fn sockbuf() -> (Run, Estimates) {
         } else {
             380.0
         };
-        (of_path(cell.transfer.send_path().unwrap()).1 + cuts, 310.0)
+        (path_cost(cell.transfer.send_path().unwrap()).1 + cuts, 310.0)
     });
     let rows = estimates.cells.iter().enumerate().map(|(place, cell)| {
         let us_per_kb = |figure: zc_analysis::Figure| self::figure(figure.value / 1e3, 0.011);
@@ -422,7 +422,7 @@ pub(crate) fn sockbuf() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Three factors.
+/// A plan of three factors.
 pub(crate) fn mtu() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 3] = [
         (Factor::Align, &["page", "byte"]),
@@ -431,17 +431,18 @@ pub(crate) fn mtu() -> (Run, Estimates) {
     ];
     plan("mtu", &factors, Factor::Mtu, |cell| {
         let packets = 300_000.0 / f64::from(cell.levels.mtu_bytes.unwrap());
-        (of_path(cell.transfer.send_path().unwrap()).1 + packets, 310.0 + packets)
+        (path_cost(cell.transfer.send_path().unwrap()).1 + packets, 310.0 + packets)
     })
 }
 
-/// Two factors and the send path, 60 cells, in a user-defined plan.
+/// A user-defined plan of 60 cells with two factors and the send path.
 pub(crate) fn sixty() -> (Run, Estimates) {
     let sends: Vec<&str> = SendPath::ALL.iter().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];
     plan("mine", &[(Factor::Flows, &flows), (Factor::Send, &sends)], Factor::Flows, |cell| {
         (
-            of_path(cell.transfer.send_path().unwrap()).1 + cell.levels.flows.unwrap() as f64 / 5.0,
+            path_cost(cell.transfer.send_path().unwrap()).1
+                + cell.levels.flows.unwrap() as f64 / 5.0,
             310.0,
         )
     })

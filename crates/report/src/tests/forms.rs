@@ -14,7 +14,7 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
     made.iter().map(|(run, estimates)| (run, estimates)).collect()
 }
 
-/// No line is wider than that.
+/// Asserts that no line is wider than `columns`.
 pub(crate) fn fits(text: &str, columns: usize) {
     assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
 }
@@ -279,23 +279,23 @@ fn what_happened_to_a_run_is_in_its_metrics() {
         support: Support::No(Unavailable::refused("io_uring is switched off")),
     }];
     let families = exposed(&openmetrics(&[(&run, &estimates)]));
-    let of = |family: &str, label: &str| -> Vec<f64> {
+    let samples_with = |family: &str, label: &str| -> Vec<f64> {
         let samples = families[family].samples.iter();
         samples.filter(|(series, _)| series.contains(label)).map(|(_, value)| *value).collect()
     };
-    assert_eq!(of("zc_run_info", "end=\"cut-off\""), [1.0]);
-    assert!(of("zc_run_started_timestamp_seconds", "").is_empty(), "no time is made up");
-    assert!(of("zc_run_duration_seconds", "").is_empty());
-    assert_eq!(of("zc_verdicts_withheld", "reason=\"busy-machine\""), [1.0]);
-    assert_eq!(of("zc_verdicts_withheld", "").iter().sum::<f64>(), 1.0);
+    assert_eq!(samples_with("zc_run_info", "end=\"cut-off\""), [1.0]);
+    assert!(samples_with("zc_run_started_timestamp_seconds", "").is_empty(), "no time is made up");
+    assert!(samples_with("zc_run_duration_seconds", "").is_empty());
+    assert_eq!(samples_with("zc_verdicts_withheld", "reason=\"busy-machine\""), [1.0]);
+    assert_eq!(samples_with("zc_verdicts_withheld", "").iter().sum::<f64>(), 1.0);
     assert_eq!(
-        of("zc_comparison", "verdict=\"withheld\""),
+        samples_with("zc_comparison", "verdict=\"withheld\""),
         vec![1.0; estimates.verdict.cells.len()]
     );
-    assert_eq!(of("zc_unavailable", "cell=\"uring-splice\",kind=\"refused\""), [1.0]);
-    let roles = |role: &str| of("zc_comparison", &format!("role=\"{role}\"")).len();
+    assert_eq!(samples_with("zc_unavailable", "cell=\"uring-splice\",kind=\"refused\""), [1.0]);
+    let roles = |role: &str| samples_with("zc_comparison", &format!("role=\"{role}\"")).len();
     assert_eq!((roles("control"), roles("reference")), (0, 0), "they have no verdict");
-    assert_eq!(of("zc_top_speed_bytes_per_second", "role=\"reference\"").len(), 1);
+    assert_eq!(samples_with("zc_top_speed_bytes_per_second", "role=\"reference\"").len(), 1);
 }
 
 #[test]

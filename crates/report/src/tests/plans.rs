@@ -152,8 +152,8 @@ fn a_replayed_log_stands_beside_what_its_lengths_tell() {
     wrong.paths[0].agrees = Some(false);
     assert_eq!(
         last(wrong),
-        "The responses of the log cost 1.0 % more by read+send and 20 % more by sendfile than their \
-         lengths tell."
+        "The responses of the log cost 1.0 % more by read+send and 20 % more by sendfile than \
+         their lengths tell."
     );
 }
 
@@ -254,7 +254,8 @@ fn writes_of_nfs_have_no_table_of_2001_and_a_client_s_costs_are_its_own() {
     (nfs.server, nfs.server_version) = (NfsServer::External, "files:/srv/big".to_owned());
     nfs.shares_machine = true;
     let shared = table(&made.0, &made.1, Layout { verbose: true, ..brief });
-    let account = "Whose the cost of both ends with nfs-v3-write is, us/MB: the client's program by its clock";
+    let account = "Whose the cost of both ends with nfs-v3-write is, us/MB: the client's program \
+        by its clock";
     let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(on_one_line(&shared).contains(account), "{shared}");
     // And elsewhere.

@@ -91,14 +91,17 @@ fn measured((name, factors, compare): Experiment, times: &[f64], world: Syntheti
 
 /// All sentences of a run, in its short report and in the whole one.
 fn sentences(run: &Run, estimates: &Estimates) -> String {
-    let pivot = Pivot::of(run, estimates);
+    let pivot = Pivot::build(run, estimates);
     let short = answer::answer(run, estimates, pivot.as_ref());
     let conclusion = experiments::section(run, estimates).conclusion;
     let whole = answer::in_full(run, estimates, conclusion);
     short.into_iter().chain(whole).collect::<Vec<_>>().join("\n")
 }
 
-fn of<'e>(estimates: &'e Estimates, words: &[&str]) -> Vec<(&'e CellEstimate, Comparison)> {
+fn compared_cells<'e>(
+    estimates: &'e Estimates,
+    words: &[&str],
+) -> Vec<(&'e CellEstimate, Comparison)> {
     let cells = estimates.cells.iter().filter(|cell| !cell.control);
     let named = cells.filter(|cell| {
         let own: Vec<&str> = cell.label.split(' ').collect();
@@ -108,7 +111,7 @@ fn of<'e>(estimates: &'e Estimates, words: &[&str]) -> Vec<(&'e CellEstimate, Co
 }
 
 /// The cost of both sides of the cell whose label has these words.
-fn of_costs(estimates: &Estimates, words: &[&str]) -> Bounds {
+fn cost_bounds(estimates: &Estimates, words: &[&str]) -> Bounds {
     let fits = |cell: &&CellEstimate| {
         !cell.control && words.iter().all(|word| cell.label.split(' ').any(|own| own == *word))
     };
@@ -140,11 +143,11 @@ fn check_levels(estimates: &Estimates, text: &str) {
                 let level = level.rsplit_once("at ").unwrap().1;
                 if base == "page" {
                     // No cell is compared by its alignment: their costs are told apart.
-                    let of_level = |level| of_costs(estimates, &[what, level, "1500"]);
+                    let of_level = |level| cost_bounds(estimates, &[what, level, "1500"]);
                     assert!(disjoint(of_level(level), of_level(base)), "{clause}");
                     continue;
                 }
-                let cells = of(estimates, &[what, level]);
+                let cells = compared_cells(estimates, &[what, level]);
                 let fits = |(cell, is): &(&CellEstimate, Comparison)| {
                     differs(is) && printed(cell) == times
                 };
@@ -160,7 +163,7 @@ fn check_levels(estimates: &Estimates, text: &str) {
                 continue;
             };
             for name in names.split(", ").flat_map(|names| names.split(" and ")) {
-                let cells = of(estimates, &[name]);
+                let cells = compared_cells(estimates, &[name]);
                 let first_only = estimates.cells[0].label.split(' ').count() > 2;
                 let cells =
                     cells.iter().filter(|(cell, _)| !first_only || cell.label.starts_with("page"));
@@ -179,7 +182,7 @@ fn check_rest(estimates: &Estimates, name: &str, text: &str) {
     if name == "cork" {
         let conclusion = text.lines().last().unwrap();
         for size in ["64", "64k"] {
-            let (cork, is) = of(estimates, &[size, "cork"])[0];
+            let (cork, is) = compared_cells(estimates, &[size, "cork"])[0];
             let about = conclusion.split_once(&format!("messages of {size}:")).unwrap().1;
             let about = about.split_once(';').map_or(about, |(about, _)| about);
             let ratio = cork.ratio.both.unwrap().value;
@@ -191,7 +194,10 @@ fn check_rest(estimates: &Estimates, name: &str, text: &str) {
         let (_, label) = by.lines().next().unwrap().rsplit_once("by ").unwrap();
         let label = label.trim_end_matches('.');
         let words: Vec<&str> = label.split(' ').collect();
-        assert!(matches!(of(estimates, &words)[..], [(_, Comparison::Cheaper { .. })]), "{text}");
+        assert!(
+            matches!(compared_cells(estimates, &words)[..], [(_, Comparison::Cheaper { .. })]),
+            "{text}"
+        );
     }
     // The cheapest are not told from one another, so no verdict tells them apart.
     let tied = &estimates.verdict.cheapest;
@@ -207,10 +213,10 @@ fn check_rest(estimates: &Estimates, name: &str, text: &str) {
         |(_, is): &(&CellEstimate, Comparison)| matches!(is, Comparison::Cheaper { .. });
     for name in PATHS.iter().filter(|_| estimates.sizes.both.is_some()) {
         if text.contains(&format!("{name} at any size")) {
-            assert!(of(estimates, &[name]).iter().all(costs_less), "{text}");
+            assert!(compared_cells(estimates, &[name]).iter().all(costs_less), "{text}");
         }
         if text.contains(&format!("{name} from ")) {
-            assert!(of(estimates, &[name, "1m"]).iter().all(costs_less), "{text}");
+            assert!(compared_cells(estimates, &[name, "1m"]).iter().all(costs_less), "{text}");
         }
     }
 }
@@ -267,8 +273,14 @@ proptest! {
     ) {
         let rate_bytes_per_s = 2e8;
         let idle_noise = 0.001;
-        let world =
-            Synthetic { seed, noise, block_drift, idle_noise, rate_bytes_per_s, ..Default::default() };
+        let world = Synthetic {
+            seed,
+            noise,
+            block_drift,
+            idle_noise,
+            rate_bytes_per_s,
+            ..Synthetic::default()
+        };
         check(EXPERIMENTS[which], &times, world);
     }
 }

@@ -242,8 +242,8 @@ fn the_line_of_blocks_says_what_was_beside_the_traffic() {
     };
     assert_eq!(
         line(|_| ()),
-        "135 of 135; other programs used 11 % of 2 CPUs (CPU 1 22 %), the hypervisor 1.5 %: neither is \
-         in the costs; 3 of 1,890 windows left out: the soakers hardly ran"
+        "135 of 135; other programs used 11 % of 2 CPUs (CPU 1 22 %), the hypervisor 1.5 %: \
+         neither is in the costs; 3 of 1,890 windows left out: the soakers hardly ran"
     );
     let alone = line(|estimates| {
         estimates.conditions.steal_share = None;

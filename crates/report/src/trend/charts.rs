@@ -5,14 +5,14 @@ use jiff::civil::Date;
 
 use super::words;
 use crate::digits::signed_percent;
-use crate::fleet::names::{Names, cell, end as end_name, lines, plus_minus, the};
+use crate::fleet::names::{Names, cell, end as end_name, end_with_article, lines, plus_minus};
 use crate::fleet::parts::{figure, section};
 use crate::fleet::tables::ENDS;
 use crate::fleet::words::percent_of;
 use crate::html::nights::{self, Change, Line, Nights, Noted, Point};
 use crate::html::page::Page;
 use crate::html::plot::Caption;
-use crate::html::table::{Behind, of_groups};
+use crate::html::table::{CellValues, grouped_table};
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::Figure;
 use zc_analysis::fleet::{ChangePoint, End, Event, Trend, TrendLine};
@@ -44,8 +44,8 @@ fn panels(trend: &Trend) -> Vec<Panel<'_>> {
     for changed in [true, false] {
         for group in 0..trend.groups.len() {
             for end in ENDS {
-                let of = |line: &&TrendLine| line.group == group && line.end == end;
-                let lines: Vec<&TrendLine> = trend.lines.iter().filter(of).collect();
+                let is_in_panel = |line: &&TrendLine| line.group == group && line.end == end;
+                let lines: Vec<&TrendLine> = trend.lines.iter().filter(is_in_panel).collect();
                 let has_changed = lines.iter().any(|line| !line.changes.is_empty());
                 if has_changed == changed && !lines.is_empty() {
                     panels.push(Panel { group, end, lines });
@@ -121,8 +121,8 @@ pub(super) fn charts(page: &mut Page, trend: &Trend, sheet: &Sheet) {
     let points = shown.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len());
     let every = points.sum::<usize>().div_ceil(MARKS).max(1);
     for panel in shown {
-        let group = Names::of_trend(trend).group(panel.group);
-        let title = format!("{group}: what each path costs {}, us/MB", the(panel.end));
+        let group = Names::from_trend(trend).group(panel.group);
+        let title = format!("{group}: what each path costs {}, us/MB", end_with_article(panel.end));
         chart(page, trend, sheet, title, &panel.lines, every);
         table(page, trend, panel, every == 1);
     }
@@ -239,7 +239,7 @@ fn table(page: &mut Page, trend: &Trend, panel: &Panel, with_units: bool) {
         row
     };
     let grid = Grid::new(columns, lines(&mut nights.iter().map(row)));
-    let group = Names::of_trend(trend).group(panel.group);
+    let group = Names::from_trend(trend).group(panel.group);
     let summary = format!("{group}, {}: figures of each night", end_name(panel.end));
     let caption = if first > 0 {
         format!("The last {NIGHTS} of {} nights; all are in the CSV", trend.nights.len())
@@ -247,12 +247,12 @@ fn table(page: &mut Page, trend: &Trend, panel: &Panel, with_units: bool) {
         "Costs in us/MB, each with the half-width of its interval".to_owned()
     };
     page.out.raw("<details>").element("summary", &[], &summary).raw("\n");
-    let behind = |row: usize, column: usize| {
+    let cell_values = |row: usize, column: usize| {
         let line = column.checked_sub(1).and_then(|at| panel.lines.get(at));
         let found = line.zip(nights.get(row)).and_then(|(line, night)| point(line, *night));
         let cost = found.filter(|_| with_units).map(|point| cost(trend, &point));
-        Behind { cost, ..Behind::default() }
+        CellValues { cost, ..CellValues::default() }
     };
-    of_groups(page, &caption, 1, &grid, &behind, &|_| None);
+    grouped_table(page, &caption, 1, &grid, &cell_values, &|_| None);
     page.out.raw("</details>\n");
 }

@@ -13,7 +13,7 @@ const REST: [&str; 5] = ["runs", "us_per_mb", "us_per_mb_low", "us_per_mb_high",
 
 /// The whole file, with its heading.
 pub fn csv(trend: &Trend) -> String {
-    let names = Names::of_trend(trend);
+    let names = Names::from_trend(trend);
     let mut lines = vec![heading(names, &FIRST, &REST)];
     for of in &trend.lines {
         for point in &of.points {

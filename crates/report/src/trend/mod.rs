@@ -58,7 +58,7 @@ pub fn text(trend: &Trend, events: &[Event], columns: usize) -> String {
     }
     out.push('\n');
     let below = [words::events(events), words::left_out(trend), words::method(trend)].concat();
-    out.push_str(&note::terminal(&note::once(below), layout));
+    out.push_str(&note::terminal(&note::remove_repeated_labels(below), layout));
     out
 }
 

@@ -11,7 +11,7 @@ use zc_analysis::fleet::{Trend, TrendLine};
 /// The whole exposition.
 pub fn openmetrics(trend: &Trend) -> String {
     let mut out = Exposition::default();
-    let names = Names::of_trend(trend);
+    let names = Names::from_trend(trend);
     let by = label_names(names.by);
     let plan = plan(&trend.experiment, &trend.link);
     let lines: Vec<(Labels, &TrendLine)> = trend

@@ -5,11 +5,11 @@
 use super::charts::{Sheet, charts, cost, each};
 use super::{tables, words};
 use crate::fleet::names::{count, strings};
-use crate::fleet::parts::{answer, list, said, section};
+use crate::fleet::parts::{answer, list, note_line, section};
 use crate::fleet::words::percent_of;
 use crate::html::page::Page;
 use crate::html::skeleton::{begin, end, navigation};
-use crate::html::table::{Behind, of_groups};
+use crate::html::table::{CellValues, grouped_table};
 use crate::html::units;
 use crate::terminal::table::Grid;
 use crate::text::ordered;
@@ -17,14 +17,14 @@ use zc_analysis::fleet::{ChangePoint, Event, Trend, TrendLine};
 
 /// At most this many lines of an occasion have a chart of their own.
 const DRAWN: usize = 4;
-/// And at most this many of all.
+/// At most this many lines of all occasions have a chart of their own.
 const ALL_DRAWN: usize = 16;
 
 /// The trend as one self-contained page of HTML.
 pub fn html(trend: &Trend, events: &[Event]) -> String {
     let mut page = Page::new(units::units(&[]));
     let title = format!("What sending over TCP costs over {}", count(trend.nights.len(), "night"));
-    let about = strings(&mut words::heading(trend).into_iter().map(said));
+    let about = strings(&mut words::heading(trend).into_iter().map(note_line));
     begin(&mut page, &title, &about);
     let mut sections =
         vec![("changes", "Changes"), ("nights", "Nights"), ("lines", "Without a change")];
@@ -47,7 +47,7 @@ pub fn html(trend: &Trend, events: &[Event]) -> String {
 }
 
 fn plain(page: &mut Page, caption: &str, keys: usize, grid: &Grid) {
-    of_groups(page, caption, keys, grid, &|_, _| Behind::default(), &|_| None);
+    grouped_table(page, caption, keys, grid, &|_, _| CellValues::default(), &|_| None);
 }
 
 fn changes(page: &mut Page, trend: &Trend, sheet: &Sheet) {
@@ -89,12 +89,12 @@ fn unchanged(page: &mut Page, trend: &Trend) {
         Some(grid) => {
             let lines = tables::without_change(trend);
             let keys = tables::keys(trend);
-            let behind = |row: usize, column: usize| {
+            let cell_values = |row: usize, column: usize| {
                 let last = lines.get(row).and_then(|line| line.points.last());
                 let cost = last.filter(|_| column == keys + 1).map(|point| cost(trend, point));
-                Behind { cost, ..Behind::default() }
+                CellValues { cost, ..CellValues::default() }
             };
-            of_groups(page, tables::UNCHANGED, keys, &grid, &behind, &|_| None);
+            grouped_table(page, tables::UNCHANGED, keys, &grid, &cell_values, &|_| None);
         }
     }
     page.out.raw("</section>\n");

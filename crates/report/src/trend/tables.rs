@@ -19,13 +19,13 @@ pub(crate) fn keys(trend: &Trend) -> usize {
 
 fn key_columns(trend: &Trend) -> Vec<Column> {
     let mut columns = vec![Column::left("cell", ""), Column::left("end", "")];
-    columns.extend(Names::of_trend(trend).columns());
+    columns.extend(Names::from_trend(trend).columns());
     columns
 }
 
 fn key_cells(trend: &Trend, line: &TrendLine) -> Vec<String> {
     let mut cells = vec![cell(&line.label), end(line.end).to_owned()];
-    cells.extend(Names::of_trend(trend).values(line.group));
+    cells.extend(Names::from_trend(trend).values(line.group));
     cells
 }
 

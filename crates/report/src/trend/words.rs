@@ -1,7 +1,7 @@
 //! The sentences of a trend's report.
 
 use crate::digits::{percent, signed_percent};
-use crate::fleet::names::{MOST, Names, cell, count, end, some, strings};
+use crate::fleet::names::{MOST, Names, abbreviated_list, cell, count, end, strings};
 use crate::fleet::words::{self, percent_of};
 use crate::terminal::note::{Note, note};
 use crate::text::ordered;
@@ -41,7 +41,7 @@ pub(crate) fn heading(trend: &Trend) -> Vec<Note> {
         note(
             "trend",
             words::measured(&[&trend.experiment, &trend.link], trend.runs, trend.hosts)
-                + &Names::of_trend(trend).grouping(),
+                + &Names::from_trend(trend).grouping(),
         ),
         note("nights", nights),
     ]
@@ -52,7 +52,7 @@ pub(crate) fn line(trend: &Trend, line: &TrendLine) -> String {
     let group = if trend.by.is_empty() {
         String::new()
     } else {
-        format!(" in {}", Names::of_trend(trend).group(line.group))
+        format!(" in {}", Names::from_trend(trend).group(line.group))
     };
     format!("{} ({}){group}", cell(&line.label), end(line.end))
 }
@@ -85,7 +85,7 @@ pub(crate) fn answer(trend: &Trend) -> Vec<String> {
             let range = range.map_or_else(String::new, |(low, high)| {
                 format!(" by {} to {}", signed(low), signed(high))
             });
-            let each = some(&mut each, several, most);
+            let each = abbreviated_list(&mut each, several, most);
             let all = count(all, "line");
             sentences.push(format!("{several} of {all} changed{range}: {each}."));
         }

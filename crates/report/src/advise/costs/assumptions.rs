@@ -12,30 +12,30 @@ use zc_run::{Run, ServerPlan, ServerState, escape};
 /// An assumption of the costs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Assumption {
-    /// What, in a few words.
+    /// The assumption in a few words.
     pub assumed: String,
     /// Effect if it were otherwise: a sentence or two.
     pub would_change: String,
 }
 
-pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
+pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assumption> {
     let server = run.header.plan.traffic.server();
-    let in_every = Priced::of(server.is_some()).in_every;
+    let in_every = Priced::new(server.is_some()).in_every;
     let mut all = vec![connections(advice, server), bytes(mix, in_every)];
     all.extend(match server {
-        None => of_zc_s_own(),
-        Some(server) => of_a_server(server),
+        None => own_server(),
+        Some(server) => other_server(server),
     });
     all.push(fixed(
         "clients that take what is sent at once",
         &format!(
-            "To slow clients a response goes in more calls and wake-ups, as socket buffers fill. That \
-             costs more {in_every}, and most where a buffer is sent per call."
+            "To slow clients a response goes in more calls and wake-ups, as socket buffers fill. \
+             That costs more {in_every}, and most where a buffer is sent per call."
         ),
     ));
     all.extend(match server {
         None => vec![does_little_else()],
-        Some(server) => std::iter::once(as_configured()).chain(where_it_ran(server)).collect(),
+        Some(server) => std::iter::once(as_configured()).chain(placement(server)).collect(),
     });
     if let Some(multiplexed) = multiplexed(mix) {
         all.push(multiplexed);
@@ -43,57 +43,58 @@ pub(super) fn of(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<Assump
     all.push(rates(run));
     all.push(fixed(
         "a busy host",
-        "Soakers kept the CPUs awake while costs were measured, as other work does. On an idle host a CPU \
-         falls asleep between requests, and waking it costs more in every row; what is saved is the same.",
+        "Soakers kept the CPUs awake while costs were measured, as other work does. On an idle \
+         host a CPU falls asleep between requests, and waking it costs more in every row; what is \
+         saved is the same.",
     ));
     all.extend(congestion(run));
     all.push(fixed(
         "transfers as they are logged",
-        "Servers differ in whether they log what was sent or what was to be sent when a client breaks \
-         off; the latter is too much.",
+        "Servers differ in whether they log what was sent or what was to be sent when a client \
+         breaks off; the latter is too much.",
     ));
     if advice.rates.busiest.is_some() {
         all.push(fixed(
             "sizes in the busiest minute as around it",
-            "Its requests and bytes are exact; their sizes are those of the log's slices of time that \
-             it is in.",
+            "Its requests and bytes are exact; their sizes are those of the log's slices of time \
+             that it is in.",
         ));
     }
     all
 }
 
 /// Assumptions for zc's own server.
-fn of_zc_s_own() -> Vec<Assumption> {
+fn own_server() -> Vec<Assumption> {
     vec![
         fixed(
             "every response is a file",
-            "What a program makes for each request cannot be sent by sendfile or from a mapping. Its \
-             share of the requests saves nothing.",
+            "What a program makes for each request cannot be sent by sendfile or from a mapping. \
+             Its share of the requests saves nothing.",
         ),
         fixed(
             "files are in the page cache",
-            "A miss costs a read from the disk by every path, so cores are higher and the share that \
-             is saved is smaller.",
+            "A miss costs a read from the disk by every path, so cores are higher and the share \
+             that is saved is smaller.",
         ),
         fixed("no TLS", NO_TLS),
     ]
 }
 
 /// Assumptions for a server that is not zc's, as it was measured.
-fn of_a_server(server: &ServerPlan) -> Vec<Assumption> {
+fn other_server(server: &ServerPlan) -> Vec<Assumption> {
     let mut all = vec![
         fixed(
             "every response like the run's of its length",
-            "The run asked for one URL per length and configuration. What the server makes in another \
-             way (by a program, a proxy, compression), redirects and errors have another cost, and \
-             may have another saving.",
+            "The run asked for one URL per length and configuration. What the server makes in \
+             another way (by a program, a proxy, compression), redirects and errors have another \
+             cost, and may have another saving.",
         ),
         fixed(
             "files in caches",
-            "In the run each length is one file, asked for again and again: it is in the page cache, \
-             and as far as it fits in those of the CPU, where a copy costs least. From memory a copy \
-             costs more, so a configuration that does not copy saves more. A miss of the page cache \
-             costs a read from the disk in every configuration.",
+            "In the run each length is one file, asked for again and again: it is in the page \
+             cache, and as far as it fits in those of the CPU, where a copy costs least. From \
+             memory a copy costs more, so a configuration that does not copy saves more. A miss of \
+             the page cache costs a read from the disk in every configuration.",
         ),
     ];
     let is_tls = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
@@ -102,8 +103,9 @@ fn of_a_server(server: &ServerPlan) -> Vec<Assumption> {
         0 => fixed("no TLS", NO_TLS),
         some if some == server.states.len() => fixed(
             "TLS as in the run",
-            "Requests were asked by HTTPS, over the run's connections: handshakes are in the costs as \
-             often as connections were made, and with the cipher that zc and the server agreed on.",
+            "Requests were asked by HTTPS, over the run's connections: handshakes are in the costs \
+             as often as connections were made, and with the cipher that zc and the server agreed \
+             on.",
         ),
         _ => fixed(
             "TLS where the run had it",
@@ -118,34 +120,35 @@ fn does_little_else() -> Assumption {
     fixed(
         "a server that does little else",
         "zc's parses a request and sends. What another does besides (logging, rewriting, filters) \
-         costs the same by every path: cores are higher, savings are the same, and less as a share.",
+         costs the same by every path: cores are higher, savings are the same, and less as a \
+         share.",
     )
 }
 
 fn as_configured() -> Assumption {
     fixed(
         "the server as it was configured for the run",
-        "What it does besides sending (logging, rewriting, filters) is in the costs as far as it did \
-         it in the run.",
+        "What it does besides sending (logging, rewriting, filters) is in the costs as far as it \
+         did it in the run.",
     )
 }
 
 /// The assumption that follows from where the server ran, and from the load.
-fn where_it_ran(server: &ServerPlan) -> Option<Assumption> {
+fn placement(server: &ServerPlan) -> Option<Assumption> {
     if server.ran_already() && server.load_from.is_none() {
         return Some(fixed(
             "what the load took beside its thread is the server's",
-            "The server ran already and was asked over the loopback, so softirqs of both sides, and \
-             the load's timer interrupts and wake-ups, are in every cost. Cores are too high by those, \
-             savings are not, and as a share they are too small. A run with --serve, or with the \
-             load on another machine, has the server's side alone.",
+            "The server ran already and was asked over the loopback, so softirqs of both sides, \
+             and the load's timer interrupts and wake-ups, are in every cost. Cores are too high \
+             by those, savings are not, and as a share they are too small. A run with --serve, or \
+             with the load on another machine, has the server's side alone.",
         ));
     }
     (!server.generator.is_empty()).then(|| {
         fixed(
             "responses of the size that zc's own load gets",
-            "A load generator asked, whose responses were counted by the bytes that the server sent. \
-             If it got others (compressed, by HTTP/2), costs are off by a factor that all \
+            "A load generator asked, whose responses were counted by the bytes that the server \
+             sent. If it got others (compressed, by HTTP/2), costs are off by a factor that all \
              configurations share.",
         )
     })
@@ -159,7 +162,7 @@ fn fixed(assumed: &str, would_change: &str) -> Assumption {
     Assumption { assumed: assumed.to_owned(), would_change: would_change.to_owned() }
 }
 
-/// `None` where it is not known.
+/// The assumption about congestion control; `None` where that is not known.
 fn congestion(run: &Run) -> Option<Assumption> {
     let name = escape(&run.header.plan.fixed.congestion, 20);
     let (unless, how) = match run.header.plan.traffic.server() {
@@ -170,16 +173,16 @@ fn congestion(run: &Run) -> Option<Assumption> {
         fixed(
             &format!("congestion control {name}{unless}"),
             &format!(
-                "One that paces by timers, such as bbr, adds their cost to every response: over a veth pair a \
-                 response of 256k by sendfile then cost five times as much (docs/experiments/requests.md). \
-                 {how}."
+                "One that paces by timers, such as bbr, adds their cost to every response: over a \
+                 veth pair a response of 256k by sendfile then cost five times as much \
+                 (docs/experiments/requests.md). {how}."
             ),
         )
     })
 }
 
 fn connections(advice: &CostAdvice, server: Option<&ServerPlan>) -> Assumption {
-    let by = Priced::of(server.is_some()).in_every;
+    let by = Priced::new(server.is_some()).in_every;
     let (closing, keeping, option) = match server {
         None => ("zc run requests --responses close", "zc run requests", "--from-run"),
         Some(_) => ("zc run server --close", "zc run server without --close", "--server-run"),
@@ -195,8 +198,8 @@ fn connections(advice: &CostAdvice, server: Option<&ServerPlan>) -> Assumption {
         false => (
             "each request has a connection of its own",
             format!(
-                "Where connections are kept, a request costs less {by}: {keeping} measures that, and \
-                 {option} takes it."
+                "Where connections are kept, a request costs less {by}: {keeping} measures that, \
+                 and {option} takes it."
             ),
         ),
     };
@@ -216,8 +219,8 @@ fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
         return fixed(
             "headers count as body",
             &format!(
-                "The bytes of {} of the requests have their headers in them, so each is taken to be \
-                 longer than it is by those, some hundred bytes.",
+                "The bytes of {} of the requests have their headers in them, so each is taken to \
+                 be longer than it is by those, some hundred bytes.",
                 of_all(with_headers)
             ),
         );
@@ -226,8 +229,8 @@ fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
         return fixed(
             "bytes are those of bodies",
             &format!(
-                "The format does not say it for {} of the requests. If headers are in them, each is \
-                 taken to be longer than it is by those, some hundred bytes.",
+                "The format does not say it for {} of the requests. If headers are in them, each \
+                 is taken to be longer than it is by those, some hundred bytes.",
                 of_all(unknown)
             ),
         );
@@ -272,8 +275,8 @@ fn rates(run: &Run) -> Assumption {
         "costs as at the run's rates",
         &format!(
             "It measured each length by itself, at {rates} requests per second. A busier server \
-             handles several packets and requests at a time, and each costs less; an idler one wakes \
-             up for each."
+             handles several packets and requests at a time, and each costs less; an idler one \
+             wakes up for each."
         ),
     )
 }

@@ -75,7 +75,7 @@ impl Costs {
     ///
     /// # Errors
     /// See [`Unfit`].
-    pub fn of(
+    pub fn estimate(
         run: &Run,
         estimates: &Estimates,
         file: &str,
@@ -83,7 +83,7 @@ impl Costs {
         today: Option<&str>,
         asked: Option<Asked>,
     ) -> Result<Self, Unfit> {
-        let advice = advise(run, &responses::of(mix), today, asked)?;
+        let advice = advise(run, &responses::logged_responses(mix), today, asked)?;
         let plan = &run.header.plan;
         let bytes = |cell: &Cell| match plan.response_bytes(cell) {
             Some(bytes) => usize::try_from(bytes).ok(),
@@ -106,10 +106,10 @@ impl Costs {
                     load: server.load_in_words(),
                 }),
             },
-            assumptions: assumptions::of(run, mix, &advice),
+            assumptions: assumptions::collect(run, mix, &advice),
             verdict: verdict::sentence(
                 &advice,
-                Priced::of(plan.traffic.server().is_some()),
+                Priced::new(plan.traffic.server().is_some()),
                 &withheld_because,
                 over_tls(mix, plan),
             ),
@@ -133,7 +133,7 @@ impl Costs {
 
     /// Words for the things that have costs: send paths, or configurations.
     pub(crate) fn priced(&self) -> Priced {
-        Priced::of(self.run.server.is_some())
+        Priced::new(self.run.server.is_some())
     }
 
     /// The verdict for a terminal.
@@ -218,8 +218,8 @@ impl Costs {
         if !advice.without_cost.is_empty() {
             let names = advice.without_cost.iter().map(|name| escape(name, 40));
             doubts.push(format!(
-                "the run has no cost of {}: a length of it was measured in no block that counts, or \
-                 scatter made its cost less than nothing",
+                "the run has no cost of {}: a length of it was measured in no block that counts, \
+                 or scatter made its cost less than nothing",
                 list(&names.collect::<Vec<_>>())
             ));
         }
@@ -266,7 +266,7 @@ impl Costs {
             .collect();
         for (name, of) in quantities {
             let Some(reference) = today.and_then(of) else { continue };
-            let unit = Unit::of(reference.value.value);
+            let unit = Unit::for_cores(reference.value.value);
             columns.push(Column::right(name, unit.name));
             columns.push(Column::right("saved", ""));
             for (row, path) in std::iter::zip(&mut rows, paths) {
@@ -302,7 +302,7 @@ fn server(CostServer { started_by, load }: &CostServer) -> String {
 }
 
 /// Differences between a run's machine or kernel and this one, in words; empty if there are none.
-pub fn of_another_machine(run: &Host, this: &Host) -> Vec<String> {
+pub fn machine_differences(run: &Host, this: &Host) -> Vec<String> {
     between_machines(run, this).iter().map(aspects::text).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Words for the things that have costs: send paths, or configurations of a server.
 
-/// The words for it.
+/// The nouns for one kind of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Priced {
     /// Singular.
@@ -12,7 +12,7 @@ pub(crate) struct Priced {
 }
 
 impl Priced {
-    pub(crate) fn of(is_server: bool) -> Self {
+    pub(crate) fn new(is_server: bool) -> Self {
         match is_server {
             false => Self { one: "path", several: "paths", in_every: "by every path" },
             true => Self {

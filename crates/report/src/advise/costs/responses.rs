@@ -6,7 +6,7 @@ use zc_access_log::{Minute, RequestMix};
 use zc_analysis::advise::{BusyMinute, LoggedResponses};
 
 /// All responses of a mix, of whatever kind, by size and slice of time.
-pub(super) fn of(mix: &RequestMix) -> LoggedResponses {
+pub(super) fn logged_responses(mix: &RequestMix) -> LoggedResponses {
     let together = mix.sizes.together();
     let places: BTreeMap<u64, usize> =
         together.bins().enumerate().map(|(place, bin)| (bin.from_bytes, place)).collect();

@@ -43,7 +43,8 @@ pub(crate) fn a_log(per_s: u64) -> String {
         let (second, size) = (at / per_s, sizes[(at % sizes.len() as u64) as usize]);
         let status = if size == "-" { 304 } else { 200 };
         format!(
-            "192.0.2.1 - - [17/May/2015:10:{:02}:{:02} +0000] \"GET /secret HTTP/1.1\" {status} {size}\n",
+            "192.0.2.1 - - [17/May/2015:10:{:02}:{:02} +0000] \"GET /secret HTTP/1.1\" {status} \
+             {size}\n",
             second / 60,
             second % 60
         )
@@ -55,7 +56,7 @@ pub(crate) fn advice_of(log: &str, run: &Run, asked: Option<Asked>) -> Advice {
     let mut mix = MixBuilder::default();
     let summary = read_log(log.as_bytes(), None, &mut mix).unwrap();
     let mix = mix.finish().unwrap();
-    let costs = Costs::of(run, &estimate(run), "zc-a\u{1b}.json", &mix, None, asked).unwrap();
+    let costs = Costs::estimate(run, &estimate(run), "zc-a\u{1b}.json", &mix, None, asked).unwrap();
     let log = AdvisedLog {
         log: "access.log".to_owned(),
         format: summary.format,
@@ -84,15 +85,16 @@ fn a_small_log_has_a_unit_of_its_own() {
     let told = text(&small, Layout::plain(1000));
     let last = told.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.contains(" us of CPU time per second ("), "{last}");
-    assert_eq!(Unit::of(0.02).name, "% of a core");
-    assert_eq!(Unit::of(1.9).name, "cores");
+    assert_eq!(Unit::for_cores(0.02).name, "% of a core");
+    assert_eq!(Unit::for_cores(1.9).name, "cores");
 }
 
 #[test]
 fn what_saves_too_little_to_matter_says_so_and_from_which_rate_it_would() {
     let verdict = |log: &str, asked| advice_of(log, &a_run(30), asked).costs.unwrap().verdict;
     let little = verdict(&a_log(1), None);
-    let says = "That does not matter at this rate, not even in the busiest minute (1.00/s): it would be 1 % of a core from ";
+    let says = "That does not matter at this rate, not even in the busiest minute (1.00/s): it \
+        would be 1 % of a core from ";
     assert!(
         little.starts_with("At the log's 1.00/s sendfile instead of read+send saves "),
         "{little}"
@@ -150,7 +152,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
         for path in advice.paths.iter_mut().filter(|path| !path.today) {
             path.verdict = Some(PathVerdict::Untold { why });
         }
-        let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
+        let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
         assert!(
             sentence.starts_with(
                 "What sendfile and mmap+write instead of read+send save cannot be told: "
@@ -164,7 +166,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
     assert_eq!(said.len(), reasons.len());
     // One that is known comes first.
     advice.paths[2].verdict = Some(PathVerdict::CostsMore { share: 0.1 });
-    let sentence = verdict::sentence(&advice, Priced::of(false), &[], 0.0);
+    let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
     let begins = "At the log's 5.00/s mmap+write instead of read+send costs ";
     assert!(sentence.starts_with(begins), "{sentence}");
     assert!(sentence.contains("; what sendfile saves cannot be told: "), "{sentence}");

@@ -20,7 +20,7 @@ impl Unit {
     pub(crate) const PLAIN: Self = Self { name: "", of: "", by: 1.0 };
 
     /// The unit for quantities of about so many cores.
-    pub(crate) fn of(cores: f64) -> Self {
+    pub(crate) fn for_cores(cores: f64) -> Self {
         match cores {
             0.095.. => Self { name: "cores", of: "cores", by: 1.0 },
             0.000_95.. => Self { name: "% of a core", of: "% of a core", by: 100.0 },

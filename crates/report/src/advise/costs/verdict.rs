@@ -24,7 +24,7 @@ struct Basis {
 
 impl Basis {
     /// The rate that was asked for, or else that of the log.
-    fn of(advice: &CostAdvice) -> Self {
+    fn from_advice(advice: &CostAdvice) -> Self {
         match advice.rates.asked {
             Some(rate) => Self { whose: "", rate, cores: |path| path.asked_cores },
             None => {
@@ -66,10 +66,10 @@ pub(super) fn sentence(
             withheld_because.join("; ")
         );
     }
-    let basis = Basis::of(advice);
+    let basis = Basis::from_advice(advice);
     let cores = advice.paths.iter().find(|path| path.today).and_then(basis.cores);
     let cores = cores.map(|cores| cores.value);
-    let unit = Unit::of(cores.map_or(0.0, |cores| cores.value));
+    let unit = Unit::for_cores(cores.map_or(0.0, |cores| cores.value));
     let of = cores.map_or_else(String::new, |cores| {
         format!("{} {}", crate::digits::significant(cores.value * unit.by), unit.of)
     });
@@ -123,12 +123,12 @@ pub(super) fn sentence(
         text = format!("{begin}{rate} {text}");
     }
     if let Some((path, PathVerdict::Saves { .. })) = others.first() {
-        text += &whether_it_matters(advice, basis, path);
+        text += &relevance(advice, basis, path);
     }
     if is_told && over_tls > 0.0 {
         text += &format!(
-            " But {} of the requests went over TLS, where a path that does not copy saves nothing unless \
-             the kernel encrypts (kTLS): zc run server measures yours with TLS.",
+            " But {} of the requests went over TLS, where a path that does not copy saves nothing \
+             unless the kernel encrypts (kTLS): zc run server measures yours with TLS.",
             percent(over_tls)
         );
     }
@@ -136,7 +136,7 @@ pub(super) fn sentence(
 }
 
 /// Says so if what the best path saves is too little to matter, and from which rate it would.
-fn whether_it_matters(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> String {
+fn relevance(advice: &CostAdvice, basis: Basis, best: &PathAdvice) -> String {
     let at_most = match advice.rates.asked {
         Some(_) => None,
         None => best.busiest_cores.and_then(|cores| cores.saved).zip(advice.rates.busiest),

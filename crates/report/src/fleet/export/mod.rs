@@ -48,7 +48,7 @@ mod tests {
     }
 
     /// Content of a Parquet file, in the form of the CSV.
-    fn of_parquet(file: &[u8]) -> String {
+    fn parquet_as_csv(file: &[u8]) -> String {
         let file = {
             let mut stored = tempfile::tempfile().unwrap();
             stored.write_all(file).unwrap();
@@ -102,6 +102,6 @@ mod tests {
         let grouping = Grouping { by: Vec::new(), features: [("n1".to_owned(), features)].into() };
         let runs = [run, alone];
         insta::assert_snapshot!(csv(&runs, &grouping));
-        assert_eq!(of_parquet(&parquet(&runs, &grouping)), csv(&runs, &grouping));
+        assert_eq!(parquet_as_csv(&parquet(&runs, &grouping)), csv(&runs, &grouping));
     }
 }

@@ -66,23 +66,24 @@ fn write_column(
         (ColumnWriter::ByteArrayColumnWriter(writer), Value::Text(text)) => {
             let text = |line| Some(text(line)).filter(|text| !text.is_empty());
             let bytes = |text: String| ByteArray::from(escape(&text, usize::MAX).as_str());
-            let (values, there) = apart(lines.iter().map(|line| text(line).map(bytes)));
+            let (values, there) = split_missing(lines.iter().map(|line| text(line).map(bytes)));
             writer.write_batch(&values, Some(&there), None)?;
         }
         (ColumnWriter::Int64ColumnWriter(writer), Value::Time(time)) => {
-            let (values, there) = apart(lines.iter().map(|line| microseconds(time(line))));
+            let (values, there) = split_missing(lines.iter().map(|line| microseconds(time(line))));
             writer.write_batch(&values, Some(&there), None)?;
         }
         (ColumnWriter::BoolColumnWriter(writer), Value::Flag(flag)) => {
-            let (values, there) = apart(lines.iter().map(|line| Some(flag(line))));
+            let (values, there) = split_missing(lines.iter().map(|line| Some(flag(line))));
             writer.write_batch(&values, Some(&there), None)?;
         }
         (ColumnWriter::Int64ColumnWriter(writer), Value::Count(count)) => {
-            let (values, there) = apart(lines.iter().map(|line| i64::try_from(count(line)).ok()));
+            let (values, there) =
+                split_missing(lines.iter().map(|line| i64::try_from(count(line)).ok()));
             writer.write_batch(&values, Some(&there), None)?;
         }
         (ColumnWriter::DoubleColumnWriter(writer), Value::Number(number)) => {
-            let (values, there) = apart(lines.iter().map(number));
+            let (values, there) = split_missing(lines.iter().map(number));
             writer.write_batch(&values, Some(&there), None)?;
         }
         _ => unreachable!("columns are written in the order of the schema, which is made of them"),
@@ -91,13 +92,13 @@ fn write_column(
 }
 
 /// The values that there are, and of each line whether it has one: a definition level, 0 or 1.
-fn apart<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
+fn split_missing<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     let mut there = Vec::new();
     let values = values.inspect(|value| there.push(i16::from(value.is_some()))).flatten().collect();
     (values, there)
 }
 
-/// Since 1970, UTC; `None` of what is no time.
+/// Microseconds since 1970, UTC; `None` if `time` is not a time.
 fn microseconds(time: &str) -> Option<i64> {
     time.parse().ok().map(jiff::Timestamp::as_microsecond)
 }

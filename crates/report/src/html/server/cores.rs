@@ -5,7 +5,7 @@
 use crate::digits::{trimmed, with_half_width};
 use crate::experiments::server::{comparison, rates, several_lengths, states};
 use crate::html::page::Page;
-use crate::html::table::{self, Behind};
+use crate::html::table::{self, CellValues};
 use crate::run::rows;
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::{CellEstimate, Estimates, Figure, RequestCost};
@@ -53,9 +53,9 @@ pub(crate) fn cores(page: &mut Page, estimates: &Estimates, server: &ServerPlan)
     let below = if some_saved { "; below 0 a state needs more" } else { "" };
     let caption = format!("Cores, each with the half-width of its 95 % interval{below}");
     let grid = Grid::new(columns, texts.collect());
-    table::table(page, &caption, 1, &grid, |row, column| Behind {
+    table::table(page, &caption, 1, &grid, |row, column| CellValues {
         per_request: column.checked_sub(1).and_then(|column| *rows.get(row)?.get(column)?),
-        ..Behind::default()
+        ..CellValues::default()
     });
     page.out.raw("</div>\n");
 }

@@ -8,7 +8,7 @@ use super::markup::Markup;
 use super::page::Page;
 use super::plot::Caption;
 use super::stacked::{self, Bar};
-use super::table::{self, Behind};
+use super::table::{self, CellValues};
 use crate::digits::{significant, with_half_width};
 use crate::experiments::server as experiments;
 use crate::run::rows;
@@ -39,19 +39,20 @@ pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
     if some(|server| server.load_from.is_some()) {
         out.raw(
             " Where the load comes from another machine, it is what all CPUs of the server&#39;s \
-             machine lost; the responses of a window are the rate at which they came, times its length.",
+             machine lost; the responses of a window are the rate at which they came, times its \
+             length.",
         );
     }
     if some(|server| !server.generator.is_empty()) {
         out.raw(
-            " Where a load generator asked, responses are the bytes that the server sent, divided by \
-             those of one response to zc itself; latencies are not known.",
+            " Where a load generator asked, responses are the bytes that the server sent, divided \
+             by those of one response to zc itself; latencies are not known.",
         );
     }
     if some(|server| server.generator.is_empty()) {
         out.raw(
-            " zc&#39;s own requests are due at constant spacing, whatever the server does, and latency \
-             counts from when a request was due.",
+            " zc&#39;s own requests are due at constant spacing, whatever the server does, and \
+             latency counts from when a request was due.",
         );
     }
     out.raw("</p>\n");
@@ -100,7 +101,7 @@ fn costs(page: &mut Page, estimates: &Estimates, server: &ServerPlan) {
     let caption = Caption {
         title: format!(
             "{}: per request, at {rate} requests per second",
-            experiments::whose(server)
+            experiments::measured_processes(server)
         ),
         note,
         description: String::new(),
@@ -188,9 +189,9 @@ pub(super) fn states(page: &mut Page, estimates: &Estimates, server: &ServerPlan
         row.push(rows::cost(cell.cost_ns_per_kib.both));
     }
     let cost = |row: usize| shown.get(row).and_then(|(_, cell)| cell.cost_ns_per_kib.both);
-    table::table(page, &caption, keys, &grid, |row, at| Behind {
+    table::table(page, &caption, keys, &grid, |row, at| CellValues {
         cost: cost(row).filter(|_| at == last),
-        ..Behind::default()
+        ..CellValues::default()
     });
 }
 
