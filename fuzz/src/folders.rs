@@ -195,7 +195,7 @@ pub fn check(given: &FleetFolder) {
             assert_eq!(cells, open);
         }
         Engine::Kubernetes => {
-            let now = Now::of_folder(&folder, &plan, &judge).expect("a folder");
+            let now = Now::from_folder(&folder, &plan, &judge).expect("a folder");
             let free = kubernetes::free(&plan, &now, |_| true);
             assert!(free.iter().all(|number| now.states[*number].is_open()));
             for call in kubernetes::calls(&folder, &plan, &free) {

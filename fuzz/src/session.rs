@@ -16,8 +16,9 @@ use zc_remote::protocol::{
     FarFile, FarOrigin, LONGEST_REPLY, LONGEST_REQUEST, LoadWanted, NfsWanted, Prepare, Reply,
     Request,
 };
-use zc_rig::trial::{CallsOf, RecvConfig, RemoteLoad as _, RemoteSide as _};
-use zc_run::{NfsClient, RecvPath, SendPath, SoakerKind};
+use zc_rig::trial::{RecvConfig, RemoteSide as _};
+use zc_run::{NfsCall, NfsClient, NfsOperation, NfsVersion, RecvPath, SoakerKind};
+use zc_servers::{CallsOf, RemoteLoad as _};
 
 use crate::edits::Edit;
 use crate::quarantine;
@@ -252,7 +253,7 @@ fn nfs() -> NfsWanted {
 fn file() -> FarFile {
     FarFile {
         file: "/srv/file".to_owned(),
-        path: SendPath::Nfs3,
+        call: NfsCall { version: NfsVersion::V3, operation: NfsOperation::Read },
         size: 1,
         connections: 1,
         most: 1 << 20,
