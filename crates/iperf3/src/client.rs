@@ -310,7 +310,7 @@ const QUIET: Duration = Duration::from_millis(10);
 /// that took. Call it between the last byte and [`Test::end`]. The streams stay open.
 ///
 /// An iperf3 server counts what it has read when the test ends, and since 3.16 it counts a block
-/// ([`BLOCK_BYTES`]) when it has read all of it. So the last block of every stream is filled up
+/// (`BLOCK_BYTES`) when it has read all of it. So the last block of every stream is filled up
 /// with zeros. Then everything has to be acknowledged, by TCP_INFO. Nothing reports when the
 /// server's process has read what its kernel acknowledged, so it gets 10 ms: enough unless its
 /// machine is overloaded, and no proof. (Ending the streams for writing could replace the zeros,

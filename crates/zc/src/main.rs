@@ -80,7 +80,7 @@ use args::{Cli, Command};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use zc_classic::Tool;
-use zc_measure::session::without_modules_of_the_host;
+use zc_kernel::names::without_modules_of_the_host;
 use zc_run::Result;
 
 /// The stack that parsing arguments needs is 128 KiB, and 512 KiB in a build for debugging.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::busy::{Busy, others_left_out};
 use zc_analysis::{Estimates, estimate};
-use zc_measure::session::{Carried, Next, Progress};
+use zc_measure::session::{Next, Progress};
+use zc_remote::carry::Carried;
 use zc_run::{Run, Severity, Warning, escape};
 
 /// The least time between two plain lines.

@@ -8,10 +8,13 @@ use clap::ValueHint;
 
 use super::known::duration;
 use super::tell;
+use zc_kernel::names::address as find_address;
+use zc_kernel::process::hide_in_command_line;
 use zc_kernel::stop::Stop;
-use zc_measure::session::{
-    Carry, PORT, Program, RemoteEnd, Secret, find_address, hide_in_command_line, wait_for_far_end,
-};
+use zc_measure::session::{RemoteEnd, wait_for_far_end};
+use zc_remote::PORT;
+use zc_remote::carry::{Carry, Program};
+use zc_remote::secret::Secret;
 use zc_rig::privileges::Work;
 use zc_run::address::{in_brackets, is_ipv6};
 use zc_run::{Error, Result, escape, in_words};

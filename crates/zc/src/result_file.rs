@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::tell;
-use zc_measure::session::NewFile;
+use zc_kernel::new_file::NewFile;
 use zc_run::{Error, Result, in_words};
 
 /// A file that is still empty.

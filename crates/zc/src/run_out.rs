@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::format::FormatArgs;
 use super::tell;
-use zc_measure::session::{is_left_over, is_stdout};
+use zc_kernel::new_file::is_left_over;
+use zc_measure::session::is_stdout;
 use zc_run::{Error, Result, in_words};
 
 /// Checks that a run can be saved at `out`, before anything is measured.

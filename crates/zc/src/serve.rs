@@ -7,8 +7,10 @@ use clap::ValueHint;
 
 use super::remote::host_and_port;
 use super::{interrupt, tell};
+use zc_kernel::names::addresses as find_addresses;
 use zc_measure::session::serve::{Admission, Duties, ServeEvent, ServeOptions, serve, serve_stdio};
-use zc_measure::session::{PORT, Secret, SessionEnd, find_addresses};
+use zc_remote::secret::Secret;
+use zc_remote::{PORT, SessionEnd};
 use zc_rig::privileges::{self, Work};
 use zc_run::address::{has_zone, is_ipv6};
 use zc_run::{Error, Result};

@@ -7,8 +7,9 @@ use super::experiment::{command, conduct, print_outcome};
 use super::remote::without_token;
 use super::server_args::{ServerArgs, StateArg};
 use zc_load::Reuse;
-use zc_measure::session::{GENERATOR_URL, Kind, ServerOptions, StateOption};
+use zc_measure::session::{Kind, ServerOptions, StateOption};
 use zc_run::{Error, Experiment, HostStates, Result, StateCommand};
+use zc_servers::GENERATOR_URL;
 
 /// Time limit of a response.
 const TIMEOUT: Duration = Duration::from_secs(10);

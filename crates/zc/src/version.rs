@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use zc_measure::session::PROTOCOL;
+use zc_remote::handshake::PROTOCOL;
 use zc_run::{FormatVersion, OLDEST_MAJOR};
 
 /// Whether the arguments of a `zc --version` ask for all of it: clap stops at the first `--version`

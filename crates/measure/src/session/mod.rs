@@ -46,13 +46,3 @@ pub use run::{Kind, Outcome, run};
 pub use saving::is_stdout;
 pub use seed::or_fresh as seed_or_fresh;
 pub use server::{NfsOptions, ServerOptions, StateOption};
-pub use zc_kernel::names::{
-    address as find_address, addresses as find_addresses, without_modules_of_the_host,
-};
-pub use zc_kernel::new_file::{NewFile, is_left_over};
-pub use zc_kernel::process::hide_in_command_line;
-pub use zc_remote::carry::{Carried, Carry, Program};
-pub use zc_remote::handshake::PROTOCOL;
-pub use zc_remote::secret::Secret;
-pub use zc_remote::{PORT, SessionEnd};
-pub use zc_servers::GENERATOR_URL;

@@ -3,7 +3,7 @@
 use zc_run::{BlockSamples, Cell, IdleWindow, Latencies, Result, Trial, TrialKind, Warning};
 
 /// The rig of zc's own paths ([`Rig`](super::Rig)), or that of a server
-/// ([`ServerRig`](zc_servers::ServerRig)).
+/// (`zc_servers::ServerRig`).
 pub trait Bench {
     /// Prepares for block number `block`.
     ///

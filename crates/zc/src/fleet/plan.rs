@@ -10,7 +10,7 @@ use crate::{planned, run_line, tell};
 use zc_fleet::fleet_file::{Engine, PlanEntry};
 use zc_fleet::plan::{Planned, drawn_seed, file_of_plan};
 use zc_fleet::{Cell, FleetPlan, Folder, NamedBy, Programs, kubernetes, slurm};
-use zc_measure::session::Secret;
+use zc_remote::secret::Secret;
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::units::duration_text;
 use zc_run::{Error, ErrorKind, Experiment, Result, escape};
