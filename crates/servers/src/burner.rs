@@ -14,7 +14,7 @@ use zc_run::{Error, ErrorKind, Result};
 
 /// Time between two wake-ups. What is burned at once should take less time than passes between two
 /// requests: those that find the CPU taken are answered together, for less. With 5 ms at 5,000
-/// requests per second 7.3 of 9.6 % were found (docs/servers.md).
+/// requests per second 7.3 of 9.6 % were found.
 const PERIOD_NS: u64 = 2_000_000;
 
 /// The time of wake-up number `turn`: one at a place of its own in each period, spread evenly over

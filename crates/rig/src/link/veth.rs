@@ -74,7 +74,7 @@ impl Card {
 /// Without it, slow start ends at a random point here (HyStart takes every delay for a queue), the
 /// window of an application that does not fill it stays there, and packets sent from a small window
 /// are smaller: the cost of one path differs by up to a factor of 1.8 from connection to connection
-/// (docs/performance.md).
+/// (docs/method.md).
 const INITIAL_WINDOW_PACKETS: u32 = 3000;
 
 pub(super) struct Veth {
