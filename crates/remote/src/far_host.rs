@@ -127,7 +127,7 @@ fn stand_in(version: &str) -> String {
     let test = std::env::current_exe().unwrap().display().to_string();
     format!(
         "case $1 in --version) echo 'zc {version}';; serve) {IN_CHILD}=$0 exec '{test}' --exact \
-         agent::far_host::what_runs_in_a_child --nocapture --test-threads 1;; esac"
+         far_host::what_runs_in_a_child --nocapture --test-threads 1;; esac"
     )
 }
 

@@ -89,6 +89,12 @@ pub(super) fn classify<'a>(words: impl IntoIterator<Item = &'a str>, others: &[&
     words.into_iter().map(class).collect()
 }
 
+/// Whether a command stands behind `--` in these words of `zc run`.
+pub(super) fn has_command(words: &[String]) -> bool {
+    let classes = classify(words.iter().map(String::as_str), &[]);
+    words.iter().zip(classes).any(|(word, class)| word == "--" && class == Word::Other)
+}
+
 fn is_option(word: &str) -> bool {
     word.starts_with('-') && word.len() > 1
 }

@@ -6,11 +6,19 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::args::Cli;
 use super::known::own;
+use super::run_line;
 use zc_run::nearest::nearest;
-use zc_run::{Error, escape};
+use zc_run::{Error, Experiment, escape};
 
 /// The error for what clap refused in `words`, the arguments as typed.
 pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
+    if words.first().is_some_and(|word| word == "run")
+        && words.get(1).is_none_or(|word| word != Experiment::Server.name())
+        && run_line::has_command(words)
+    {
+        return Error::usage("a load generator behind -- is for \"zc run server\"")
+            .help("zc run server --state A=URL --state B=URL --serve COMMAND -- LOADGEN");
+    }
     if let Some(own) = own(error) {
         return own.clone();
     }
