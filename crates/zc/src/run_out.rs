@@ -54,7 +54,7 @@ pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     let help = if named {
         "choose another place with --out"
     } else {
-        "choose a place with --out, as in --out /tmp/run.json"
+        "choose a place with --out, as in --out /tmp/run.jsonl.gz"
     };
     match folder.metadata() {
         Ok(found) if !found.is_dir() => {
@@ -82,13 +82,13 @@ pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     )
 }
 
-/// `zc-2026-11-21T20-25-00.json`, with `-2` and so on if the file exists already.
+/// `zc-2026-11-21T20-25-00.jsonl.gz`, with `-2` and so on if the file exists already.
 pub(super) fn default_out(now: &jiff::Zoned) -> PathBuf {
     let stem = now.strftime("zc-%Y-%m-%dT%H-%M-%S").to_string();
-    let mut name = PathBuf::from(format!("{stem}.json"));
+    let mut name = PathBuf::from(format!("{stem}.jsonl.gz"));
     let mut count = 2;
     while count < 100 && name.symlink_metadata().is_ok() {
-        name = PathBuf::from(format!("{stem}-{count}.json"));
+        name = PathBuf::from(format!("{stem}-{count}.jsonl.gz"));
         count += 1;
     }
     name
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let now: jiff::Zoned = "2026-11-21T20:25:00+00:00[UTC]".parse().unwrap();
-        assert_eq!(default_out(&now), PathBuf::from("zc-2026-11-21T20-25-00.json"));
+        assert_eq!(default_out(&now), PathBuf::from("zc-2026-11-21T20-25-00.jsonl.gz"));
     }
 }
