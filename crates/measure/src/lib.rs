@@ -8,6 +8,5 @@
 )]
 #![forbid(unsafe_code)]
 
-pub mod memory;
 pub mod plan;
 pub mod session;

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 
 use zc_kernel::clock;
 use zc_kernel::stop::Stop;
-use zc_measure::memory::{Bench, available_below, caches, choose};
 use zc_measure::session::{MemoryOptions, memory};
+use zc_rig::memory::{Bench, available_below, caches, choose};
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 
 /// A cache as sysfs lists it: level, type, size.
@@ -122,7 +122,7 @@ fn a_whole_block_is_walked_on_any_caches_and_what_is_not_is_said() {
         let seen = &walked.seen;
         eprintln!("{what}: {} blocks of {:?}; {:?}", seen.blocks.len(), seen.sets, seen.left_out);
         assert_eq!(seen.caches_known, known, "{what}");
-        assert_eq!(seen.caches, zc_measure::memory::caches(root.path(), seen.cpu).each, "{what}");
+        assert_eq!(seen.caches, zc_rig::memory::caches(root.path(), seen.cpu).each, "{what}");
         assert_complete(root.path(), &walked);
     }
 }

@@ -2,7 +2,7 @@
 //! computes an estimate or prints.
 //!
 //! The modules are in the order in which bytes pass through them: [`workload`], [`link`], [`path`],
-//! [`meter`], [`trial`].
+//! [`meter`], [`trial`]; [`memory`] is walked without a link.
 
 #![cfg_attr(
     test,
@@ -18,6 +18,7 @@ pub mod stderr_tail;
 pub mod workload;
 
 pub mod link;
+pub mod memory;
 pub mod meter;
 pub mod path;
 

@@ -13,12 +13,12 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
 use super::seed;
-use crate::memory::{
-    Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
-};
 use zc_kernel::pages::Pages;
 use zc_kernel::stop::Stop;
 use zc_kernel::{clock, sched};
+use zc_rig::memory::{
+    Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
+};
 use zc_rig::meter::{cannot_pin, host};
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 

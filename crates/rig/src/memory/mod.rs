@@ -16,4 +16,4 @@ pub use plan::{Plan, Tried, WARM_NS, Walker, fit};
 pub use sets::{Sets, choose};
 
 /// Bytes of memory that may be touched.
-pub use zc_rig::workload::available_below;
+pub use crate::workload::available_below;
