@@ -3,14 +3,15 @@
 /// First argument of a process that zc starts for its own use (`/proc/self/exe`); the second says
 /// which.
 pub const INTERNAL: &str = "--internal";
-/// The process that restores the host's state (`session::states::watchdog`).
+/// The process that restores the host's state (`zc_measure::session::states::watchdog`).
 pub const WATCHDOG: &str = "watchdog";
-/// The process that keeps a server (`trial::keep_server`).
+/// The process that keeps a server (`zc_servers::keep_server`).
 pub const KEEPER: &str = "keeper";
-/// The process that serves NFS (`trial::serve_nfs`); the argument after it is its job as JSON.
+/// The process that serves NFS (`zc_servers::serve_nfs`); the argument after it is its job as
+/// JSON.
 pub const NFS_SERVE: &str = "nfs-serve";
-/// The process that reads from mounts of NFS (`trial::read_by_mounts`); the arguments after it are
-/// the files by which it is told what to do.
+/// The process that reads from mounts of NFS (`zc_servers::read_by_mounts`); the arguments after it
+/// are the files by which it is told what to do.
 pub const NFS_READ: &str = "nfs-read";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";

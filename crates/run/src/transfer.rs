@@ -60,8 +60,8 @@ impl Transfer {
         }
     }
 
-    /// The receive path that is saved and shown. Clients other than zc have one there, too: the
-    /// one that costs are comparable with.
+    /// The receive path that is saved and shown. A client other than zc has a fixed one in its
+    /// place.
     pub fn receiver(self) -> RecvPath {
         match self {
             Self::Paths { recv, .. } => recv,
