@@ -182,6 +182,6 @@ pub fn via(bytes: &[u8]) {
             break;
         }
     }
-    let error = found.add_to(Error::remote("no hello"));
+    let error = found.add_to(Error::remote("no-hello", "no hello"));
     check_error(&error);
 }

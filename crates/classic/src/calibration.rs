@@ -63,16 +63,17 @@ impl Calibration {
                      where it is started"
                 }
             };
-            Error::output(format!(
-                "cannot write \"{FILE_NAME}\" in this folder: {}",
-                in_words(&error)
-            ))
+            Error::output(
+                "cannot-write",
+                format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error)),
+            )
             .help(help)
         };
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(Error::output(format!(
-                "\"{FILE_NAME}\" in this folder is not a regular file"
-            ))
+            return Err(Error::output(
+                "not-a-regular-file",
+                format!("\"{FILE_NAME}\" in this folder is not a regular file"),
+            )
             .help("move it away, or use another folder"));
         }
         // Renamed when complete: a cyclesoak that starts meanwhile reads the old file.
@@ -103,16 +104,21 @@ impl Calibration {
     pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
         meter::loads_can_be_told(cpus.len())?;
         let wrong = |what: &str| {
-            Error::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
-                .help("calibrate here, while nothing else runs: cyclesoak -C")
+            Error::input(
+                "calibration-file-unusable",
+                format!("cannot use \"{FILE_NAME}\" of this folder: {what}"),
+            )
+            .help("calibrate here, while nothing else runs: cyclesoak -C")
         };
         let path = folder.join(FILE_NAME);
-        let found = path.metadata().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::input(format!(
+        let found = path.metadata().map_err(|error| {
+            match error.kind() {
+            std::io::ErrorKind::NotFound => Error::input("not-calibrated", format!(
                 "there is no file \"{FILE_NAME}\" in this folder, so the soakers are not calibrated"
             ))
             .help("while nothing else runs: cyclesoak -C"),
             _ => wrong(&in_words(&error)),
+        }
         })?;
         if !found.is_file() {
             return Err(wrong("it is not a regular file"));

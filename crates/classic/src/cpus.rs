@@ -12,10 +12,11 @@ pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     let mut cpus =
         sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     match nr_cpus {
-        Some(wanted) if wanted > cpus.len() => {
-            Err(Error::usage(format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()))
-                .help("leave out -N to soak all CPUs"))
-        }
+        Some(wanted) if wanted > cpus.len() => Err(Error::usage(
+            "too-few-cpus",
+            format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()),
+        )
+        .help("leave out -N to soak all CPUs")),
         Some(wanted) => {
             cpus.truncate(wanted);
             Ok(cpus)

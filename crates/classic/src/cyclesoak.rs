@@ -14,7 +14,7 @@ use super::getopt::{Known, Letter};
 use super::tool::Tool;
 use super::values::{nr_cpus, parse_number};
 use zc_rig::meter::{LoadMeter, loads_can_be_told};
-use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow};
+use zc_run::{Error, Result, SoakEdge, SoakStart, SoakWindow};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -80,10 +80,10 @@ impl CyclesoakOptions {
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Error::usage(format!(
-                "unexpected argument \"{}\"",
-                operand.to_string_lossy()
-            ))
+            return Err(Error::usage(
+                "unexpected-argument",
+                format!("unexpected argument \"{}\"", operand.to_string_lossy()),
+            )
             .help("cyclesoak takes options alone; zc soak -- COMMAND measures a command"));
         }
         Ok(options)
@@ -146,8 +146,7 @@ impl Soaking {
 /// # Errors
 /// The soakers cannot be started, or `stop` was set; those of [`loads_can_be_told`].
 pub fn calibrate(cpus: &[usize], stop: &Stop) -> Result<SoakStart> {
-    let interrupted =
-        || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
+    let interrupted = || Error::interrupted("interrupted before the calibration was done");
     loads_can_be_told(cpus.len())?;
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {

@@ -98,9 +98,11 @@ impl Known {
             (true, None) => Some(words.next().cloned().ok_or_else(|| lacks_value(tool, letter))?),
             (false, None) => None,
             (false, Some(_)) => {
-                return Err(
-                    Error::usage(format!("option \"{letter}\" takes no value")).help(help(tool))
-                );
+                return Err(Error::usage(
+                    "unexpected-value",
+                    format!("option \"{letter}\" takes no value"),
+                )
+                .help(help(tool)));
             }
         };
         Ok((letter, value))
@@ -142,11 +144,11 @@ fn help(tool: Tool) -> String {
 }
 
 fn unknown(tool: Tool, option: &str) -> Error {
-    Error::usage(format!("unknown option \"{option}\"")).help(help(tool))
+    Error::usage("unknown-option", format!("unknown option \"{option}\"")).help(help(tool))
 }
 
 fn lacks_value(tool: Tool, letter: Letter) -> Error {
-    Error::usage(format!("option \"{letter}\" needs a value")).help(help(tool))
+    Error::usage("value-missing", format!("option \"{letter}\" needs a value")).help(help(tool))
 }
 
 #[cfg(test)]

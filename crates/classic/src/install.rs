@@ -28,8 +28,11 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
             .help("was it removed or rebuilt while it was running?")
     })?;
     if !folder.is_dir() {
-        return Err(Error::output(format!("there is no folder \"{}\"", folder.display()))
-            .help("create it first, and add it to the PATH"));
+        return Err(Error::output(
+            "no-such-folder",
+            format!("there is no folder \"{}\"", folder.display()),
+        )
+        .help("create it first, and add it to the PATH"));
     }
     let names = Tool::ALL.into_iter().map(Tool::name).chain(["ttcp-sf"]);
     let planned: Vec<Installed> =
@@ -49,10 +52,10 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
 fn look(link: PathBuf, program: &Path) -> Result<Installed> {
     let was_there = link.symlink_metadata().is_ok();
     if was_there && !std::fs::canonicalize(&link).is_ok_and(|target| target == program) {
-        return Err(Error::output(format!(
-            "\"{}\" exists, and zc does not write over anything",
-            link.display()
-        ))
+        return Err(Error::output(
+            "file-exists",
+            format!("\"{}\" exists, and zc does not write over anything", link.display()),
+        )
         .help("move it away, or choose another folder"));
     }
     Ok(Installed { link, program: program.to_owned(), was_there })

@@ -149,7 +149,7 @@ pub fn run_rr(options: &RunRrOptions) -> NotRun {
     let name = program.to_string_lossy();
     match error.kind() {
         io::ErrorKind::NotFound => NotRun::NotFound(
-            Error::usage(format!("there is no command \"{name}\""))
+            Error::usage("command-not-found", format!("there is no command \"{name}\""))
                 .help("builtins of a shell need a shell: run_rr sh -c '...'"),
         ),
         _ => NotRun::NotRunnable(Error::os(format!("run \"{name}\""), error)),

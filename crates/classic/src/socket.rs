@@ -120,7 +120,7 @@ pub(super) fn connect(
         // The resolver's message has a prefix that adds nothing.
         let why =
             error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
-        Error::failed(format!("cannot find server \"{server}\": {why}"))
+        Error::failed("cannot-find-host", format!("cannot find server \"{server}\": {why}"))
             .help("a server is a host name, an address, or 0 for this host")
     })?;
     let mut last = None;
@@ -163,9 +163,10 @@ pub(super) fn finish(stream: &TcpStream) -> Result<()> {
     let lost = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::NotConnected => {
-            Error::failed("the receiver closed the connection before it had taken everything")
-        }
+        | io::ErrorKind::NotConnected => Error::failed(
+            "receiver-closed-early",
+            "the receiver closed the connection before it had taken everything",
+        ),
         io::ErrorKind::TimedOut => mute(),
         _ => Error::os("end the connection", error),
     };
@@ -186,9 +187,10 @@ pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
     let (mut done, mut calls) = (0, 0);
     while done < bytes.len() {
         done += tcp::send(stream, &bytes[done..]).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                Error::failed("the receiver closed the connection while bytes were being sent")
-            }
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Error::failed(
+                "receiver-closed-early",
+                "the receiver closed the connection while bytes were being sent",
+            ),
             io::ErrorKind::TimedOut => mute(),
             _ => Error::os("send to the receiver", error),
         })?;
@@ -198,7 +200,7 @@ pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
 }
 
 fn mute() -> Error {
-    Error::failed("the receiver has taken nothing for a minute")
+    Error::failed("receiver-stalled", "the receiver has taken nothing for a minute")
 }
 
 /// The text of an address; an IPv4-mapped IPv6 address is shown as IPv4.

@@ -112,7 +112,8 @@ impl TtcpOptions {
         if options.help {
             return Ok(options);
         }
-        let wrong = |message: &str, help: &str| Err(Error::usage(message).help(help));
+        let wrong =
+            |message: &str, help: &str| Err(Error::usage("options-conflict", message).help(help));
         match (options.transmit, receive) {
             (true, true) => {
                 return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives");
@@ -144,10 +145,10 @@ impl TtcpOptions {
             );
         }
         if let Some(word) = words.operands.get(1) {
-            return Err(Error::usage(format!(
-                "unexpected argument \"{}\"",
-                word.to_string_lossy()
-            ))
+            return Err(Error::usage(
+                "unexpected-argument",
+                format!("unexpected argument \"{}\"", word.to_string_lossy()),
+            )
             .help("there is one host"));
         }
         options.host = match words.operands.first() {
@@ -256,7 +257,7 @@ fn source(options: &TtcpOptions) -> Result<Source> {
     let stat = rustix::fs::fstat(&stdin).map_err(|error| Error::os("look at stdin", error))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice => pattern(options),
-        _ => Err(Error::usage("stdin is no file, and sendfile sends files")
+        _ => Err(Error::usage("stdin-not-a-file", "stdin is no file, and sendfile sends files")
             .help("name a file with -F, send a pattern with -s, or leave -c out")),
     }
 }
@@ -310,8 +311,8 @@ fn send_file(
     path: SendPath,
 ) -> Result<(u64, u64)> {
     let setup = SendSetup::new(Arc::new(set), steps.step);
-    let mut sender =
-        open_sender(path, stream, &setup).map_err(|no| Error::unsupported(no.reason))?;
+    let mut sender = open_sender(path, stream, &setup)
+        .map_err(|no| Error::unsupported("path-unavailable", no.reason))?;
     for _ in 0..times {
         steps.pieces().try_for_each(|piece| sender.send(piece))?;
     }
@@ -358,7 +359,7 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     drop(listener);
     hear(TtcpSaid::Accepted(socket::address_text(address)));
     let mut receiver = open_receiver(RecvPath::Recv, &stream, options.length)
-        .map_err(|no| Error::unsupported(no.reason))?;
+        .map_err(|no| Error::unsupported("path-unavailable", no.reason))?;
     let watch = Watch::start()?;
     let mut stdout = io::stdout().lock();
     let mut written = Ok(());
@@ -384,8 +385,11 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
 }
 
 fn write_error(error: &io::Error) -> Error {
-    Error::output(format!("cannot write the received bytes to stdout: {}", in_words(error)))
-        .help("is its disk full? -s discards what is received")
+    Error::output(
+        "cannot-write-stdout",
+        format!("cannot write the received bytes to stdout: {}", in_words(error)),
+    )
+    .help("is its disk full? -s discards what is received")
 }
 
 /// The clocks at the start of the transfer.

@@ -17,7 +17,8 @@ pub(super) fn parse_number(
     bounds: RangeInclusive<u64>,
 ) -> Result<u64> {
     let text = value.unwrap_or_default().to_string_lossy();
-    let wrong = |is: String| Error::usage(format!("{letter}: {what} \"{text}\" {is}"));
+    let wrong =
+        |is: String| Error::usage("invalid-number", format!("{letter}: {what} \"{text}\" {is}"));
     let help = format!("a whole number from {} to {}", bounds.start(), bounds.end());
     if let Some(digits) = text.strip_prefix('-')
         && digits.parse::<u64>().is_ok()
@@ -56,7 +57,8 @@ pub(super) fn buffer(letter: Letter, value: Option<&OsStr>) -> Result<usize> {
 
 /// The name of a server: a host name, an address, or 0 for this host.
 pub(super) fn server(value: Option<&OsStr>) -> Result<String> {
-    let wrong = || Error::usage("the name of the server is empty or is not UTF-8");
+    let wrong =
+        || Error::usage("invalid-host-name", "the name of the server is empty or is not UTF-8");
     match value.and_then(OsStr::to_str) {
         Some(name) if !name.is_empty() => Ok(name.to_owned()),
         _ => Err(wrong().help("a server is a host name, an address, or 0 for this host")),

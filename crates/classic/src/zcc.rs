@@ -127,9 +127,11 @@ impl ZccOptions {
             (true, false) => SendPath::ReadSend,
             (true, true) => SendPath::ReadWrite,
             (false, true) => {
-                return Err(Error::usage("option \"-w\" has no meaning without \"-S\"").help(
-                    "-S -w reads and writes; -S alone reads and sends; neither is sendfile",
-                ));
+                return Err(Error::usage(
+                    "option-needs-another",
+                    "option \"-w\" has no meaning without \"-S\"",
+                )
+                .help("-S -w reads and writes; -S alone reads and sends; neither is sendfile"));
             }
         };
         options.check()?;
@@ -144,12 +146,11 @@ impl ZccOptions {
             return Ok(());
         }
         if self.server.is_none() {
-            return Err(
-                Error::usage("the server is missing").help("-s names it; -s 0 is this host")
-            );
+            return Err(Error::usage("server-missing", "the server is missing")
+                .help("-s names it; -s 0 is this host"));
         }
         if self.files.is_empty() {
-            return Err(Error::usage("there are no files to send")
+            return Err(Error::usage("files-missing", "there are no files to send")
                 .help("name some: zcc -s 0 /usr/bin/* -n100"));
         }
         Ok(())
@@ -192,7 +193,10 @@ type Hear<'a> = &'a mut dyn FnMut(ZccSaid) -> ControlFlow<()>;
 /// No file can be sent, the server cannot be reached or closed the connection, or the CPU may not
 /// be used.
 pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'_>) -> Result<()> {
-    let server = options.server.as_deref().ok_or_else(|| Error::usage("the server is missing"))?;
+    let server = options
+        .server
+        .as_deref()
+        .ok_or_else(|| Error::usage("server-missing", "the server is missing"))?;
     let (files, skipped) = Files::open(&options.files, options.raw)?;
     // Before this process is pinned to a CPU: its children would inherit that.
     let soaking = calibration.map(Soaking::start).transpose()?;
@@ -248,7 +252,10 @@ fn send_while_soaking(
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(Error::failed("the sending thread ended without a word"));
+                    return Err(Error::failed(
+                        "thread-ended",
+                        "the sending thread ended without a word",
+                    ));
                 }
             }
         };
@@ -266,7 +273,7 @@ fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSa
         ..SendSetup::new(Arc::clone(&files.set), options.buffer_bytes)
     };
     let mut sender = open_sender(options.path, stream, &setup).map_err(|no| {
-        let error = Error::unsupported(no.reason);
+        let error = Error::unsupported("path-unavailable", no.reason);
         match no.remedy.as_deref() {
             Some(remedy) => error.help(remedy),
             None => error.help("try another way of sending: -S, or -S -w"),
@@ -345,8 +352,11 @@ impl Files {
             }
         }
         if u32::try_from(order.len()).is_err() {
-            return Err(Error::usage("there are more files than the wire of 2001 can count")
-                .help("send bare bytes with --raw, here and at the server"));
+            return Err(Error::usage(
+                "too-many-files",
+                "there are more files than the wire of 2001 can count",
+            )
+            .help("send bare bytes with --raw, here and at the server"));
         }
         Ok((Self { set: Arc::new(set), order }, skipped))
     }
@@ -359,13 +369,17 @@ impl Files {
 /// A file's length, if the protocol can express it.
 fn length(name: &str, len: u64, raw: bool) -> Result<usize> {
     if !raw && u32::try_from(len).is_err() {
-        return Err(Error::input(format!(
-            "file \"{name}\" has {len} bytes, and the wire of 2001 has lengths up to 4294967295"
-        ))
+        return Err(Error::input(
+            "file-too-large",
+            format!(
+                "file \"{name}\" has {len} bytes, and the wire of 2001 has lengths up to 4294967295"
+            ),
+        )
         .help("send bare bytes with --raw, here and at the server: zcs --raw"));
     }
-    usize::try_from(len)
-        .map_err(|_| Error::input(format!("file \"{name}\" is too large for this machine")))
+    usize::try_from(len).map_err(|_| {
+        Error::input("file-too-large", format!("file \"{name}\" is too large for this machine"))
+    })
 }
 
 #[cfg(test)]

@@ -116,10 +116,10 @@ impl ZcsOptions {
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Error::usage(format!(
-                "unexpected argument \"{}\"",
-                operand.to_string_lossy()
-            ))
+            return Err(Error::usage(
+                "unexpected-argument",
+                format!("unexpected argument \"{}\"", operand.to_string_lossy()),
+            )
             .help("zcs takes options alone; zcc takes the files"));
         }
         Ok(options)

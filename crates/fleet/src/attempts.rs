@@ -34,7 +34,10 @@ impl Folder {
         let mut found: BTreeMap<String, BTreeMap<(usize, String), Attempt>> = BTreeMap::new();
         let runs = self.path.join("runs");
         let failed = |error: io::Error| {
-            Error::input(format!("cannot read \"{}\": {}", runs.display(), in_words(&error)))
+            Error::input(
+                "cannot-read",
+                format!("cannot read \"{}\": {}", runs.display(), in_words(&error)),
+            )
         };
         for entry in runs.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();

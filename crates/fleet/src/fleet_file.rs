@@ -214,7 +214,7 @@ impl FleetFile {
     /// value. The message has the line, or names the key.
     pub fn parse(text: &str, name: &str, engine: Option<Engine>) -> Result<Self> {
         let wrong = |what: String| {
-            Error::input(format!("cannot read the fleet \"{name}\": {what}"))
+            Error::input("cannot-read-fleet", format!("cannot read the fleet \"{name}\": {what}"))
                 .help("docs/fleet.md describes the file, with an example")
         };
         let mut file: Self = toml::from_str(text).map_err(|error| {
@@ -309,18 +309,22 @@ impl FleetFile {
             for name in names {
                 if !is_name(&name) {
                     let message = format!("\"{}\" is no name of a host", escape(&name, 60));
-                    return Err(Error::input(message).help("letters, digits, dots, - and _"));
+                    return Err(Error::input("invalid-host-name", message)
+                        .help("letters, digits, dots, - and _"));
                 }
                 if !seen.insert(name.clone()) {
-                    return Err(Error::input(format!("host \"{name}\" is there twice"))
-                        .help("each host is in one [[hosts]] entry"));
+                    return Err(Error::input(
+                        "duplicate-host",
+                        format!("host \"{name}\" is there twice"),
+                    )
+                    .help("each host is in one [[hosts]] entry"));
                 }
                 let wires = entry.wires.iter().chain(&entry.machine).cloned().collect();
                 hosts.push(Host { name, features: entry.features.clone(), wires });
             }
         }
         match hosts.len() {
-            0 | 1 => Err(Error::input("a fleet has at least two hosts")
+            0 | 1 => Err(Error::input("too-few-hosts", "a fleet has at least two hosts")
                 .help("one sends and one receives: list them under [[hosts]]")),
             _ => Ok(hosts),
         }

@@ -55,18 +55,20 @@ impl Folder {
     /// or its owner's files are not read.
     pub fn open(path: &Path, whose: Whose) -> Result<(Self, FleetPlan)> {
         let absolute = path.canonicalize().map_err(|error| {
-            Error::input(format!(
-                "cannot open the folder \"{}\": {}",
-                path.display(),
-                in_words(&error)
-            ))
+            Error::input(
+                "cannot-open-folder",
+                format!("cannot open the folder \"{}\": {}", path.display(), in_words(&error)),
+            )
             .help("zc fleet plan FLEET.toml -o FOLDER makes one")
         })?;
         let folder = Self { path: absolute, whose };
         folder.check_owners()?;
         let wrong = |what: &str| {
-            Error::input(format!("\"{}\" is not the folder of a fleet: {what}", path.display()))
-                .help("zc fleet plan FLEET.toml -o FOLDER makes one")
+            Error::input(
+                "not-a-fleet-folder",
+                format!("\"{}\" is not the folder of a fleet: {what}", path.display()),
+            )
+            .help("zc fleet plan FLEET.toml -o FOLDER makes one")
         };
         let bytes = folder
             .bytes(&folder.plan(), LARGEST_PLAN_BYTES)
@@ -96,8 +98,10 @@ impl Folder {
     /// The error for a file or folder of it that is not used.
     fn refused(&self, path: &Path, error: &io::Error) -> Error {
         let path = if path == self.path.join("") { &self.path } else { path };
-        let error =
-            Error::input(format!("\"{}\" is not used: {}", path.display(), in_words(error)));
+        let error = Error::input(
+            "folder-not-trusted",
+            format!("\"{}\" is not used: {}", path.display(), in_words(error)),
+        );
         error.help(
             "whoever can write in a fleet's folder decides what is run on the hosts: --trust uses \
              it all the same",
@@ -171,7 +175,10 @@ impl Folder {
             String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
         });
         text.map(Some).map_err(|error| {
-            Error::input(format!("cannot read the plan \"{file}\": {}", in_words(&error)))
+            Error::input(
+                "cannot-read-plan",
+                format!("cannot read the plan \"{file}\": {}", in_words(&error)),
+            )
         })
     }
 
@@ -258,5 +265,8 @@ pub(super) const PLAN: &str = "fleet.json";
 
 /// The error for a file of the folder that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Error {
-    Error::output(format!("cannot write \"{}\": {}", path.display(), in_words(error)))
+    Error::output(
+        "cannot-write",
+        format!("cannot write \"{}\": {}", path.display(), in_words(error)),
+    )
 }

@@ -12,8 +12,10 @@ const HINT: &str = "names with commas between them, and numbers in brackets: n1,
 /// # Errors
 /// It is no list, or has more than [`MOST_HOSTS`] names.
 pub(super) fn expand(list: &str) -> Result<Vec<String>> {
-    let wrong =
-        |what: &str| Error::input(format!("hosts \"{}\": {what}", escape(list, 60))).help(HINT);
+    let wrong = |what: &str| {
+        Error::input("invalid-host-list", format!("hosts \"{}\": {what}", escape(list, 60)))
+            .help(HINT)
+    };
     let mut names = Vec::new();
     for part in parts(list).ok_or_else(|| wrong("a bracket is not closed"))? {
         if part.trim().is_empty() {

@@ -51,11 +51,14 @@ impl Folder {
                 Ok(_) if !who.trim().is_empty() => escape(who.trim(), 200),
                 _ => "another zc fleet".to_owned(),
             };
-            return Err(Error::output(format!("{who} is at work in \"{}\"", self.path.display()))
-                .help(
-                    "zc fleet status DIR says what it has done; once it has ended, the same \
+            return Err(Error::output(
+                "folder-in-use",
+                format!("{who} is at work in \"{}\"", self.path.display()),
+            )
+            .help(
+                "zc fleet status DIR says what it has done; once it has ended, the same \
                      command goes on",
-                ));
+            ));
         }
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();

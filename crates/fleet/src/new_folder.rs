@@ -20,8 +20,11 @@ impl Folder {
     pub fn create(path: &Path) -> Result<(Self, Lock)> {
         let name = escape(&path.to_string_lossy(), 400);
         let failed = |error: io::Error| {
-            Error::output(format!("cannot make the folder \"{name}\": {}", in_words(&error)))
-                .help("a fleet has a folder of its own: name a new one with -o")
+            Error::output(
+                "cannot-make-folder",
+                format!("cannot make the folder \"{name}\": {}", in_words(&error)),
+            )
+            .help("a fleet has a folder of its own: name a new one with -o")
         };
         let is_line = |path: &Path| path.to_str().is_some_and(|path| path.chars().all(is_safe));
         let check_name = |path: &Path| match is_line(path) {

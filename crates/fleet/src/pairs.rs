@@ -48,7 +48,7 @@ pub fn pairs(
         }
     };
     if pairs.is_empty() {
-        return Err(Error::input("no two hosts are a pair")
+        return Err(Error::input("no-pairs", "no two hosts are a pair")
             .help("[pairs] within: two hosts must have the same value of that feature"));
     }
     pairs.shuffle(random);
@@ -88,8 +88,11 @@ fn within(circle: &[usize], partners: usize, pairs: &mut Vec<[usize; 2]>) -> Res
     let hosts = circle.len();
     let partners = partners.min(hosts.saturating_sub(1));
     if hosts * partners / 2 + pairs.len() > MOST_PAIRS {
-        return Err(Error::input(format!("{hosts} hosts have more than 100,000 such pairs"))
-            .help("choose = \"partners\" with partners = 4, or within = \"rack\", makes fewer"));
+        return Err(Error::input(
+            "too-many-pairs",
+            format!("{hosts} hosts have more than 100,000 such pairs"),
+        )
+        .help("choose = \"partners\" with partners = 4, or within = \"rack\", makes fewer"));
     }
     for step in 1..=partners / 2 {
         // The step across half of an even circle gives each pair twice.

@@ -147,8 +147,11 @@ impl FleetPlan {
         let repeats: usize = file.plans.iter().map(|plan| plan.repeats).sum();
         let all = chosen.len().saturating_mul(directions).saturating_mul(repeats);
         if all > MOST_CELLS {
-            return Err(Error::input(format!("that is {all} measurements"))
-                .help("fewer partners, plans or repeats: at most 1,000,000"));
+            return Err(Error::input(
+                "too-many-measurements",
+                format!("that is {all} measurements"),
+            )
+            .help("fewer partners, plans or repeats: at most 1,000,000"));
         }
         let mut number = 0;
         let pairs = chosen.into_iter().map(|pair| {
@@ -200,7 +203,9 @@ impl FleetPlan {
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it is not a plan, is of another format, or has an
     /// invalid name or index.
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong = |what: String| Error::input(format!("the plan of the fleet {what}"));
+        let wrong = |what: String| {
+            Error::input("invalid-fleet-plan", format!("the plan of the fleet {what}"))
+        };
         let cannot = |error: &serde_json::Error| {
             wrong(format!("cannot be read: line {}: {error}", error.line()))
         };

@@ -73,10 +73,11 @@ pub fn begin(folder: &Folder, plan: &FleetPlan, cell: &Cell, attempt: &str) -> R
         .stderr(folder.create_new(&log)?)
         .spawn()
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::unsupported(format!("there is no command \"{command}\" here"))
-                    .help("[ssh] command in the fleet's file says how hosts are reached")
-            }
+            std::io::ErrorKind::NotFound => Error::unsupported(
+                "command-not-found",
+                format!("there is no command \"{command}\" here"),
+            )
+            .help("[ssh] command in the fleet's file says how hosts are reached"),
             _ => Error::os(format!("start {command}"), error),
         })?;
     Ok(Measuring { folder: folder.clone(), child, part, run, exit })
@@ -96,7 +97,9 @@ impl Measuring {
         let ended = self.child.try_wait().map_err(|error| Error::os("wait for ssh", error))?;
         let Some(status) = ended else { return Ok(None) };
         let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(137);
-        let failed = |error| Error::output(format!("cannot write the run: {}", in_words(&error)));
+        let failed = |error| {
+            Error::output("cannot-save-run", format!("cannot write the run: {}", in_words(&error)))
+        };
         if self.part.metadata().is_ok_and(|part| part.len() > 0) {
             std::fs::rename(&self.part, &self.run).map_err(failed)?;
         } else {

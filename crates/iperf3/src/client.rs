@@ -89,9 +89,10 @@ impl Test {
     /// test.
     pub fn open(to: SocketAddr, streams: usize, patience: Duration) -> Result<Self> {
         if !(1..=MOST_STREAMS).contains(&streams) {
-            return Err(Error::usage(format!(
-                "an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""
-            ))
+            return Err(Error::usage(
+                "too-many-streams",
+                format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""),
+            )
             .help("choose fewer with --flows"));
         }
         let until = Instant::now() + patience;
@@ -142,10 +143,10 @@ impl Test {
             Ok(State::ParamExchange) => {}
             Ok(State::AccessDenied) => {
                 return Attempt::Later(
-                    Error::failed(format!(
-                        "iperf3 server \"{}\" is busy with another test",
-                        test.name
-                    ))
+                    Error::failed(
+                        "iperf3-busy",
+                        format!("iperf3 server \"{}\" is busy with another test", test.name),
+                    )
                     .help(
                         "it takes one at a time: wait for it, or start a second server there \
                             with -p PORT",
@@ -198,11 +199,10 @@ impl Test {
     /// The server is gone, or sends invalid results.
     pub fn end(mut self, sent: &[u64], seconds: f64) -> Result<ServerReport> {
         if sent.len() != self.streams {
-            return Err(Error::failed(format!(
-                "{} streams were opened and {} ended",
-                self.streams,
-                sent.len()
-            )));
+            return Err(Error::failed(
+                "streams-lost",
+                format!("{} streams were opened and {} ended", self.streams, sent.len()),
+            ));
         }
         let said = self.control.say(State::TestEnd, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
@@ -225,12 +225,15 @@ impl Test {
         let theirs = theirs.map_err(|lost| self.lost(&lost))?;
         self.expect(State::DisplayResults)?;
         if theirs.streams.len() != self.streams {
-            return Err(Error::failed(format!(
-                "iperf3 server \"{}\" has results of {} streams, of {} that there were",
-                self.name,
-                theirs.streams.len(),
-                self.streams
-            )));
+            return Err(Error::failed(
+                "iperf3-results-incomplete",
+                format!(
+                    "iperf3 server \"{}\" has results of {} streams, of {} that there were",
+                    self.name,
+                    theirs.streams.len(),
+                    self.streams
+                ),
+            ));
         }
         // The test is complete, so an error here does not matter. The server closes the connection
         // when it is done, and the next test then finds it ready.
@@ -264,9 +267,10 @@ impl Test {
             State::ServerError => {
                 let error = self.control.wait_for(self.patience, |inbox| Ok(inbox.take_number()));
                 let Ok(error) = error else {
-                    return Error::failed(format!(
-                        "iperf3 server \"{name}\" cannot go on, and does not say why"
-                    ));
+                    return Error::failed(
+                        "iperf3-failed",
+                        format!("iperf3 server \"{name}\" cannot go on, and does not say why"),
+                    );
                 };
                 let errno = self.control.wait_for(SECOND_NUMBER, |inbox| Ok(inbox.take_number()));
                 let because = match errno.ok().and_then(|errno| i32::try_from(errno).ok()) {
@@ -276,24 +280,33 @@ impl Test {
                     _ => String::new(),
                 };
                 let meaning = meaning(error);
-                Error::failed(format!(
-                    "iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"
-                ))
+                Error::failed(
+                    "iperf3-failed",
+                    format!(
+                        "iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"
+                    ),
+                )
             }
-            State::AccessDenied => Error::failed(format!("iperf3 server \"{name}\" denies access"))
-                .help("another client may have come between: try again"),
+            State::AccessDenied => Error::failed(
+                "iperf3-access-denied",
+                format!("iperf3 server \"{name}\" denies access"),
+            )
+            .help("another client may have come between: try again"),
             State::ServerTerminate => {
-                Error::failed(format!("iperf3 server \"{name}\" was told to end"))
+                Error::failed("iperf3-ended", format!("iperf3 server \"{name}\" was told to end"))
             }
-            other => Error::failed(format!(
-                "iperf3 server \"{name}\" sent \"{}\" ({other:?}), which is not valid there",
-                other.byte().cast_signed()
-            )),
+            other => Error::failed(
+                "iperf3-protocol",
+                format!(
+                    "iperf3 server \"{name}\" sent \"{}\" ({other:?}), which is not valid there",
+                    other.byte().cast_signed()
+                ),
+            ),
         }
     }
 
     fn lost(&self, lost: &Lost) -> Error {
-        let error = Error::failed(format!("iperf3 server \"{}\" {lost}", self.name));
+        let error = Error::failed("iperf3-lost", format!("iperf3 server \"{}\" {lost}", self.name));
         match lost {
             Lost::NoState(_) | Lost::Nonsense(_) | Lost::TooLong { .. } => {
                 error.help("is it an iperf3 that listens there? its port is 5201 by default")
@@ -327,9 +340,12 @@ pub fn settle(
     let broken = |error| Error::os("end a stream to an iperf3 server", error);
     let late = || {
         let seconds = patience.as_secs_f64();
-        Error::failed(format!(
-            "an iperf3 server has not taken everything within {seconds} s after the last byte"
-        ))
+        Error::failed(
+            "iperf3-not-drained",
+            format!(
+                "an iperf3 server has not taken everything within {seconds} s after the last byte"
+            ),
+        )
     };
     for (stream, sent) in streams.iter().zip(sent) {
         let mut stream: &TcpStream = stream.borrow();

@@ -12,7 +12,7 @@ use signal_hook::low_level;
 
 /// Message written to stderr if the flag was not checked in time.
 const SAID: &[u8] =
-    b"error: interrupted while a file, a name, a command or another machine was waited for\n\
+    b"error: interrupted while a file, a name, a command or another machine was waited for [interrupted]\n\
                       hint: what a run had saved by then is printed by zc show FILE\n";
 
 /// Seconds within which the flag must be checked after it was set.

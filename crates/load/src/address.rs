@@ -28,7 +28,9 @@ pub(super) fn choose_address(origin: &Origin, options: &LoadOptions) -> Result<S
             Err(error) => last = Some(cannot_connect(origin, *address, options.source, &error)),
         }
     }
-    Err(last.unwrap_or_else(|| Error::remote(format!("{} has no address", origin.quoted()))))
+    Err(last.unwrap_or_else(|| {
+        Error::remote("host-without-address", format!("{} has no address", origin.quoted()))
+    }))
 }
 
 fn try_address(address: SocketAddr, options: &LoadOptions) -> io::Result<()> {
@@ -45,25 +47,32 @@ pub(super) fn cannot_connect(
 ) -> Error {
     let url = origin.quoted();
     if let Some((why, help)) = tls::why(error) {
-        return Error::remote(format!("cannot connect to {url} with TLS: {why}")).help(help);
+        return Error::remote("tls-failed", format!("cannot connect to {url} with TLS: {why}"))
+            .help(help);
     }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
-            Error::usage(format!(
-                "cannot connect from {} to {address}: {}",
-                ip_text(source),
-                in_words(error)
-            ))
+            Error::usage(
+                "cannot-connect",
+                format!(
+                    "cannot connect from {} to {address}: {}",
+                    ip_text(source),
+                    in_words(error)
+                ),
+            )
             .help(
                 "--source must be an address of this machine (ip address shows them), of the \
                      same IP version; or its ports are used up",
             )
         }
         (Some(Errno::MFILE | Errno::NFILE), _) => {
-            Error::failed(format!("cannot connect to {url}: {}", in_words(error)))
+            Error::failed("cannot-connect", format!("cannot connect to {url}: {}", in_words(error)))
                 .help("use fewer connections, or raise the limit: ulimit -n")
         }
-        _ => Error::remote(format!("cannot connect to {url} at {address}: {}", in_words(error)))
-            .help("check that the server runs and listens there: ss -ltn"),
+        _ => Error::remote(
+            "cannot-connect",
+            format!("cannot connect to {url} at {address}: {}", in_words(error)),
+        )
+        .help("check that the server runs and listens there: ss -ltn"),
     }
 }

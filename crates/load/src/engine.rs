@@ -193,14 +193,16 @@ impl Engine {
                         running.end(wanted_by, monotonic_ns(), until_ns, counts);
                     }
                     None => {
-                        let _ = wanted_by.send(Err(Error::failed("no phase of requests goes on")));
+                        let _ = wanted_by
+                            .send(Err(Error::failed("no-phase", "no phase of requests goes on")));
                     }
                 },
                 Ok(Command::Fetch { origin, wanted_by }) if origin < self.origins.len() => {
                     self.fetches.push_back((origin, wanted_by));
                 }
                 Ok(Command::Fetch { wanted_by, .. }) => {
-                    let _ = wanted_by.send(Err(Error::failed("the load has no such origin")));
+                    let _ = wanted_by
+                        .send(Err(Error::failed("no-such-origin", "the load has no such origin")));
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return false,
@@ -341,11 +343,11 @@ fn fetched(origin: &Origin, answer: Answer, hasher: &Hasher) -> Fetched {
 /// A response that did not come, as an error.
 fn unanswered(origin: &Origin, fault: Fault, words: String) -> Error {
     let error = match fault {
-        Fault::Connect | Fault::Tls => Error::remote(words),
-        _ => Error::remote(format!(
-            "no answer from \"{}\": {words}",
-            escape(&origin.first_url(), 200)
-        )),
+        Fault::Connect | Fault::Tls => Error::remote("cannot-connect", words),
+        _ => Error::remote(
+            "no-answer",
+            format!("no answer from \"{}\": {words}", escape(&origin.first_url(), 200)),
+        ),
     };
     error.help(match fault {
         Fault::Timeout => "give it more time with --timeout, or ask a server that is less busy",

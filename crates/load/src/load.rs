@@ -137,9 +137,10 @@ impl Load {
     fn answer<T>(&self, inbox: &Receiver<T>, at_most: Duration) -> Result<T> {
         inbox.recv_timeout(at_most.saturating_add(PATIENCE)).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
-            RecvTimeoutError::Timeout => {
-                Error::failed("the thread that sends the requests does not answer")
-            }
+            RecvTimeoutError::Timeout => Error::failed(
+                "load-thread-stalled",
+                "the thread that sends the requests does not answer",
+            ),
         })
     }
 }
@@ -154,5 +155,5 @@ impl Drop for Load {
 }
 
 fn ended() -> Error {
-    Error::failed("the thread that sends the requests has ended")
+    Error::failed("thread-ended", "the thread that sends the requests has ended")
 }

@@ -35,17 +35,19 @@ impl Origin {
     pub fn resolve(url: &str) -> Result<Self> {
         let (mut origin, port) = Self::parse(url)?;
         origin.addresses = names::addresses(&origin.host, port).map_err(|error| {
-            Error::remote(format!(
-                "cannot find host \"{}\": {}",
-                escape(&origin.host, 200),
-                in_words(&error)
-            ))
+            Error::remote(
+                "cannot-find-host",
+                format!("cannot find host \"{}\": {}", escape(&origin.host, 200), in_words(&error)),
+            )
             .help("check the spelling, or write its address: http://192.0.2.1/")
         })?;
         if origin.addresses.is_empty() {
             let host = escape(&origin.host, 200);
-            return Err(Error::remote(format!("host \"{host}\" has no address"))
-                .help("write its address: http://192.0.2.1/"));
+            return Err(Error::remote(
+                "host-without-address",
+                format!("host \"{host}\" has no address"),
+            )
+            .help("write its address: http://192.0.2.1/"));
         }
         Ok(origin)
     }
@@ -79,17 +81,17 @@ impl Origin {
     pub fn asked_for(self, targets: Targets) -> Result<Self> {
         let named = &self.targets.each()[0];
         if named != "/" {
-            return Err(Error::usage(format!(
-                "URL {} has the path \"{}\"",
-                self.quoted(),
-                escape(named, 200)
-            ))
+            return Err(Error::usage(
+                "url-with-path",
+                format!("URL {} has the path \"{}\"", self.quoted(), escape(named, 200)),
+            )
             .help("where the paths are given apart, name the server only: http://HOST:PORT"));
         }
         match targets.each().iter().find(|target| !is_target(target)) {
-            Some(odd) => {
-                Err(Error::usage(format!("\"{}\" is not the path of a URL", escape(odd, 200))))
-            }
+            Some(odd) => Err(Error::usage(
+                "invalid-url-path",
+                format!("\"{}\" is not the path of a URL", escape(odd, 200)),
+            )),
             None => Ok(Self { targets, ..self }),
         }
     }
@@ -134,7 +136,9 @@ impl Origin {
 
     /// Takes a URL apart; without addresses, with the port.
     fn parse(url: &str) -> Result<(Self, u16)> {
-        let wrong = |what: &str| Error::usage(format!("URL \"{}\" {what}", escape(url, 200)));
+        let wrong = |what: &str| {
+            Error::usage("invalid-url", format!("URL \"{}\" {what}", escape(url, 200)))
+        };
         if url.len() > LONGEST {
             return Err(wrong("is too long").help(format!("at most {LONGEST} bytes")));
         }

@@ -134,14 +134,14 @@ impl Fetched {
         match (self.status, &self.location, &self.encoding) {
             (300..=399, Some(location), _) => {
                 let location = escape(location, 200);
-                Err(Error::remote(format!(
+                Err(Error::remote("redirect", format!(
                     "\"{url}\" is a redirect (status {}) to \"{location}\"",
                     self.status
                 ))
                 .help("name that URL instead, if it is the one to measure"))
             }
             (200..=299, _, None) => Ok(self),
-            (200..=299, _, Some(encoding)) => Err(Error::remote(format!(
+            (200..=299, _, Some(encoding)) => Err(Error::remote("unrequested-encoding", format!(
                 "the server sends \"{url}\" with the encoding \"{}\", though none was asked for",
                 escape(encoding, 40)
             ))
@@ -150,7 +150,7 @@ impl Fetched {
                  identity'",
             )),
             (status, ..) => {
-                Err(Error::remote(format!("the server answers \"{url}\" with status {status}"))
+                Err(Error::remote("unexpected-status", format!("the server answers \"{url}\" with status {status}"))
                     .help("check the URL: curl -i shows the whole answer"))
             }
         }

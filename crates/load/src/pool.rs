@@ -98,14 +98,20 @@ impl Pool {
     /// descriptors can be open.
     pub(super) fn new(options: LoadOptions, shared: Arc<Shared>) -> Result<Self> {
         if options.origins.is_empty() || options.connections == 0 {
-            return Err(Error::usage("a load needs a URL and at least one connection"));
+            return Err(Error::usage(
+                "empty-load",
+                "a load needs a URL and at least one connection",
+            ));
         }
         let count = options.origins.len().saturating_mul(options.connections);
         let needed = count as u64 + OTHER_DESCRIPTORS;
         if let Room::No { hard } = room_for(needed)? {
-            return Err(Error::unsupported(format!(
-                "{count} connections need {needed} open files, and this process may have {hard}"
-            ))
+            return Err(Error::unsupported(
+                "too-many-connections",
+                format!(
+                    "{count} connections need {needed} open files, and this process may have {hard}"
+                ),
+            )
             .help("use fewer connections, or raise the limit: ulimit -n"));
         }
         let parting = match room_for(needed + MOST_PARTING)? {

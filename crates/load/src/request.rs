@@ -35,8 +35,11 @@ pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Res
     }
     text.push_str("\r\n");
     if text.len() > LONGEST {
-        return Err(Error::usage(format!("a request has {} bytes", text.len()))
-            .help(format!("at most {LONGEST}: use fewer or shorter headers")));
+        return Err(Error::usage(
+            "request-too-long",
+            format!("a request has {} bytes", text.len()),
+        )
+        .help(format!("at most {LONGEST}: use fewer or shorter headers")));
     }
     Ok(text.into_bytes())
 }
@@ -47,8 +50,11 @@ pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Res
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is none, or changes what the request is.
 pub fn check_header(name: &str, value: &str) -> Result<()> {
     let wrong = |what: &str| {
-        Error::usage(format!("header \"{}\" {what}", escape(&format!("{name}: {value}"), 80)))
-            .help("headers look like --header 'Accept-Encoding: gzip'")
+        Error::usage(
+            "invalid-header",
+            format!("header \"{}\" {what}", escape(&format!("{name}: {value}"), 80)),
+        )
+        .help("headers look like --header 'Accept-Encoding: gzip'")
     };
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {

@@ -87,7 +87,9 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
             (Some(roots), listed)
         }
     };
-    let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot use TLS: {error}"));
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::failed("tls-unavailable", format!("cannot use TLS: {error}"))
+    };
     let provider = Arc::new(ring::default_provider());
     let by = |roots| {
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build()
@@ -111,8 +113,11 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): no certificate could have such a name.
 fn name(origin: &Origin) -> Result<ServerName<'static>> {
     ServerName::try_from(without_zone(&origin.host).to_owned()).map_err(|_| {
-        Error::usage(format!("{}: no certificate can name this host", origin.quoted()))
-            .help("use a DNS name or an address")
+        Error::usage(
+            "tls-host-not-nameable",
+            format!("{}: no certificate can name this host", origin.quoted()),
+        )
+        .help("use a DNS name or an address")
     })
 }
 
@@ -225,11 +230,14 @@ fn roots_of_system() -> Result<RootCertStore> {
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-        return Err(Error::unsupported(format!("this system has no trusted certificates{why}"))
-            .help(
-                "install ca-certificates, name a file with --cacert, or accept anybody with \
+        return Err(Error::unsupported(
+            "no-trusted-certificates",
+            format!("this system has no trusted certificates{why}"),
+        )
+        .help(
+            "install ca-certificates, name a file with --cacert, or accept anybody with \
                  --insecure",
-            ));
+        ));
     }
     Ok(roots)
 }
@@ -254,8 +262,11 @@ fn no_pem(error: &pem::Error) -> &'static str {
 
 fn no_certificate(path: &Path, why: &str) -> Error {
     let path = escape(&path.to_string_lossy(), 400);
-    Error::input(format!("cannot use the certificates of \"{path}\": {why}"))
-        .help("it has to hold certificates in PEM: -----BEGIN CERTIFICATE-----")
+    Error::input(
+        "certificates-unusable",
+        format!("cannot use the certificates of \"{path}\": {why}"),
+    )
+    .help("it has to hold certificates in PEM: -----BEGIN CERTIFICATE-----")
 }
 
 fn is_out_of_time(refused: &rustls::Error) -> bool {

@@ -76,11 +76,14 @@ pub(super) fn gather(
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let missing = found.iter().filter(|each| each.is_none()).count();
-            return Err(Error::failed(format!(
-                "{missing} of {} flows did not arrive within {} s",
-                found.len(),
-                patience.as_secs()
-            ))
+            return Err(Error::failed(
+                "flows-missing",
+                format!(
+                    "{missing} of {} flows did not arrive within {} s",
+                    found.len(),
+                    patience.as_secs()
+                ),
+            )
             .help(format!("does a firewall let TCP to port {} through?", port(listener))));
         }
         still_wanted()?;

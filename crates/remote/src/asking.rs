@@ -47,10 +47,13 @@ impl Asking {
         let timeout = Duration::from_nanos(wanted.timeout_ns);
         let all = wanted.connections.saturating_mul(wanted.origins.len());
         if all > MOST_CONNECTIONS || timeout > LONGEST_TIMEOUT {
-            return Err(Error::usage(format!(
-                "{all} connections, or {} s for a response, are more than a far end gives",
-                timeout.as_secs()
-            )));
+            return Err(Error::usage(
+                "far-end-limit",
+                format!(
+                    "{all} connections, or {} s for a response, are more than a far end gives",
+                    timeout.as_secs()
+                ),
+            ));
         }
         let origin = |wanted: &FarOrigin| Origin::on(&wanted.url, place(wanted.address, from)?);
         let options = LoadOptions {
@@ -81,7 +84,7 @@ impl Asking {
             Request::Go { origin, per_s, begins_in_ns } => {
                 let is_rate = per_s.is_none_or(|per_s| per_s > 0.0 && per_s <= MOST_PER_S);
                 if origin >= self.origins || !is_rate || begins_in_ns > LONGEST_DELAY_NS {
-                    return Err(Error::usage("a load that there is not was asked for"));
+                    return Err(Error::usage("protocol", "a load that there is not was asked for"));
                 }
                 let pace = per_s.map_or(Pace::Unpaced, |per_s| Pace::At { per_s });
                 self.load.go(origin, pace, monotonic_ns().saturating_add(begins_in_ns));
@@ -93,7 +96,7 @@ impl Asking {
                 let per_s = responses_per_s(&phase);
                 Ok(Reply::Paused(FarPhase::at_rate(&phase.into(), per_s)))
             }
-            _ => Err(Error::failed("the session is one of requests")),
+            _ => Err(Error::failed("protocol", "the session is one of requests")),
         }
     }
 }
@@ -114,16 +117,17 @@ fn responses_per_s(phase: &Phase) -> f64 {
 /// It is on another machine than the client's, or the client's address is not known.
 fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr> {
     match (wanted, from.map(canonical)) {
-        (Some(wanted), Some(from)) if wanted.to_canonical() != from.ip() => {
-            Err(Error::usage(format!(
+        (Some(wanted), Some(from)) if wanted.to_canonical() != from.ip() => Err(Error::usage(
+            "foreign-target",
+            format!(
                 "requests go to the machine that controls this one, at {}, and not to {wanted}",
                 ip_text(from)
-            ))
-            .help("name the server by that address, or by localhost"))
-        }
+            ),
+        )
+        .help("name the server by that address, or by localhost")),
         (_, Some(from)) => Ok(from),
         (Some(wanted), None) => Ok(SocketAddr::new(wanted, 0)),
-        (None, None) => Err(Error::usage("it is not known where the server is")
+        (None, None) => Err(Error::usage("protocol", "it is not known where the server is")
             .help("name it by an address that the other machine reaches")),
     }
 }
@@ -145,7 +149,7 @@ pub(super) fn while_wanted<T: Send + 'static>(
             Ok(done) => return done,
             Err(RecvTimeoutError::Timeout) => still_wanted()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::failed("the thread that asks panicked"));
+                return Err(Error::failed("thread-panicked", "the thread that asks panicked"));
             }
         }
     }

@@ -66,7 +66,7 @@ impl Program {
         };
         let meta = std::fs::metadata(path).map_err(cannot)?;
         let no_program = || {
-            Error::input(format!("{name} is not a program (an ELF file)"))
+            Error::input("not-an-elf-file", format!("{name} is not a program (an ELF file)"))
                 .help("a zc for the far machine, statically linked: docs/install.md")
         };
         if !meta.is_file() || meta.len() > MOST_BYTES {

@@ -261,7 +261,7 @@ fn carrying_ends_when_it_is_not_wanted_any_more() {
         duties: Duties::Usual,
         patience: SOON,
         still_wanted: &|| match stop.load(Ordering::Relaxed) {
-            true => Err(Error::new(ErrorKind::Interrupted, "stopped")),
+            true => Err(Error::new(ErrorKind::Interrupted, "stopped", "stopped")),
             false => Ok(()),
         },
         carrying: &mut |carried| {

@@ -135,11 +135,14 @@ impl<T: Transport> Client<T> {
         let until = Instant::now() + TO_MEET;
         let mut in_time = candidates.iter().take_while(|_| Instant::now() < until);
         let Some((data, rtt_ns)) = in_time.find_map(|address| meet(&target(address))) else {
-            return Err(Error::remote(format!(
-                "the far end cannot be reached for data at port {} of {}",
-                ready.data_port,
-                list(&candidates)
-            ))
+            return Err(Error::remote(
+                "far-end-data-port-unreachable",
+                format!(
+                    "the far end cannot be reached for data at port {} of {}",
+                    ready.data_port,
+                    list(&candidates)
+                ),
+            )
             .help(
                 "a firewall must let TCP to that port through; --far-address names an address \
                 that leads there",
@@ -221,11 +224,11 @@ impl<T: Transport> Client<T> {
         let gone = |message: &str, transport: &T| {
             let help =
                 transport.last_error().unwrap_or_else(|| "its own stderr may say why".to_owned());
-            Err(Error::remote(message).help(help))
+            Err(Error::remote("far-end-gone", message).help(help))
         };
         match self.received(patience)? {
-            Received::Message(Reply::Error { kind, message, help }) => {
-                Err(Error { help, ..Error::new(kind, format!("at the far end: {message}")) })
+            Received::Message(Reply::Error { kind, id, message, help }) => {
+                Err(Error { help, ..Error::new(kind, id, format!("at the far end: {message}")) })
             }
             Received::Message(reply) => Ok(reply),
             Received::Late => gone("the far end does not answer any more", &self.transport),
@@ -405,7 +408,7 @@ fn meet(target: &Target) -> Option<(SocketAddr, u64)> {
 }
 
 fn unexpected() -> Error {
-    Error::remote("the far end does not answer as zc does")
+    Error::remote("far-end-protocol", "the far end does not answer as zc does")
         .help("is the same version of zc at both ends?")
 }
 
@@ -535,6 +538,7 @@ mod tests {
     fn an_error_of_the_server_keeps_its_kind_and_fails_only_the_trial() {
         let error = Reply::Error {
             kind: ErrorKind::Failed,
+            id: "receiver-broke".to_owned(),
             message: "a receiver broke".to_owned(),
             help: None,
         };

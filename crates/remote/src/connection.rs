@@ -113,8 +113,8 @@ impl Connection {
         message: &impl Serialize,
         still_wanted: StillWanted<'_>,
     ) -> Result<()> {
-        let mut line =
-            serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
+        let mut line = serde_json::to_vec(message)
+            .map_err(|error| Error::failed("protocol", error.to_string()))?;
         line.push(b'\n');
         self.write_while(&line, still_wanted)
     }
@@ -168,6 +168,7 @@ impl Connection {
                 still_wanted()?;
                 if left.is_zero() {
                     return Err(Error::remote(
+                        "far-end-stalled",
                         "the other end of the control connection does not read its messages",
                     ));
                 }
@@ -250,7 +251,7 @@ impl Connection {
 fn lost(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            Error::remote("the other end of the control connection is gone")
+            Error::remote("far-end-gone", "the other end of the control connection is gone")
         }
         _ => Error::os("use the control connection", error).kind(ErrorKind::Remote),
     }

@@ -48,7 +48,7 @@ impl<T: Transport> FarReads<T> {
 
 impl<T: Transport> RemoteLoad for FarReads<T> {
     fn fetch(&mut self, _: usize) -> Result<Fetched> {
-        Err(Error::failed("a READ of NFS is no response of HTTP"))
+        Err(Error::failed("not-http", "a READ of NFS is no response of HTTP"))
     }
 
     /// It is seen by the next calls.
@@ -58,7 +58,7 @@ impl<T: Transport> RemoteLoad for FarReads<T> {
 
     fn go(&mut self, origin: usize, per_s: Option<f64>, begins_in_ns: u64) -> Result<()> {
         let calls = self.calls.get(origin).copied();
-        let calls = calls.ok_or_else(|| Error::failed("there is no such file"))?;
+        let calls = calls.ok_or_else(|| Error::failed("protocol", "there is no such file"))?;
         self.client.go_nfs(calls, self.depth, per_s, begins_in_ns)
     }
 

@@ -198,17 +198,21 @@ pub fn authenticate(
     let hello = match connection.line(MOST_BYTES, patience)? {
         Received::Message(line) => line,
         Received::Late => {
-            return Err(Error::remote(format!(
-                "the far end has sent nothing for {} s",
-                patience.as_secs()
-            ))
+            return Err(Error::remote(
+                "far-end-stalled",
+                format!("the far end has sent nothing for {} s", patience.as_secs()),
+            )
             .help(
                 "is it `zc serve` that listens there? An iperf3 server is called as \
                     iperf3://HOST, a bare sink as discard://HOST:PORT",
             ));
         }
         Received::Closed => {
-            return Err(Error::remote("the far end closed the connection before its hello").help(
+            return Err(Error::remote(
+                "far-end-gone",
+                "the far end closed the connection before its hello",
+            )
+            .help(
                 "is it `zc serve` that listens there? If it is, try again: it may have too many \
                  pending connections",
             ));
@@ -235,11 +239,17 @@ pub(super) fn answer_hello(
     let reply = match connection.receive(MOST_BYTES, left)? {
         Received::Message(reply) => reply,
         Received::Closed => {
-            return Err(Error::remote("the far end closed the connection during the handshake")
-                .help("try again: it may have too many pending connections"));
+            return Err(Error::remote(
+                "far-end-gone",
+                "the far end closed the connection during the handshake",
+            )
+            .help("try again: it may have too many pending connections"));
         }
         Received::Late => {
-            return Err(Error::remote("the far end did not answer in time during the handshake"));
+            return Err(Error::remote(
+                "far-end-stalled",
+                "the far end did not answer in time during the handshake",
+            ));
         }
         Received::TooLong => return Err(not_zc()),
         Received::Nonsense(line) => return Err(no_message(&line)),
@@ -285,12 +295,13 @@ impl Proven {
         };
         if !unhex(proof).is_some_and(|proof| secret.is_proven(label, &self.0, &proof)) {
             return Err(Error::remote(
+                "far-end-unproven",
                 "the far end does not know the token itself, so it is not the intended server",
             )
             .help("is the address right?"));
         }
         if label == BUSY {
-            return Err(Error::remote("the far end is busy with another session")
+            return Err(Error::remote("far-end-busy", "the far end is busy with another session")
                 .help("try again when it has ended, or start another `zc serve` on another port"));
         }
         Ok(secret.session_key(&self.0))
@@ -298,7 +309,7 @@ impl Proven {
 }
 
 fn not_zc() -> Error {
-    Error::remote("the server there is not `zc serve`").help(
+    Error::remote("far-end-not-zc", "the server there is not `zc serve`").help(
         "is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as \
             discard://HOST:PORT",
     )
@@ -306,7 +317,11 @@ fn not_zc() -> Error {
 
 /// The error for a line that is no message, after a hello.
 pub(super) fn no_message(line: &str) -> Error {
-    Error::remote(format!("the far end says \"{line}\", which is no message of zc")).help(
+    Error::remote(
+        "far-end-protocol",
+        format!("the far end says \"{line}\", which is no message of zc"),
+    )
+    .help(
         "what prints that there, once zc has started, must be silent: a banner, a profile of a \
          shell, a wrapper; or zc is of another version there",
     )
@@ -314,11 +329,11 @@ pub(super) fn no_message(line: &str) -> Error {
 
 fn refused(secret: &Secret) -> Error {
     if secret.is_open() {
-        Error::remote("the far end wants a token").help(
+        Error::remote("token-missing", "the far end wants a token").help(
             "--token-file FILE, with the token that `zc serve` there was given or has printed",
         )
     } else {
-        Error::remote("the far end refuses the token").help(
+        Error::remote("token-refused", "the far end refuses the token").help(
             "it must be the one that `zc serve` there was given or has printed last; a printed one \
              opens one session",
         )
@@ -328,10 +343,13 @@ fn refused(secret: &Secret) -> Error {
 /// The error for a server of another protocol.
 fn other_protocol(protocol: u32, version: &str) -> Error {
     let version = plain(version);
-    Error::remote(format!(
-        "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc \
+    Error::remote(
+        "far-end-version",
+        format!(
+            "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc \
          {VERSION}): install the same version on both"
-    ))
+        ),
+    )
     .help("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
 }
 

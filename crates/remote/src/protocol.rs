@@ -264,6 +264,8 @@ pub enum Reply {
     Error {
         /// Decides the exit code at the client.
         kind: ErrorKind,
+        /// Names the cause.
+        id: String,
         /// The message that would be printed on the server's stderr.
         message: String,
         /// The hint that goes with it.

@@ -56,8 +56,11 @@ impl Reads {
         still_wanted: StillWanted<'_>,
     ) -> Result<(Self, Reply)> {
         if !allowed {
-            return Err(Error::usage("this zc was not started to be a client of NFS")
-                .help("--via 'ssh HOST' in place of --remote starts one that is"));
+            return Err(Error::usage(
+                "nfs-client-not-offered",
+                "this zc was not started to be a client of NFS",
+            )
+            .help("--via 'ssh HOST' in place of --remote starts one that is"));
         }
         let NfsWanted { client, address, .. } = *wanted;
         let calling = while_wanted(still_wanted, move || start(client))?;
@@ -79,7 +82,10 @@ impl Reads {
         match request {
             Request::OpenNfs(file) => {
                 if self.opened == MOST_FILES {
-                    return Err(Error::usage("more files were asked for than a far end opens"));
+                    return Err(Error::usage(
+                        "far-end-limit",
+                        "more files were asked for than a far end opens",
+                    ));
                 }
                 let what = what(self.client, self.address, file)?;
                 let most = Some(file.most);
@@ -94,17 +100,21 @@ impl Reads {
             Request::GoNfs { .. } => {
                 let order = order(request, self.opened, available_bytes());
                 let order = order.ok_or_else(|| {
-                    Error::usage("READs were asked for that a far end does not make")
+                    Error::usage(
+                        "far-end-limit",
+                        "READs were asked for that a far end does not make",
+                    )
                 })?;
                 taken(&calling).go(order).map(|()| Reply::Done)
             }
             Request::Pause => {
                 let phase = while_wanted(still_wanted, move || taken(&calling).pause())?;
-                let phase = phase.ok_or_else(|| Error::failed("nothing is being read"))?;
+                let phase =
+                    phase.ok_or_else(|| Error::failed("protocol", "nothing is being read"))?;
                 let per_s = phase.responses_per_s.unwrap_or_default();
                 Ok(Reply::Paused(FarPhase::at_rate(&phase, per_s)))
             }
-            _ => Err(Error::failed("the session is one of a client of NFS")),
+            _ => Err(Error::failed("protocol", "the session is one of a client of NFS")),
         }
     }
 }
@@ -144,7 +154,7 @@ fn what(client: NfsClient, address: IpAddr, wanted: &FarFile) -> Result<String> 
         && (1..=MOST_CONNECTIONS).contains(connections)
         && (1..=MOST_OF_FILE).contains(most);
     if !speaks || !fits {
-        return Err(Error::usage("a file was asked for that a far end does not read"));
+        return Err(Error::usage("protocol", "a file was asked for that a far end does not read"));
     }
     let exported = Exported::of_server(address, file)?;
     Ok(match client {

@@ -113,22 +113,22 @@ impl Secret {
         // access list, whose mask stat(2) shows as the rights of the group.
         let checked = meta.is_file() && !is_credential(path);
         if checked && mode & 0o077 != 0 {
-            return Err(Error::input(format!(
-                "{name} can be used by others than its owner (mode {:04o})",
-                mode & 0o7777
-            ))
+            return Err(Error::input(
+                "secret-readable-by-others",
+                format!("{name} can be used by others than its owner (mode {:04o})", mode & 0o7777),
+            )
             .help(format!("chmod 600 {}", shell_word(path))));
         }
         let us = zc_kernel::process::euid();
         if checked && meta.uid() != us && us != 0 {
-            return Err(Error::input(format!(
-                "{name} belongs to another user (uid {})",
-                meta.uid()
-            ))
+            return Err(Error::input(
+                "secret-of-another-user",
+                format!("{name} belongs to another user (uid {})", meta.uid()),
+            )
             .help("a token is for one's own eyes: have it in a file of your own"));
         }
         let Some(bytes) = named_file::bytes(file, MOST_BYTES as u64).map_err(read)? else {
-            return Err(Error::input(format!("{name} is longer than 4 KiB"))
+            return Err(Error::input("secret-too-long", format!("{name} is longer than 4 KiB"))
                 .help("its first line is the token"));
         };
         let line = without_bom(&bytes).split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -138,17 +138,19 @@ impl Secret {
     fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let help = "head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes a good one";
         if bytes.is_empty() {
-            return Err(Error::input(format!("{name} is empty")).help(help));
+            return Err(Error::input("secret-empty", format!("{name} is empty")).help(help));
         }
         if bytes.len() < FEWEST_BYTES {
             let error = format!(
                 "{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}",
                 bytes.len()
             );
-            return Err(Error::input(error).help(help));
+            return Err(Error::input("secret-too-short", error).help(help));
         }
         if bytes.len() > MOST_BYTES {
-            return Err(Error::input(format!("{name} is longer than 4 KiB")).help(help));
+            return Err(
+                Error::input("secret-too-long", format!("{name} is longer than 4 KiB")).help(help)
+            );
         }
         Ok(Self { key: bytes.to_vec(), one_time: false })
     }

@@ -95,8 +95,8 @@ pub fn serve(
     let peer = connection.peer()?;
     // Every wait of a request ends soon after a stop, or when nobody is there for its answer.
     let still_wanted = || match () {
-        () if stop.is_set() => Err(Error::remote(STOPPED)),
-        () if peer.is_gone() => Err(Error::remote("the client is gone")),
+        () if stop.is_set() => Err(Error::remote("far-end-stopped", STOPPED)),
+        () if peer.is_gone() => Err(Error::remote("client-gone", "the client is gone")),
         () => Ok(()),
     };
     loop {
@@ -104,15 +104,16 @@ pub fn serve(
             Ok(request) => request,
             Err(end) => {
                 if end != SessionEnd::Closed {
-                    let message = match end {
-                        SessionEnd::Stopped => STOPPED,
-                        SessionEnd::Idle => {
-                            "the far end received no request for ten minutes and ended the session"
-                        }
-                        _ => "the far end did not understand what it was asked",
+                    let (id, message) = match end {
+                        SessionEnd::Stopped => ("far-end-stopped", STOPPED),
+                        SessionEnd::Idle => (
+                            "client-idle",
+                            "the far end received no request for ten minutes and ended the session",
+                        ),
+                        _ => ("protocol", "the far end did not understand what it was asked"),
                     };
                     // The client may be gone too.
-                    let _ = connection.send(&reply_of(Error::remote(message)));
+                    let _ = connection.send(&reply_of(Error::remote(id, message)));
                 }
                 return Ok(end);
             }
@@ -152,7 +153,8 @@ pub fn serve(
         }
         ahead = if connection.has_more()? { ahead + 1 } else { 0 };
         if ahead > MOST_AHEAD {
-            let error = Error::remote("the far end was asked for more before it had answered");
+            let error =
+                Error::remote("protocol", "the far end was asked for more before it had answered");
             let _ = connection.send_while(&reply_of(error), &still_wanted);
             return Ok(SessionEnd::Nonsense);
         }
@@ -161,7 +163,12 @@ pub fn serve(
 }
 
 fn reply_of(error: Error) -> Reply {
-    Reply::Error { kind: error.kind, message: error.message, help: error.help }
+    Reply::Error {
+        kind: error.kind,
+        id: error.id.into_owned(),
+        message: error.message,
+        help: error.help,
+    }
 }
 
 fn receive(
@@ -216,9 +223,10 @@ impl Session {
         let allowed = trial::allowed_cpus()?;
         let receiver_cpu = match wanted.receiver_cpu {
             Some(cpu) if !allowed.contains(&cpu) => {
-                return Err(Error::usage(format!(
-                    "CPU {cpu} does not exist at the far end, or may not be used there"
-                ))
+                return Err(Error::usage(
+                    "no-such-cpu",
+                    format!("CPU {cpu} does not exist at the far end, or may not be used there"),
+                )
                 .help(format!("it may use {allowed:?}")));
             }
             Some(cpu) => cpu,
@@ -280,7 +288,7 @@ impl Session {
             | Request::Go { .. }
             | Request::OpenNfs(_)
             | Request::GoNfs { .. }
-            | Request::Pause => Err(Error::failed("the session is one that receives")),
+            | Request::Pause => Err(Error::failed("protocol", "the session is one that receives")),
             Request::Meet => self.meet(connection, still_wanted),
             Request::Soak { on } => {
                 self.machine.soak(on)?;
@@ -289,10 +297,13 @@ impl Session {
             Request::Flows { flows, path, buffer_bytes, checksum } => {
                 let needed = flows.saturating_mul(receive_memory_bytes(path, buffer_bytes));
                 if flows > MOST_FLOWS || needed > most_buffer_bytes(available_bytes()) {
-                    return Err(Error::usage(format!(
-                        "{flows} flows by {path} with receive buffers of {buffer_bytes} bytes are \
+                    return Err(Error::usage(
+                        "far-end-limit",
+                        format!(
+                            "{flows} flows by {path} with receive buffers of {buffer_bytes} bytes are \
                          more than a far end gives"
-                    )));
+                        ),
+                    ));
                 }
                 let config =
                     RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
@@ -300,7 +311,10 @@ impl Session {
             }
             Request::Window { opens_in_ns, lasts_ns } => {
                 if opens_in_ns.max(lasts_ns) > LONGEST_WINDOW_NS {
-                    return Err(Error::usage("a window of more than two minutes was asked for"));
+                    return Err(Error::usage(
+                        "far-end-limit",
+                        "a window of more than two minutes was asked for",
+                    ));
                 }
                 let opens_ns = monotonic_ns() + opens_in_ns;
                 let receivers = self.receivers.as_ref();
@@ -308,7 +322,7 @@ impl Session {
                 Ok(Reply::Window(window))
             }
             Request::Finish => match self.receivers.take().map(|all| all.finish(still_wanted)) {
-                None => Err(Error::failed("there are no flows to finish")),
+                None => Err(Error::failed("protocol", "there are no flows to finish")),
                 Some(Ok(ended)) => Ok(Reply::Finished {
                     received_bytes: ended.iter().map(|(bytes, _)| *bytes).collect(),
                     crc32: ended.first().map_or(0, |(_, crc32)| *crc32),

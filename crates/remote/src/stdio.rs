@@ -48,7 +48,7 @@ pub fn welcome(mut connection: Connection, patience: Duration, stop: &Stop) -> R
         }
         Answer::OtherProtocol(protocol) => {
             connection.send(&Line::Refused)?;
-            Err(Error::remote(format!("the client speaks protocol {protocol}")))
+            Err(Error::remote("client-version", format!("the client speaks protocol {protocol}")))
         }
         Answer::WrongToken | Answer::Nonsense => {
             connection.send(&Line::Refused)?;
@@ -62,9 +62,9 @@ fn line(connection: &mut Connection, until: Instant, stop: &Stop) -> Result<Vec<
         let left = until.saturating_duration_since(Instant::now());
         match connection.line(MOST_BYTES, left.min(GLANCE))? {
             Received::Message(line) => return Ok(line),
-            Received::Closed => return Err(Error::remote("the client is gone")),
+            Received::Closed => return Err(Error::remote("client-gone", "the client is gone")),
             Received::Late if stop.is_set() => {
-                return Err(Error::remote("stopped before a client came"));
+                return Err(Error::remote("interrupted", "stopped before a client came"));
             }
             Received::Late if !left.is_zero() => {}
             Received::Late | Received::TooLong | Received::Nonsense(_) => {
@@ -75,7 +75,7 @@ fn line(connection: &mut Connection, until: Instant, stop: &Stop) -> Result<Vec<
 }
 
 fn not_a_client() -> Error {
-    Error::usage("no zc is at the other end of stdin and stdout").help(
+    Error::usage("client-not-zc", "no zc is at the other end of stdin and stdout").help(
         "`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits \
             for a client",
     )

@@ -98,7 +98,8 @@ impl Via {
     ) -> Result<(Self, Connection)> {
         let command = start.command.trim();
         if command.is_empty() {
-            return Err(Error::usage("--via has no command").help("for instance --via 'ssh HOST'"));
+            return Err(Error::usage("command-missing", "--via has no command")
+                .help("for instance --via 'ssh HOST'"));
         }
         let (secret, word) = Secret::one_time()?;
         let (mut via, mut connection) = Self::spawn(command)?;
@@ -137,7 +138,10 @@ impl Via {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(Error::failed("a child has no pipes although it was given some"));
+            return Err(Error::failed(
+                "pipes-missing",
+                "a child has no pipes although it was given some",
+            ));
         };
         let connection = Connection::new(stdout.into(), stdin.into());
         let parts = pidfd(child.id() as i32)

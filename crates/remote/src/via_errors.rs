@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::carry::{Refusal, Wanted};
 use super::handshake::{VERSION, plain};
-use zc_run::{Error, ErrorKind};
+use zc_run::Error;
 
 /// Reports of the script on the other machine.
 #[derive(Debug, Default)]
@@ -188,15 +188,15 @@ impl Found {
     }
 
     /// Adds to an error about a zc that is missing why none was carried, and what helps.
-    fn not_carried(&self, message: String, install: String) -> Error {
+    fn not_carried(&self, id: &'static str, message: String, install: String) -> Error {
         let Carrying::Refused(refusal) = &self.carrying else {
-            return Error::remote(message).help(install);
+            return Error::remote(id, message).help(install);
         };
         let message = match refusal.reason() {
             Some(reason) => format!("{message}; this one was not carried there: {reason}"),
             None => message,
         };
-        Error::remote(message).help(match refusal.remedy() {
+        Error::remote(id, message).help(match refusal.remedy() {
             Some(remedy) => format!("{remedy}; or {install}"),
             None => install,
         })
@@ -210,14 +210,16 @@ impl Found {
         within: Option<Duration>,
     ) -> Option<Error> {
         let because = because.unwrap_or_default();
-        let (message, help) = match (&self.carrying, within) {
+        let (id, message, help) = match (&self.carrying, within) {
             (Carrying::No | Carrying::Refused(_), _) | (Carrying::Offered, None) => return None,
             (Carrying::NoPlace(why), _) => (
+                "no-place-to-carry",
                 format!("zc cannot be carried to the far end of \"{command}\": {why}"),
                 "TMPDIR there may name a folder with room in which programs may run: COMMAND env \
                  TMPDIR=/DIR",
             ),
             (Carrying::Offered | Carrying::Sent { .. }, Some(within)) => (
+                "carrying-too-slow",
                 format!(
                     "zc could not be carried to the far end of \"{command}\" within {:.0} s",
                     within.as_secs_f64()
@@ -225,6 +227,7 @@ impl Found {
                 "over so slow a stream, install zc there",
             ),
             (Carrying::Sent { place, .. }, None) => (
+                "carrying-ended",
                 format!(
                     "the stream to the far end of \"{command}\" ended while zc was carried to \
                      \"{place}\"{because}"
@@ -232,6 +235,7 @@ impl Found {
                 "nothing is left there; try again, or install zc there",
             ),
             (Carrying::Damaged, _) => (
+                "carried-damaged",
                 format!(
                     "what arrived at the far end of \"{command}\" is not the zc that was sent \
                      (SHA-256), and was not run{because}"
@@ -242,6 +246,7 @@ impl Found {
             (Carrying::Unfit(code, said), _) => {
                 let how = if said.is_empty() { format!("exit code {code}") } else { said.clone() };
                 (
+                    "carried-does-not-run",
                     format!(
                         "the zc that was carried to the far end of \"{command}\" does not run \
                          there: {how}"
@@ -256,14 +261,14 @@ impl Found {
                 )
             }
         };
-        Some(Error::remote(message).help(help))
+        Some(Error::remote(id, message).help(help))
     }
 }
 
 impl Failure {
     /// The error. `said` is the last line of the command's stderr.
     pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>) -> Error {
-        let error = |message: String| Error::new(ErrorKind::Remote, message);
+        let error = |id, message: String| Error::remote(id, message);
         let by_hand =
             format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
         let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key \
@@ -277,14 +282,17 @@ impl Failure {
             return error;
         }
         if found.is_terminal {
-            return error(format!(
+            return error("far-end-is-terminal", format!(
                 "\"{command}\" gives the far end a terminal, through which no bytes go unchanged"
             ))
             .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
         }
         if found.has_no_null {
-            return error(format!("the far end of \"{command}\" has no /dev/null"))
-                .help("zc needs /dev and /proc: mount them there");
+            return error(
+                "far-end-without-dev-null",
+                format!("the far end of \"{command}\" has no /dev/null"),
+            )
+            .help("zc needs /dev and /proc: mount them there");
         }
         let said = said.or_else(|| found.noise.clone());
         let because = said.as_ref().map(|said| format!(": {said}"));
@@ -302,28 +310,30 @@ impl Failure {
                  ~/.cargo/bin{}",
                 own_zc.unwrap_or_default()
             );
-            return found.not_carried(message, install);
+            return found.not_carried("far-end-without-zc", message, install);
         }
         if let Some(path) = &found.broken {
             let message = format!(
                 "\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"
             );
-            return found.not_carried(message, install);
+            return found.not_carried("far-end-zc-broken", message, install);
         }
         match self {
             Self::Unwanted(error) | Self::Connection(error) => error,
-            Self::Noise(bytes) => {
-                error(format!("\"{command}\" printed {} KiB without zc's hello", bytes >> 10))
-                    .help(by_hand)
-            }
-            Self::Asks => error(format!(
-                "\"{command}\" wants to ask something at the terminal, a password maybe"
-            ))
+            Self::Noise(bytes) => error(
+                "far-end-not-zc",
+                format!("\"{command}\" printed {} KiB without zc's hello", bytes >> 10),
+            )
+            .help(by_hand),
+            Self::Asks => error(
+                "command-asks",
+                format!("\"{command}\" wants to ask something at the terminal, a password maybe"),
+            )
             .help(no_questions),
             Self::Silent(within) => {
                 let seconds = within.as_secs_f64();
                 let message = format!("\"{command}\" has not started zc within {seconds} s");
-                error(message + &because.unwrap_or_default())
+                error("far-end-stalled", message + &because.unwrap_or_default())
                     .help(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
             }
             Self::Ended(status) => {
@@ -334,9 +344,9 @@ impl Failure {
                          hello{because}"
                     );
                     return if version == VERSION {
-                        error(message).help(by_hand)
+                        error("far-end-ended", message).help(by_hand)
                     } else {
-                        error(message).help(format!(
+                        error("far-end-version", message).help(format!(
                             "it is zc {version}, this is zc {VERSION}: install the \
                                 same version on both"
                         ))
@@ -365,7 +375,11 @@ impl Failure {
                 } else {
                     by_hand
                 };
-                error(format!("\"{command}\" ended before there was a zc{because}")).help(help)
+                error(
+                    "command-ended",
+                    format!("\"{command}\" ended before there was a zc{because}"),
+                )
+                .help(help)
             }
         }
     }
@@ -381,6 +395,8 @@ fn how(status: Option<ExitStatus>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use zc_run::ErrorKind;
+
     use super::*;
 
     fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
@@ -475,7 +491,7 @@ mod tests {
     fn an_error_of_the_handshake_names_the_server_s_zc() {
         let mut found = Found::default();
         found.receive("zc-via: runs zc 0.2.0 at /usr/local/bin/zc");
-        let error = found.add_to(Error::remote("x").help("do this"));
+        let error = found.add_to(Error::remote("x", "x").help("do this"));
         assert_eq!(error.help.unwrap(), "do this; at the far end it is \"/usr/local/bin/zc\"");
     }
 }

@@ -111,7 +111,11 @@ pub fn no_round_robin(error: &io::Error) -> Error {
         "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
     };
     let why = in_words(error);
-    Error::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {why}")).help(help)
+    Error::unsupported(
+        "realtime-not-permitted",
+        format!("cannot have the scheduling policy \"SCHED_RR\": {why}"),
+    )
+    .help(help)
 }
 
 /// Whether the file of this program gave it capabilities that its user, who is not root, does not

@@ -13,10 +13,10 @@ pub(super) fn run(run: &Run) -> Result<()> {
     let mut labels = BTreeSet::new();
     // Trials name their cells, so cells must have different names.
     if let Some(twice) = run.header.plan.cells.iter().find(|cell| !labels.insert(&cell.label)) {
-        return Err(Error::input(format!(
-            "two cells of its plan are called \"{}\"",
-            super::escape(&twice.label, 80)
-        ))
+        return Err(Error::input(
+            "duplicate-cell",
+            format!("two cells of its plan are called \"{}\"", super::escape(&twice.label, 80)),
+        )
         .help("was it edited by hand?"));
     }
     Ok(())

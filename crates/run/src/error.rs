@@ -4,17 +4,22 @@
 //! All crates share it, because every error ends as `error:` and `hint:` lines on stderr and an
 //! exit code. The kind determines the exit code; docs/exit-codes.md lists them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// The result of a fallible function of zc.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its kind, its message, and help.
+/// An error with its kind, its id, its message, and help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     /// Determines the exit code.
     pub kind: ErrorKind,
+    /// Names the cause in kebab case, as in `error: file "x" does not exist [no-such-file]`. It stays when the message is
+    /// worded anew, so scripts and tests look for it.
+    pub id: Cow<'static, str>,
     /// Lower case, no full stop, the thing itself in quotes: `file "x" is empty`.
     pub message: String,
     /// The flag or command that helps.
@@ -118,55 +123,67 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of `kind` with `message`.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), help: None }
+    /// An error of `kind`, named `id`, with `message`.
+    pub fn new(
+        kind: ErrorKind,
+        id: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { kind, id: id.into(), message: message.into(), help: None }
     }
 
     /// See [`ErrorKind::Failed`].
-    pub fn failed(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Failed, message)
+    pub fn failed(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Failed, id, message)
     }
 
     /// See [`ErrorKind::Usage`].
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Usage, message)
+    pub fn usage(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, id, message)
     }
 
     /// See [`ErrorKind::Input`].
-    pub fn input(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Input, message)
+    pub fn input(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Input, id, message)
     }
 
     /// See [`ErrorKind::Unsupported`].
-    pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Unsupported, message)
+    pub fn unsupported(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, id, message)
     }
 
     /// See [`ErrorKind::Output`].
-    pub fn output(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Output, message)
+    pub fn output(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Output, id, message)
     }
 
     /// See [`ErrorKind::Remote`].
-    pub fn remote(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Remote, message)
+    pub fn remote(id: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Remote, id, message)
     }
 
     /// See [`ErrorKind::Interrupted`].
     pub fn interrupted(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Interrupted, message)
+        Self::new(ErrorKind::Interrupted, "interrupted", message)
     }
 
     /// A system call that failed: `cannot open veth pair: operation not permitted`.
     pub fn os(doing: impl std::fmt::Display, error: impl Into<std::io::Error>) -> Self {
-        Self::failed(format!("cannot {doing}: {}", in_words(&error.into())))
+        let message = format!("cannot {doing}: {}", in_words(&error.into()));
+        Self::failed("system-call-failed", message)
     }
 
     /// Adds the flag or command that helps.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same error under another id.
+    #[must_use]
+    pub fn id(mut self, id: &'static str) -> Self {
+        self.id = id.into();
         self
     }
 

@@ -67,12 +67,15 @@ impl From<Damage> for io::Error {
 /// The error for a source that cannot be read.
 pub(super) fn failed(error: &io::Error) -> Error {
     match error.get_ref().and_then(|source| source.downcast_ref::<Damage>()) {
-        Some(Damage::Corrupt(what)) => {
-            Error::input(format!("it is damaged, and gzip cannot decompress it: {what}"))
-                .help("copy it again from where it was measured; gzip -t FILE checks a copy")
+        Some(Damage::Corrupt(what)) => Error::input(
+            "run-damaged",
+            format!("it is damaged, and gzip cannot decompress it: {what}"),
+        )
+        .help("copy it again from where it was measured; gzip -t FILE checks a copy"),
+        Some(Damage::TooLarge) => Error::input("run-too-large", Damage::TooLarge.to_string()),
+        None => {
+            Error::input("cannot-read", in_words(error)).help("can it be read by other programs?")
         }
-        Some(Damage::TooLarge) => Error::input(Damage::TooLarge.to_string()),
-        None => Error::input(in_words(error)).help("can it be read by other programs?"),
     }
 }
 

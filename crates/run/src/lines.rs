@@ -80,7 +80,11 @@ fn next_line<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Res
     let mut most = from.by_ref().take(LONGEST_LINE_BYTES as u64 + 1);
     let read = most.read_until(b'\n', line).map_err(|error| failed(&error))?;
     if read > LONGEST_LINE_BYTES {
-        return Err(Error::input(format!("line {number} is longer than any that zc writes")).help(
+        return Err(Error::input(
+            "run-damaged",
+            format!("line {number} is longer than any that zc writes"),
+        )
+        .help(
             "zc run saves one block of measurements per line: did another program write to it?",
         ));
     }

@@ -1,6 +1,6 @@
 //! Errors for unknown names, with the known name that was probably meant.
 
-use super::{Error, UnknownName};
+use super::{Error, ErrorKind, UnknownName};
 
 /// Turns an unknown name into an error with the nearest known name and the list of all.
 pub fn unknown(error: UnknownName) -> Error {
@@ -15,10 +15,12 @@ pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
         format!("unknown {what} \"{}\"", super::escape(given, 40))
     };
     let list = format!("known: {}", known.join(", "));
-    Error::usage(message).help(match nearest(given, known) {
-        Some(name) => format!("did you mean \"{name}\"? {list}"),
-        None => list,
-    })
+    Error::new(ErrorKind::Usage, format!("unknown-{}", what.replace(' ', "-")), message).help(
+        match nearest(given, known) {
+            Some(name) => format!("did you mean \"{name}\"? {list}"),
+            None => list,
+        },
+    )
 }
 
 /// The known name that was probably meant: one that is few edits away, or the only one that

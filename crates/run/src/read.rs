@@ -136,7 +136,7 @@ fn plain_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
             Ok(end) if bad.is_last => (Some(end), 0),
             Ok(_) => {
                 let message = format!("line {} ends the run, and others follow", bad.number);
-                return Err(Error::input(message).help("one file holds one run"));
+                return Err(Error::input("run-damaged", message).help("one file holds one run"));
             }
             _ if bad.is_last && bad.is_cut => (None, 1),
             // Of the two kinds of lines it is the one that it was taken for longer.
@@ -180,11 +180,13 @@ fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
             return Err(not_a_run());
         }
         let message = "it does not have one block per line, and is too large to be read so";
-        return Err(Error::input(message).help(HELP));
+        return Err(Error::input("run-not-in-lines", message).help(HELP));
     }
     let version = check_version(&text)?;
     if version.has_lines() {
-        return Err(Error::input("it does not have one block per line").help(HELP));
+        return Err(
+            Error::input("run-not-in-lines", "it does not have one block per line").help(HELP)
+        );
     }
     let run =
         format_3::read_document(&text).map_err(|error| version.explain(unreadable(1, &error)))?;
@@ -222,7 +224,7 @@ fn check_version(text: &[u8]) -> Result<Found> {
         } else {
             "it is cut off before its first block, so there is nothing to show"
         };
-        Error::input(message).help("the disk may have been full; measure again")
+        Error::input("run-cut-off", message).help("the disk may have been full; measure again")
     })?;
     found.check().unwrap_or_else(|| Err(not_a_run()))?;
     Ok(found)
@@ -230,7 +232,7 @@ fn check_version(text: &[u8]) -> Result<Found> {
 
 /// The error for a file that is not a run.
 fn not_a_run() -> Error {
-    Error::input("it is not a saved run of zc")
+    Error::input("not-a-run", "it is not a saved run of zc")
         .help("zc show reads what zc run has saved (zc-DATE.jsonl.gz)")
 }
 
@@ -241,8 +243,9 @@ fn unreadable(line: usize, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or_default();
     let column = error.column();
-    Error::input(format!(
-        "it is a saved run that cannot be read: line {line}, column {column}: {what}"
-    ))
+    Error::input(
+        "run-damaged",
+        format!("it is a saved run that cannot be read: line {line}, column {column}: {what}"),
+    )
     .help("was it edited by hand, or saved by a newer zc?")
 }

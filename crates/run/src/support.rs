@@ -96,7 +96,7 @@ impl Unavailable {
                 ErrorKind::Unsupported
             }
         };
-        let error = Error::new(kind, format!("{what}: {}", self.reason));
+        let error = Error::new(kind, "unavailable", format!("{what}: {}", self.reason));
         Error { help: self.remedy, ..error }
     }
 }

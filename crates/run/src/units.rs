@@ -25,8 +25,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// [`ErrorKind::Usage`](super::ErrorKind), as for all functions here: not a size, an unknown or
 /// ambiguous unit, or out of bounds.
 pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
-    let wrong =
-        |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);
+    let wrong = |what: String| {
+        Error::usage("invalid-size", format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT)
+    };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let shift = match unit {
         "" | "B" => 0,
@@ -90,8 +91,9 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
     if text.trim() == "auto" {
         return Ok(None);
     }
-    let wrong =
-        |what: String| Error::usage(format!("rate \"{}\" {what}", shown(text))).help(RATE_HINT);
+    let wrong = |what: String| {
+        Error::usage("invalid-rate", format!("rate \"{}\" {what}", shown(text))).help(RATE_HINT)
+    };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let unit_bytes_per_s = match unit {
         "B/s" => 1.0,
@@ -161,7 +163,8 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error
 /// Not a duration, no unit, or out of bounds.
 pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |what: String| {
-        Error::usage(format!("duration \"{}\" {what}", shown(text))).help(DURATION_HINT)
+        Error::usage("invalid-duration", format!("duration \"{}\" {what}", shown(text)))
+            .help(DURATION_HINT)
     };
     let mut rest = text.trim();
     let mut total_ns = 0.0;
@@ -216,7 +219,8 @@ const PER_SECOND_HINT: &str = "a number per second, as in 2000, 2000/s or 0.5/s"
 /// Not a number with or without `/s`, or not within 0.1 and 10 million per second.
 pub fn per_second(text: &str) -> Result<f64> {
     let wrong = |what: String| {
-        Error::usage(format!("rate \"{}\" {what}", shown(text))).help(PER_SECOND_HINT)
+        Error::usage("invalid-rate", format!("rate \"{}\" {what}", shown(text)))
+            .help(PER_SECOND_HINT)
     };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     match unit {
@@ -239,7 +243,8 @@ pub fn per_second(text: &str) -> Result<f64> {
 /// Not a percentage, or not within 0.1 % and 50 %.
 pub fn percent(text: &str) -> Result<f64> {
     let wrong = |what: String| {
-        Error::usage(format!("percentage \"{}\" {what}", shown(text))).help(PERCENT_HINT)
+        Error::usage("invalid-percentage", format!("percentage \"{}\" {what}", shown(text)))
+            .help(PERCENT_HINT)
     };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     if !matches!(unit, "" | "%") {
@@ -269,7 +274,7 @@ pub fn percent(text: &str) -> Result<f64> {
 /// Not a whole number, or out of bounds.
 pub fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |how: String| {
-        Error::usage(format!("{what} \"{}\" {how}", shown(text))).help(format!(
+        Error::usage("invalid-count", format!("{what} \"{}\" {how}", shown(text))).help(format!(
             "a whole number from {} to {}",
             commas(*bounds.start()),
             commas(*bounds.end())

@@ -85,7 +85,9 @@ impl Found {
              {MAJOR}",
             self.zc_run_minor
         );
-        Some(Err(Error::input(message).help(readers(&self.read_by, &self.zc_version))))
+        Some(
+            Err(Error::input("run-format", message).help(readers(&self.read_by, &self.zc_version))),
+        )
     }
 
     /// The help for a file that could not be read to its end: if it is newer than this program,

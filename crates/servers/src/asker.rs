@@ -69,7 +69,7 @@ impl Asker {
             Self::Generator(generator) => generator.load().fetch(origin),
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
                 Some((http, origin)) => http.fetch(origin),
-                None => Err(Error::failed("a READ of NFS is no response of HTTP")),
+                None => Err(Error::failed("not-http", "a READ of NFS is no response of HTTP")),
             },
             Self::There(load) => taken(load).fetch(origin),
         }

@@ -61,7 +61,9 @@ impl BesideServer {
             Ok(Err(error)) => {
                 Err(cannot_pin("pin the positive control", &[cpu], error, ErrorKind::Failed))
             }
-            Err(_) => Err(Error::failed("the thread of the positive control ended")),
+            Err(_) => {
+                Err(Error::failed("thread-ended", "the thread of the positive control ended"))
+            }
         }
     }
 

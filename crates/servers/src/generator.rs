@@ -144,15 +144,19 @@ impl Generator {
     /// no response.
     pub(super) fn go(&self, origin: usize) -> Result<u64> {
         let response = self.now().responses[origin];
-        let response =
-            response.ok_or_else(|| Error::failed("how large a response is was not measured"))?;
+        let response = response.ok_or_else(|| {
+            Error::failed("response-size-unknown", "how large a response is was not measured")
+        })?;
         // What the generator is answered is not seen. A server that fails is.
         let fetched = self.load.fetch(origin)?.usable()?;
         if (fetched.body_bytes as f64 - response.body).abs() >= 0.5 {
-            return Err(Error::failed(format!(
-                "the response has {} bytes now, and had {:.0}",
-                fetched.body_bytes, response.body
-            )));
+            return Err(Error::failed(
+                "response-size-changed",
+                format!(
+                    "the response has {} bytes now, and had {:.0}",
+                    fetched.body_bytes, response.body
+                ),
+            ));
         }
         let before = payload(&self.link.counters()?);
         let mut kept = Kept::start(self.wanted(origin), || self.link.enter_receiver())?;
@@ -160,10 +164,13 @@ impl Generator {
         while ((payload(&self.link.counters()?) - before) as f64) < response.sent {
             kept.check()?;
             if Instant::now() >= until {
-                return Err(Error::failed(format!(
-                    "the load generator got no response within {} s",
-                    START_LIMIT.as_secs()
-                ))
+                return Err(Error::failed(
+                    "server-silent",
+                    format!(
+                        "the load generator got no response within {} s",
+                        START_LIMIT.as_secs()
+                    ),
+                )
                 .help(format!("it is: {}", kept.command())));
             }
             std::thread::sleep(LOOK);

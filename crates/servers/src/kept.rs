@@ -22,7 +22,7 @@ use zc_kernel::{clock, process, sched};
 use zc_rig::internal::{INTERNAL, KEEPER};
 use zc_rig::meter::descendants;
 use zc_rig::stderr_tail::StderrTail;
-use zc_run::{Error, ErrorKind, Result, escape, in_words};
+use zc_run::{Error, Result, escape, in_words};
 
 /// This program.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -85,7 +85,10 @@ impl Kept {
                 })?
                 .join()
                 .map_err(|_| {
-                    Error::failed(format!("a thread that starts {} panicked", wanted.what))
+                    Error::failed(
+                        "thread-panicked",
+                        format!("a thread that starts {} panicked", wanted.what),
+                    )
                 })?
         })?;
         let gone = || gone(&wanted.what);
@@ -130,7 +133,7 @@ impl Kept {
             }
             None => format!("the process that keeps {what} is gone"),
         };
-        Err(Error::new(ErrorKind::Remote, message).help(format!("it is: {}", self.command())))
+        Err(Error::remote("server-ended", message).help(format!("it is: {}", self.command())))
     }
 
     /// The command as it was typed, for messages.
@@ -161,7 +164,10 @@ impl Kept {
             }
             if Instant::now() >= until {
                 let what = &self.wanted.what;
-                return Err(Error::failed(format!("{what} was not started within {GRACE:?}")));
+                return Err(Error::failed(
+                    "not-started-in-time",
+                    format!("{what} was not started within {GRACE:?}"),
+                ));
             }
             std::thread::sleep(LOOK);
         }
@@ -238,7 +244,7 @@ fn start_keeper(what: &str) -> Result<Child> {
 }
 
 fn gone(what: &str) -> Error {
-    Error::failed(format!("the process that keeps {what} is gone"))
+    Error::failed("keeper-gone", format!("the process that keeps {what} is gone"))
 }
 
 /// The keeper's whole life: starts the command that the first line of stdin names, waits until

@@ -173,7 +173,12 @@ fn inside<T: Send>(link: &dyn Link, act: impl FnOnce() -> Result<T> + Send) -> R
             .spawn_scoped(scope, || link.enter_sender().and_then(|()| act()))
             .map_err(|error| Error::os("start a thread on the server's side of the link", error))?
             .join()
-            .map_err(|_| Error::failed("a thread on the server's side of the link panicked"))?
+            .map_err(|_| {
+                Error::failed(
+                    "thread-panicked",
+                    "a thread on the server's side of the link panicked",
+                )
+            })?
     })
 }
 
@@ -202,9 +207,9 @@ impl Worker {
             .name("zc-server".to_owned())
             .spawn(body)
             .map_err(|error| Error::os("start a worker of zc's own server", error))?;
-        let tid = is_ready
-            .recv()
-            .unwrap_or_else(|_| Err(Error::failed("a worker of zc's own server ended")))?;
+        let tid = is_ready.recv().unwrap_or_else(|_| {
+            Err(Error::failed("worker-ended", "a worker of zc's own server ended"))
+        })?;
         Ok(Self { thread, tid })
     }
 }
@@ -287,7 +292,7 @@ impl Port {
 }
 
 fn longer_than_any_file(bytes: usize) -> Error {
-    Error::input(format!("a response of {bytes} bytes is longer than any file"))
+    Error::input("file-too-short", format!("a response of {bytes} bytes is longer than any file"))
 }
 
 /// A request that is whole.

@@ -330,8 +330,9 @@ impl Bench for ServerRig {
     fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         self.served.check()?;
         let origin = (self.origin_of)(cell);
-        let origin =
-            origin.ok_or_else(|| Error::failed("the cell is in no state of the server"))?;
+        let origin = origin.ok_or_else(|| {
+            Error::failed("state-missing", "the cell is in no state of the server")
+        })?;
         let pace = match self.rate_of(cell) {
             Some(per_s) if kind != TrialKind::TopSpeed => Pace::At { per_s },
             _ => Pace::Unpaced,
@@ -371,7 +372,7 @@ impl Bench for ServerRig {
         }
         // And that of the load more than that of whoever waited for it.
         if let Ok(AskedFor { fault: Some(fault), .. }) = &phase {
-            return Err(Error::failed(fault.clone()));
+            return Err(Error::failed("load-failed", fault.clone()));
         }
         let phase = phase.and_then(|phase| watched.map(|()| phase))?;
         self.slow_meters(&mut closed)?;

@@ -86,11 +86,14 @@ impl Whole {
             }
             // What a request got instead is said when the phase ends.
             if is_silent || counts.unanswered() > 0 {
-                return Err(Error::failed(format!(
-                    "{} of {} responses were not whole in time",
-                    self.responses.saturating_sub(counts.responses),
-                    self.responses
-                )));
+                return Err(Error::failed(
+                    "server-silent",
+                    format!(
+                        "{} of {} responses were not whole in time",
+                        self.responses.saturating_sub(counts.responses),
+                        self.responses
+                    ),
+                ));
             }
             std::thread::sleep(GLANCE);
         }
@@ -104,10 +107,13 @@ impl Whole {
         if (phase.responses, phase.body_bytes) == (self.responses, self.body_bytes) {
             return Ok(());
         }
-        Err(Error::failed(format!(
-            "{} responses with {} bytes came, and {} with {} were asked for",
-            phase.responses, phase.body_bytes, self.responses, self.body_bytes
-        )))
+        Err(Error::failed(
+            "wrong-bytes",
+            format!(
+                "{} responses with {} bytes came, and {} with {} were asked for",
+                phase.responses, phase.body_bytes, self.responses, self.body_bytes
+            ),
+        ))
     }
 }
 

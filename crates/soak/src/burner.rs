@@ -90,7 +90,10 @@ impl Burner {
         let error = |error| Error::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
         self.threads
             .push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
-        tid_in.recv().map_err(|_| Error::failed("the burner ended before it began"))?.map_err(error)
+        tid_in
+            .recv()
+            .map_err(|_| Error::failed("burner-ended", "the burner ended before it began"))?
+            .map_err(error)
     }
 
     /// Makes it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes

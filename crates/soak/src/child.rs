@@ -127,7 +127,7 @@ fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
     let error = if found {
         Error::os(format!("run \"{name}\""), error)
     } else {
-        Error::usage(format!("there is no command \"{name}\""))
+        Error::usage("command-not-found", format!("there is no command \"{name}\""))
             .help("a shell's own words need a shell: sh -c '...'")
     };
     CommandFault::NotRun { found, error }

@@ -69,7 +69,7 @@ pub fn command(
     again: &mut dyn FnMut(&SoakCommand) -> Result<bool>,
 ) -> Outcome<Measured> {
     if options.command.is_empty() {
-        return Err(Error::usage("a command is missing after \"--\"").into());
+        return Err(Error::usage("command-missing", "a command is missing after \"--\"").into());
     }
     let signals = Signals::hold()?;
     let meter = set_up(&options.soaked)?;
@@ -135,8 +135,9 @@ impl Series<'_> {
             self.prepare()?;
             let end = end_of(self.execute()?.0.status);
             if failed(end) && !self.options.ignore_failure {
-                let error = Error::failed("the command failed while it warmed up")
-                    .help("--ignore-failure goes on all the same");
+                let error =
+                    Error::failed("command-failed", "the command failed while it warmed up")
+                        .help("--ignore-failure goes on all the same");
                 return Err(CommandFault::NotMeasured { end, error });
             }
             self.clean_up()?;
@@ -210,7 +211,10 @@ impl Series<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::failed("the thread that reads the counter has ended"));
+                    return Err(Error::failed(
+                        "thread-ended",
+                        "the thread that reads the counter has ended",
+                    ));
                 }
             }
         }
@@ -257,7 +261,7 @@ impl Series<'_> {
             CommandEnd::Exited { code } => format!("exit code {code}"),
             CommandEnd::Killed { signal } => format!("signal {signal}"),
         };
-        Err(Error::failed(format!("the command of {option} ended with {how}"))
+        Err(Error::failed("command-failed", format!("the command of {option} ended with {how}"))
             .help(format!("it is: {line}")))
     }
 }

@@ -42,11 +42,14 @@ impl Counter {
 
 fn sent_and_received(name: &str) -> Result<u64> {
     let failed = |error: std::io::Error| {
-        Error::input(format!(
-            "the counters of device \"{}\" were not read: {}",
-            escape(name, 40),
-            in_words(&error)
-        ))
+        Error::input(
+            "counters-unreadable",
+            format!(
+                "the counters of device \"{}\" were not read: {}",
+                escape(name, 40),
+                in_words(&error)
+            ),
+        )
         .help("ip link shows the devices of this network namespace")
     };
     let devices = Devices::open().map_err(failed)?;

@@ -96,7 +96,7 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
 }
 
 fn gone() -> Error {
-    Error::failed("it has no process")
+    Error::failed("no-such-process", "it has no process")
 }
 
 struct Observer<'o> {

@@ -4,7 +4,7 @@
 use super::taken::try_out;
 use zc_kernel::sched;
 use zc_rig::meter::LoadMeter;
-use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
+use zc_run::{Error, Result, SoakStart, SoakWindow, SoakerKind};
 
 /// Number of idle windows before what is measured. There are several, because their scatter gives
 /// the precision of the result.
@@ -68,5 +68,5 @@ pub(super) fn start(
 }
 
 pub(super) fn interrupted() -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
+    Error::interrupted("interrupted before anything was measured")
 }

@@ -41,8 +41,11 @@ impl StatusUrl {
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is none.
     pub fn parse(url: &str) -> Result<Self> {
         let wrong = || {
-            Error::usage(format!("\"{}\" is not the address of a status page", escape(url, 100)))
-                .help("http://127.0.0.1:8080/stub_status: http alone, without a user")
+            Error::usage(
+                "invalid-url",
+                format!("\"{}\" is not the address of a status page", escape(url, 100)),
+            )
+            .help("http://127.0.0.1:8080/stub_status: http alone, without a user")
         };
         let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
         let (host, path) = match rest.find('/') {
@@ -76,9 +79,11 @@ impl StatusUrl {
     /// Nobody answers, or not with such a page.
     pub(super) fn read(&self) -> Result<Served> {
         let failed = |why: String| {
-            Error::failed(format!("the status page \"{}\" {why}", escape(&self.url, 100))).help(
-                "curl shows what it answers; in nginx: location = /stub_status { stub_status; }",
+            Error::failed(
+                "status-page-unusable",
+                format!("the status page \"{}\" {why}", escape(&self.url, 100)),
             )
+            .help("curl shows what it answers; in nginx: location = /stub_status { stub_status; }")
         };
         let answer =
             self.get().map_err(|error| failed(format!("was not read: {}", in_words(&error))))?;

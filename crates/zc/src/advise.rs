@@ -59,7 +59,9 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     let format = log_format::parse(args.format.as_deref(), &args.field, OPTIONS)?;
     let question = (!args.costs.no_costs).then(|| Question::from_args(&args.costs)).transpose()?;
     if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
-        return Err(Error::usage("stdin (-) is named twice").help("it can be read once"));
+        return Err(
+            Error::usage("stdin-twice", "stdin (-) is named twice").help("it can be read once")
+        );
     }
     if let Some(out) = &args.out {
         check(out, args)?;
@@ -101,11 +103,14 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
 /// Checks that a page may replace what is at `out`, before anything is read.
 fn check(out: &Path, args: &AdviseArgs) -> Result<()> {
     if let Some(log) = args.logs.iter().find(|log| replace::is_same(log, out)) {
-        return Err(Error::usage(format!(
-            "\"{}\" is one of the logs (\"{}\"): the page would take its place",
-            tell::path(out),
-            tell::path(log)
-        ))
+        return Err(Error::usage(
+            "output-is-input",
+            format!(
+                "\"{}\" is one of the logs (\"{}\"): the page would take its place",
+                tell::path(out),
+                tell::path(log)
+            ),
+        )
         .help("choose another name with -o"));
     }
     replace::check(out)
@@ -184,11 +189,10 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
             }
             Ok(Advice { logs, mix, costs: None })
         }
-        (None, empty) => {
-            Err(Error::input(format!("the log \"{}\" has no requests", empty.unwrap_or_default()))
-                .help(
-                    "is it the one that the server writes? it may have been rotated a moment ago",
-                ))
-        }
+        (None, empty) => Err(Error::input(
+            "empty-log",
+            format!("the log \"{}\" has no requests", empty.unwrap_or_default()),
+        )
+        .help("is it the one that the server writes? it may have been rotated a moment ago")),
     }
 }

@@ -148,7 +148,10 @@ fn rate(text: &str) -> Result<Asked> {
         let of_requests = match text.contains("/s") {
             true => units::per_second(text),
             // A number alone would be one of two things.
-            false => Err(Error::usage(format!("rate \"{}\" has no unit", escape(text, 40)))),
+            false => Err(Error::usage(
+                "invalid-rate",
+                format!("rate \"{}\" has no unit", escape(text, 40)),
+            )),
         };
         return of_requests.map(Asked::Requests).map_err(|error| {
             of_option(error).help("requests or bits per second, as in 2000/s or 5Gbit/s")
@@ -156,7 +159,7 @@ fn rate(text: &str) -> Result<Asked> {
     }
     match units::rate(text).map_err(of_option)? {
         Some(bytes_per_s) => Ok(Asked::Bytes(bytes_per_s)),
-        None => Err(of_option(Error::usage("\"auto\" is none"))),
+        None => Err(of_option(Error::usage("invalid-rate", "\"auto\" is none"))),
     }
 }
 
@@ -285,16 +288,19 @@ fn warn_of_another_machine(run: &Run, name: &str) {
 fn check_kind(run: &Run, name: &str, named: NamedBy) -> Result<()> {
     let plan = &run.header.plan;
     match named {
-        NamedBy::FromRun if plan.traffic.server().is_some() => Err(Error::input(format!(
-            "the run \"{name}\" is of a server that is not zc's, in states of it"
-        ))
+        NamedBy::FromRun if plan.traffic.server().is_some() => Err(Error::input(
+            "run-of-another-kind",
+            format!("the run \"{name}\" is of a server that is not zc's, in states of it"),
+        )
         .help("--server-run takes its costs")),
-        NamedBy::ServerRun if plan.traffic.responses().is_some() => Err(Error::input(format!(
-            "the run \"{name}\" is of zc's own server, by its send paths"
-        ))
+        NamedBy::ServerRun if plan.traffic.responses().is_some() => Err(Error::input(
+            "run-of-another-kind",
+            format!("the run \"{name}\" is of zc's own server, by its send paths"),
+        )
         .help("--from-run takes its costs")),
         NamedBy::ServerRun if plan.traffic.server().is_none() => {
-            Err(Error::input(format!("the run \"{name}\" is of no server")).help(MEASURES_A_SERVER))
+            Err(Error::input("run-of-another-kind", format!("the run \"{name}\" is of no server"))
+                .help(MEASURES_A_SERVER))
         }
         NamedBy::FromRun | NamedBy::ServerRun => Ok(()),
     }
@@ -311,18 +317,18 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
     let is_server = run.header.plan.traffic.server().is_some();
     match unfit {
         Unfit::NoResponses => {
-            Error::input(format!("the run \"{name}\" has no costs of responses")).help(MEASURES)
+            Error::input("run-of-another-kind", format!("the run \"{name}\" has no costs of responses")).help(MEASURES)
         }
-        Unfit::OneLength if is_server => Error::input(format!(
+        Unfit::OneLength if is_server => Error::input("run-lengths-missing", format!(
             "no configuration of the run \"{name}\" has responses of several lengths, and requests \
              are of many"
         ))
         .help(MEASURES_A_SERVER),
-        Unfit::OneLength => Error::input(format!(
+        Unfit::OneLength => Error::input("run-lengths-missing", format!(
             "the run \"{name}\" has responses of one length only, and requests are of many"
         ))
         .help(MEASURES),
-        Unfit::SameLength([one, other]) => Error::input(format!(
+        Unfit::SameLength([one, other]) => Error::input("states-ask-the-same", format!(
             "states {} and {} of the run \"{name}\" ask one address for responses of the same \
              length",
             zc_run::escape(&one, 40),
@@ -332,7 +338,7 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
             "states that ask one address are lengths of one configuration of the server: measure \
              another configuration at another host or port",
         ),
-        Unfit::NoCosts => Error::input(format!(
+        Unfit::NoCosts => Error::input("run-without-cost", format!(
             "the run \"{name}\" has no cost of the {} that is used today: none of its blocks \
              counts, or a length is missing",
             if is_server { "configuration" } else { "path" }
@@ -349,6 +355,7 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
             error
         }
         Unfit::NoBytes => Error::usage(
+            "rate-in-bits",
             "--rate: no response of the log has a byte, so bits per \
                                         second are no rate of its requests",
         )

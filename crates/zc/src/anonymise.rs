@@ -43,8 +43,11 @@ pub(super) fn check(experiment: &str) -> Result<()> {
     let Some(named) = known.and_then(|experiment| experiment.definition().private) else {
         return Ok(());
     };
-    Err(Error::usage(format!("--anonymise: runs of \"{experiment}\" hold {named}"))
-        .help("leave it out, and the saved run to yourself"))
+    Err(Error::usage(
+        "cannot-anonymise",
+        format!("--anonymise: runs of \"{experiment}\" hold {named}"),
+    )
+    .help("leave it out, and the saved run to yourself"))
 }
 
 /// The command line without what names hosts, users, files and commands.

@@ -51,8 +51,11 @@ pub(super) fn document(make: impl FnOnce() -> Result<Document>) -> Result<Docume
         (Ok((bytes, ended)), _) => match decoded(bytes) {
             // Of a text without an end there is only its beginning.
             Some(document) if ended.success() => document,
-            _ => Err(Error::failed(format!("the process that reads the runs is gone ({ended})"))
-                .help("was it killed for lack of memory? dmesg tells")),
+            _ => Err(Error::failed(
+                "reader-gone",
+                format!("the process that reads the runs is gone ({ended})"),
+            )
+            .help("was it killed for lack of memory? dmesg tells")),
         },
     }
 }
@@ -63,8 +66,8 @@ fn encoded(made: Result<Document>) -> Vec<u8> {
         Ok(Document { bytes, code, aside }) => {
             (json!({ "code": code, "bytes": bytes.len() }), bytes, aside)
         }
-        Err(Error { kind, message, help, .. }) => {
-            let head = json!({ "kind": kind, "message": message, "help": help });
+        Err(Error { kind, id, message, help }) => {
+            let head = json!({ "kind": kind, "id": id, "message": message, "help": help });
             (head, Vec::new(), String::new())
         }
     };
@@ -87,7 +90,7 @@ fn decoded(mut head: Vec<u8>) -> Option<Result<Document>> {
         }));
     }
     let kind: ErrorKind = serde_json::from_value(head["kind"].clone()).ok()?;
-    let error = Error::new(kind, head["message"].as_str()?);
+    let error = Error::new(kind, head["id"].as_str()?.to_owned(), head["message"].as_str()?);
     Some(Err(match head["help"].as_str() {
         Some(help) => error.help(help),
         None => error,
@@ -106,7 +109,7 @@ mod tests {
         assert_eq!((document.bytes.as_slice(), document.code), (text.as_bytes(), 14));
         assert_eq!(document.aside, "kept");
 
-        let error = Error::input("file \"x\" is empty").help("name another");
+        let error = Error::input("file-empty", "file \"x\" is empty").help("name another");
         assert_eq!(decoded(encoded(Err(error.clone()))).unwrap().err(), Some(error));
         let whole = encoded(made());
         assert!(decoded(whole[..5].to_vec()).is_none());

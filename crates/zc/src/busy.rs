@@ -80,7 +80,7 @@ impl fmt::Display for Busy {
 /// The error of a run that kept no block, or in which no cell has a cost as another program had a
 /// CPU all the time; `None` for any other.
 pub(super) fn nothing_kept(run: &Run) -> Option<Error> {
-    let error = |message: String| Error::new(ErrorKind::NothingKept, message);
+    let error = |message: String| Error::new(ErrorKind::NothingKept, "nothing-kept", message);
     if run.blocks.iter().any(|block| block.dropped.is_none()) {
         let cpu = *starved_cpus(run).first()?;
         let message = match run.end.as_ref().map(|end| &end.reason) {
@@ -107,7 +107,7 @@ fn known_cause(run: &Run, busy: &Busy) -> Option<Error> {
     let Busy { kept, judged, .. } = busy;
     let error = |why: &str| {
         let message = format!("{kept} of {judged} blocks kept: {why}");
-        Error::new(ErrorKind::NothingKept, message)
+        Error::new(ErrorKind::NothingKept, "nothing-kept", message)
     };
     let warned = |name: &str| {
         let end = run.end.iter().flat_map(|end| &end.warnings);

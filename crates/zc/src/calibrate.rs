@@ -80,7 +80,7 @@ impl Runs {
             .collect();
         let calibration = calibrate(&runs, new).map_err(|why| {
             let (sentence, hint) = report::refusal(&why);
-            let error = Error::new(ErrorKind::Incomparable, sentence);
+            let error = Error::new(ErrorKind::Incomparable, "cannot-calibrate", sentence);
             match hint {
                 Some(hint) => error.help(hint),
                 None => error,
@@ -91,8 +91,12 @@ impl Runs {
             if !differences.is_empty() {
                 let message =
                     format!("the calibration does not hold for \"{}\"", escape(&run.name, 200));
-                return Err(Error::new(ErrorKind::Incomparable, message)
-                    .help(report::disqualifying(&differences)));
+                return Err(Error::new(
+                    ErrorKind::Incomparable,
+                    "calibration-of-another-machine",
+                    message,
+                )
+                .help(report::disqualifying(&differences)));
             }
         }
         Ok(calibration)

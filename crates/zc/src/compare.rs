@@ -315,6 +315,7 @@ fn cell_of(run: &Run, given: &str) -> Result<String> {
         };
         return Err(Error::new(
             ErrorKind::UnknownCell,
+            "cell-not-measured",
             format!("the cell \"{}\" could not be measured in that run", escape(given, 60)),
         )
         .help(escape(&reason, 300)));

@@ -27,8 +27,11 @@ pub(super) struct ConvertArgs {
 /// [`ErrorKind::Output`](zc_run::ErrorKind): one cannot be written, or is there already.
 pub(super) fn convert(args: &ConvertArgs) -> Result<()> {
     if args.out.is_some() && args.files.len() > 1 {
-        return Err(Error::usage("-o names one file, and there are several runs")
-            .help("without -o each run is written to a file of its own"));
+        return Err(Error::usage(
+            "one-output-for-several",
+            "-o names one file, and there are several runs",
+        )
+        .help("without -o each run is written to a file of its own"));
     }
     for file in &args.files {
         let out = match &args.out {
@@ -60,8 +63,11 @@ fn unused(file: &Path) -> Result<PathBuf> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let out = file.with_file_name(format!("{}.jsonl.gz", archive::stem(&name)));
     match out.symlink_metadata() {
-        Ok(_) => Err(Error::output(format!("file \"{}\" exists already", tell::path(&out)))
-            .help("choose another name with -o, or move it away")),
+        Ok(_) => Err(Error::output(
+            "file-exists",
+            format!("file \"{}\" exists already", tell::path(&out)),
+        )
+        .help("choose another name with -o, or move it away")),
         Err(_) => Ok(out),
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<()> {
         Fitness::Unfit => {
             let message = "this machine is not fit to measure as it is";
             let hint = "what is called unfit above, or \"withhold\" with --json, says why";
-            Err(Error::new(ErrorKind::Withheld, message).help(hint))
+            Err(Error::new(ErrorKind::Withheld, "machine-unfit", message).help(hint))
         }
     }
 }

@@ -45,7 +45,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<()> {
         }
         let runs = of_one_experiment(read.runs, &args.grouping)?;
         if runs.is_empty() {
-            let error = Error::new(ErrorKind::NothingKept, "the archive has no run that is of use");
+            let error = Error::new(
+                ErrorKind::NothingKept,
+                "no-usable-run",
+                "the archive has no run that is of use",
+            );
             return Err(error.help("zc fleet collect DIR --archive ARCHIVE fills it"));
         }
         Ok(match args.parquet {

@@ -23,11 +23,10 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 /// The kind of file is unknown, or the folder does not exist or is not writable.
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
     let wrong = |error: io::Error| {
-        Error::output(format!(
-            "cannot write to folder \"{}\": {}",
-            tell::path(&args.dir),
-            in_words(&error)
-        ))
+        Error::output(
+            "cannot-write",
+            format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), in_words(&error)),
+        )
         .help("the folder must exist and be writable")
     };
     let files = match args.what.as_str() {

@@ -48,19 +48,23 @@ pub(super) fn of_one_experiment(
             .iter()
             .map(|(what, link)| format!("{} over {}", escape(what, 40), escape(link, 40)))
             .collect();
-        return Err(Error::new(ErrorKind::Incomparable, "no run is of that experiment and link")
-            .help(format!("there are: {}", had.join(", "))));
+        return Err(Error::new(
+            ErrorKind::Incomparable,
+            "no-such-runs",
+            "no run is of that experiment and link",
+        )
+        .help(format!("there are: {}", had.join(", "))));
     }
     Ok(wanted)
 }
 
 /// Why runs are no fleet, as an error.
 pub(super) fn refused(why: NoFleet) -> Error {
-    let kind = match why {
-        NoFleet::NoRun { .. } => ErrorKind::NothingKept,
-        NoFleet::Several { .. } => ErrorKind::Incomparable,
+    let (kind, id) = match why {
+        NoFleet::NoRun { .. } => (ErrorKind::NothingKept, "no-usable-run"),
+        NoFleet::Several { .. } => (ErrorKind::Incomparable, "runs-differ"),
     };
-    let error = Error::new(kind, escape(&why.to_string(), 600));
+    let error = Error::new(kind, id, escape(&why.to_string(), 600));
     error.help(match why {
         NoFleet::NoRun { .. } => "zc fleet status DIR says what has come of each measurement",
         NoFleet::Several { .. } => "choose with --plan, --experiment or --link",

@@ -168,7 +168,7 @@ fn from_log(log: &Log, options: &mut LoadOptions) -> Result<HttpFrom> {
              or were not answered with 200, and {} lines have no request",
             asked.left_out, asked.unreadable
         );
-        return Err(Error::input(message).help(
+        return Err(Error::input("log-without-requests", message).help(
             "formats are common and combined, as Apache and nginx write them; of a compressed log \
              it is --from <(zcat LOG)",
         ));
@@ -201,7 +201,7 @@ impl Log {
 }
 
 fn cannot_read(name: &str, error: &std::io::Error) -> Error {
-    Error::input(format!("cannot read the log \"{name}\": {}", in_words(error)))
+    Error::input("cannot-read-log", format!("cannot read the log \"{name}\": {}", in_words(error)))
         .help("an access log of a web server, which this user may read")
 }
 
@@ -301,21 +301,28 @@ fn verdict(result: &HttpResult, stall: Option<String>) -> Result<()> {
             .help("the figures are those until then"));
     }
     if let Some(stall) = stall {
-        return Err(Error::new(ErrorKind::NothingKept, format!("no latency is told: {stall}"))
-            .help("send once more, and let zc run meanwhile: Ctrl-Z stops it, too"));
+        return Err(Error::new(
+            ErrorKind::NothingKept,
+            "latency-withheld",
+            format!("no latency is told: {stall}"),
+        )
+        .help("send once more, and let zc run meanwhile: Ctrl-Z stops it, too"));
     }
     if !result.faults.is_empty() {
         let said: Vec<_> = result.faults.iter().map(|fault| fault.said.as_str()).collect();
-        return Err(Error::failed(said.join("; ")).help(format!(
+        return Err(Error::failed("load-failed", said.join("; ")).help(format!(
             "the first one: {}",
             result.first_fault.as_deref().unwrap_or("before the load began")
         )));
     }
     if result.rate_reached == Some(false) {
-        return Err(Error::failed(format!(
-            "the rate was not reached: {} of {} requests due were sent",
-            result.requests, result.due
-        ))
+        return Err(Error::failed(
+            "rate-not-reached",
+            format!(
+                "the rate was not reached: {} of {} requests due were sent",
+                result.requests, result.due
+            ),
+        )
         .help(format!(
             "the server answered {:.0} requests/s; ask for a lower --rate, or for more \
              --connections",

@@ -30,7 +30,10 @@ fn job(words: &[OsString]) -> Result<()> {
             rights::refuse_new_ones();
             meter::serve(job, io::stdin().lock(), io::stdout())
         }
-        _ => Err(Error::usage(format!("\"{INTERNAL}\" is for processes that zc starts itself"))
-            .help("zc --help lists the commands")),
+        _ => Err(Error::usage(
+            "internal-command",
+            format!("\"{INTERNAL}\" is for processes that zc starts itself"),
+        )
+        .help("zc --help lists the commands")),
     }
 }

@@ -21,7 +21,10 @@ use zc_run::{Cell, Error, Header, Result, Run};
 pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, StreamArgs)> {
     let run = read::run(path)?;
     let cannot = |why: &str| {
-        Error::input(format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)))
+        Error::input(
+            "run-not-repeatable",
+            format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)),
+        )
     };
     let RunArgs { plan, own, stream, .. } = command(&run)
         .ok_or_else(|| cannot("its command is not one of this zc").help("type its options"))?;

@@ -30,7 +30,8 @@ pub(super) fn parse(
             let words: Vec<_> = Fields::words().collect();
             let message =
                 format!("--{of}field: \"{}\" is not of the form WHAT=KEY", escape(field, 80));
-            return Err(Error::usage(message).help(format!("WHAT is one of {}", words.join(", "))));
+            return Err(Error::usage("invalid-log-field", message)
+                .help(format!("WHAT is one of {}", words.join(", "))));
         }
     }
     let format = format.map(|format| named(format, of)).transpose()?;
@@ -39,9 +40,10 @@ pub(super) fn parse(
     }
     let format = format.or_else(|| Format::named("json"));
     let Some(format) = format.and_then(|format| format.with_fields(&fields)) else {
-        return Err(Error::usage(format!(
-            "--{of}field is for JSON lines, and --{of}format is something else"
-        ))
+        return Err(Error::usage(
+            "field-needs-json",
+            format!("--{of}field is for JSON lines, and --{of}format is something else"),
+        )
         .help("a log_format or LogFormat names its fields itself"));
     };
     Ok(Some(format))
@@ -56,7 +58,7 @@ fn named(text: &str, of: &str) -> Result<Format> {
         Some(Ok(format)) => Ok(format),
         Some(Err(error)) => {
             let message = format!("--{of}format: the format \"{}\" {error}", escape(text, 200));
-            Err(Error::usage(message).help(
+            Err(Error::usage("invalid-log-format", message).help(
                 "it is what stands behind the name in nginx's log_format, or what Apache's \
                  LogFormat has; time, request, status and bytes must be in it",
             ))
@@ -147,16 +149,21 @@ pub(super) fn refused(name: &str, unusable: Unusable, of: &str) -> Error {
         Unusable::Empty => cannot_read(name, "it is empty"),
         Unusable::Unknown => {
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
-            Error::input(format!("the log \"{name}\" is of no format that zc knows")).help(format!(
+            Error::input(
+                "log-format-unknown",
+                format!("the log \"{name}\" is of no format that zc knows"),
+            )
+            .help(format!(
                 "--{of}format takes a log_format of nginx or a LogFormat of Apache, --{of}field a \
                  key of JSON lines; known are {}",
                 names.join(", ")
             ))
         }
-        Unusable::Utf16 => {
-            Error::input(format!("the log \"{name}\" is in UTF-16, which zc does not read"))
-                .help("iconv -f UTF-16 -t UTF-8 LOG | zc advise -")
-        }
+        Unusable::Utf16 => Error::input(
+            "log-encoding",
+            format!("the log \"{name}\" is in UTF-16, which zc does not read"),
+        )
+        .help("iconv -f UTF-16 -t UTF-8 LOG | zc advise -"),
         Unusable::DoesNotFit(summary) => {
             show(name, &summary.first_unreadable);
             say_durations(name, &summary, of);
@@ -164,16 +171,18 @@ pub(super) fn refused(name: &str, unusable: Unusable, of: &str) -> Error {
                 "no line of the log \"{name}\" can be read as {}: {} were tried",
                 summary.format, summary.lines
             );
-            Error::input(message)
+            Error::input("log-format-wrong", message)
                 .help(format!("without --{of}format it is told by the first lines"))
         }
-        Unusable::Ambiguous(names) => {
-            Error::input(format!("the log \"{name}\" could be {}", names.join(" or ")))
-                .help(format!("name it: --{of}format {}", names.first().unwrap_or(&"FORMAT")))
-        }
-        Unusable::Lacks { format, column } => Error::input(format!(
-            "the log \"{name}\" ({format}) has no column {column}"
-        ))
+        Unusable::Ambiguous(names) => Error::input(
+            "log-format-ambiguous",
+            format!("the log \"{name}\" could be {}", names.join(" or ")),
+        )
+        .help(format!("name it: --{of}format {}", names.first().unwrap_or(&"FORMAT"))),
+        Unusable::Lacks { format, column } => Error::input(
+            "log-column-missing",
+            format!("the log \"{name}\" ({format}) has no column {column}"),
+        )
         .help("add it to the fields that the server logs; what it has sent is not known without"),
     }
 }

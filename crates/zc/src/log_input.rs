@@ -50,14 +50,15 @@ impl LogInput {
             Unread::Compressed { with, command } => {
                 let message =
                     format!("the log \"{name}\" is compressed with {with}, which zc does not read");
-                Error::input(message).help(format!("{command} LOG | zc advise -"))
+                Error::input("compression-unknown", message)
+                    .help(format!("{command} LOG | zc advise -"))
             }
         })
     }
 }
 
 pub(super) fn cannot_read(name: &str, what: &str) -> Error {
-    Error::input(format!("cannot read the log \"{name}\": {what}"))
+    Error::input("cannot-read-log", format!("cannot read the log \"{name}\": {what}"))
         .help("an access log of a web server, which this user may read; - is stdin")
 }
 

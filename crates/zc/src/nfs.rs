@@ -39,7 +39,7 @@ fn options(args: &NfsArgs, command: Vec<String>) -> Result<NfsOptions> {
         ("--nfs-reader", args.nfs_reader.is_some() && mounts, "--nfs-client user"),
     ] {
         if is_misplaced {
-            return Err(Error::usage(format!("{option} is for {needs}"))
+            return Err(Error::usage("option-needs-another", format!("{option} is for {needs}"))
                 .help(format!("leave {option} out, or add {needs}")));
         }
     }
@@ -84,7 +84,8 @@ fn listed<T: Clone>(typed: Option<&Each<T>>) -> Vec<T> {
 
 /// The machine with the client, if it is another one, and whether it can have what was asked for.
 fn remote(args: &NfsArgs) -> Result<Option<RemoteEnd>> {
-    let refused = |message: &str, help: &str| Err(Error::usage(message).help(help));
+    let refused =
+        |message: &str, help: &str| Err(Error::usage("incompatible-with-via", message).help(help));
     if args.via.is_given() && args.nfs_file.is_none() {
         return refused(
             "zc's own NFS server is in a network namespace, which no other machine reaches",

@@ -167,7 +167,7 @@ fn sizes(text: &str) -> Result<Each<usize>> {
 }
 
 fn wrong(word: &str, what: &str) -> Error {
-    Error::usage(format!("\"{}\" {what}", zc_run::escape(word, 40)))
+    Error::usage("invalid-value", format!("\"{}\" {what}", zc_run::escape(word, 40)))
 }
 
 #[cfg(test)]

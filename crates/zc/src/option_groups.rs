@@ -199,7 +199,7 @@ impl BlockArgs {
         match self.cpus {
             Some(CpuPair { sender, receiver }) if sender == receiver && !two_machines => {
                 let text = format!("--cpus: \"{sender},{receiver}\" puts both sides on one CPU");
-                Err(Error::usage(text).help(CPUS_HINT))
+                Err(Error::usage("cpus-are-one", text).help(CPUS_HINT))
             }
             cpus => Ok(cpus),
         }
@@ -224,7 +224,7 @@ impl StateCommandArgs {
             _ if is_empty(&self.verify_state) => Err("the command of \"--verify-state\" is empty"),
             _ => Ok(()),
         }
-        .map_err(|message| Error::usage(message).help(help))
+        .map_err(|message| Error::usage("command-missing", message).help(help))
     }
 
     /// The states of the host that these commands make.
@@ -255,7 +255,9 @@ pub(super) fn cpus(text: &str) -> Result<CpuPair> {
     let mut parts = text.split(',');
     let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
         let shown = zc_run::escape(text, 40);
-        return Err(Error::usage(format!("\"{shown}\" is not two CPUs")).help(CPUS_HINT));
+        return Err(
+            Error::usage("invalid-cpus", format!("\"{shown}\" is not two CPUs")).help(CPUS_HINT)
+        );
     };
     let number = |part: &str| {
         let cpu = units::count("CPU", part, 0..=65_535).map_err(|error| error.help(CPUS_HINT))?;

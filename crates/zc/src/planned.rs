@@ -24,8 +24,11 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// The experiment has no plan.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     let text = experiment.definition().plan_file().map_err(|NoPlan { why, arguments }| {
-        Error::usage(format!("the experiment \"{experiment}\" {why}, so it has no plan"))
-            .help(format!("zc run {experiment}{arguments} runs it"))
+        Error::usage(
+            "experiment-without-plan",
+            format!("the experiment \"{experiment}\" {why}, so it has no plan"),
+        )
+        .help(format!("zc run {experiment}{arguments} runs it"))
     })?;
     parse(&text, experiment.name())
 }
@@ -53,7 +56,7 @@ pub(super) fn of_text(text: &str, path: &Path) -> Result<Spec> {
 pub(super) fn text_of(path: &Path) -> Result<String> {
     let name = tell::path(path);
     let wrong = |what: &str| {
-        Error::input(format!("cannot read the plan \"{name}\": {what}"))
+        Error::input("cannot-read-plan", format!("cannot read the plan \"{name}\": {what}"))
             .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     };
     read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any plan"))
@@ -92,15 +95,15 @@ fn held(key: &str, value: &str) -> Result<HeldArgs> {
     let keys = || command.get_arguments().filter_map(Arg::get_long);
     if !keys().any(|known| known == key) {
         let help = format!("what can: {}", keys().collect::<Vec<_>>().join(", "));
-        return Err(Error::usage("this cannot be held fixed").help(help));
+        return Err(Error::usage("factor-not-fixable", "this cannot be held fixed").help(help));
     }
     let words = ["plan".to_owned(), format!("--{key}={value}")];
     let matches = command.clone().try_get_matches_from(words);
     let held = matches.and_then(|matches| HeldArgs::from_arg_matches(&matches));
     held.map_err(|error| {
-        own(&error)
-            .cloned()
-            .unwrap_or_else(|| Error::usage(format!("\"{}\" is no value", escape(value, 40))))
+        own(&error).cloned().unwrap_or_else(|| {
+            Error::usage("invalid-value", format!("\"{}\" is no value", escape(value, 40)))
+        })
     })
 }
 

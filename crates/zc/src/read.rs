@@ -120,16 +120,20 @@ impl Saved {
                 let mut text = ZstdFrames::new(text).take(most.min(LARGEST_RUN_BYTES));
                 let read = zc_run::read(&mut text);
                 match text.limit() {
-                    0 => Err(Error::input("it is larger, decompressed, than any saved run")),
+                    0 => Err(Error::input(
+                        "run-too-large",
+                        "it is larger, decompressed, than any saved run",
+                    )),
                     _ => read,
                 }
             }
             Ok((text, _)) => zc_run::read(text.take(LARGEST_RUN_BYTES)),
-            Err(Unread::Failed(error)) => Err(Error::input(in_words(&error))),
-            Err(Unread::Compressed { with, command }) => {
-                Err(Error::input(format!("it is compressed with {with}, which zc does not read"))
-                    .help(format!("{command} FILE > run.json decompresses it")))
-            }
+            Err(Unread::Failed(error)) => Err(Error::input("cannot-read", in_words(&error))),
+            Err(Unread::Compressed { with, command }) => Err(Error::input(
+                "compression-unknown",
+                format!("it is compressed with {with}, which zc does not read"),
+            )
+            .help(format!("{command} FILE > run.json decompresses it"))),
         }
     }
 
@@ -168,7 +172,7 @@ impl Saved {
 }
 
 fn unreadable(path: &Path, what: &str) -> Error {
-    Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
+    Error::input("cannot-read", format!("cannot read \"{}\": {what}", tell::path(path)))
         .help("zc show, report and compare read what zc run has saved (zc-DATE.jsonl.gz)")
 }
 

@@ -81,7 +81,8 @@ impl ViaArgs {
     pub(super) fn end(&self, address: Option<SocketAddr>) -> Result<Option<RemoteEnd>> {
         let Some(command) = &self.via else { return Ok(None) };
         if command.trim().is_empty() {
-            return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
+            return Err(Error::usage("command-missing", "--via: there is no command")
+                .help("--via 'ssh HOST'"));
         }
         let carry = match &self.carry {
             Some(file) => Carry::Named(Program::of_file(file)?),
@@ -128,6 +129,7 @@ impl RemoteArgs {
         let foreign = |rest: &str, port| {
             if with_token {
                 return Err(Error::usage(
+                    "token-needs-zc",
                     "a token is only for `zc serve`, and the far end is another one",
                 )
                 .help("leave --token out"));
@@ -215,7 +217,7 @@ pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
 /// The text is none of these.
 pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String, u16)> {
     let wrong = |what: &str| {
-        Error::usage(format!("\"{}\" {what}", escape(text, 80)))
+        Error::usage("invalid-address", format!("\"{}\" {what}", escape(text, 80)))
             .help("HOST, HOST:PORT, or for an IPv6 address [ADDRESS]:PORT")
     };
     let (host, port) = if is_ipv6(text) {
@@ -251,8 +253,11 @@ pub(super) fn address(text: &str) -> Result<SocketAddr> {
         Ok(None) => "it has another form".to_owned(),
         Err(error) => in_words(&error),
     };
-    Err(Error::usage(format!("\"{}\" is no address here: {why}", escape(text, 80)))
-        .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))
+    Err(Error::usage(
+        "host-without-address",
+        format!("\"{}\" is no address here: {why}", escape(text, 80)),
+    )
+    .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))
 }
 
 #[cfg(test)]

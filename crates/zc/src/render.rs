@@ -47,8 +47,11 @@ pub(super) fn dma(
     width: WidthArgs,
 ) -> Result<String> {
     zc_report::dma(&estimate(run), ns_per_fragment, layout(true, width)).ok_or_else(|| {
-        Error::input(format!("the run in \"{}\" has no count of fragments", tell::path(file)))
-            .help("they are counted over the link null: as root, zc run --link null")
+        Error::input(
+            "run-without-fragments",
+            format!("the run in \"{}\" has no count of fragments", tell::path(file)),
+        )
+        .help("they are counted over the link null: as root, zc run --link null")
     })
 }
 
@@ -88,8 +91,11 @@ fn colour() -> bool {
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): stdout is a terminal.
 pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     if std::io::stdout().is_terminal() {
-        return Err(Error::usage("a page of HTML cannot be read on a terminal")
-            .help(format!("-o report.html writes it to a file; {instead}")));
+        return Err(Error::usage(
+            "html-to-terminal",
+            "a page of HTML cannot be read on a terminal",
+        )
+        .help(format!("-o report.html writes it to a file; {instead}")));
     }
     Ok(())
 }

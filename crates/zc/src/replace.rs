@@ -30,17 +30,21 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 pub(super) fn check(path: &Path) -> Result<()> {
     let name = tell::path(path);
     if path.as_os_str().is_empty() {
-        return Err(Error::usage("-o: the file name is empty").help("-o FILE"));
+        return Err(Error::usage("file-name-empty", "-o: the file name is empty").help("-o FILE"));
     }
     match path.metadata() {
         Ok(found) if found.is_dir() => {
-            return Err(Error::output(format!("cannot write \"{name}\": it is a directory"))
-                .help("name a file in it with -o"));
+            return Err(Error::output(
+                "cannot-write",
+                format!("cannot write \"{name}\": it is a directory"),
+            )
+            .help("name a file in it with -o"));
         }
         Ok(found) if !found.is_file() => {
-            return Err(Error::output(format!(
-                "cannot write \"{name}\": it is not a regular file"
-            ))
+            return Err(Error::output(
+                "cannot-write",
+                format!("cannot write \"{name}\": it is not a regular file"),
+            )
             .help("without -o the result goes to stdout"));
         }
         _ => {}
@@ -56,9 +60,10 @@ pub(super) fn check(path: &Path) -> Result<()> {
         && text.take(A_RUN.len() as u64).read_to_end(&mut start).is_ok()
         && start == A_RUN
     {
-        return Err(Error::output(format!(
-            "file \"{name}\" is a saved run, and zc does not write over those"
-        ))
+        return Err(Error::output(
+            "file-is-a-run",
+            format!("file \"{name}\" is a saved run, and zc does not write over those"),
+        )
         .help("choose another name with -o, or remove it"));
     }
     Ok(())
@@ -102,7 +107,7 @@ fn unwritten(path: &Path, error: &io::Error) -> Error {
         ErrorKind::InvalidInput => "it is no name of a file".to_owned(),
         _ => in_words(error),
     };
-    Error::output(format!("cannot write \"{}\": {words}", tell::path(path)))
+    Error::output("cannot-write", format!("cannot write \"{}\": {words}", tell::path(path)))
         .help("choose another place with -o")
 }
 

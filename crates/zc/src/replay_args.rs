@@ -73,12 +73,13 @@ impl ReplayArgs {
         let is_replay = plan == Experiment::Replay.name();
         match self {
             Self { log: None, .. } if is_replay => {
-                Err(Error::usage("there is no log to replay")
+                Err(Error::usage("log-missing", "there is no log to replay")
                     .help("zc run replay --log access.log"))
             }
-            Self { log: Some(_), .. } if !of_responses => Err(Error::usage(format!(
-                "--log: the plan \"{plan}\" sends streams, and a log has responses"
-            ))
+            Self { log: Some(_), .. } if !of_responses => Err(Error::usage(
+                "log-without-responses",
+                format!("--log: the plan \"{plan}\" sends streams, and a log has responses"),
+            )
             .help("zc run replay --log access.log")),
             Self { log: None, log_format: None, draw: None, speedup: None, log_field }
                 if log_field.is_empty() =>
@@ -86,6 +87,7 @@ impl ReplayArgs {
                 Ok(())
             }
             Self { log: None, .. } => Err(Error::usage(
+                "option-needs-another",
                 "\"--log-format\", \"--log-field\", \"--draw\" and \"--speedup\" are about a log, \
                  and no \"--log\" names one",
             )
@@ -111,7 +113,10 @@ impl ReplayArgs {
         })?;
         let (requests, bytes, requests_per_s, body_bytes, too_long): Read =
             serde_json::from_slice(&document.bytes).map_err(|_| {
-                Error::failed("the process that reads the log did not say what it has")
+                Error::failed(
+                    "reader-gone",
+                    "the process that reads the log did not say what it has",
+                )
             })?;
         if too_long > 0 {
             tell::warning(
@@ -144,8 +149,11 @@ impl ReplayArgs {
 fn times(text: &str) -> Result<f64> {
     let times = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
     times.filter(|times| times.is_finite() && *times > 0.0).ok_or_else(|| {
-        Error::usage(format!("\"{}\" is no number above 0", zc_run::escape(text, 40)))
-            .help("--speedup 100 sends a hundred requests in the time that the log has one")
+        Error::usage(
+            "invalid-number",
+            format!("\"{}\" is no number above 0", zc_run::escape(text, 40)),
+        )
+        .help("--speedup 100 sends a hundred requests in the time that the log has one")
     })
 }
 
@@ -156,8 +164,9 @@ fn read(input: LogInput, format: Option<Format>, most: usize, seed: u64) -> Resu
         .map_err(|unusable| log_format::refused(&name, unusable, OPTIONS))?;
     log_format::say(&name, &summary, OPTIONS);
     let (mix, draw) = both;
-    let mix =
-        mix.finish().ok_or_else(|| Error::input(format!("the log \"{name}\" has no requests")))?;
+    let mix = mix
+        .finish()
+        .ok_or_else(|| Error::input("empty-log", format!("the log \"{name}\" has no requests")))?;
     let requests_per_s = mix.all.requests as f64 / mix.span_s() as f64;
     let Drawn { size_bytes, left_out } = draw.finish();
     Ok((mix.all.requests, mix.all.bytes, requests_per_s, size_bytes, left_out))

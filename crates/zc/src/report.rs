@@ -61,10 +61,13 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
 fn check(out: &Path, args: &ReportArgs) -> Result<()> {
     let name = tell::path(out);
     if let Some(run) = args.runs.iter().find(|run| replace::is_same(run, out)) {
-        return Err(Error::usage(format!(
-            "\"{name}\" is one of the runs (\"{}\"): the report would take its place",
-            tell::path(run)
-        ))
+        return Err(Error::usage(
+            "output-is-input",
+            format!(
+                "\"{name}\" is one of the runs (\"{}\"): the report would take its place",
+                tell::path(run)
+            ),
+        )
         .help("choose another name with -o"));
     }
     replace::check(out)

@@ -43,8 +43,11 @@ impl RequestArgs {
 /// Parses `Name: value`.
 fn header(text: &str) -> Result<(String, String)> {
     let Some((name, value)) = text.split_once(':') else {
-        return Err(Error::usage(format!("\"{}\" has no colon", escape(text, 80)))
-            .help("headers look like --header 'Accept-Encoding: gzip'"));
+        return Err(Error::usage(
+            "invalid-header",
+            format!("\"{}\" has no colon", escape(text, 80)),
+        )
+        .help("headers look like --header 'Accept-Encoding: gzip'"));
     };
     let (name, value) = (name.trim(), value.trim());
     check_header(name, value)?;

@@ -38,6 +38,7 @@ pub(super) fn run(
     args.factors.levels().for_each(|level| level.put(&mut held));
     if args.realtime && transfer.responses.is_some() {
         return Err(Error::usage(
+            "incompatible-with-responses",
             "--realtime: responses are sent by a server, not by threads of flows",
         )
         .help("leave --realtime or --responses out"));
@@ -45,9 +46,10 @@ pub(super) fn run(
     let recv = held.transfer.receiver();
     let link = link(args)?;
     if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
-        return Err(Error::usage(format!(
-            "--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"
-        ))
+        return Err(Error::usage(
+            "link-without-receiver",
+            format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"),
+        )
         .help("leave --recv out, or take --link veth"));
     }
     let send = match args.factors.levels().filter(|level| level.factor == Factor::Send).count() {
@@ -55,10 +57,10 @@ pub(super) fn run(
         0 | 1 => held.transfer.send_path().unwrap_or(SendPath::ReadSend),
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
-            return Err(Error::usage(format!(
-                "--paths: the plan \"{}\" has one send path",
-                plan.name
-            ))
+            return Err(Error::usage(
+                "plan-has-one-path",
+                format!("--paths: the plan \"{}\" has one send path", plan.name),
+            )
             .help("give one, or run a plan that compares them"));
         }
     };
@@ -104,7 +106,7 @@ pub(super) fn run(
 /// The two states of the host, if commands for them were typed.
 fn states(args: &StreamArgs, plan: &Spec) -> Result<Option<HostStates>> {
     const HELP: &str = "--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state";
-    let wrong = |message: &str| Err(Error::usage(message).help(HELP));
+    let wrong = |message: &str| Err(Error::usage("invalid-states", message).help(HELP));
     let [a, b] = match args.ab.as_slice() {
         [] if plan.levels(Factor::State).is_some() => {
             return wrong(&format!(
@@ -150,9 +152,10 @@ fn link(args: &StreamArgs) -> Result<Option<LinkKind>> {
         return Ok(named);
     };
     if args.remote.is_given() || named.is_some_and(|link| link != LinkKind::Null) {
-        return Err(Error::usage(format!(
-            "{option}: it is the link \"null\" that acknowledges so"
-        ))
+        return Err(Error::usage(
+            "option-needs-null-link",
+            format!("{option}: it is the link \"null\" that acknowledges so"),
+        )
         .help("--link null, or leave the option out"));
     }
     Ok(Some(LinkKind::Null))

@@ -49,6 +49,9 @@ impl Drop for ResultFile {
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Error {
-    Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
-        .help("choose another file with --output")
+    Error::output(
+        "cannot-write",
+        format!("cannot write \"{}\": {}", tell::path(path), in_words(error)),
+    )
+    .help("choose another file with --output")
 }

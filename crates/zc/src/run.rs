@@ -25,7 +25,7 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
         && let Some(option) = lines.iter().find_map(for_one)
     {
         let message = format!("\"{option}\" is for one experiment, and {} are named", lines.len());
-        return Err(Error::usage(message).help("run them one by one"));
+        return Err(Error::usage("option-of-one-experiment", message).help("run them one by one"));
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;

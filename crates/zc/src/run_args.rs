@@ -235,6 +235,7 @@ impl LinkChoice {
         }
         match text.parse() {
             Ok(LinkKind::Remote) => Err(Error::usage(
+                "remote-missing",
                 "--link: \"remote\" leads to another machine, which has to be named",
             )
             .help("--remote HOST, or --via 'ssh HOST'")),
@@ -336,7 +337,7 @@ fn sessions(text: &str) -> Result<NonZeroUsize> {
 fn burn(text: &str) -> Result<(String, u64)> {
     let Some((cell, time)) = text.rsplit_once('=') else {
         let shown = zc_run::escape(text, 60);
-        return Err(Error::usage(format!("\"{shown}\" names no time"))
+        return Err(Error::usage("invalid-name-pattern", format!("\"{shown}\" names no time"))
             .help("a cell's name, \"=\", and CPU time per MB, as in sendfile=4us"));
     };
     Ok((cell.trim().to_owned(), units::duration(time, 1..=MOST_BURNED_NS)?))

@@ -16,12 +16,15 @@ use zc_run::{Error, Result, in_words};
 pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     let name = tell::path(out);
     if out.as_os_str().is_empty() {
-        return Err(Error::usage("--out: the file name is empty").help("--out FILE"));
+        return Err(
+            Error::usage("file-name-empty", "--out: the file name is empty").help("--out FILE")
+        );
     }
     if is_stdout(out) {
         return match format == FormatArgs::default() {
             true => Ok(()),
             false => Err(Error::usage(
+                "stdout-twice",
                 "--out -: stdout has the run itself, and another form of it was asked for",
             )
             .help("save it in a file, or have zc show FILE print the form later")),
@@ -29,17 +32,19 @@ pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     }
     match out.symlink_metadata() {
         Ok(found) if found.is_dir() => {
-            return Err(Error::output(format!(
-                "cannot save the run as \"{name}\": it is a directory"
-            ))
+            return Err(Error::output(
+                "cannot-save-run",
+                format!("cannot save the run as \"{name}\": it is a directory"),
+            )
             .help("name a file in it with --out"));
         }
         // What a process left that was killed before it wrote anything; `Saving` claims it.
         Ok(found) if is_left_over(&found) => {}
         Ok(_) => {
-            return Err(Error::output(format!(
-                "file \"{name}\" exists, and zc does not write over anything"
-            ))
+            return Err(Error::output(
+                "file-exists",
+                format!("file \"{name}\" exists, and zc does not write over anything"),
+            )
             .help("choose another name with --out, or remove it"));
         }
         Err(_) => {}
@@ -58,17 +63,18 @@ pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     };
     match folder.metadata() {
         Ok(found) if !found.is_dir() => {
-            return Err(Error::output(format!(
-                "cannot save the run in {place}: it is not a directory"
-            ))
+            return Err(Error::output(
+                "cannot-save-run",
+                format!("cannot save the run in {place}: it is not a directory"),
+            )
             .help(help));
         }
         Ok(_) => {}
         Err(error) => {
-            return Err(Error::output(format!(
-                "cannot save the run in {place}: {}",
-                in_words(&error)
-            ))
+            return Err(Error::output(
+                "cannot-save-run",
+                format!("cannot save the run in {place}: {}", in_words(&error)),
+            )
             .help(help));
         }
     }
@@ -76,8 +82,11 @@ pub(super) fn check(out: &Path, named: bool, format: FormatArgs) -> Result<()> {
     // (EROFS).
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(
         |error| {
-            Error::output(format!("cannot save the run in {place}: {}", in_words(&error.into())))
-                .help(help)
+            Error::output(
+                "cannot-save-run",
+                format!("cannot save the run in {place}: {}", in_words(&error.into())),
+            )
+            .help(help)
         },
     )
 }

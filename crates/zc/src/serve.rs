@@ -124,8 +124,11 @@ fn listen_address(text: Option<&str>) -> Result<SocketAddr> {
         None => host_and_port(text, Some(PORT))?,
     };
     find_addresses(&host, port).ok().and_then(|found| found.first().copied()).ok_or_else(|| {
-        Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
-            .help("0.0.0.0 is all of them, [::] too those of IPv6")
+        Error::usage(
+            "address-not-here",
+            format!("--listen: \"{host}\" is no address of this machine"),
+        )
+        .help("0.0.0.0 is all of them, [::] too those of IPv6")
     })
 }
 

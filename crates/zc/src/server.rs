@@ -36,21 +36,28 @@ pub(super) fn run(args: &ServerArgs) -> Result<()> {
 fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
     let (states, commands) = states(args)?;
     if args.serve.as_deref().is_some_and(|serve| serve.trim().is_empty()) {
-        return Err(Error::usage("--serve: the command that starts the server is empty")
-            .help("leave it out for a server that runs already"));
+        return Err(Error::usage(
+            "command-missing",
+            "--serve: the command that starts the server is empty",
+        )
+        .help("leave it out for a server that runs already"));
     }
     let remote = args.remote.end(None)?;
     if remote.is_some() && args.serve.is_some() {
         return Err(Error::usage(
+            "server-unreachable-from-far-end",
             "--serve starts the server in a network namespace, which no other machine reaches",
         )
         .help("start the server yourself, and leave --serve out"));
     }
     if remote.is_some() && args.request.names_a_file() {
-        return Err(Error::usage("--cacert names a file here, which the other machine has not")
-            .help(
-                "--insecure accepts any certificate; the other machine's own authorities are known",
-            ));
+        return Err(Error::usage(
+            "cacert-with-remote",
+            "--cacert names a file here, which the other machine has not",
+        )
+        .help(
+            "--insecure accepts any certificate; the other machine's own authorities are known",
+        ));
     }
     loadgen(args, remote.is_some())?;
     let ServerArgs { measuring, block, .. } = args;
@@ -94,18 +101,23 @@ fn loadgen(args: &ServerArgs, is_remote: bool) -> Result<()> {
     }
     if is_remote || serve.is_none() {
         return Err(Error::usage(
+            "load-generator-needs-serve",
             "a load generator's responses are counted on the link of --serve, and there is none",
         )
         .help("start the server with --serve, or leave the load to zc"));
     }
     if requests.is_some() {
-        return Err(Error::usage("the load generator sets the rate, and so does --requests")
-            .help("leave --requests out"));
+        return Err(Error::usage(
+            "rate-given-twice",
+            "the load generator sets the rate, and so does --requests",
+        )
+        .help("leave --requests out"));
     }
     if !loadgen.iter().any(|word| word.contains(GENERATOR_URL)) {
-        return Err(Error::usage(format!(
-            "the load generator is not told what to ask: no word has \"{GENERATOR_URL}\""
-        ))
+        return Err(Error::usage(
+            "load-generator-url-missing",
+            format!("the load generator is not told what to ask: no word has \"{GENERATOR_URL}\""),
+        )
         .help("zc run server ... -- oha -z 1h -q 2000 {url}"));
     }
     Ok(())
@@ -120,38 +132,46 @@ fn states(args: &ServerArgs) -> Result<(Vec<StateOption>, Option<HostStates>)> {
         if states.iter().any(|other| other.state == state) {
             let shown = zc_run::escape(&format!("{state}={what}"), 60);
             let message = format!("--state: \"{shown}\" has a name that another state has");
-            return Err(Error::usage(message).help(EXAMPLE));
+            return Err(Error::usage("duplicate-state", message).help(EXAMPLE));
         }
-        let url = match &args.url {
-            _ if typed.is_url() => what,
-            Some(url) => {
-                commands.push(StateCommand { state: state.clone(), command: what });
-                url.clone()
-            }
-            None => {
-                return Err(Error::usage(format!(
+        let url =
+            match &args.url {
+                _ if typed.is_url() => what,
+                Some(url) => {
+                    commands.push(StateCommand { state: state.clone(), command: what });
+                    url.clone()
+                }
+                None => {
+                    return Err(Error::usage("url-missing", format!(
                     "state \"{state}\" is a command, and --url does not say what to ask in it"
                 ))
                 .help("--url http://localhost:8080/file"));
-            }
-        };
+                }
+            };
         states.push(StateOption { state, url });
     }
     if states.len() < 2 {
         let given = if states.is_empty() { "none" } else { "one" };
-        return Err(Error::usage(format!(
-            "two states or more are compared, and {given} was given"
-        ))
+        return Err(Error::usage(
+            "too-few-states",
+            format!("two states or more are compared, and {given} was given"),
+        )
         .help(EXAMPLE));
     }
     // A state without a command would be measured in whatever state the last command left.
     if !commands.is_empty() && commands.len() < states.len() {
-        return Err(Error::usage("some states are commands and some are URLs")
-            .help("give every state a command, or a URL each"));
+        return Err(Error::usage(
+            "states-of-two-kinds",
+            "some states are commands and some are URLs",
+        )
+        .help("give every state a command, or a URL each"));
     }
     if commands.is_empty() && args.state_commands.verify_state.is_some() {
-        return Err(Error::usage("\"--verify-state\" is about commands, and the states are URLs")
-            .help(EXAMPLE));
+        return Err(Error::usage(
+            "option-needs-another",
+            "\"--verify-state\" is about commands, and the states are URLs",
+        )
+        .help(EXAMPLE));
     }
     let has_commands = !commands.is_empty();
     Ok((states, has_commands.then(|| args.state_commands.states(commands))))

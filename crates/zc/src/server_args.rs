@@ -65,7 +65,7 @@ impl StateArg {
     fn parse(text: &str) -> Result<Self> {
         let wrong = |what: &str| {
             let shown = zc_run::escape(text, 60);
-            Error::usage(format!("\"{shown}\" {what}"))
+            Error::usage("invalid-state", format!("\"{shown}\" {what}"))
                 .help("a name, \"=\", and a URL or a command: on=http://localhost:8002/file")
         };
         let (name, what) = text.split_once('=').ok_or_else(|| wrong("has no \"=\""))?;

@@ -40,10 +40,13 @@ const MOST_NS: f64 = 1e6;
 /// Parses the cost of a fragment in ns.
 fn ns_per_fragment(text: &str) -> Result<f64> {
     text.parse::<f64>().ok().filter(|ns| (0.0..=MOST_NS).contains(ns)).ok_or_else(|| {
-        Error::usage(format!(
-            "--dma-ns-per-fragment: \"{}\" is not a number from 0 to {MOST_NS:.0}",
-            zc_run::escape(text, 40)
-        ))
+        Error::usage(
+            "invalid-number",
+            format!(
+                "--dma-ns-per-fragment: \"{}\" is not a number from 0 to {MOST_NS:.0}",
+                zc_run::escape(text, 40)
+            ),
+        )
         .help("nanoseconds without a unit: 50")
     })
 }
@@ -72,7 +75,7 @@ fn text(run: Run, args: &ShowArgs) -> Result<String> {
                 "the run in \"{}\" was not sampled, so it has no stacks",
                 tell::path(&args.file)
             );
-            return Err(Error::input(message).help("zc profile samples"));
+            return Err(Error::input("run-without-samples", message).help("zc profile samples"));
         }
         return Ok(zc_report::folded(&run));
     }

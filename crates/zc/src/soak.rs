@@ -77,7 +77,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
         kind: args.soaker.parse::<SoakerKind>().map_err(|unknown| {
-            Error::usage(unknown.to_string())
+            Error::usage("unknown-soaker", unknown.to_string())
                 .help(format!("soakers are: {}", unknown.known.join(", ")))
         })?,
     };
@@ -150,8 +150,10 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
             // The reader of stdout has gone, which is not an error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(()),
             Err(error) => {
-                failed =
-                    Some(Error::output(format!("cannot write to stdout: {}", in_words(&error))));
+                failed = Some(Error::output(
+                    "cannot-write-stdout",
+                    format!("cannot write to stdout: {}", in_words(&error)),
+                ));
                 ControlFlow::Break(())
             }
         }
@@ -189,9 +191,10 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
             Some((first, last)) if !first.is_empty() => {
                 let (first, last) = (cpu(first)?, cpu(last)?);
                 if first > last {
-                    return Err(Error::usage(format!(
-                        "the CPUs \"{part}\" are in the wrong order"
-                    ))
+                    return Err(Error::usage(
+                        "invalid-cpus",
+                        format!("the CPUs \"{part}\" are in the wrong order"),
+                    )
                     .help(format!("write {last}-{first}")));
                 }
                 cpus.extend(first..=last);

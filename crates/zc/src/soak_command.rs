@@ -126,8 +126,11 @@ impl OfCommandArgs {
         };
         match self.per() {
             Some(per) if per == unit => Ok(Some(counter)),
-            _ => Err(Error::usage(format!("{option} counts {unit}, and these were not asked for"))
-                .help(format!("--per {unit} asks for the cost of one"))),
+            _ => Err(Error::usage(
+                "unit-not-counted",
+                format!("{option} counts {unit}, and these were not asked for"),
+            )
+            .help(format!("--per {unit} asks for the cost of one"))),
         }
     }
 
@@ -210,7 +213,12 @@ fn measure(
             None => tell::note(text.trim_end()),
         }
         let withheld = cost.withheld.map(|why| {
-            Error::new(ErrorKind::NothingKept, format!("its cost was not measured: {why}")).help(
+            Error::new(
+                ErrorKind::NothingKept,
+                "cost-not-measured",
+                format!("its cost was not measured: {why}"),
+            )
+            .help(
                 seen.start
                     .without_costs()
                     .map_or("stop what runs beside it, or wait until it has ended", |it| it.1),
@@ -276,12 +284,17 @@ fn is_narrow(cost: &CommandCost) -> bool {
 
 fn not_counted(unit: Unit, counter: Option<&Counter>) -> Error {
     if counter.is_some() {
-        return Error::input(format!("no {} was counted while the command ran", unit.name()))
-            .help("is it the right page or device, in this network namespace?");
+        return Error::input(
+            "count-is-zero",
+            format!("no {} was counted while the command ran", unit.name()),
+        )
+        .help("is it the right page or device, in this network namespace?");
     }
-    Error::input(format!("the command did not print a number of {}s", unit.name())).help(
-        "zc help soak names the programs whose output is known; --per-regex finds it in others",
+    Error::input(
+        "command-printed-no-number",
+        format!("the command did not print a number of {}s", unit.name()),
     )
+    .help("zc help soak names the programs whose output is known; --per-regex finds it in others")
 }
 
 /// Hint: what can be measured all the same.
@@ -295,7 +308,7 @@ fn fit(start: &SoakStart) -> Result<()> {
         let why = why_throttled(quota, start.cpus.len());
         let message = format!("the command was not executed: {why}");
         let help = format!("{INSTEAD_OF_THROTTLED}; {ANYWAY}");
-        return Err(Error::new(ErrorKind::NothingKept, message).help(help));
+        return Err(Error::new(ErrorKind::NothingKept, "load-not-measurable", message).help(help));
     }
     // Of what others take nothing is in the cost then.
     if own_clocks_tell(start) {
@@ -306,6 +319,7 @@ fn fit(start: &SoakStart) -> Result<()> {
     match not_quiet(start) {
         Some(Warning { severity: Severity::Withhold, text, .. }) => Err(unfit(Error::new(
             ErrorKind::NothingKept,
+            "command-not-executed",
             format!("the command was not executed: {text}"),
         ))),
         _ => Ok(()),
@@ -355,8 +369,10 @@ fn result(
 pub(super) fn stood_still(start: &SoakStart) -> Error {
     let message = "a soaker got no CPU time while its rate was taken";
     match start.without_costs() {
-        Some((why, instead)) => Error::failed(format!("{message}: {why}")).help(instead),
-        None => Error::failed(message)
+        Some((why, instead)) => {
+            Error::failed("soaker-starved", format!("{message}: {why}")).help(instead)
+        }
+        None => Error::failed("soaker-starved", message)
             .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus"),
     }
 }

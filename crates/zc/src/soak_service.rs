@@ -108,7 +108,12 @@ pub(super) fn run(
         report::service(seen, &cost)
     })?;
     let withheld = cost.withheld.map(|why| {
-        Error::new(ErrorKind::NothingKept, format!("its interrupts were not measured: {why}")).help(
+        Error::new(
+            ErrorKind::NothingKept,
+            "interrupts-not-measured",
+            format!("its interrupts were not measured: {why}"),
+        )
+        .help(
             seen.start
                 .without_costs()
                 .map_or("stop what runs beside it, or choose other CPUs with --cpus", |it| it.1),
@@ -116,7 +121,7 @@ pub(super) fn run(
     });
     let uncounted =
         wanted.filter(|unit| cost.per.iter().all(|per| per.unit != *unit)).map(|unit| {
-            Error::failed(format!("no {} of the service was counted", unit.name()))
+            Error::failed("count-is-zero", format!("no {} of the service was counted", unit.name()))
                 .help("is there any load on it?")
         });
     observed.fault.or(withheld).or(uncounted).map_or(Ok(()), Err)
@@ -132,13 +137,16 @@ fn wanted(unit: &str, has_status: bool) -> Result<Unit> {
     match unit {
         "bytes" => Ok(Unit::Bytes),
         "requests" if has_status => Ok(Unit::Requests),
-        "requests" => Err(Error::usage("nobody counts the requests of the service").help(
-            "--status-url http://127.0.0.1/stub_status has nginx count them \
+        "requests" => {
+            Err(Error::usage("unit-not-counted", "nobody counts the requests of the service").help(
+                "--status-url http://127.0.0.1/stub_status has nginx count them \
              (ngx_http_stub_status_module)",
-        )),
-        _ => {
-            Err(Error::usage(format!("cannot count \"{}\" of a service", zc_run::escape(unit, 40)))
-                .help("--per takes bytes or requests here"))
+            ))
         }
+        _ => Err(Error::usage(
+            "cannot-count",
+            format!("cannot count \"{}\" of a service", zc_run::escape(unit, 40)),
+        )
+        .help("--per takes bytes or requests here")),
     }
 }

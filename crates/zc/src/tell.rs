@@ -11,20 +11,21 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
-/// `error: SENTENCE`, and `help: ...` below it.
+/// `error: SENTENCE [ID]`, and `hint: ...` below it.
 pub(super) fn error(error: &Error) {
-    lines("error", ERROR, &error.message, error.help.as_deref());
+    let message = format!("{} [{}]", escape(&error.message, 2000), escape(&error.id, 60));
+    lines("error", ERROR, &message, error.help.as_deref());
 }
 
-/// `warning: SENTENCE`, and `help: ...` below it.
+/// `warning: SENTENCE`, and `hint: ...` below it.
 pub(super) fn warning(message: &str, help: Option<&str>) {
-    lines("warning", WARNING, message, help);
+    lines("warning", WARNING, &escape(message, 2000), help);
 }
 
 fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     // If stderr is closed or full, the message is lost.
-    let _ = writeln!(stderr, "{style}{word}:{style:#} {}", escape(message, 2000));
+    let _ = writeln!(stderr, "{style}{word}:{style:#} {message}");
     if let Some(help) = help {
         let _ = writeln!(stderr, "{HINT}hint:{HINT:#} {}", escape(help, 2000));
     }
@@ -38,10 +39,11 @@ pub(super) fn result(text: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            Err(Error::output(format!("cannot write the result to stdout: {}", in_words(&error)))
-                .help("the run itself is saved: zc show FILE prints it again"))
-        }
+        Err(error) => Err(Error::output(
+            "cannot-write-stdout",
+            format!("cannot write the result to stdout: {}", in_words(&error)),
+        )
+        .help("the run itself is saved: zc show FILE prints it again")),
         Ok(()) => Ok(()),
     }
 }

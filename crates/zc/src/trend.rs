@@ -86,8 +86,11 @@ fn exit_code(trend: &Trend) -> u8 {
 /// A line is none.
 fn events(path: &Path) -> Result<Vec<Event>> {
     let wrong = |what: &str| {
-        Error::input(format!("cannot read the events \"{}\": {what}", tell::path(path)))
-            .help("lines of a day and a few words, as in: 2026-11-24 kernel 6.12.1")
+        Error::input(
+            "cannot-read-events",
+            format!("cannot read the events \"{}\": {what}", tell::path(path)),
+        )
+        .help("lines of a day and a few words, as in: 2026-11-24 kernel 6.12.1")
     };
     let text = read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?;
     let mut events = Vec::new();

@@ -16,8 +16,11 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         && words.get(1).is_none_or(|word| word != Experiment::Server.name())
         && run_line::has_command(words)
     {
-        return Error::usage("a load generator behind -- is for \"zc run server\"")
-            .help("zc run server --state A=URL --state B=URL --serve COMMAND -- LOADGEN");
+        return Error::usage(
+            "unexpected-argument",
+            "a load generator behind -- is for \"zc run server\"",
+        )
+        .help("zc run server --state A=URL --state B=URL --serve COMMAND -- LOADGEN");
     }
     if let Some(own) = own(error) {
         return own.clone();
@@ -34,21 +37,28 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
     let arg = text(ContextKind::InvalidArg).unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument if command == Some("soak") && !arg.starts_with('-') => {
-            Error::usage(format!("unexpected argument \"{arg}\"")).help(behind_dashes(words, &arg))
+            Error::usage("unexpected-argument", format!("unexpected argument \"{arg}\""))
+                .help(behind_dashes(words, &arg))
         }
         ErrorKind::UnknownArgument => {
-            let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
+            let (id, what) = match arg.starts_with('-') {
+                true => ("unknown-option", "unknown option"),
+                false => ("unexpected-argument", "unexpected argument"),
+            };
             let theirs = elsewhere(at, &arg);
             if command == Some("run")
                 && theirs.is_none()
                 && let Some(taker) = taker(&known, &arg)
             {
-                return Error::usage(format!("\"{arg}\" is no option of \"{name}\""))
-                    .help(format!("{taker} takes it; {help}"));
+                return Error::usage(
+                    "unknown-option",
+                    format!("\"{arg}\" is no option of \"{name}\""),
+                )
+                .help(format!("{taker} takes it; {help}"));
             }
             let meant = theirs.or_else(|| text(ContextKind::SuggestedArg));
             let suggestion = meant.map(|meant| format!("did you mean \"{meant}\"? {help}"));
-            Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
+            Error::usage(id, format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand).unwrap_or_default();
@@ -56,15 +66,20 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
             let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
             let suggestion =
                 nearest(&given, &names).map(|meant| format!("did you mean \"zc {meant}\"?"));
-            Error::usage(format!("unknown command \"{given}\"")).help(suggestion.unwrap_or(help))
+            Error::usage("unknown-command", format!("unknown command \"{given}\""))
+                .help(suggestion.unwrap_or(help))
         }
         ErrorKind::ArgumentConflict => {
             let prior = text(ContextKind::PriorArg).unwrap_or_default();
             if prior == arg {
-                Error::usage(format!("\"{arg}\" is given twice")).help("give it once")
+                Error::usage("option-given-twice", format!("\"{arg}\" is given twice"))
+                    .help("give it once")
             } else {
-                Error::usage(format!("\"{arg}\" and \"{prior}\" exclude one another"))
-                    .help("give one of them")
+                Error::usage(
+                    "options-conflict",
+                    format!("\"{arg}\" and \"{prior}\" exclude one another"),
+                )
+                .help("give one of them")
             }
         }
         ErrorKind::MissingRequiredArgument => {
@@ -79,15 +94,18 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
                 command == Some("soak") && words.iter().any(|word| is_of(word, "--for"));
             match asking_for_more(words) {
                 Some(option) => {
-                    Error::usage(format!("\"{option}\" needs {missing}")).help(match live_load {
-                        true => {
-                            "live load ends after --count windows of --period; --for is of a \
+                    Error::usage("option-needs-another", format!("\"{option}\" needs {missing}"))
+                        .help(match live_load {
+                            true => {
+                                "live load ends after --count windows of --period; --for is of a \
                                  service"
-                        }
-                        false => &help,
-                    })
+                            }
+                            false => &help,
+                        })
                 }
-                None => Error::usage(format!("{missing} is missing")).help(help),
+                None => {
+                    Error::usage("argument-missing", format!("{missing} is missing")).help(help)
+                }
             }
         }
         ErrorKind::InvalidValue
@@ -95,16 +113,16 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         | ErrorKind::WrongNumberOfValues
         | ErrorKind::TooFewValues => match text(ContextKind::InvalidValue) {
             Some(value) => {
-                Error::usage(format!("\"{value}\" is no value for \"{arg}\"")).help(help)
+                Error::usage("invalid-value", format!("\"{value}\" is no value for \"{arg}\""))
+                    .help(help)
             }
-            None => Error::usage(format!("\"{arg}\" needs a value")).help(help),
+            None => Error::usage("value-missing", format!("\"{arg}\" needs a value")).help(help),
         },
-        ErrorKind::MissingSubcommand => Error::usage("a command is missing")
+        ErrorKind::MissingSubcommand => Error::usage("command-missing", "a command is missing")
             .help("zc run measures; zc --help lists the commands"),
-        ErrorKind::InvalidUtf8 => {
-            Error::usage("an argument is not UTF-8").help("only file names may be other bytes")
-        }
-        _ => Error::usage(first_line(error)).help(help),
+        ErrorKind::InvalidUtf8 => Error::usage("argument-not-utf-8", "an argument is not UTF-8")
+            .help("only file names may be other bytes"),
+        _ => Error::usage("invalid-arguments", first_line(error)).help(help),
     }
 }
 

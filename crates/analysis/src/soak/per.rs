@@ -89,7 +89,7 @@ impl Per {
             "requests" => Unit::Requests,
             "transactions" => Unit::Transactions,
             _ => {
-                return Err(Error::usage(format!("cannot count \"{unit}\""))
+                return Err(Error::usage("cannot-count", format!("cannot count \"{unit}\""))
                     .help("--per takes bytes, requests or transactions; --per-regex anything"));
             }
         };
@@ -105,8 +105,11 @@ impl Per {
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): it is not such an expression.
     pub fn regex(expression: &str) -> Result<Self> {
         let wrong = |why: &str| {
-            Error::usage(format!("\"{expression}\" cannot be used: {why}"))
-                .help("an expression with one group, such as '(\\d+) files'")
+            Error::usage(
+                "unusable-count-expression",
+                format!("\"{expression}\" cannot be used: {why}"),
+            )
+            .help("an expression with one group, such as '(\\d+) files'")
         };
         let own = Regex::new(expression).map_err(|error| wrong(&error.to_string()))?;
         match own.captures_len() {

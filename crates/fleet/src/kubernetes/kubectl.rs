@@ -58,13 +58,14 @@ impl Kubectl {
         let output = bounded::output(command_line, MOST_BYTES).map_err(|error| {
             let command = escape(command, 80);
             match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    Error::unsupported(format!("there is no \"{command}\" here"))
-                        .help("[kubernetes] kubectl of the fleet's file names the command")
-                }
+                std::io::ErrorKind::NotFound => Error::unsupported(
+                    "command-not-found",
+                    format!("there is no \"{command}\" here"),
+                )
+                .help("[kubernetes] kubectl of the fleet's file names the command"),
                 std::io::ErrorKind::FileTooLarge => {
                     let message = format!("\"{command}\" printed more than any run or list has");
-                    Error::remote(message).help("what was submitted stays")
+                    Error::remote("output-too-long", message).help("what was submitted stays")
                 }
                 _ => Error::os(format!("start \"{command}\""), error),
             }
@@ -107,13 +108,17 @@ impl Failed {
     pub(super) fn error(&self) -> Error {
         let said = self.lines().next_back().unwrap_or("it said nothing");
         if UNREACHABLE.iter().any(|words| self.said.contains(words)) {
-            return Error::remote(format!("the cluster does not answer: {}", escape(said, 240)))
-                .help(
-                    "kubectl cluster-info tells more; what was submitted stays, and the same \
+            return Error::remote(
+                "cluster-unreachable",
+                format!("the cluster does not answer: {}", escape(said, 240)),
+            )
+            .help(
+                "kubectl cluster-info tells more; what was submitted stays, and the same \
                      command goes on",
-                );
+            );
         }
-        let error = Error::remote(format!("kubectl failed: {}", escape(said, 300)));
+        let error =
+            Error::remote("kubectl-failed", format!("kubectl failed: {}", escape(said, 300)));
         match () {
             () if said.contains("(Forbidden)") || said.contains("is forbidden") => {
                 error.help("docs/fleet.md lists the rights that a fleet needs in its namespace")

@@ -42,8 +42,11 @@ struct NodeStatus {
 pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
     let text = Kubectl::for_plan(plan).output(&["get", "nodes", "--output=json"])?;
     let nodes: Nodes = serde_json::from_str(&text).map_err(|error| {
-        Error::remote(format!("kubectl printed no list of nodes: line {}: {error}", error.line()))
-            .help("kubectl get nodes -o json prints one")
+        Error::remote(
+            "unexpected-kubectl-output",
+            format!("kubectl printed no list of nodes: line {}: {error}", error.line()),
+        )
+        .help("kubectl get nodes -o json prints one")
     })?;
     exclusive(plan, &nodes)
 }
@@ -56,10 +59,10 @@ fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
     for host in &plan.hosts {
         match nodes.items.iter().find(|node| node.metadata.name == host.name) {
             None => {
-                return Err(Error::unsupported(format!(
-                    "the cluster has no node \"{}\"",
-                    host.name
-                ))
+                return Err(Error::unsupported(
+                    "no-such-node",
+                    format!("the cluster has no node \"{}\"", host.name),
+                )
                 .help("kubectl get nodes lists them; [[hosts]] names them as it does"));
             }
             Some(node) if has(node) != "1" => {
@@ -73,11 +76,14 @@ fn exclusive(plan: &FleetPlan, nodes: &Nodes) -> Result<()> {
         1 => String::new(),
         all => format!(", and so on: {all} nodes"),
     };
-    Err(Error::unsupported(format!(
-        "nodes do not have exactly one \"{resource}\" each, so that others could use them \
+    Err(Error::unsupported(
+        "nodes-not-exclusive",
+        format!(
+            "nodes do not have exactly one \"{resource}\" each, so that others could use them \
          meanwhile: {}{more}",
-        escape(first, 120)
-    ))
+            escape(first, 120)
+        ),
+    )
     .help(format!(
         "an administrator adds it: kubectl patch node {} --subresource=status --type=merge -p \
          '{{\"status\":{{\"capacity\":{{\"{resource}\":\"1\"}}}}}}'; or shared = true measures \
@@ -97,8 +103,11 @@ pub fn nodes_with(options: &KubernetesOptions, label: &str) -> Result<Vec<String
     let names: Vec<String> = names.filter(|name| is_name(name)).map(str::to_owned).collect();
     match names.is_empty() {
         false => Ok(names),
-        true => Err(Error::input(format!("no node has the label \"{}\"", escape(label, 80)))
-            .help("kubectl get nodes --show-labels lists them")),
+        true => Err(Error::input(
+            "no-node-with-label",
+            format!("no node has the label \"{}\"", escape(label, 80)),
+        )
+        .help("kubectl get nodes --show-labels lists them")),
     }
 }
 

@@ -116,8 +116,11 @@ pub(super) struct End {
 /// [`ErrorKind::Remote`](zc_run::ErrorKind): it is no such list.
 pub(super) fn parse(text: &str) -> Result<Measurements> {
     let list: List = serde_json::from_str(text).map_err(|error| {
-        Error::remote(format!("kubectl printed no list of objects: line {}: {error}", error.line()))
-            .help("kubectl get jobs,pods -o json prints one")
+        Error::remote(
+            "unexpected-kubectl-output",
+            format!("kubectl printed no list of objects: line {}: {error}", error.line()),
+        )
+        .help("kubectl get jobs,pods -o json prints one")
     })?;
     let mut all = Measurements::new();
     for object in list.items {

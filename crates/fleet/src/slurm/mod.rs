@@ -153,6 +153,7 @@ pub fn check_exclusive(plan: &FleetPlan) -> Result<()> {
     match text.lines().filter(is_ours).any(forced) {
         false => Ok(()),
         true => Err(Error::unsupported(
+            "hosts-shared",
             "jobs of this partition share their hosts whatever they ask for (OverSubscribe=FORCE)",
         )
         .help(
@@ -179,8 +180,11 @@ pub fn nodes_with(feature: &str) -> Result<Vec<String>> {
     }
     match nodes.is_empty() {
         false => Ok(nodes),
-        true => Err(Error::input(format!("no node has the feature \"{}\"", escape(feature, 40)))
-            .help("sinfo --Node --format='%N %f' lists them")),
+        true => Err(Error::input(
+            "no-node-with-feature",
+            format!("no node has the feature \"{}\"", escape(feature, 40)),
+        )
+        .help("sinfo --Node --format='%N %f' lists them")),
     }
 }
 
@@ -189,7 +193,7 @@ fn output(command: &str, words: &[&str]) -> Result<String> {
     let output = Command::new(command).args(words).stdin(Stdio::null()).output().map_err(
         |error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Error::unsupported(format!("there is no {command} here")).help(
+                Error::unsupported("command-not-found", format!("there is no {command} here")).help(
                     "a fleet with engine = \"slurm\" is submitted where Slurm's commands are; \
                      engine = \"ssh\" needs none",
                 )
@@ -202,7 +206,8 @@ fn output(command: &str, words: &[&str]) -> Result<String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    Err(Error::remote(format!("{command} failed: {}", escape(said.trim(), 200))).help(
-        "is slurmctld up? sinfo tells; what was submitted stays, and the same command goes on",
-    ))
+    Err(Error::remote("command-failed", format!("{command} failed: {}", escape(said.trim(), 200)))
+        .help(
+            "is slurmctld up? sinfo tells; what was submitted stays, and the same command goes on",
+        ))
 }

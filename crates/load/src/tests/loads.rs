@@ -334,7 +334,7 @@ fn of_several_addresses_the_one_that_accepts_is_taken() {
 #[test]
 fn what_enters_first_may_refuse() {
     let server = Server::answering(response("200 OK", 3));
-    let refused = crate::Load::start(server.options(), || Err(Error::failed("no CPU")));
+    let refused = crate::Load::start(server.options(), || Err(Error::failed("no-cpu", "no CPU")));
     assert_eq!(refused.unwrap_err().message, "no CPU");
     assert_eq!(server.connections(), 0);
 }

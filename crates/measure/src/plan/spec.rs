@@ -124,8 +124,11 @@ impl Spec {
     pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
         let product = self.product();
         if product > MOST_CELLS {
-            return Err(Error::usage(format!("the plan \"{}\" has {product} cells", self.name))
-                .help("give its factors fewer levels"));
+            return Err(Error::usage(
+                "too-many-cells",
+                format!("the plan \"{}\" has {product} cells", self.name),
+            )
+            .help("give its factors fewer levels"));
         }
         let chosen: Vec<Vec<&Level>> =
             self.factors.iter().fold(vec![Vec::new()], |rows, (_, levels)| {
@@ -144,10 +147,10 @@ impl Spec {
         }
         let labels: HashSet<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
         if labels.len() < cells.len() {
-            return Err(Error::usage(format!(
-                "two cells of the plan \"{}\" are the same",
-                self.name
-            ))
+            return Err(Error::usage(
+                "duplicate-cell",
+                format!("two cells of the plan \"{}\" are the same", self.name),
+            )
             .help("give each level of a factor once"));
         }
         let control = Cell {

@@ -63,7 +63,7 @@ pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<
         let help = format!(
             "--budget {needed} has room for {BLOCKS} blocks; or give its factors fewer levels"
         );
-        Err(Error::usage(message).help(help))
+        Err(Error::usage("budget-too-short", message).help(help))
     };
     match asked_ns.or(spec.budget_ns) {
         Some(budget_ns) if budget_ns < block_ns => {

@@ -65,8 +65,11 @@ pub fn parse(text: &str, file: &str) -> Result<Spec> {
         let line = error.span().map_or(1, |span| reader.line(span.start));
         // The other lines of the message draw the source line.
         let what = error.message().lines().next().unwrap_or_default().to_owned();
-        Error::usage(format!("plan \"{file}\", line {line}: {}", escape(&what, 200)))
-            .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
+        Error::usage(
+            "invalid-plan",
+            format!("plan \"{file}\", line {line}: {}", escape(&what, 200)),
+        )
+        .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     })?;
     reader.spec(document)
 }
@@ -97,7 +100,7 @@ impl Reader<'_> {
             return Err(self.at(
                 &document.name,
                 "name",
-                Error::usage("a name has between 1 and 60 characters"),
+                Error::usage("invalid-name", "a name has between 1 and 60 characters"),
             ));
         }
         let factors =
@@ -108,12 +111,15 @@ impl Reader<'_> {
                 return Err(self.at(
                     again,
                     factor.name(),
-                    Error::usage("this factor occurs twice"),
+                    Error::usage("duplicate-factor", "this factor occurs twice"),
                 ));
             }
         }
         if factors.is_empty() {
-            let nothing = Error::usage("there is no [[factor]], so there is nothing to compare");
+            let nothing = Error::usage(
+                "factor-missing",
+                "there is no [[factor]], so there is nothing to compare",
+            );
             return Err(self.at(&document.name, "factor", nothing));
         }
         let mut reference: Vec<Level> =
@@ -122,15 +128,17 @@ impl Reader<'_> {
             let factor = self.named(key)?;
             let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
                 let not_in_plan = Error::usage(
+                    "reference-not-in-plan",
                     "the reference has a level of a factor that the plan does not have",
                 );
                 return Err(self.at(key, factor.name(), not_in_plan));
             };
             let level = self.level(factor, value)?;
             if !factors[place].1.contains(&level) {
-                let no_level = Error::usage(format!(
-                    "the reference's level \"{level}\" is not a level of the factor"
-                ));
+                let no_level = Error::usage(
+                    "reference-not-in-plan",
+                    format!("the reference's level \"{level}\" is not a level of the factor"),
+                );
                 return Err(self.at(
                     value,
                     factor.name(),
@@ -189,7 +197,8 @@ impl Reader<'_> {
             }
             let level = self.level(factor, text)?;
             if levels.contains(&level) {
-                let twice = Error::usage(format!("the level \"{level}\" occurs twice"));
+                let twice =
+                    Error::usage("duplicate-level", format!("the level \"{level}\" occurs twice"));
                 return Err(self.at(text, factor.name(), twice));
             }
             levels.push(level);
@@ -198,7 +207,7 @@ impl Reader<'_> {
             return Err(self.at(
                 &table.levels,
                 factor.name(),
-                Error::usage("a factor needs at least one level"),
+                Error::usage("level-missing", "a factor needs at least one level"),
             ));
         }
         Ok((factor, levels))
@@ -212,9 +221,12 @@ impl Reader<'_> {
     fn compared(&self, name: &Spanned<String>, factors: &[(Factor, Vec<Level>)]) -> Result<Factor> {
         let factor = self.named(name)?;
         if factors.iter().all(|(each, _)| *each != factor) {
-            let not_compared = Error::usage(format!(
-                "cells cannot be compared by \"{factor}\", which is not a factor of the plan"
-            ));
+            let not_compared = Error::usage(
+                "compared-by-unknown-factor",
+                format!(
+                    "cells cannot be compared by \"{factor}\", which is not a factor of the plan"
+                ),
+            );
             return Err(self.at(name, "compare", not_compared));
         }
         Ok(factor)
@@ -232,7 +244,7 @@ impl Reader<'_> {
                 let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
                 let what =
                     format!("\"{}\" is none of {}", escape(given.get_ref(), 40), names.join(", "));
-                self.at(given, key, Error::usage(what))
+                self.at(given, key, Error::usage("invalid-value", what))
             },
         )
     }

@@ -346,6 +346,6 @@ impl<'s> Blocks<'s> {
 fn again_and_again(message: String, why: Option<&Error>) -> Error {
     match why {
         Some(why) if why.kind == ErrorKind::NothingKept => Error { message, ..why.clone() },
-        _ => Error::failed(message),
+        _ => Error::failed("failed-repeatedly", message),
     }
 }

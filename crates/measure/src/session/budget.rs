@@ -43,7 +43,8 @@ impl Budget {
         let length = text(self.length);
         let message =
             format!("the budget of {length} was spent before the first block, with \"{what}\"");
-        Err(Error::new(ErrorKind::NothingKept, message).help("give it more time with --budget"))
+        Err(Error::new(ErrorKind::NothingKept, "budget-spent", message)
+            .help("give it more time with --budget"))
     }
 
     /// Checks that it holds a block of so many trials, none of which takes less than `each`.
@@ -62,7 +63,7 @@ impl Budget {
             text(self.length)
         );
         let needed = rough(block.saturating_mul(BLOCKS));
-        Err(Error::new(ErrorKind::NothingKept, message).help(format!(
+        Err(Error::new(ErrorKind::NothingKept, "budget-too-short", message).help(format!(
             "--budget {needed} has room for {BLOCKS} blocks; fewer --flows or --paths need less"
         )))
     }

@@ -65,8 +65,10 @@ pub fn memory(
     let allowed =
         sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     // The last one: on most machines the first has more of the interrupts.
-    let cpu =
-        allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
+    let cpu = allowed
+        .last()
+        .copied()
+        .ok_or_else(|| Error::failed("no-usable-cpu", "there is no CPU that may be used"))?;
     let bench = Bench::new();
     let found = caches(&options.root, cpu);
     let last = found.each.last().map_or(0, |cache| cache.bytes);
@@ -87,7 +89,7 @@ pub fn memory(
         blocks: Vec::new(),
     };
     let largest = seen.sets.last().map(|set| set.bytes).ok_or_else(|| {
-        Error::failed("there is not enough memory for any working set")
+        Error::failed("too-little-memory", "there is not enough memory for any working set")
             .help("free some: zc takes a quarter of it")
     })?;
     let doing = format!("run on CPU {cpu} alone");
@@ -110,15 +112,14 @@ pub fn memory(
     let interrupted = walked?;
     if seen.blocks.is_empty() {
         return Err(if interrupted {
-            Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
+            Error::interrupted("interrupted before anything was measured")
         } else {
-            Error::failed("the budget was spent before anything was measured")
+            Error::failed("budget-spent", "the budget was spent before anything was measured")
                 .help("give more time with --budget")
         });
     }
-    let error = interrupted.then(|| {
-        Error::new(ErrorKind::Interrupted, "interrupted: this is what was measured by then")
-    });
+    let error =
+        interrupted.then(|| Error::interrupted("interrupted: this is what was measured by then"));
     Ok(MemoryOutcome { seen, error })
 }
 

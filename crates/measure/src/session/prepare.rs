@@ -297,9 +297,12 @@ fn asks_for_congestion(options: &RunOptions) -> bool {
 fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Result<()> {
     for (label, ns_per_mb) in &options.burns {
         if label == reference {
-            return Err(Error::usage(format!(
-                "--burn: \"{reference}\" is the reference, with which the others are compared"
-            ))
+            return Err(Error::usage(
+                "burn-in-reference",
+                format!(
+                    "--burn: \"{reference}\" is the reference, with which the others are compared"
+                ),
+            )
             .help("name another cell"));
         }
         let Some(place) = cells.iter().position(|cell| !cell.control && cell.label == *label)
@@ -324,9 +327,10 @@ pub(super) fn choose_cpus(chosen: Option<CpuPair>, both_here: bool) -> Result<Cp
     let here = if both_here { vec![pair.sender, pair.receiver] } else { vec![pair.sender] };
     for cpu in here {
         if !allowed.contains(&cpu) {
-            return Err(Error::usage(format!(
-                "CPU {cpu} does not exist here, or this process may not use it"
-            ))
+            return Err(Error::usage(
+                "no-such-cpu",
+                format!("CPU {cpu} does not exist here, or this process may not use it"),
+            )
             .help(format!("--cpus takes two of {}", listing(&allowed))));
         }
     }

@@ -46,8 +46,7 @@ pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) 
         for _ in 0..STEPS {
             sleep_until(monotonic_ns() + STEP_NS);
             if stop.is_set() {
-                return Err(Error::new(
-                    ErrorKind::Interrupted,
+                return Err(Error::interrupted(
                     "interrupted before the machine was quiet: nothing was measured",
                 ));
             }
@@ -61,7 +60,7 @@ pub fn wait_until_quiet(quiet: Quiet, stop: &Stop, progress: &mut dyn Progress) 
         if left.is_zero() {
             let seconds = quiet.at_most.as_secs_f64().ceil();
             let message = format!("the machine was not quiet within {seconds} s: {why}");
-            let error = |message| Error::new(ErrorKind::NothingKept, message);
+            let error = |message| Error::new(ErrorKind::NothingKept, "not-quiet", message);
             let named = OtherProgram::in_words(&others.most());
             return Err(match named.is_empty() {
                 false => error(format!("{message}: {named}")).help("end them, or wait longer"),

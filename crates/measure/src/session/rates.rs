@@ -273,7 +273,11 @@ mod tests {
     #[test]
     fn a_reference_that_got_no_cpu_is_the_machine_s_fault_and_one_that_failed_its_own() {
         let without = |label: &str, why: Option<&str>| {
-            without_speed(label.to_owned(), "read+send", why.map(Error::failed))
+            without_speed(
+                label.to_owned(),
+                "read+send",
+                why.map(|why| Error::failed("flow-ended", why)),
+            )
         };
         let starved = without("read+send", None).unwrap_err();
         assert_eq!(starved.kind, ErrorKind::NothingKept);
@@ -287,8 +291,12 @@ mod tests {
         assert!(failed.message.contains("it was reset"), "{failed}");
         assert_eq!(without("splice", None).unwrap().name, "splice");
         // So it is where something else had the CPU whenever the counters were read.
-        let unread =
-            Error::new(ErrorKind::NothingKept, "the counters could not be read").help("wait");
+        let unread = Error::new(
+            ErrorKind::NothingKept,
+            "counters-unreadable",
+            "the counters could not be read",
+        )
+        .help("wait");
         let error = without_speed("read+send".to_owned(), "read+send", Some(unread)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NothingKept);
         assert_eq!(error.message, "nothing can be measured now: the counters could not be read");

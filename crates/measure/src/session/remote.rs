@@ -157,7 +157,7 @@ pub(super) fn control(
             })
         }
         RemoteEnd::Iperf3 { .. } | RemoteEnd::Discard { .. } => {
-            Err(Error::usage("the far end has to be zc, to send requests")
+            Err(Error::usage("far-end-not-zc", "the far end has to be zc, to send requests")
                 .help("--remote HOST, where zc serve runs, or --via 'ssh HOST'"))
         }
     }
@@ -191,8 +191,7 @@ pub fn wait_for_far_end(
         }
         while Instant::now() < next {
             if stop.is_set() {
-                return Err(Error::new(
-                    ErrorKind::Interrupted,
+                return Err(Error::interrupted(
                     "interrupted before the far end was there: nothing was measured",
                 ));
             }
@@ -247,10 +246,9 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 }
 
 fn first_address(host: &str, port: u16) -> Result<SocketAddr> {
-    addresses(host, port)?
-        .first()
-        .copied()
-        .ok_or_else(|| Error::remote(format!("the host \"{host}\" has no address")))
+    addresses(host, port)?.first().copied().ok_or_else(|| {
+        Error::remote("host-without-address", format!("the host \"{host}\" has no address"))
+    })
 }
 
 fn connect(host: &str, port: u16) -> Result<TcpStream> {
@@ -261,8 +259,9 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
             Err(error) => last = Some(Error::os(format!("connect to \"{address}\""), error)),
         }
     }
-    let error =
-        last.unwrap_or_else(|| Error::failed(format!("the host \"{host}\" has no address")));
+    let error = last.unwrap_or_else(|| {
+        Error::failed("host-without-address", format!("the host \"{host}\" has no address"))
+    });
     Err(error
         .kind(ErrorKind::Remote)
         .help("is `zc serve` running there, with --listen, and does a firewall let it through?"))

@@ -19,7 +19,7 @@ use super::sessions::Sessions;
 use super::states::States;
 use zc_kernel::stop::Stop;
 use zc_rig::meter::checks;
-use zc_run::{Dropped, End, EndReason, Error, ErrorKind, HostStates, Result, Run};
+use zc_run::{Dropped, End, EndReason, Error, HostStates, Result, Run};
 
 /// Consecutive failed blocks after which the run ends.
 const FAILURES: usize = 5;
@@ -238,10 +238,8 @@ impl Measurement<'_> {
             match ended {
                 BlockEnd::Whole => {}
                 BlockEnd::Stopped => {
-                    let error = Error::new(
-                        ErrorKind::Interrupted,
-                        "interrupted: what was measured so far is saved",
-                    );
+                    let error =
+                        Error::interrupted("interrupted: what was measured so far is saved");
                     return (EndReason::Interrupted, Some(error));
                 }
                 BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
@@ -280,10 +278,7 @@ impl Measurement<'_> {
                 InterimResult::NotDue | InterimResult::GoOn => {}
             }
             if stop.is_set() {
-                let error = Error::new(
-                    ErrorKind::Interrupted,
-                    "interrupted: what was measured so far is saved",
-                );
+                let error = Error::interrupted("interrupted: what was measured so far is saved");
                 return (EndReason::Interrupted, Some(error));
             }
         }

@@ -82,15 +82,21 @@ impl Saving {
 
     fn push(&mut self, line: &str) -> Result<()> {
         if self.is_cut {
-            return Err(Error::output("the run is cut off: stdout took no more of it"));
+            return Err(Error::output(
+                "run-cut-off",
+                "the run is cut off: stdout took no more of it",
+            ));
         }
         self.write(line).map_err(|error| {
             let place = match &self.file {
                 Some(_) => format!("in \"{}\"", self.path.display()),
                 None => "to stdout".to_owned(),
             };
-            Error::output(format!("cannot save the run {place}: {}", in_words(&error)))
-                .help("free some space, or choose another place with --out")
+            Error::output(
+                "cannot-save-run",
+                format!("cannot save the run {place}: {}", in_words(&error)),
+            )
+            .help("free some space, or choose another place with --out")
         })
     }
 
@@ -123,19 +129,25 @@ impl Saving {
 fn creation(path: &Path, error: &io::Error) -> Error {
     let name = path.display();
     match error.kind() {
-        io::ErrorKind::AlreadyExists => Error::output(format!(
-            "the file \"{name}\" exists already, and zc does not write over it"
-        ))
+        io::ErrorKind::AlreadyExists => Error::output(
+            "file-exists",
+            format!("the file \"{name}\" exists already, and zc does not write over it"),
+        )
         .help("choose another name with --out, or move it away"),
-        io::ErrorKind::NotFound => {
-            Error::output(format!("cannot make \"{name}\": its folder does not exist"))
-                .help("make the folder first, or choose another place with --out")
-        }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            Error::output(format!("cannot make \"{name}\": {}", in_words(error)))
-                .help("choose a place you may write to with --out")
-        }
-        _ => Error::output(format!("cannot make \"{name}\": {}", in_words(error)))
-            .help("choose another place with --out"),
+        io::ErrorKind::NotFound => Error::output(
+            "cannot-create-file",
+            format!("cannot make \"{name}\": its folder does not exist"),
+        )
+        .help("make the folder first, or choose another place with --out"),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Error::output(
+            "cannot-create-file",
+            format!("cannot make \"{name}\": {}", in_words(error)),
+        )
+        .help("choose a place you may write to with --out"),
+        _ => Error::output(
+            "cannot-create-file",
+            format!("cannot make \"{name}\": {}", in_words(error)),
+        )
+        .help("choose another place with --out"),
     }
 }

@@ -122,9 +122,9 @@ pub fn serve(options: &ServeOptions, stop: &Stop, tell: &mut dyn FnMut(ServeEven
                 session.map_err(|error| Error::os("start a thread for the session", error))?;
             let rejected =
                 listener.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
-            let end = session
-                .join()
-                .unwrap_or_else(|_| Err(Error::failed("the session's thread panicked")));
+            let end = session.join().unwrap_or_else(|_| {
+                Err(Error::failed("thread-panicked", "the session's thread panicked"))
+            });
             rejected.and(end)
         });
         tell(ServeEvent::Ended { peer, end });

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_cannot_be_drawn_is_a_note_and_the_session_goes_on() {
         let mut full = begun(sessions(Some(2), Duration::ZERO));
-        let note = full.next_by(|| Err(Error::output("the disk is full"))).unwrap();
+        let note = full.next_by(|| Err(Error::output("disk-full", "the disk is full"))).unwrap();
         assert_eq!(note.severity, Severity::Note);
         assert!(note.text.ends_with("of it: the disk is full"), "{}", note.text);
         assert_eq!(full.next_by(|| panic!("it is not tried again")), None);

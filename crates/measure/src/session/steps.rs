@@ -5,7 +5,7 @@ use super::progress::Progress;
 use super::states::States;
 use zc_kernel::clock::{monotonic_ns, sleep_until_or_stop};
 use zc_kernel::stop::Stop;
-use zc_run::{Cell, Error, ErrorKind, HostState, Result};
+use zc_run::{Cell, Error, HostState, Result};
 
 /// State that the steps before the first block share.
 pub(super) struct Steps<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Steps<'a> {
 
 /// The error of a run that was interrupted before its first block.
 pub(super) fn interrupted() -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
+    Error::interrupted("interrupted before anything was measured")
 }
 
 /// Whether preparing goes on.

@@ -28,10 +28,11 @@ impl Functions {
         let mut text = String::new();
         std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(
             |error| {
-                Error::unsupported(format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)))
-                    .help(
-                        "a kernel without CONFIG_KALLSYMS does not know the names of its functions",
-                    )
+                Error::unsupported(
+                    "cannot-read",
+                    format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)),
+                )
+                .help("a kernel without CONFIG_KALLSYMS does not know the names of its functions")
             },
         )?;
         let functions = Self::parse(&text);
@@ -39,7 +40,7 @@ impl Functions {
             let message = format!(
                 "the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")"
             );
-            return Err(Error::unsupported(message).help(
+            return Err(Error::unsupported("kernel-addresses-hidden", message).help(
                 "run as root, or give the right to: sysctl kernel.kptr_restrict=0 \
                  kernel.perf_event_paranoid=1",
             ));

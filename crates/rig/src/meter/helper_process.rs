@@ -66,7 +66,7 @@ enum Reply {
     Waiting { other_cgroup: bool },
     Done,
     Burnt { each: Vec<Burnt> },
-    Error { kind: ErrorKind, message: String, help: Option<String> },
+    Error { kind: ErrorKind, id: String, message: String, help: Option<String> },
 }
 
 /// Soakers in a process of their own, ranked below all others as far as this user may. They end
@@ -208,7 +208,8 @@ struct HelperProcess {
 
 impl HelperProcess {
     fn start(name: &str, job: &HelperJob, memory: Option<OwnedFd>) -> Result<(Self, Reply)> {
-        let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
+        let job = serde_json::to_string(job)
+            .map_err(|error| Error::failed("helper-protocol", error.to_string()))?;
         // Not by its path: the program may have been rebuilt since it was started.
         let mut command = Command::new("/proc/self/exe");
         command
@@ -248,8 +249,8 @@ impl HelperProcess {
             return Err(gone());
         }
         match serde_json::from_str(&line).map_err(|_| unexpected())? {
-            Reply::Error { kind, message, help } => {
-                Err(Error { help, ..Error::new(kind, message) })
+            Reply::Error { kind, id, message, help } => {
+                Err(Error { help, ..Error::new(kind, id, message) })
             }
             reply => Ok(reply),
         }
@@ -270,12 +271,12 @@ impl Drop for HelperProcess {
 }
 
 fn gone() -> Error {
-    Error::failed("a process that zc has started has ended early")
+    Error::failed("helper-ended", "a process that zc has started has ended early")
         .help("was it killed? (it is called \"zc-soakers\" or \"zc-competitor\")")
 }
 
 fn unexpected() -> Error {
-    Error::failed("a process that zc has started gave an unexpected answer")
+    Error::failed("helper-protocol", "a process that zc has started gave an unexpected answer")
 }
 
 fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()> {
@@ -290,8 +291,10 @@ fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()>
 /// # Errors
 /// It was not started by zc. Failures of the job are sent to the starter.
 pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
-    let not_ours =
-        || Error::usage("helper processes are only started by zc itself").help("zc soak --help");
+    let not_ours = || {
+        Error::usage("internal-command", "helper processes are only started by zc itself")
+            .help("zc soak --help")
+    };
     let job: HelperJob = serde_json::from_str(job).map_err(|_| not_ours())?;
     // The soakers end before the group is left and removed.
     let done = match job {
@@ -319,9 +322,10 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
             burn_on_request(ready, &cpus, requests, &mut replies)
         }
     };
-    if let Err(Error { kind, message, help, .. }) = done {
+    if let Err(Error { kind, id, message, help }) = done {
+        let id = id.into_owned();
         // The starter reads the reply; without a starter it is not needed.
-        drop(write_line(&mut replies, &Reply::Error { kind, message, help }));
+        drop(write_line(&mut replies, &Reply::Error { kind, id, message, help }));
     }
     Ok(())
 }
@@ -381,7 +385,9 @@ fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
         let threads: Vec<_> = cpus.iter().map(start).collect();
         let ended = threads.into_iter().zip(cpus).map(|(thread, cpu)| {
             let thread = thread.map_err(|error| Error::os("start a busy thread", error))?;
-            let burnt = thread.join().map_err(|_| Error::failed("a busy thread panicked"))?;
+            let burnt = thread
+                .join()
+                .map_err(|_| Error::failed("thread-panicked", "a busy thread panicked"))?;
             burnt.map_err(|error| Error::os(format!("keep CPU \"{cpu}\" busy"), error))
         });
         ended.collect()

@@ -74,7 +74,7 @@ impl KernelMeters {
 }
 
 fn offline(file: &str, cpus: &[usize]) -> Error {
-    Error::failed(format!("\"{file}\" does not list every CPU of {cpus:?}"))
+    Error::failed("counters-unreadable", format!("\"{file}\" does not list every CPU of {cpus:?}"))
         .help("a CPU was taken offline, or does not exist; choose others with --cpus")
 }
 
@@ -91,7 +91,8 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str>
             more => filled += more,
         }
     }
-    str::from_utf8(&buffer[..filled]).map_err(|_| Error::failed(format!("\"{name}\" is not text")))
+    str::from_utf8(&buffer[..filled])
+        .map_err(|_| Error::failed("counters-unreadable", format!("\"{name}\" is not text")))
 }
 
 #[cfg(test)]

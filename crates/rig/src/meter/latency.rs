@@ -100,9 +100,9 @@ fn lateness_p99(cpu: usize) -> Result<u64> {
     };
     let thread =
         std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(error)?;
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(Error::failed("the thread that tries out wake-ups panicked")))
+    thread.join().unwrap_or_else(|_| {
+        Err(Error::failed("thread-panicked", "the thread that tries out wake-ups panicked"))
+    })
 }
 
 /// The value that 99 % of the values do not exceed; 0 of none.

@@ -18,7 +18,7 @@ use zc_run::{
 pub fn loads_can_be_told(soaked: usize) -> Result<()> {
     let refused = |why: &str, instead: &str| {
         let message = format!("no load is shown: {why}");
-        Err(Error::new(ErrorKind::NothingKept, message).help(instead))
+        Err(Error::new(ErrorKind::NothingKept, "load-not-measurable", message).help(instead))
     };
     match quota_below(soaked) {
         _ if is_emulated() => refused(WHY_EMULATED, INSTEAD_OF_EMULATED),

@@ -87,10 +87,10 @@ impl Sampler {
         let open = |&cpu: &usize| match CpuSampler::open(kind, cpu, frequency_hz) {
             Ok(sampler) => Ok((cpu, sampler)),
             Err(error) if is_refused(&error) => Err(refused(&error)),
-            Err(error) => Err(Error::unsupported(format!(
-                "CPU {cpu} cannot be sampled: {}",
-                in_words(&error)
-            ))
+            Err(error) => Err(Error::unsupported(
+                "cannot-sample",
+                format!("CPU {cpu} cannot be sampled: {}", in_words(&error)),
+            )
             .help("zc run measures without samples")),
         };
         let cpus_open = cpus.iter().map(open).collect::<Result<_>>()?;
@@ -321,11 +321,14 @@ fn refused(error: &io::Error) -> Error {
         "" => String::new(),
         level => format!(", and kernel.perf_event_paranoid is {level}"),
     };
-    Error::unsupported(format!(
-        "this user may not sample what all CPUs are doing in the kernel: {} (CAP_PERFMON is \
+    Error::unsupported(
+        "sampling-not-permitted",
+        format!(
+            "this user may not sample what all CPUs are doing in the kernel: {} (CAP_PERFMON is \
          missing{is})",
-        in_words(error)
-    ))
+            in_words(error)
+        ),
+    )
     .help(
         "run as root, or let every user: sysctl kernel.perf_event_paranoid=-1 \
          kernel.kptr_restrict=0",

@@ -217,10 +217,13 @@ fn pin(cpu: usize) -> Result<i32> {
 /// Gives a thread the lowest scheduling class.
 fn lower(tid: i32) -> Result<()> {
     sched::set_idle(tid).and_then(|()| sched::set_nice(tid, 19)).map_err(|error| {
-        Error::unsupported(format!(
-            "the soakers cannot have the scheduling class \"SCHED_IDLE\": {}",
-            in_words(&error)
-        ))
+        Error::unsupported(
+            "soakers-not-idle",
+            format!(
+                "the soakers cannot have the scheduling class \"SCHED_IDLE\": {}",
+                in_words(&error)
+            ),
+        )
         .help(
             "a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run \
              outside of it",

@@ -83,8 +83,12 @@ impl TaskMeter {
     pub fn read_switches(&self, sum: &mut TaskReading) -> Result<()> {
         let mut buffer = [0; STATUS_BYTES];
         for (tid, status) in &self.tasks {
-            let error =
-                || Error::failed(format!("cannot read the context switches of thread \"{tid}\""));
+            let error = || {
+                Error::failed(
+                    "counters-unreadable",
+                    format!("cannot read the context switches of thread \"{tid}\""),
+                )
+            };
             let length = status.read_at(&mut buffer, 0).map_err(|_| error())?;
             let text = String::from_utf8_lossy(&buffer[..length]); // its name may be any bytes
             let (voluntary, involuntary) = proc::switches(&text).ok_or_else(error)?;

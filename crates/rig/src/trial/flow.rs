@@ -281,7 +281,7 @@ impl Flow {
         let received = match received {
             Some(received) => Ok(received),
             None => receive(&receiver.done, &|| match is_over() {
-                true => Err(Error::failed("it has not drained")),
+                true => Err(Error::failed("not-drained", "it has not drained")),
                 false => self.limit.check(),
             })
             .unwrap_or(Err(RecvTimeoutError::Timeout)),
@@ -303,10 +303,13 @@ impl Flow {
             }
         };
         if sent.bytes != received.bytes {
-            return Err(TrialError::Broke(Error::failed(format!(
-                "the sender sent {} bytes and the receiver received {}",
-                sent.bytes, received.bytes
-            ))));
+            return Err(TrialError::Broke(Error::failed(
+                "bytes-lost",
+                format!(
+                    "the sender sent {} bytes and the receiver received {}",
+                    sent.bytes, received.bytes
+                ),
+            )));
         }
         self.release_port();
         Ok(Some((sent, received, self.crc32.get())))
@@ -395,16 +398,19 @@ fn check_noted(sent: SendCounts, flow: &AckedFlow, limit: &Limit) -> Result<Recv
     {
         return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
     }
-    Err(Error::failed(format!(
-        "the sender sent {} bytes, and the ACK generator noted {} and acknowledged {} \
+    Err(Error::failed(
+        "bytes-lost",
+        format!(
+            "the sender sent {} bytes, and the ACK generator noted {} and acknowledged {} \
          ({} sent again, {} gaps{})",
-        sent.bytes,
-        noted.bytes,
-        noted.acked_bytes,
-        noted.again_bytes,
-        noted.gaps,
-        if noted.ended { "" } else { ", and no end" },
-    )))
+            sent.bytes,
+            noted.bytes,
+            noted.acked_bytes,
+            noted.again_bytes,
+            noted.gaps,
+            if noted.ended { "" } else { ", and no end" },
+        ),
+    ))
 }
 
 /// Payload bytes that the other end's kernel has acknowledged so far, the greeting included; 0

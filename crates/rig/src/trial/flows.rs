@@ -108,10 +108,13 @@ pub(super) fn finish_flows(
         if let Some(received) =
             remote_ended.received_bytes.filter(|received| *received != ended.sent.bytes)
         {
-            return Err(TrialError::Broke(Error::failed(format!(
-                "the sender sent {} bytes and the other machine received {received}",
-                ended.sent.bytes
-            ))));
+            return Err(TrialError::Broke(Error::failed(
+                "bytes-lost",
+                format!(
+                    "the sender sent {} bytes and the other machine received {received}",
+                    ended.sent.bytes
+                ),
+            )));
         }
         ended.crc32 = remote_ended.crc32.unwrap_or_default();
         ended.report = remote_ended.report;
@@ -126,6 +129,6 @@ pub(super) fn why_ended(flows: Vec<Flow>) -> TrialError {
     }
     let reason = flows.into_iter().find_map(|flow| flow.finish().err());
     reason.unwrap_or_else(|| {
-        TrialError::Broke(Error::failed("a flow ended in the middle of a trial"))
+        TrialError::Broke(Error::failed("flow-ended", "a flow ended in the middle of a trial"))
     })
 }

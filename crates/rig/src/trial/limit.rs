@@ -26,12 +26,12 @@ impl Limit {
     /// [`ErrorKind::Interrupted`]: a signal came. [`ErrorKind::NothingKept`]: the time is over.
     pub fn check(&self) -> Result<()> {
         if self.stop.is_set() {
-            return Err(Error::new(ErrorKind::Interrupted, "interrupted in the middle of a trial"));
+            return Err(Error::interrupted("interrupted in the middle of a trial"));
         }
         match self.ends {
             Some(ends) if Instant::now() >= ends => {
                 let message = "the budget was spent in the middle of a trial";
-                Err(Error::new(ErrorKind::NothingKept, message)
+                Err(Error::new(ErrorKind::NothingKept, "budget-spent", message)
                     .help("give it more time with --budget"))
             }
             _ => Ok(()),

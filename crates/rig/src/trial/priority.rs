@@ -77,11 +77,14 @@ impl Realtime {
         if !was_exceeded.map_err(|error| Error::os("bound real-time threads", error))? {
             return Ok(());
         }
-        Err(Error::failed(format!(
-            "a thread worked for {} ms under SCHED_RR without a sleep, and zc took the policy \
+        Err(Error::failed(
+            "realtime-hog",
+            format!(
+                "a thread worked for {} ms under SCHED_RR without a sleep, and zc took the policy \
              from it",
-            AWAKE_AT_MOST.as_millis()
-        ))
+                AWAKE_AT_MOST.as_millis()
+            ),
+        )
         .help("take a lower --rate, which the path can hold, or leave --realtime out"))
     }
 }

@@ -127,11 +127,14 @@ impl Rig {
         let Ended { sent, crc32, .. } = self.send_one(config, send_config)?;
         let expected = self.expected_crc32(bytes, &config.fixed)?;
         if sent.bytes != bytes || crc32 != expected {
-            return Err(TrialError::Broke(Error::failed(format!(
-                "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum \
+            return Err(TrialError::Broke(Error::failed(
+                "wrong-bytes",
+                format!(
+                    "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum \
                  {crc32:08x} instead of {expected:08x}",
-                cell.label, sent.bytes
-            ))));
+                    cell.label, sent.bytes
+                ),
+            )));
         }
         Ok(crc32)
     }

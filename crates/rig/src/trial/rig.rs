@@ -351,10 +351,10 @@ impl Rig {
         let run = in_time.map_err(TrialError::Broke).and(run);
         self.or_give_up(run).map_err(|error| match error {
             TrialError::Broke(error) => error,
-            TrialError::CannotRun(no) => Error::failed(format!(
-                "\"{}\" could run before and cannot now: {}",
-                cell.label, no.reason
-            )),
+            TrialError::CannotRun(no) => Error::failed(
+                "path-became-unavailable",
+                format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason),
+            ),
         })
     }
 
@@ -690,7 +690,12 @@ pub(super) fn on_senders_side<T: Send>(
             .spawn_scoped(scope, || link.enter_sender().map(|()| ask()))
             .map_err(|error| Error::os("start a thread on the sender's side of the link", error))?
             .join()
-            .map_err(|_| Error::failed("a thread on the sender's side of the link panicked"))?
+            .map_err(|_| {
+                Error::failed(
+                    "thread-panicked",
+                    "a thread on the sender's side of the link panicked",
+                )
+            })?
     })
 }
 

@@ -198,7 +198,8 @@ fn await_answer(socket: &TcpStream, to: &Target) -> Result<()> {
     }
     let message =
         format!("what takes connections at {} does not prove that it is the far end", to.address);
-    Err(Error::remote(message).help("--far-address names an address that leads there"))
+    Err(Error::remote("far-end-unproven", message)
+        .help("--far-address names an address that leads there"))
 }
 
 fn connect(

@@ -171,11 +171,14 @@ pub fn check_room(bytes: u64) -> Result<()> {
     match workload::available_bytes() {
         Some(available) if available < bytes => {
             let mb = |bytes: u64| bytes.div_ceil(1_000_000);
-            Err(Error::unsupported(format!(
-                "a copy of the files needs {} MB, and {} MB are left",
-                mb(bytes),
-                mb(available)
-            ))
+            Err(Error::unsupported(
+                "too-little-memory",
+                format!(
+                    "a copy of the files needs {} MB, and {} MB are left",
+                    mb(bytes),
+                    mb(available)
+                ),
+            )
             .help("give fewer or smaller files with --files, or none"))
         }
         _ => Ok(()),
@@ -255,10 +258,19 @@ pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<St
         .spawn(ask)
         .map_err(|error| Error::os("start a thread that asks for a congestion control", error))?
         .join()
-        .map_err(|_| Error::failed("the thread that asked for a congestion control panicked"))??;
+        .map_err(|_| {
+            Error::failed(
+                "thread-panicked",
+                "the thread that asked for a congestion control panicked",
+            )
+        })??;
     chosen.ok_or_else(|| {
         let name = asked.unwrap_or(CONGESTIONS[0]);
-        Error::usage(format!("the congestion control \"{name}\" is not available here")).help(
+        Error::usage(
+            "congestion-control-unavailable",
+            format!("the congestion control \"{name}\" is not available here"),
+        )
+        .help(
             "/proc/sys/net/ipv4/tcp_available_congestion_control lists those of this kernel; a \
              module may add it",
         )

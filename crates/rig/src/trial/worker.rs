@@ -161,15 +161,16 @@ pub(super) fn await_message<T, C>(
 ) -> std::result::Result<T, TrialError> {
     match receive(inbox, still_wanted)? {
         Ok(message) => Ok(message),
-        Err(RecvTimeoutError::Timeout) => Err(TrialError::Broke(Error::failed(format!(
-            "waited {} s for {what}",
-            PATIENCE.as_secs()
-        )))),
+        Err(RecvTimeoutError::Timeout) => Err(TrialError::Broke(Error::failed(
+            "thread-stalled",
+            format!("waited {} s for {what}", PATIENCE.as_secs()),
+        ))),
         Err(RecvTimeoutError::Disconnected) => match done.recv_timeout(PATIENCE) {
             Ok(Err(error)) => Err(error),
-            _ => Err(TrialError::Broke(Error::failed(format!(
-                "a thread ended while zc waited for {what}"
-            )))),
+            _ => Err(TrialError::Broke(Error::failed(
+                "thread-ended",
+                format!("a thread ended while zc waited for {what}"),
+            ))),
         },
     }
 }
@@ -193,7 +194,10 @@ pub(super) fn receive<T>(
 }
 
 pub(super) fn timed_out(message: &str) -> TrialError {
-    TrialError::Broke(Error::failed(format!("{message} within {} s", PATIENCE.as_secs())))
+    TrialError::Broke(Error::failed(
+        "too-slow",
+        format!("{message} within {} s", PATIENCE.as_secs()),
+    ))
 }
 
 /// Pins the calling thread to `cpus`, and sets its timer slack to 1 ns.

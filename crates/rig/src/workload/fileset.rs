@@ -56,13 +56,19 @@ pub struct Walk {
 impl SourceFile {
     /// The error for bytes of this file that no longer exist.
     pub fn became_shorter(&self) -> Error {
-        Error::input(format!("file \"{}\" became shorter while it was being sent", self.name))
-            .help("give files that nobody changes during the run, or copies of them")
+        Error::input(
+            "file-shrank",
+            format!("file \"{}\" became shorter while it was being sent", self.name),
+        )
+        .help("give files that nobody changes during the run, or copies of them")
     }
 
     /// The error of a failed read.
     pub fn unreadable(&self, error: impl Into<io::Error>) -> Error {
-        Error::input(format!("cannot read file \"{}\": {}", self.name, error.into()))
+        Error::input(
+            "cannot-read-file",
+            format!("cannot read file \"{}\": {}", self.name, error.into()),
+        )
     }
 }
 
@@ -201,7 +207,10 @@ impl FileSet {
     pub(super) fn file_as_piece(&self, file: usize) -> Result<Piece> {
         let source = &self.files[file];
         let len = usize::try_from(source.len).map_err(|_| {
-            Error::input(format!("file \"{}\" is too large for this machine", source.name))
+            Error::input(
+                "file-too-large",
+                format!("file \"{}\" is too large for this machine", source.name),
+            )
         })?;
         Ok(Piece { file, offset: 0, len })
     }

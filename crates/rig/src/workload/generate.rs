@@ -83,11 +83,14 @@ fn make(
 ) -> Result<FileSet> {
     super::given::make_room(count)?;
     let cannot = |error: io::Error| {
-        Error::output(format!(
-            "cannot write the generated files in folder \"{}\": {}",
-            folder.display(),
-            in_words(&error)
-        ))
+        Error::output(
+            "cannot-write-files",
+            format!(
+                "cannot write the generated files in folder \"{}\": {}",
+                folder.display(),
+                in_words(&error)
+            ),
+        )
         .help(format!(
             "set TMPDIR to a folder with {} MB of room, or give files with --files",
             GENERATED_BYTES.div_ceil(1_000_000)

@@ -44,10 +44,11 @@ impl FileSet {
 
 fn nothing_left(given: usize, first: Option<&String>) -> Error {
     match first {
-        Some(first) => {
-            Error::input(format!("none of the {given} files can be sent; the first: {first}"))
-        }
-        None => Error::usage("no files were given"),
+        Some(first) => Error::input(
+            "no-usable-file",
+            format!("none of the {given} files can be sent; the first: {first}"),
+        ),
+        None => Error::usage("files-missing", "no files were given"),
     }
     .help("name regular files that are not empty, such as /usr/bin/*")
 }
@@ -90,18 +91,18 @@ fn blocking(file: &File) -> io::Result<()> {
 fn regular(path: &Path, found: &Metadata) -> Result<()> {
     let name = path.display();
     if found.is_dir() {
-        return Err(Error::input(format!("\"{name}\" is a directory"))
+        return Err(Error::input("is-a-directory", format!("\"{name}\" is a directory"))
             .help(format!("name the files in it: {name}/*")));
     }
     if !found.is_file() {
-        return Err(Error::input(format!(
-            "\"{name}\" is {}, not a regular file",
-            kind(found.file_type())
-        ))
+        return Err(Error::input(
+            "not-a-regular-file",
+            format!("\"{name}\" is {}, not a regular file", kind(found.file_type())),
+        )
         .help("copy its output to a file, and name that"));
     }
     if found.len() == 0 {
-        return Err(Error::input(format!("file \"{name}\" is empty"))
+        return Err(Error::input("file-empty", format!("file \"{name}\" is empty"))
             .help("name files that have bytes; files of /proc have no length, copy them first"));
     }
     Ok(())
@@ -122,17 +123,24 @@ fn kind(found: FileType) -> &'static str {
 fn refused(path: &Path, error: io::Error) -> Error {
     let name = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => Error::input(format!("file \"{name}\" does not exist"))
-            .help("check the name and the current folder"),
-        io::ErrorKind::PermissionDenied => {
-            Error::input(format!("file \"{name}\" may not be read by this user"))
-                .help("name files that this user can read, or copy it")
+        io::ErrorKind::NotFound => {
+            Error::input("no-such-file", format!("file \"{name}\" does not exist"))
+                .help("check the name and the current folder")
         }
-        _ if is_out_of_descriptors(&error) => {
-            Error::unsupported(format!("cannot open file \"{name}\": {}", in_words(&error)))
-                .help("raise the limit of open files (`ulimit -n`), or give fewer files")
-        }
-        _ => Error::input(format!("cannot open file \"{name}\": {}", in_words(&error))),
+        io::ErrorKind::PermissionDenied => Error::input(
+            "file-not-permitted",
+            format!("file \"{name}\" may not be read by this user"),
+        )
+        .help("name files that this user can read, or copy it"),
+        _ if is_out_of_descriptors(&error) => Error::unsupported(
+            "cannot-open-file",
+            format!("cannot open file \"{name}\": {}", in_words(&error)),
+        )
+        .help("raise the limit of open files (`ulimit -n`), or give fewer files"),
+        _ => Error::input(
+            "cannot-open-file",
+            format!("cannot open file \"{name}\": {}", in_words(&error)),
+        ),
     }
 }
 
@@ -148,10 +156,13 @@ pub(super) fn make_room(files: usize) -> Result<()> {
         .map_err(|error| Error::os("raise the limit of open files", error))?;
     match room {
         Room::There => Ok(()),
-        Room::No { hard } => Err(Error::unsupported(format!(
-            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs \
+        Room::No { hard } => Err(Error::unsupported(
+            "too-many-open-files",
+            format!(
+                "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs \
              {OTHER_DESCRIPTORS} more"
-        ))
+            ),
+        )
         .help(format!(
             "raise it (`ulimit -Hn {}` as root), or give fewer files",
             needed.next_power_of_two()

@@ -20,11 +20,14 @@ const NEEDED_BYTES: u64 = 100 << 20;
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it has not.
 pub fn check_enough(available: Option<u64>) -> Result<()> {
     let Some(left) = available.filter(|left| *left < NEEDED_BYTES) else { return Ok(()) };
-    Err(Error::unsupported(format!(
-        "a run needs {} MiB of memory, and {} are left for it on this machine or in its cgroup",
-        NEEDED_BYTES >> 20,
-        left >> 20
-    ))
+    Err(Error::unsupported(
+        "too-little-memory",
+        format!(
+            "a run needs {} MiB of memory, and {} are left for it on this machine or in its cgroup",
+            NEEDED_BYTES >> 20,
+            left >> 20
+        ),
+    )
     .help("give its cgroup more: systemd-run -p MemoryMax=256M, or docker run --memory 256m"))
 }
 

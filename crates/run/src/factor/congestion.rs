@@ -27,8 +27,11 @@ impl Definition for CongestionFactor {
         if plain && (1..=15).contains(&text.len()) {
             return Ok(Value::Name(text.to_owned()));
         }
-        Err(Error::usage(format!("\"{}\" cannot be a congestion control", escape(text, 40)))
-            .help("/proc/sys/net/ipv4/tcp_available_congestion_control lists those of the kernel"))
+        Err(Error::usage(
+            "invalid-congestion-control",
+            format!("\"{}\" cannot be a congestion control", escape(text, 40)),
+        )
+        .help("/proc/sys/net/ipv4/tcp_available_congestion_control lists those of the kernel"))
     }
 
     fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {

@@ -25,8 +25,9 @@ impl Definition for RateFactor {
 
     fn parse(&self, text: &str) -> Result<Value> {
         let rate = units::rate(text)?;
-        rate.map(Value::Rate)
-            .ok_or_else(|| Error::usage("a level of the factor \"rate\" is a rate, not \"auto\""))
+        rate.map(Value::Rate).ok_or_else(|| {
+            Error::usage("invalid-rate", "a level of the factor \"rate\" is a rate, not \"auto\"")
+        })
     }
 
     fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {

@@ -56,10 +56,10 @@ impl FromStr for HostState {
                 && name.chars().all(|each| !each.is_control() && !matches!(each, ':' | '='))
         };
         if !fits(given) || given.trim() != given {
-            return Err(Error::usage(format!(
-                "\"{}\" cannot be the name of a state",
-                crate::escape(given, LONGEST)
-            ))
+            return Err(Error::usage(
+                "invalid-state-name",
+                format!("\"{}\" cannot be the name of a state", crate::escape(given, LONGEST)),
+            )
             .help(format!(
                 "a name has at most {LONGEST} characters, and neither \":\" nor \"=\" among them"
             )));

@@ -26,16 +26,21 @@ pub(crate) fn same_bytes(
         return Ok(());
     }
     let bytes = phase.body_bytes;
-    Err(Error::failed(match is_read {
-        true => {
-            format!("the client got {bytes} bytes, and the server has read {served} from its file")
-        }
-        false => {
-            format!(
-                "the client gave {bytes} bytes, and the server has written {served} to its file"
-            )
-        }
-    }))
+    Err(Error::failed(
+        "bytes-lost",
+        match is_read {
+            true => {
+                format!(
+                    "the client got {bytes} bytes, and the server has read {served} from its file"
+                )
+            }
+            false => {
+                format!(
+                    "the client gave {bytes} bytes, and the server has written {served} to its file"
+                )
+            }
+        },
+    ))
 }
 
 #[cfg(test)]

@@ -55,7 +55,10 @@ impl Exported {
     /// The path is none of a file, or none that a client can be told.
     pub fn of_server(address: IpAddr, path: &str) -> Result<Self> {
         if !path.starts_with('/') {
-            return Err(Error::usage(format!("\"{}\" is no absolute path", escape(path, 200))));
+            return Err(Error::usage(
+                "path-not-absolute",
+                format!("\"{}\" is no absolute path", escape(path, 200)),
+            ));
         }
         Self::at(path, SocketAddr::new(address, 0), path)
     }
@@ -69,7 +72,7 @@ impl Exported {
     fn mounted(text: &str) -> Result<(Self, Option<InMount>)> {
         let shown = escape(text, 200);
         let path = std::fs::canonicalize(text).map_err(|error| {
-            Error::input(format!("{shown}: {}", in_words(&error)))
+            Error::input("cannot-open-file", format!("{shown}: {}", in_words(&error)))
                 .help("a file in a mount of NFS, or HOST:/PATH of one")
         })?;
         let mounts = mountinfo::listed().map_err(|error| Error::os("read the mounts", error))?;
@@ -78,7 +81,7 @@ impl Exported {
             Some((mount, mount.path_of(&path)?, address))
         });
         let Some((mount, there, address)) = found else {
-            return Err(Error::input(format!("{shown} is in no mount of NFS"))
+            return Err(Error::input("not-on-nfs", format!("{shown} is in no mount of NFS"))
                 .help("a file in a mount of NFS, or HOST:/PATH of one"));
         };
         let in_mount = InMount {
@@ -92,8 +95,11 @@ impl Exported {
     fn at(text: &str, address: SocketAddr, path: &str) -> Result<Self> {
         let (folder, name) = client_path(text, path)?.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
-            return Err(Error::usage(format!("\"{}\" is a folder", escape(text, 200)))
-                .help("name a file in it, of 1 MiB or more"));
+            return Err(Error::usage(
+                "is-a-directory",
+                format!("\"{}\" is a folder", escape(text, 200)),
+            )
+            .help("name a file in it, of 1 MiB or more"));
         }
         let root = if folder.is_empty() { "/" } else { folder };
         Ok(Self {
@@ -169,10 +175,13 @@ fn client_path<'p>(text: &str, path: &'p str) -> Result<&'p str> {
     if path.chars().all(is_plain) {
         return Ok(path);
     }
-    Err(Error::usage(format!(
-        "\"{}\" has characters that a client of NFS cannot be told here",
-        escape(text, 200)
-    ))
+    Err(Error::usage(
+        "invalid-nfs-path",
+        format!(
+            "\"{}\" has characters that a client of NFS cannot be told here",
+            escape(text, 200)
+        ),
+    )
     .help("a path of letters, digits and most signs of ASCII, without spaces"))
 }
 
@@ -188,7 +197,10 @@ fn host_and_path(text: &str) -> Option<(&str, &str)> {
 
 fn address_of(host: &str) -> Result<SocketAddr> {
     let unknown = |why: String| {
-        Error::input(format!("the NFS server \"{}\" is not known: {why}", escape(host, 100)))
+        Error::input(
+            "nfs-server-unknown",
+            format!("the NFS server \"{}\" is not known: {why}", escape(host, 100)),
+        )
     };
     let found = names::addresses(host, NFS_PORT).map_err(|error| unknown(in_words(&error)))?;
     found.first().copied().ok_or_else(|| unknown("it has no address".to_owned()))

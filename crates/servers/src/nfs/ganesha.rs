@@ -112,7 +112,9 @@ EXPORT {{
         command.args(["-F", "-L", "STDERR", "-N", "NIV_MAJ"]);
         command.args(["-f", CONFIG, "-p", PID_FILE]);
         match place::run(command, signals, || Ok(()))? {
-            Some(status) => Err(Error::failed(format!("nfs-ganesha ended: {status}"))),
+            Some(status) => {
+                Err(Error::failed("nfs-server-ended", format!("nfs-ganesha ended: {status}")))
+            }
             None => Ok(()),
         }
     }

@@ -107,7 +107,9 @@ impl Knfsd {
         // for it.
         let stopped = set("threads", "0");
         match ended? {
-            Some(status) => Err(Error::failed(format!("rpc.mountd ended: {status}"))),
+            Some(status) => {
+                Err(Error::failed("nfs-server-ended", format!("rpc.mountd ended: {status}")))
+            }
             None => stopped,
         }
     }
@@ -133,11 +135,14 @@ impl Knfsd {
             .map_err(|error| Error::os("start exportfs", error))?;
         match said.status.success() {
             true => Ok(()),
-            false => Err(Error::failed(format!(
-                "exportfs ended: {}: {}",
-                said.status,
-                escape(String::from_utf8_lossy(&said.stderr).trim(), 300)
-            ))),
+            false => Err(Error::failed(
+                "nfs-server-ended",
+                format!(
+                    "exportfs ended: {}: {}",
+                    said.status,
+                    escape(String::from_utf8_lossy(&said.stderr).trim(), 300)
+                ),
+            )),
         }
     }
 }

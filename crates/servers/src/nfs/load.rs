@@ -71,7 +71,8 @@ impl NfsLoad {
         lead_ns: u64,
     ) -> Result<u64> {
         let of = self.calls.get(origin).copied();
-        let CallsOf { file, bytes } = of.ok_or_else(|| Error::failed("there is no such file"))?;
+        let CallsOf { file, bytes } =
+            of.ok_or_else(|| Error::failed("protocol", "there is no such file"))?;
         let per_s = match pace {
             Pace::At { per_s } => Some(per_s),
             Pace::Unpaced => None,
@@ -88,7 +89,7 @@ impl NfsLoad {
             // What came in a window is counted.
             return Ok(AskedFor { responses_per_s: None, ..phase });
         }
-        let http = self.http().ok_or_else(|| Error::failed("nothing goes on"))?;
+        let http = self.http().ok_or_else(|| Error::failed("protocol", "nothing goes on"))?;
         http.pause().map(AskedFor::from)
     }
 

@@ -84,7 +84,10 @@ impl ReaderProgram {
 
 fn folder() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|error| {
-        Error::output(format!("cannot make a folder for the reader: {}", in_words(&error)))
+        Error::output(
+            "cannot-write",
+            format!("cannot make a folder for the reader: {}", in_words(&error)),
+        )
     })
 }
 
@@ -97,8 +100,9 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     };
     let source = folder.join("reader.c");
     let program = folder.join("reader");
-    fs::write(&source, SOURCE)
-        .map_err(|error| Error::output(format!("cannot write the reader: {}", in_words(&error))))?;
+    fs::write(&source, SOURCE).map_err(|error| {
+        Error::output("cannot-write", format!("cannot write the reader: {}", in_words(&error)))
+    })?;
     let said = Command::new("cc")
         .arg("-O2")
         .arg("-o")
@@ -236,6 +240,7 @@ impl Reader {
             if Instant::now() >= until {
                 return Err(Error::new(
                     ErrorKind::Remote,
+                    "nfs-client-stalled",
                     format!(
                         "the NFS client did not answer within {} s: it may wait for the server",
                         patience.as_secs()
@@ -249,11 +254,12 @@ impl Reader {
             .map_err(|error| Error::os("read what the NFS reader says", error))?;
         let line = line.trim_end();
         if let Some(words) = line.strip_prefix(NEVER) {
-            return Err(Error::new(ErrorKind::Unsupported, escape(words, 300)));
+            return Err(Error::unsupported("nfs-client-unavailable", escape(words, 300)));
         }
         match line.strip_prefix(NO) {
             Some(words) => Err(Error::new(
                 ErrorKind::Remote,
+                "nfs-client-failed",
                 format!("the NFS client says: {}", escape(words, 300)),
             )),
             None => Ok(line.to_owned()),
@@ -262,6 +268,6 @@ impl Reader {
 }
 
 fn not_understood(answer: &str) -> Error {
-    Error::failed(format!("the NFS reader says \"{}\"", escape(answer, 100)))
+    Error::failed("nfs-client-failed", format!("the NFS reader says \"{}\"", escape(answer, 100)))
         .help("--nfs-reader takes a program that is built from zc's source of it")
 }

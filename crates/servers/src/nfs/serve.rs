@@ -135,7 +135,7 @@ pub fn start_server(
     let in_kernel = matches!(program, Program::Knfsd(_));
     let job = Job { program, sources, cpu, writable };
     let job = serde_json::to_string(&job)
-        .map_err(|_| Error::failed("what is to be served cannot be said"))?;
+        .map_err(|_| Error::failed("protocol", "what is to be served cannot be said"))?;
     let wanted = Wanted {
         what: "the NFS server".to_owned(),
         words: [OWN_PROGRAM, INTERNAL, NFS_SERVE, &job].map(str::to_owned).into(),
@@ -152,8 +152,8 @@ pub fn start_server(
 /// # Errors
 /// The place cannot be made, or the server ends.
 pub fn serve(job: &str) -> Result<()> {
-    let job: Job =
-        serde_json::from_str(job).map_err(|_| Error::usage("the job is not understood"))?;
+    let job: Job = serde_json::from_str(job)
+        .map_err(|_| Error::usage("protocol", "the job is not understood"))?;
     // Before there is another thread.
     let signals =
         HeldSignals::hold(&[SIGTERM]).map_err(|error| Error::os("block signals", error))?;

@@ -39,7 +39,7 @@ fn one(file: &RunFile, known: &Known) -> Read {
     if let Some(figures) = stamp.and_then(|stamp| known.get(&file.name, stamp)) {
         return (stamp, figures.clone());
     }
-    let open = |error: io::Error| Error::input(in_words(&error));
+    let open = |error: io::Error| Error::input("cannot-read", in_words(&error));
     let opened = file.open().map_err(open).and_then(|open| Saved::from_file(&file.path(), open));
     let run = opened.and_then(Saved::read_silently);
     let figures = match run {

@@ -30,11 +30,10 @@ const DEPTH: usize = 2;
 pub(super) fn files(folder: &Path) -> Result<Vec<RunFile>> {
     let mut files = Vec::new();
     walk(folder, folder, DEPTH, &mut files).map_err(|error| {
-        Error::input(format!(
-            "cannot read the archive \"{}\": {}",
-            tell::path(folder),
-            in_words(&error)
-        ))
+        Error::input(
+            "cannot-read-archive",
+            format!("cannot read the archive \"{}\": {}", tell::path(folder), in_words(&error)),
+        )
         .help("it is a folder of saved runs: zc fleet collect DIR --archive ARCHIVE fills one")
     })?;
     files.sort_unstable_by(|one: &RunFile, other| one.name.cmp(&other.name));

@@ -59,7 +59,7 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &Stop) -> 
     let busy = not_quiet(&start).is_some();
     let rates = if busy { paces(&start) } else { idle_rates(&start.idle) };
     let rates = rates.ok_or_else(|| {
-        Error::failed("a soaker got no CPU time while it was being calibrated")
+        Error::failed("soaker-starved", "a soaker got no CPU time while it was being calibrated")
             .help("something keeps its CPU busy; calibrate while nothing else runs")
     })?;
     if busy {

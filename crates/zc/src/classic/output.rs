@@ -14,7 +14,10 @@ pub(super) fn line(text: &str, failed: &mut Option<Error>) -> ControlFlow<()> {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                let error = Error::output(format!("cannot write to stdout: {}", in_words(&error)));
+                let error = Error::output(
+                    "cannot-write-stdout",
+                    format!("cannot write to stdout: {}", in_words(&error)),
+                );
                 *failed = Some(error.help("is its disk full?"));
             }
             ControlFlow::Break(())

@@ -62,8 +62,9 @@ pub(super) fn run(args: &CollectArgs) -> Result<u8> {
     let document = archive::document(&files, folder.path(), folder.whose(), |read| {
         Ok(apart::Document::from(serde_json::to_string(&checked(read)).unwrap_or_default()))
     })?;
-    let checked: Vec<Checked> = serde_json::from_slice(&document.bytes)
-        .map_err(|error| Error::failed(format!("what was read of the runs is lost: {error}")))?;
+    let checked: Vec<Checked> = serde_json::from_slice(&document.bytes).map_err(|error| {
+        Error::failed("reader-gone", format!("what was read of the runs is lost: {error}"))
+    })?;
     let files: HashMap<&str, &RunFile> =
         files.iter().map(|file| (file.name.as_str(), file)).collect();
     let (mut copied, mut known) = (0, 0);
@@ -146,8 +147,11 @@ fn folder_of(started_at: &str) -> String {
 fn copy(from: &RunFile, archive: &Path, name: &Path) -> Result<bool> {
     let to = archive.join(name);
     let failed = |error: io::Error| {
-        Error::output(format!("cannot write \"{}\": {}", tell::path(&to), in_words(&error)))
-            .help("nothing is lost: the run stays where it is, and the same command goes on")
+        Error::output(
+            "cannot-write",
+            format!("cannot write \"{}\": {}", tell::path(&to), in_words(&error)),
+        )
+        .help("nothing is lost: the run stays where it is, and the same command goes on")
     };
     let (folder, name) =
         OpenFolder::make(archive).and_then(|archive| archive.inner(name)).map_err(failed)?;

@@ -32,6 +32,6 @@ pub(super) fn parsed(bytes: &[u8], name: &str, engine: Option<Engine>) -> Result
 }
 
 fn wrong(name: &str, what: &str) -> Error {
-    Error::input(format!("cannot read the fleet \"{name}\": {what}"))
+    Error::input("cannot-read-fleet", format!("cannot read the fleet \"{name}\": {what}"))
         .help("docs/fleet.md describes the file, with an example")
 }

@@ -72,7 +72,7 @@ impl FolderArgs {
                 let program = if plan.engine == Engine::Ssh { "ssh" } else { "kubectl" };
                 let message =
                     format!("\"{name}\", which names the {program} command, is not used: {what}");
-                Error::input(message).help(
+                Error::input("program-changed", message).help(
                     "--programs FLEET.toml takes the command from that file; it is not saved in \
                      the folder",
                 )

@@ -25,7 +25,7 @@ impl HostFeatures {
             return Ok(Self::default());
         }
         let wrong = |what: &str| {
-            Error::input(format!("cannot read \"{}\": {what}", tell::path(path)))
+            Error::input("cannot-read", format!("cannot read \"{}\": {what}", tell::path(path)))
                 .help("zc fleet collect writes it: remove it, and collect again")
         };
         let (folder, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());

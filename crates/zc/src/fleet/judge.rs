@@ -36,8 +36,10 @@ pub(super) fn judge(folder: &Folder, runs: &[PathBuf]) -> Result<BTreeMap<PathBu
             let why: BTreeMap<String, String> = left_out.chain(withheld).collect();
             Ok(apart::Document::from(serde_json::to_string(&why).unwrap_or_default()))
         })?;
-    let mut why: BTreeMap<String, String> = serde_json::from_slice(&document.bytes)
-        .map_err(|error| Error::failed(format!("what was read of the runs is lost: {error}")))?;
+    let mut why: BTreeMap<String, String> =
+        serde_json::from_slice(&document.bytes).map_err(|error| {
+            Error::failed("reader-gone", format!("what was read of the runs is lost: {error}"))
+        })?;
     let of_run = |run: &PathBuf| {
         let name = run.file_name().unwrap_or_default().to_string_lossy();
         Some((run.clone(), why.remove(name.as_ref())?))

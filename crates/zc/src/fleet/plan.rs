@@ -61,11 +61,14 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
     if plan.programs != Programs::default() {
         // The plan does not say which: it says which file does.
         plan.programs_by = Some(NamedBy::now(&args.file).map_err(|error| {
-            Error::input(format!(
-                "cannot look at \"{}\": {}",
-                tell::path(&args.file),
-                zc_run::in_words(&error)
-            ))
+            Error::input(
+                "cannot-read",
+                format!(
+                    "cannot look at \"{}\": {}",
+                    tell::path(&args.file),
+                    zc_run::in_words(&error)
+                ),
+            )
         })?);
     }
     match (&args.out, args.dry_run) {
@@ -76,8 +79,11 @@ pub(super) fn run(args: &PlanArgs) -> Result<()> {
             tell::note(&format!("next: zc fleet submit {}", tell::path(out)));
             Ok(())
         }
-        (None, false) => Err(Error::usage("which folder the jobs and results go to is missing")
-            .help("-o DIR; --dry-run prints what would be measured")),
+        (None, false) => Err(Error::usage(
+            "folder-missing",
+            "which folder the jobs and results go to is missing",
+        )
+        .help("-o DIR; --dry-run prints what would be measured")),
     }
 }
 
@@ -97,8 +103,9 @@ fn write(out: &Path, plan: &FleetPlan, plans: &[(Planned, Option<String>)]) -> R
         Engine::Ssh => {}
     }
     // Last: a folder that has a plan is whole.
-    let text = serde_json::to_string(plan)
-        .map_err(|error| Error::failed(format!("the plan cannot be written as JSON: {error}")))?;
+    let text = serde_json::to_string(plan).map_err(|error| {
+        Error::failed("cannot-write-plan", format!("the plan cannot be written as JSON: {error}"))
+    })?;
     folder.write(&folder.plan(), &text)
 }
 
@@ -125,7 +132,8 @@ fn planned(entry: &PlanEntry, beside: &Path) -> Result<(Planned, Option<String>)
         let said = error.to_string();
         let line = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let message = own(&error).map_or_else(|| escape(line, 200), |own| own.message.clone());
-        of(Error::input(message).help("options are those of zc run, each word by itself"))
+        of(Error::input("invalid-options", message)
+            .help("options are those of zc run, each word by itself"))
     })?;
     Ok((planned, text))
 }

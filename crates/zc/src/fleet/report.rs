@@ -188,7 +188,7 @@ impl Found {
             let kinds: Vec<String> =
                 kinds.iter().map(|(why, count)| format!("{count} {}", escape(why, 200))).collect();
             let message = format!("there is no run: {}", kinds.join("; "));
-            return Error::new(ErrorKind::NothingKept, message)
+            return Error::new(ErrorKind::NothingKept, "no-usable-run", message)
                 .help("zc fleet submit DIR measures what is missing");
         }
         let is_withheld = |left: &LeftOut| left.why.starts_with(WITHHELD);
@@ -270,8 +270,11 @@ fn wanted(name: Option<&str>, plan: &FleetPlan) -> Result<Option<usize>> {
 
 fn of_archive(args: &ReportArgs) -> Result<Found> {
     if args.plan.is_some() {
-        return Err(Error::usage("--plan: an archive has experiments, not plans of a fleet")
-            .help("--experiment paths"));
+        return Err(Error::usage(
+            "plan-of-archive",
+            "--plan: an archive has experiments, not plans of a fleet",
+        )
+        .help("--experiment paths"));
     }
     archive_found(&args.folder, &args.grouping).map(|(files, grouping)| Found {
         files,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use zc_run::{
-    Cell, Configuration, Error, ErrorKind, ResponseFacts, Result, ServerState, Severity, Warning,
+    Cell, Configuration, Error, ResponseFacts, Result, ServerState, Severity, Warning,
     configurations,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn compare(states: &[ServerState], by_commands: bool) -> Result<Compa
             other.state,
             both(one, other)
         );
-        return Err(Error::new(ErrorKind::Input, message).help(
+        return Err(Error::input("states-ask-the-same", message).help(
             "states that ask one address are lengths of one configuration of the server; another \
              configuration has another host or port",
         ));
@@ -103,7 +103,7 @@ fn other_lengths(states: &[ServerState]) -> Error {
     });
     let both = pair.map_or_else(String::new, |(one, other)| format!(": {}", both(one, other)));
     let message = format!("the responses of the states are of different lengths{both}");
-    Error::new(ErrorKind::Input, message)
+    Error::input("response-lengths-differ", message)
 }
 
 /// A warning if states that are compared do not send the same bytes.

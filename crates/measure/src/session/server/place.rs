@@ -100,10 +100,13 @@ impl Place {
                 |address: &&SocketAddr| !address.ip().is_loopback() && !has_zone(**address);
             let known = origin.addresses().iter().find(is_known_there).copied();
             if known.or(own).is_none() {
-                return Err(Error::usage(format!(
-                    "the other machine does not reach the server by \"{}\"",
-                    zc_run::escape(&each.url, 200)
-                ))
+                return Err(Error::usage(
+                    "server-unreachable-from-far-end",
+                    format!(
+                        "the other machine does not reach the server by \"{}\"",
+                        zc_run::escape(&each.url, 200)
+                    ),
+                )
                 .help("name the server by an address that the other machine reaches"));
             }
             named = named.or(known);
@@ -207,7 +210,7 @@ pub(super) fn a_cpu_each(cpus: CpuPair) -> Result<()> {
         return Ok(());
     }
     let message = "server and load need a CPU each, and this process may use only one";
-    Err(Error::new(ErrorKind::Unsupported, message))
+    Err(Error::unsupported("too-few-cpus", message))
 }
 
 /// Brings up a veth pair whose sides' costs can be told apart.
@@ -232,6 +235,7 @@ fn told_apart(link: &LinkFacts) -> Result<()> {
         link.rps_check.as_deref().unwrap_or("packets are not steered to the side they are for");
     Err(Error::new(
         ErrorKind::Unsupported,
+        "costs-inseparable",
         format!("the costs of server and load cannot be told apart here: {why}"),
     )
     .help("run as root, or on Linux 6.3 or later"))
@@ -260,11 +264,14 @@ pub(super) fn is_here(address: SocketAddr) -> Result<bool> {
 /// The error of a server on another machine.
 fn elsewhere(origin: &Origin, address: SocketAddr) -> Error {
     let url = zc_run::escape(origin.url(), 200);
-    Error::usage(format!(
-        "the server of \"{url}\" is not on this machine, whose CPUs are measured: packets to \
+    Error::usage(
+        "server-elsewhere",
+        format!(
+            "the server of \"{url}\" is not on this machine, whose CPUs are measured: packets to \
          {} would leave it",
-        ip_text(address)
-    ))
+            ip_text(address)
+        ),
+    )
     .help(
         "run zc where the server is; by an address of this machine, such as localhost, and \
          --header 'Host: NAME' if the server goes by the name",

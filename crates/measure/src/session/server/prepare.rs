@@ -287,6 +287,7 @@ fn response(fetched: Fetched) -> Result<ResponseFacts> {
     if fetched.body_bytes == 0 {
         return Err(Error::new(
             ErrorKind::Input,
+            "empty-response",
             format!("the response of \"{}\" has no body", fetched.url),
         )
         .help("costs are per request and per byte: ask for a file that is not empty"));

@@ -88,19 +88,19 @@ fn one_rate(
     let (Some((slow, low)), Some((fast, high))) =
         (rates.iter().min_by(by_rate), rates.iter().max_by(by_rate))
     else {
-        return Err(Error::failed("no state was asked"));
+        return Err(Error::failed("state-missing", "no state was asked"));
     };
     const HELP: &str = "give it a rate that every state can well sustain: wrk2 -R 2000, oha -q \
                         2000, h2load --rps 2000, hey -q 250 -c 8";
     if *low <= 0.0 || *high > *low * (1.0 + SAME_RATE) + FEW_REQUESTS / window_s {
-        return Err(Error::failed(format!(
+        return Err(Error::failed("rate-not-kept", format!(
             "the load generator does not keep to one rate: {low:.0} requests per second in state \
              {slow}, {high:.0} in state {fast}"
         ))
         .help(HELP));
     }
     match top_speeds.iter().min_by(by_rate) {
-        Some((slow, top)) if *low > *top * MOST_SHARE => Err(Error::failed(format!(
+        Some((slow, top)) if *low > *top * MOST_SHARE => Err(Error::failed("rate-too-high", format!(
             "the load generator's {low:.0} requests per second are too near to the {top:.0} that \
              state {slow} can: near its top speed a server's cost is another"
         ))
@@ -164,6 +164,7 @@ pub(super) fn slowest(top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
     let slowest = top_speeds.values().copied().fold(f64::INFINITY, f64::min);
     if !(slowest.is_finite() && slowest > 0.0) {
         return Err(Error::failed(
+            "server-silent",
             "the server answered no request in the windows in which its top speed was measured",
         )
         .help("--window 500ms makes them longer"));

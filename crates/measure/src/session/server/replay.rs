@@ -35,7 +35,10 @@ pub(super) fn longest(log: &LogToReplay) -> usize {
 pub(super) fn add_cells(log: &LogToReplay, cells: &mut Vec<Cell>, reference: &str) -> Result<()> {
     let total = log.body_bytes.iter().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
     if total == 0 {
-        return Err(Error::input(format!("no response of the log \"{}\" has a body", log.log)));
+        return Err(Error::input(
+            "empty-log",
+            format!("no response of the log \"{}\" has a body", log.log),
+        ));
     }
     let of_length = |cell: &Cell| cell.levels.message_bytes.unwrap_or_default();
     let longest = longest(log);
@@ -104,7 +107,7 @@ pub(super) fn plan(
         (None, None) => rate::round_below(slowest * SHARE),
     };
     if log.speedup.is_some() && requests_per_s > slowest * rate::MOST_SHARE {
-        return Err(Error::usage(format!(
+        return Err(Error::usage("rate-too-high", format!(
             "--speedup: {requests_per_s:.0} requests per second are too near to the {slowest:.0} \
              that the slowest path can answer, or beyond"
         ))

@@ -90,10 +90,13 @@ pub(crate) fn prepare(
         server.check()?;
         let expected = bodies.first();
         if fetched.body_bytes != expected {
-            return Err(Error::failed(format!(
-                "a response by {path} has {} bytes instead of {expected}",
-                fetched.body_bytes
-            )));
+            return Err(Error::failed(
+                "wrong-bytes",
+                format!(
+                    "a response by {path} has {} bytes instead of {expected}",
+                    fetched.body_bytes
+                ),
+            ));
         }
     }
     let timing = timing([options.warmup_ns, options.window_ns, options.idle_ns], false);
@@ -159,8 +162,11 @@ pub(crate) fn prepare(
 /// Checks that the plan has nothing that responses cannot have.
 fn check(options: &RunOptions) -> Result<()> {
     let refused = |what: &str| {
-        Err(Error::usage(format!("with --responses there can be no {what}"))
-            .help("the paths (--paths) and lengths (--buffer) of responses differ between cells"))
+        Err(Error::usage(
+            "incompatible-with-responses",
+            format!("with --responses there can be no {what}"),
+        )
+        .help("the paths (--paths) and lengths (--buffer) of responses differ between cells"))
     };
     let others = options.plan.factors.iter().map(|(factor, _)| *factor);
     if let Some(other) = others.into_iter().find(|it| !matches!(it, Factor::Send | Factor::Message))
@@ -193,9 +199,12 @@ fn check(options: &RunOptions) -> Result<()> {
 fn long_enough(longest_file: u64, messages: &[usize]) -> Result<()> {
     let longest = messages.iter().copied().max().unwrap_or_default() as u64;
     if longest_file < longest {
-        return Err(Error::input(format!(
-            "the longest response has {longest} bytes, and the longest file {longest_file}"
-        ))
+        return Err(Error::input(
+            "file-too-short",
+            format!(
+                "the longest response has {longest} bytes, and the longest file {longest_file}"
+            ),
+        )
         .help("give longer files, or none"));
     }
     Ok(())
@@ -256,10 +265,14 @@ pub(super) fn own_load(
 ) -> Result<Load> {
     let address = SocketAddr::new(link.sender_address(), 0);
     let origin = |Asked { path, bodies }: &Asked<'_>| {
-        let port = server.port_of(*path).ok_or_else(|| Error::failed("a path is not served"))?;
+        let port = server
+            .port_of(*path)
+            .ok_or_else(|| Error::failed("path-not-served", "a path is not served"))?;
         let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
         let targets = bodies.targets();
-        origin.asked_for(targets.ok_or_else(|| Error::input("no response is to be replayed"))?)
+        origin.asked_for(
+            targets.ok_or_else(|| Error::input("empty-log", "no response is to be replayed"))?,
+        )
     };
     let options = LoadOptions {
         origins: asked.iter().map(origin).collect::<Result<_>>()?,

@@ -83,7 +83,7 @@ fn settings_differ(
             if let (Setting::Sysctl(path), true) = (setting, value.is_empty()) {
                 let name = sysctl_name(path);
                 let message = format!("{name} is set, and does not exist where the traffic runs");
-                return Err(Error::failed(format!("{pair}: {message}"))
+                return Err(Error::failed("no-such-sysctl", format!("{pair}: {message}"))
                     .help(format!("sysctl -a | grep {name}")));
             }
             left.push((setting, value));
@@ -94,13 +94,19 @@ fn settings_differ(
         let each = each.collect::<Vec<_>>().join(", and ");
         let is_hosts = values.iter().all(|(_, place, _)| *place == StatePlace::Host);
         let apart = traffic.is_apart() && (values.is_empty() || !is_hosts);
-        return Err(Error::failed(format!("{pair} leave {each} where the traffic runs"))
-            .help(remedy(setting, apart, needs_user_namespace)));
+        return Err(Error::failed(
+            "states-do-not-differ",
+            format!("{pair} leave {each} where the traffic runs"),
+        )
+        .help(remedy(setting, apart, needs_user_namespace)));
     }
     let alone = |seen: Seen<'_>| sysctls_alone(seen.command).is_some();
     if !some_differ && alone(one) && alone(other) {
-        return Err(Error::failed(format!("{pair} are the same: their commands ask for the same"))
-            .help("each command has to set what it changes to another value than the others"));
+        return Err(Error::failed(
+            "states-do-not-differ",
+            format!("{pair} are the same: their commands ask for the same"),
+        )
+        .help("each command has to set what it changes to another value than the others"));
     }
     Ok(())
 }
@@ -160,7 +166,7 @@ fn answers_differ(one: Seen<'_>, other: Seen<'_>, traffic: &Traffic) -> Result<(
                 other.state,
                 quoted(a)
             );
-            Err(Error::failed(message).help(if traffic.is_apart() {
+            Err(Error::failed("states-do-not-differ", message).help(if traffic.is_apart() {
                 "it runs in the host's own namespaces, and the traffic in those of the link: \
                  nsenter --net=$ZC_SENDER_NETNS COMMAND (docs/compare.md)"
             } else {
@@ -185,9 +191,10 @@ fn quoted(said: &str) -> String {
 /// It is another one.
 pub(super) fn is_unchanged(state: &HostState, first: &Found, now: &Found) -> Result<()> {
     let is_another = |what: String| {
-        Err(Error::failed(format!("state \"{state}\" has become another: {what}")).help(
-            "something else changes it, or a state's command does not undo what the others do",
-        ))
+        Err(Error::failed("state-drifted", format!("state \"{state}\" has become another: {what}"))
+            .help(
+                "something else changes it, or a state's command does not undo what the others do",
+            ))
     };
     let none = "nothing".to_owned();
     let spots: BTreeSet<_> = first.values.keys().chain(now.values.keys()).collect();

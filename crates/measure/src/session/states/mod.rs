@@ -348,13 +348,19 @@ impl States {
                 } else {
                     format!("and said: {said}")
                 };
-                Err(Error::failed(format!("{what} ended with {how} {said}"))
-                    .help(format!("it is: {}", request.command)))
+                Err(Error::failed(
+                    "state-command-failed",
+                    format!("{what} ended with {how} {said}"),
+                )
+                .help(format!("it is: {}", request.command)))
             }
             Reply::TimedOut => {
                 let limit = zc_run::units::duration_text(self.commands.limit_ns);
-                Err(Error::failed(format!("{what} had not ended after {limit}, and was killed"))
-                    .help("--ab-limit gives commands longer"))
+                Err(Error::failed(
+                    "state-command-timed-out",
+                    format!("{what} had not ended after {limit}, and was killed"),
+                )
+                .help("--ab-limit gives commands longer"))
             }
         }
     }
@@ -418,7 +424,12 @@ impl Watchdog {
             match wait_readable(&[self.answers.get_ref().as_fd()], Some(left)).as_deref() {
                 Ok([true]) => break,
                 Ok(_) if !left.is_zero() => {}
-                _ => return Err(Error::failed("the watchdog of the host's state does not answer")),
+                _ => {
+                    return Err(Error::failed(
+                        "watchdog-stalled",
+                        "the watchdog of the host's state does not answer",
+                    ));
+                }
             }
         }
         let mut answer = String::new();
@@ -435,5 +446,5 @@ impl Drop for Watchdog {
 }
 
 fn gone() -> Error {
-    Error::failed("the watchdog of the host's state is gone")
+    Error::failed("watchdog-gone", "the watchdog of the host's state is gone")
 }

@@ -85,7 +85,7 @@ pub(super) fn by_options(
         let mut replaced = REPLACED.iter().filter(|each| changed.contains(each.path));
         let found = replaced.find_map(|each| Some((each.path, (each.by)(&at)?)));
         if let Some((path, (what, option))) = found {
-            return Err(Error::failed(format!(
+            return Err(Error::failed("state-overridden", format!(
                 "the states change {}, which is not that of the sockets of \"{label}\": the run \
                  gives them {what}",
                 sysctl_name(path)
@@ -112,7 +112,7 @@ pub(super) fn by_age_of_devices<'c>(
     let only_these = alone.is_some_and(|all| all.iter().flatten().all(|(path, _)| is_of_new(path)));
     match changed.iter().find(|path| is_of_new(path)).filter(|_| only_these) {
         None => Ok(()),
-        Some(path) => Err(Error::failed(format!(
+        Some(path) => Err(Error::failed("state-overridden", format!(
             "the states change {} alone, which a device takes when it is made, and the devices of \
              the run are made before its states",
             sysctl_name(path)
@@ -131,7 +131,7 @@ pub(super) fn by_age_of_devices<'c>(
 pub(super) fn by_age_of_connections(changed: &BTreeSet<String>) -> Result<()> {
     match OF_NEW_CONNECTIONS.iter().find(|path| changed.contains(**path)) {
         None => Ok(()),
-        Some(path) => Err(Error::failed(format!(
+        Some(path) => Err(Error::failed("state-overridden", format!(
             "the states change {}, which a connection takes when it is made, and connections are \
              kept from state to state",
             sysctl_name(path)

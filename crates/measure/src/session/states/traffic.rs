@@ -90,12 +90,15 @@ impl Traffic {
             for (path, value) in sysctls {
                 std::fs::write(Path::new(SYSCTLS).join(path), value).map_err(|error| {
                     refused = Some((path, value, error.kind()));
-                    Error::failed(format!(
-                        "{} cannot be set to \"{}\" where the traffic runs: {}",
-                        sysctl_name(path),
-                        zc_run::escape(value, 60),
-                        in_words(&error)
-                    ))
+                    Error::failed(
+                        "state-not-settable",
+                        format!(
+                            "{} cannot be set to \"{}\" where the traffic runs: {}",
+                            sysctl_name(path),
+                            zc_run::escape(value, 60),
+                            in_words(&error)
+                        ),
+                    )
                 })?;
             }
             Ok(())

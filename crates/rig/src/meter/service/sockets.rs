@@ -44,7 +44,10 @@ impl Network {
         let its = place(&pid.to_string());
         let unseen = |error: &std::io::Error| {
             let why = in_words(error);
-            Error::unsupported(format!("the network namespace of process {pid} is not seen: {why}"))
+            Error::unsupported(
+                "namespace-unreadable",
+                format!("the network namespace of process {pid} is not seen: {why}"),
+            )
         };
         if its.map_err(|error| unseen(&error))? == own {
             return Ok(Self { apart: None });

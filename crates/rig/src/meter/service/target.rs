@@ -77,14 +77,14 @@ impl Target {
     pub fn of_pid(pid: i32) -> Result<Self> {
         let all = PidStat::all();
         let Some(stat) = all.get(&pid) else {
-            return Err(Error::usage(format!("there is no process \"{pid}\""))
+            return Err(Error::usage("no-such-process", format!("there is no process \"{pid}\""))
                 .help("a process id, as pgrep(1) prints it"));
         };
         if stat.is_kernel_thread {
-            return Err(Error::usage(format!(
-                "\"{pid}\" is a thread of the kernel (\"{}\")",
-                escape(&stat.name, 20)
-            ))
+            return Err(Error::usage(
+                "kernel-thread",
+                format!("\"{pid}\" is a thread of the kernel (\"{}\")", escape(&stat.name, 20)),
+            )
             .help("zc soak lists all of the kernel's threads in one row"));
         }
         let told = ServiceTarget::Pid { pid, name: stat.name.clone() };
@@ -106,7 +106,11 @@ impl Target {
             .filter(|folder| folder.is_absolute() && is_cgroup(folder))
             .or_else(|| mounts.all().map(|top| top.join(below)).find(|folder| is_cgroup(folder)))
             .ok_or_else(|| {
-                Error::usage(format!("there is no cgroup \"{}\"", escape(path, 200))).help(
+                Error::usage(
+                    "no-such-cgroup",
+                    format!("there is no cgroup \"{}\"", escape(path, 200)),
+                )
+                .help(
                     "a folder with a file cgroup.procs, or its path below /sys/fs/cgroup: \
                      /proc/PID/cgroup has that of a process",
                 )
@@ -121,8 +125,11 @@ impl Target {
     pub fn of_service(name: &str) -> Result<Self> {
         let unit = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
         if name.is_empty() || unit.contains('/') {
-            return Err(Error::usage(format!("\"{}\" is no name of a service", escape(name, 60)))
-                .help("a unit of systemd, such as nginx.service"));
+            return Err(Error::usage(
+                "invalid-service-name",
+                format!("\"{}\" is no name of a service", escape(name, 60)),
+            )
+            .help("a unit of systemd, such as nginx.service"));
         }
         let mounts = Mounts::read();
         let path = control_group(&unit).unwrap_or_else(|| format!("system.slice/{unit}"));
@@ -130,11 +137,14 @@ impl Target {
         let folder = mounts.all().map(|top| top.join(below));
         let mut folders = folder.filter(|folder| folder.join("cgroup.procs").is_file());
         let Some(folder) = folders.next() else {
-            return Err(Error::usage(format!(
-                "the service \"{}\" does not run here: there is no cgroup \"{}\"",
-                escape(name, 60),
-                escape(&path, 100)
-            ))
+            return Err(Error::usage(
+                "service-not-running",
+                format!(
+                    "the service \"{}\" does not run here: there is no cgroup \"{}\"",
+                    escape(name, 60),
+                    escape(&path, 100)
+                ),
+            )
             .help("systemctl status NAME; --cgroup PATH or --pid N name it otherwise"));
         };
         Self::in_folder(name, folder, &mounts)
@@ -151,8 +161,11 @@ impl Target {
         let what = format!("\"{}\"", escape(name, 200));
         let pids = target.pids(&PidStat::all());
         if pids.is_empty() {
-            return Err(Error::usage(format!("the cgroup of {what} has no process"))
-                .help("is it running? --pid N names one of its processes"));
+            return Err(Error::usage(
+                "cgroup-empty",
+                format!("the cgroup of {what} has no process"),
+            )
+            .help("is it running? --pid N names one of its processes"));
         }
         not_zc(&pids, &what)?;
         Ok(target)
@@ -177,7 +190,7 @@ impl Target {
                 }
                 ServiceTarget::Cgroup { name, .. } => format!("\"{}\"", escape(name, 200)),
             };
-            return Err(Error::failed(format!("{name} ended meanwhile")));
+            return Err(Error::failed("target-ended", format!("{name} ended meanwhile")));
         }
         let cgroup_ns = match &self.which {
             Which::Cgroup { cpu: Some(cpu), .. } => cpu.ns(),
@@ -209,7 +222,7 @@ impl Target {
 /// zc cannot be beside itself.
 fn not_zc(pids: &[i32], what: &str) -> Result<()> {
     if pids.contains(&(std::process::id() as i32)) {
-        return Err(Error::usage(format!("zc itself is in {what}"))
+        return Err(Error::usage("zc-in-target", format!("zc itself is in {what}"))
             .help("start zc elsewhere, or name a process or a cgroup that it is not in"));
     }
     Ok(())

@@ -33,7 +33,9 @@ impl SocketReader {
 /// The error of a failed call.
 pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::ConnectionReset => Error::failed("the sender reset the connection"),
+        io::ErrorKind::ConnectionReset => {
+            Error::failed("sender-reset", "the sender reset the connection")
+        }
         _ => Error::os(format!("receive with {call}"), error),
     }
 }

@@ -48,7 +48,9 @@ impl Receiver for Splice {
         while left > 0 {
             self.reader.counts.calls += 1;
             match self.pipe.empty_into(&self.null, left, false) {
-                Ok(0) => return Err(Error::failed("/dev/null takes no more bytes")),
+                Ok(0) => {
+                    return Err(Error::failed("cannot-write", "/dev/null takes no more bytes"));
+                }
                 Ok(emptied) => left -= emptied,
                 Err(error) => return Err(broken("splice(2)", error)),
             }

@@ -67,7 +67,7 @@ impl SocketWriter {
 /// The error for a call that takes no byte and does not fail. The manual pages do not mention such
 /// a call, and a loop around it would not end.
 pub(super) fn takes_nothing() -> Error {
-    Error::failed("the socket takes no more bytes")
+    Error::failed("receiver-closed-early", "the socket takes no more bytes")
 }
 
 /// The error of a failed call on the socket.
@@ -75,9 +75,10 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe
         | io::ErrorKind::ConnectionReset
-        | io::ErrorKind::NotConnected => {
-            Error::failed("the receiver closed the connection while bytes were being sent")
-        }
+        | io::ErrorKind::NotConnected => Error::failed(
+            "receiver-closed-early",
+            "the receiver closed the connection while bytes were being sent",
+        ),
         _ => Error::os(format!("send with {call}"), error),
     }
 }
@@ -150,6 +151,6 @@ pub(super) fn read(source: &SourceFile, into: &mut [u8], offset: u64) -> Result<
 pub(super) fn mapping(files: &FileSet, file: usize) -> Result<&FileMapping> {
     match files.mappings() {
         Ok(mappings) => Ok(&mappings[file]),
-        Err(no) => Err(Error::failed(no.reason)),
+        Err(no) => Err(Error::failed("cannot-map-file", no.reason)),
     }
 }

@@ -99,11 +99,13 @@ impl Sender for UringSendZc {
 fn error(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
         return Error::failed(
+            "receiver-stalled",
             "the kernel did not release zero-copy buffers: the receiver has stopped reading",
         );
     }
     if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
         return Error::failed(
+            "locked-memory-limit",
             "the limit of locked memory (RLIMIT_MEMLOCK) permits no zero-copy send",
         )
         .help("ulimit -l unlimited, or run as root");

@@ -135,9 +135,10 @@ impl ZeroCopyTracker {
         // Woken without a completion: the connection has an error.
         match tcp::take_error(&self.out.socket) {
             Ok(None) if woken == Woken::Error => Ok(false),
-            Ok(None) => {
-                Err(Error::failed("the connection was closed while zero-copy sends were under way"))
-            }
+            Ok(None) => Err(Error::failed(
+                "receiver-closed-early",
+                "the connection was closed while zero-copy sends were under way",
+            )),
             Ok(Some(error)) | Err(error) => Err(broken("MSG_ZEROCOPY", error)),
         }
     }
@@ -151,6 +152,7 @@ impl ZeroCopyTracker {
         }
         if monotonic_ns() >= until_ns {
             return Err(Error::failed(
+                "zero-copy-memory-limit",
                 "the kernel allows no more memory for zero-copy sends (ENOBUFS)",
             )
             .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
@@ -177,11 +179,14 @@ impl ZeroCopyTracker {
             if self.wait(until_ns)? || (monotonic_ns() >= until_ns && self.has_taken_more()?) {
                 until_ns = monotonic_ns().saturating_add(self.patience_ns);
             } else if monotonic_ns() >= until_ns {
-                return Err(Error::failed(format!(
-                    "{} zero-copy sends were not completed: the receiver took nothing for {} ms",
-                    self.outstanding(),
-                    self.patience_ns / 1_000_000
-                )));
+                return Err(Error::failed(
+                    "receiver-stalled",
+                    format!(
+                        "{} zero-copy sends were not completed: the receiver took nothing for {} ms",
+                        self.outstanding(),
+                        self.patience_ns / 1_000_000
+                    ),
+                ));
             }
         }
         Ok(())

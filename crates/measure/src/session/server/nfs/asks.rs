@@ -43,6 +43,7 @@ impl Asks {
     ) -> Result<Afar> {
         let RemoteEnd::Via { command, .. } = end else {
             return Err(Error::usage(
+                "nfs-client-needs-command",
                 "only a command of yours can start a client of NFS elsewhere",
             )
             .help("--via 'ssh HOST' in place of --remote"));

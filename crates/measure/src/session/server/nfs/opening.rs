@@ -150,10 +150,13 @@ fn checked(mount: &NfsMount, opened: Opened, bytes: u64, crc32: u32) -> Result<(
     if (opened.bytes, opened.crc32) == (bytes, crc32) {
         return Ok(());
     }
-    Err(Error::failed(format!(
-        "the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x}) as {} reads it",
-        opened.bytes,
-        opened.crc32,
-        name(mount)
-    )))
+    Err(Error::failed(
+        "wrong-bytes",
+        format!(
+            "the file has {} bytes (CRC-32 {:08x}) instead of {bytes} ({crc32:08x}) as {} reads it",
+            opened.bytes,
+            opened.crc32,
+            name(mount)
+        ),
+    ))
 }

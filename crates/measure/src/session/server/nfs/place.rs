@@ -90,12 +90,18 @@ impl Place {
     /// a client on another machine does not reach it.
     pub(super) fn there(options: &NfsOptions) -> Result<Self> {
         let Some(file) = &options.file else {
-            return Err(Error::usage("--nfs-server external needs a file of that server")
-                .help("--nfs-file HOST:/PATH, or a file in a mount of this machine"));
+            return Err(Error::usage(
+                "nfs-file-missing",
+                "--nfs-server external needs a file of that server",
+            )
+            .help("--nfs-file HOST:/PATH, or a file in a mount of this machine"));
         };
         if writes(options) {
-            return Err(Error::usage("--write is for a server of zc's, whose file is a copy")
-                .help("--nfs-server ganesha or knfsd"));
+            return Err(Error::usage(
+                "nfs-write-needs-own-server",
+                "--write is for a server of zc's, whose file is a copy",
+            )
+            .help("--nfs-server ganesha or knfsd"));
         }
         let (exported, in_mount) = Exported::named(file)?;
         let shares_machine = is_here(exported.address)?;
@@ -194,10 +200,13 @@ fn fits(sizes: &[usize], files: &FileSetFacts) -> Result<()> {
     let most = sizes.iter().copied().max().unwrap_or_default() as u64;
     // Those of the reference are not put together.
     if files.max_bytes < most {
-        return Err(Error::input(format!(
-            "the longest READ or WRITE has {most} bytes, and the longest file {}",
-            files.max_bytes
-        ))
+        return Err(Error::input(
+            "file-too-short",
+            format!(
+                "the longest READ or WRITE has {most} bytes, and the longest file {}",
+                files.max_bytes
+            ),
+        )
         .help("give longer files, or none"));
     }
     trial::check_room((files.total_bytes as f64 * COPIES) as u64)
@@ -209,11 +218,14 @@ fn fits(sizes: &[usize], files: &FileSetFacts) -> Result<()> {
 fn reached_from_afar(exported: &Exported, is_in_mount: bool, is_here: bool) -> Result<()> {
     let (file, address) = (escape(&exported.server, 200), exported.address);
     if is_in_mount {
-        return Err(Error::usage(format!("\"{file}\" is in a mount of this machine"))
-            .help("with --via the server is on this machine: name the file as HOST:/PATH"));
+        return Err(Error::usage(
+            "mounted-here",
+            format!("\"{file}\" is in a mount of this machine"),
+        )
+        .help("with --via the server is on this machine: name the file as HOST:/PATH"));
     }
     if !is_here {
-        return Err(Error::usage(format!(
+        return Err(Error::usage("server-elsewhere", format!(
             "the server of \"{file}\" is not on this machine, whose CPUs are measured: packets to \
              {} would leave it",
             ip_text(address)
@@ -221,9 +233,10 @@ fn reached_from_afar(exported: &Exported, is_in_mount: bool, is_here: bool) -> R
         .help("run zc where the server is, and leave --via out to measure the client"));
     }
     if address.ip().is_loopback() || has_zone(address) {
-        return Err(Error::usage(format!(
-            "the other machine does not reach the server of \"{file}\""
-        ))
+        return Err(Error::usage(
+            "server-unreachable-from-far-end",
+            format!("the other machine does not reach the server of \"{file}\""),
+        )
         .help("name the server by an address that the other machine reaches"));
     }
     Ok(())
